@@ -1,4 +1,4 @@
-"""Delivery: from a due notification to its outcome. Read from top to bottom.
+"""Delivery: from a due notification to its outcome.
 
     claim ─► decide ─► send ─► record
 
@@ -9,22 +9,24 @@ notification (`rules.delivery_policy`), while its alert and the maintenance wind
     address   write the destination, and release the notification for the next claim. A notification for
               people is replaced by a notification for each of their addresses.
     postpone  release it until a later time, because the alert is muted or acknowledged
-    drop      DROPPED, with the reason: it is no longer wanted and was certainly not received, or a window
-              mutes a notification of an event without an alert
+    drop      DROPPED, with the reason: it is no longer wanted and was certainly not received; or it is about
+              an event, not about an alert, and a window mutes it
     give up   FAILED: it is no longer wanted and was perhaps received, or too many attempts have no outcome
-    remove    delete it: the end of an alert for a receiver without a message about it, or a change that does
-              not matter
+    remove    delete it: it is the end of an alert, and the receiver got no message about the alert; or it is
+              an update about an incident that does not matter
 
 Send makes one attempt over the channel, without the database. Record writes the outcome of the attempt and
-schedules the next retry or reminder. `courier` calls these functions in a loop.
+schedules the next retry or reminder. Retries end an hour after the first attempt. `courier` calls these
+functions in a loop.
 
-After a crash another worker takes over the notification. If decide had marked the attempt as begun, the
-notification counts as perhaps received, and is sent again with the same delivery id.
+A lease has a token. If the worker dies or is too slow, another worker takes the notification with a new
+token; what the first worker writes later has no effect. An attempt that decide marked as begun counts as
+perhaps received, and the notification is sent again with the same delivery id.
 
 Grouped alerts share the messages of their incident. These messages belong to the first alert of the
 incident; all open alerts of the incident decide whether they are sent (`selectors.incidents`). A `Picture` is
-the content of a message about the incident. A change is only sent if its picture differs enough from the last
-picture sent.
+the content of a message about the incident. An update is only sent if its picture differs enough from the
+picture of the last message that began.
 """
 
 import logging
@@ -58,8 +60,8 @@ from alerting.selectors.due_notifications import (
 from alerting.selectors.incidents import (
     IncidentMessage,
     IncidentView,
-    alerts_deciding,
     alerts_with_incident_state,
+    deciding_alerts_filter,
     incident_messages,
     incident_mutes,
     incident_views,
@@ -104,12 +106,12 @@ from integrations.outcome import Outcome, next_attempt
 from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
-from opsapi.postgresql.faults import passes
+from opsapi.postgresql.faults import is_transient
 from opsapi.sql import fetch_rows
 
 logger = logging.getLogger("opsapi.delivery")
 
-HELD_UP = "the worker was delayed before it could send the message"
+WORKER_DELAYED = "the worker was delayed before it could send the message"
 
 
 # --- decide ---------------------------------------------------------------------------------------
@@ -132,34 +134,33 @@ class DeliveryAttempt:
 
     @property
     def has_message(self) -> bool:
-        """Whether there is a message to send."""
         return isinstance(self.content, Message)
 
 
 def decide(claimed: Sequence[Notification], *, now: datetime) -> Iterator[DeliveryAttempt]:
-    """Decide on claimed notifications, and yield the attempts, all marked as begun.
+    """Decide on claimed notifications when iterated, and yield the attempts, all marked as begun.
 
     The other notifications are addressed, postponed, dropped, removed or given up. If a notification causes
     an unexpected error, only its own attempt fails, and it is retried.
 
     Raises:
-        DatabaseError, InterfaceError: the database has a fault that passes. The attempts that were yielded
+        DatabaseError, InterfaceError: the database has a transient fault. The attempts that were yielded
             before have begun.
     """
     try:
         begun = _decide_together(claimed, now)
     except Exception as error:
-        if passes(error):
+        if is_transient(error):
             raise
-        if len(claimed) > 1:  # decide on each notification separately to find the cause
+        if len(claimed) > 1:
             for notification in claimed:
                 yield from decide([notification], now=now)
             return
-        begun = _mark_begun([_undecided(claimed[0], error)], now)
+        begun = _mark_begun([_failed_decision(claimed[0], error)], now)
     yield from begun
 
 
-def _undecided(notification: Notification, error: Exception) -> DeliveryAttempt:
+def _failed_decision(notification: Notification, error: Exception) -> DeliveryAttempt:
     logger.error("notification %s cannot be decided on", notification.id, exc_info=error)
     reason = f"the notification cannot be processed: {type(error).__name__}"
     return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
@@ -176,14 +177,14 @@ class _Facts:
     mutes: Mapping[str, Mute]
     """By notification id; only muted notifications are in it."""
     notified: AbstractSet[tuple[str, str]]
-    """The alert and destination of each message that was perhaps received."""
+    """The alert and destination of each message that was perhaps received; older rows name no destination."""
     lapses: Mapping[str, int]
     """The number of attempts without an outcome, by notification id."""
     channel_fields: DestinationConfigs
     incidents: Mapping[str, IncidentView]
     """By incident id."""
     last_pictures: Mapping[str, Picture | None]
-    """The pictures in the last messages about incidents, by notification id."""
+    """The picture of the last message about its incident, by notification id."""
 
     def alert(self, notification: Notification) -> Alert | None:
         return self.alerts.get(notification.alert_id or "")
@@ -191,8 +192,7 @@ class _Facts:
     def setting(self, notification: Notification) -> NotificationSetting | None:
         return self.settings.get((notification.setting_id, notification.type_name))
 
-    def was_notified(self, notification: Notification) -> bool:
-        """Whether the receiver was perhaps notified of the alert; older rows name no destination."""
+    def perhaps_notified(self, notification: Notification) -> bool:
         alert_id = notification.alert_id or ""
         return not self.notified.isdisjoint({(alert_id, notification.destination), (alert_id, "")})
 
@@ -201,7 +201,7 @@ class _Facts:
 class _ToDo:
     """The work that remains for all notifications together."""
 
-    without_message: list[DeliveryAttempt] = field(default_factory=list)
+    without_destination: list[DeliveryAttempt] = field(default_factory=list)
     to_send: list[Notification] = field(default_factory=list)
     to_address: list[tuple[Notification, NamedDestination]] = field(default_factory=list)
 
@@ -215,12 +215,15 @@ def _decide_together(claimed: Sequence[Notification], now: datetime) -> list[Del
     for notification in claimed:
         _decide_one(notification, facts, addresses, to_do, now)
     if to_do.to_address:
-        # Together with the destinations of `_mark_begun`, in one order, so two workers cannot deadlock.
-        tried = [notification.destination for notification in to_do.to_send]
-        destinations_lock([*tried, *(destination.id for _, destination in to_do.to_address)])
+        # `addresses_write` and `_mark_begun` both lock destinations. All are locked here, in one order, so
+        # two workers cannot deadlock.
+        to_try = [notification.destination for notification in to_do.to_send]
+        destinations_lock([*to_try, *(destination.id for _, destination in to_do.to_address)])
         addresses_write(to_do.to_address, now=now)
     about_incidents = incident_messages(to_do.to_send, facts.incidents, facts.last_pictures)
-    begun = _mark_begun([*to_do.without_message, *_attempts(to_do.to_send, facts, about_incidents, now)], now)
+    begun = _mark_begun(
+        [*to_do.without_destination, *_build_attempts(to_do.to_send, facts, about_incidents, now)], now
+    )
     with_message = {attempt.notification.id for attempt in begun if attempt.has_message}
     pictures_keep(
         {row_id: each.picture for row_id, each in about_incidents.items() if row_id in with_message}
@@ -234,15 +237,14 @@ def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
     The order of locks is: windows, alerts, destinations (`_decide_together`, `_mark_begun`), each by id. The
     notifications are already leased, so no other worker locks them.
 
-    A request that ends or acknowledges an alert, or changes a window, waits and then sees the decision. An
-    attempt that has begun is sent, even if the alert ends before it: `record` then sees the end. A request
-    that deletes a project waits only for these windows and alerts. A request that changes a configuration
-    does not wait: a message whose decision has begun is still sent.
+    A request that ends or acknowledges an alert, or changes or deletes a window, waits for the decision.
+    A request that creates a window or changes a configuration does not wait. An attempt that has begun is
+    sent whatever happens then; `record` sees that the alert has ended.
     """
     mutes = incident_mutes(claimed, now=now)  # locks the windows
     alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
-    alerts = Alert.objects.select_related("group").filter(alerts_deciding(claimed))
-    locked = list(alerts.select_for_update(no_key=True, of=("self",)).order_by("id"))
+    deciding = Alert.objects.select_related("group").filter(deciding_alerts_filter(claimed))
+    locked = list(deciding.select_for_update(no_key=True, of=("self",)).order_by("id"))
     pictures = last_pictures(claimed)
     return _Facts(
         alerts=alerts_with_incident_state(locked, claimed),
@@ -266,7 +268,7 @@ def _decide_one(
     """Decide on a notification, and write the decision or add the notification to `to_do`."""
     alert, setting = facts.alert(notification), facts.setting(notification)
     address = addresses.address_of(notification, alert, setting)
-    verdict = decide_delivery(_due(notification, address, facts), now)
+    verdict = decide_delivery(_policy_input(notification, address, facts), now)
     match verdict.step:
         case DeliveryStep.DROP:
             dropped = NotificationStatus.DROPPED.value
@@ -277,25 +279,25 @@ def _decide_one(
             _postpone(notification, verdict)
         case DeliveryStep.GIVE_UP:
             _give_up(notification, verdict, alert, now)
-        case DeliveryStep.SEND if address.failure:  # there is no destination to send to
-            to_do.without_message.append(DeliveryAttempt(notification, {}, address.failure))
+        case DeliveryStep.SEND if address.failure:  # no destination: an attempt that fails, and is retried
+            to_do.without_destination.append(DeliveryAttempt(notification, {}, address.failure))
         case DeliveryStep.SEND:
             to_do.to_send.append(notification)
         case DeliveryStep.ADDRESS if address.destination:
             to_do.to_address.append((notification, address.destination))
-        case DeliveryStep.ADDRESS if setting:
+        case DeliveryStep.ADDRESS if setting:  # for people: a notification for each of their addresses
             recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
         case DeliveryStep.ADDRESS:
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
 
 
-def _due(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
+def _policy_input(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
     incident = facts.incidents.get(notification.incident_id or "")
     return replace(
         due_notification_with_setting(notification, facts.alert(notification), facts.setting(notification)),
         addressed=address.is_settled,
-        was_notified=facts.was_notified(notification),
-        lapsed_for_good=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
+        perhaps_notified=facts.perhaps_notified(notification),
+        lapsed_too_often=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
         worth_sending=is_worth_sending(notification, incident, facts.last_pictures.get(notification.id)),
     )
@@ -304,8 +306,8 @@ def _due(notification: Notification, address: NotificationAddress, facts: _Facts
 def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
     """Release the notification until `verdict.until`. Its hour of retries begins again then.
 
-    Its destination is looked up again, unless the notification was perhaps received, or is an end or an
-    acknowledgement.
+    Its destination is looked up again, unless it must stay: the receiver that perhaps has the message, or has
+    the opening of the alert.
     """
     keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
     leases_release_with(
@@ -328,20 +330,19 @@ def _give_up(
         schedule_follow_ups(ended=[(notification, alert)], now=now)
 
 
-def _attempts(
+def _build_attempts(
     to_send: Sequence[Notification],
     facts: _Facts,
     about_incidents: Mapping[str, IncidentMessage],
     now: datetime,
 ) -> list[DeliveryAttempt]:
-    """Return the attempts to send notifications."""
     messages = messages_of(
         to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=about_incidents
     )
-    return [_attempt(notification, facts, messages.get(notification.id)) for notification in to_send]
+    return [_build_attempt(notification, facts, messages.get(notification.id)) for notification in to_send]
 
 
-def _attempt(notification: Notification, facts: _Facts, message: Message | None) -> DeliveryAttempt:
+def _build_attempt(notification: Notification, facts: _Facts, message: Message | None) -> DeliveryAttempt:
     """Return the attempt. It is retried if the message cannot be built or the fields cannot be decrypted."""
     channel_fields = facts.channel_fields[notification.destination]
     if isinstance(channel_fields, CannotDecryptError):
@@ -355,7 +356,8 @@ def _attempt(notification: Notification, facts: _Facts, message: Message | None)
     return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
-# Keeps the reason of the last failure (`last_failure`), and removes the reason why it was held back.
+# Keeps the reason of the last failure (`last_failure`), and removes the reason of a postponement. A token is
+# unique to a claim, so ids and tokens need no pairs.
 _MARK_BEGUN = """
 UPDATE alerting_notification
    SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s), silenced_by = NULL,
@@ -370,7 +372,7 @@ RETURNING id, attempts, first_attempt
 def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[DeliveryAttempt]:
     """Mark attempts as begun before anything is sent: after a crash they count as perhaps received.
 
-    Return the attempts whose lease is still valid. Another worker has the other notifications.
+    Return the attempts whose notification no other worker has leased.
     """
     if not attempts:
         return []
@@ -381,11 +383,11 @@ def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[Deli
         "acknowledged": WaitReason.ACKNOWLEDGED.value,
         "now": now,
     }
-    held = {row_id: (number, first) for row_id, number, first in fetch_rows(_MARK_BEGUN, parameters)}
+    marked = {row_id: (number, first) for row_id, number, first in fetch_rows(_MARK_BEGUN, parameters)}
     begun = []
     for attempt in attempts:
-        if attempt.notification.id in held:
-            number, first = held[attempt.notification.id]
+        if attempt.notification.id in marked:
+            number, first = marked[attempt.notification.id]
             begun.append(replace(attempt, number=number, first_attempt=first))
     tried = [attempt.notification.destination for attempt in begun if attempt.has_message]
     destinations_tried(ids=tried, now=now)
@@ -396,24 +398,24 @@ def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[Deli
 
 
 def send(attempt: DeliveryAttempt, *, now: datetime) -> Outcome:
-    """Make one attempt over the channel; needs no database."""
+    """Make one attempt over the channel."""
     notification = attempt.notification
     if isinstance(attempt.content, Outcome):
         return attempt.content
     if notification.lease_until and now > notification.lease_until - LONGEST_ATTEMPT:
         # The lease may end before the answer arrives, and then another worker may send the message again.
-        return Outcome(DeliveryStatus.RETRY, HELD_UP, 0, fault=DeliveryFault.WORKER)
+        return Outcome(DeliveryStatus.RETRY, WORKER_DELAYED, 0, fault=DeliveryFault.WORKER)
     channel = ChannelType(str(notification.channel))
     return deliver(channel, attempt.channel_fields, attempt.content, now=now)
 
 
 # --- record ---------------------------------------------------------------------------------------
 
-_FINISHED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value})
+_DELIVERED_OR_FAILED = frozenset({NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value})
 
 
 class _EndedAttempt(NamedTuple):
-    """An attempt, its outcome, and the new values of its notification."""
+    """`result` are the new values of the notification."""
 
     attempt: DeliveryAttempt
     outcome: Outcome
@@ -427,20 +429,19 @@ class _EndedAttempt(NamedTuple):
 def record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], *, now: datetime) -> None:
     """Write the outcomes of attempts, and schedule retries and reminders.
 
-    An outcome is ignored if its lease was released meanwhile: another worker sends the message again with the
-    same delivery id. An unexpected error concerns only the outcome that causes it: the message is sent again
-    when the lease ends.
+    The outcome of a notification that another worker has leased is ignored. An unexpected error concerns only
+    the outcome that causes it: the message is sent again when the lease ends.
 
     Raises:
-        DatabaseError, InterfaceError: the database has a fault that passes. Call again with the same
+        DatabaseError, InterfaceError: the database has a transient fault. Call again with the same
             outcomes.
     """
     try:
         recorded = _record_together(ended, now)
     except Exception as error:
-        if passes(error):
+        if is_transient(error):
             raise
-        if len(ended) > 1:  # record each outcome separately to find the cause
+        if len(ended) > 1:
             for attempt, outcome in ended:
                 record([(attempt, outcome)], now=now)
             return
@@ -452,18 +453,18 @@ def record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], *, now: datetime) -
 
 @transaction.atomic
 def _record_together(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: datetime) -> list[_EndedAttempt]:
-    """Write the outcomes whose lease is still valid, and return them."""
+    """Write the outcomes of notifications that no other worker has leased, and return them."""
     notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
-    behind = Alert.objects.filter(alerts_deciding(notifications))
-    locked = list(behind.select_for_update(no_key=True).order_by("id"))
+    deciding = Alert.objects.filter(deciding_alerts_filter(notifications))
+    locked = list(deciding.select_for_update(no_key=True).order_by("id"))
     alerts = alerts_with_incident_state(locked, notifications)
     results = [
         _EndedAttempt(attempt, outcome, _result_of(attempt, alerts, outcome, now))
         for attempt, outcome in ended
     ]
-    held = attempts_record([(each.notification, each.result) for each in results])
-    recorded = [each for each, is_held in zip(results, held, strict=True) if is_held]
+    written = attempts_record([(each.notification, each.result) for each in results])
+    recorded = [each for each, is_written in zip(results, written, strict=True) if is_written]
     NotificationAttempt.objects.bulk_create(_attempt_row(each, now) for each in recorded)
     _set_last_notified(recorded, locked, now)
     _follow_up_finished(recorded, alerts, now)
@@ -486,7 +487,8 @@ def _follow_up_finished(
     finished = [
         (each.notification, alert)
         for each in recorded
-        if each.result["status"] in _FINISHED and (alert := alerts.get(each.notification.alert_id or ""))
+        if each.result["status"] in _DELIVERED_OR_FAILED
+        and (alert := alerts.get(each.notification.alert_id or ""))
     ]
     schedule_follow_ups(ended=finished, now=now)
 
@@ -506,12 +508,12 @@ def _result_of(
 ) -> AttemptResult:
     """Return the new values of the notification: delivered, due again, dropped or failed."""
     notification = attempt.notification
-    latency_ms = outcome.latency_ms if outcome.has_meaningful_latency else None
+    latency_ms = outcome.latency_ms if outcome.may_show_latency else None
     if outcome.status is DeliveryStatus.DELIVERED:
         status = NotificationStatus.DELIVERED.value
         return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
-    # `notification` has the value from before this attempt: the row was set when the attempt began only for
-    # the case of a crash, and now the outcome is known.
+    # The row says True since `_mark_begun`, for the case of a crash. The outcome is known, so the value from
+    # before the attempt counts.
     perhaps_received = notification.perhaps_received or outcome.perhaps_received
     failed: AttemptResult = {
         "latency_ms": latency_ms,
@@ -531,12 +533,12 @@ def _result_of(
 def _reason_to_stop(
     notification: Notification, alerts: Mapping[str, Alert], now: datetime
 ) -> DropReason | None:
-    """Return why the message is no longer wanted. The next decision also reads the setting."""
+    """Return why its alert makes the message unwanted. The next decide also reads the setting."""
     try:
-        due = due_notification(notification, alerts.get(notification.alert_id or ""))
+        policy_input = due_notification(notification, alerts.get(notification.alert_id or ""))
     except (LookupError, ValueError):
-        return None  # a later version wrote its kind or channel, so nothing was sent: see `_undecided`
-    return drop_reason(due, now)
+        return None  # a later version wrote its kind or channel, so nothing was sent: see `_failed_decision`
+    return drop_reason(policy_input, now)
 
 
 def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> datetime | None:
@@ -545,21 +547,21 @@ def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> date
         return None
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
     retry_at = next_attempt(attempt.number, attempt.first_attempt or now, now, outcome.retry_after, jitter)
-    # If no request reached the receiver, no pause is needed.
+    # A worker that was delayed sent nothing, so the receiver needs no pause.
     return now if retry_at and outcome.fault is DeliveryFault.WORKER else retry_at
 
 
 def _attempt_row(ended: _EndedAttempt, now: datetime) -> NotificationAttempt:
     outcome = ended.outcome
-    # If the duration is secret, the row has the start of the attempt instead of its end.
+    # If the duration is secret (`may_show_latency`), the row has the start of the attempt instead of its end.
     began = now - timedelta(milliseconds=outcome.latency_ms)
     return NotificationAttempt(
         notification_id=ended.notification.id,
         number=ended.attempt.number,
-        ended=now if outcome.has_meaningful_latency else began,
+        ended=now if outcome.may_show_latency else began,
         status=outcome.status.value,
         reason=outcome.reason,
-        latency_ms=outcome.latency_ms if outcome.has_meaningful_latency else None,
+        latency_ms=outcome.latency_ms if outcome.may_show_latency else None,
     )
 
 

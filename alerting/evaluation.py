@@ -1,17 +1,16 @@
 """Evaluation: from signals to alerts. Read from top to bottom.
 
-    evaluate_signals            the turn of one project, in one transaction
+    evaluate_signals            the turn of one project (`group_id`), in one transaction
       _evaluate_turn            read its oldest signals; consecutive signals with the same work are a batch
         _evaluate_or_set_aside  evaluate each batch in a savepoint; divide a batch that fails into halves
           _compare_…            collect everything that the batch needs
             _Evaluation.run     decide signal by signal in memory, and apply the changes of many together
     open_tracked                open the alerts whose delay has passed
 
-Reports, timeouts and accepted writes leave signals (`events.models.Signal`). `turn_take` locks the project
-that has waited longest (`services.turns`). `_compare_…` reads the observations of the signals, the
-configurations that may apply, and the active alerts on the same targets; the number of queries does not grow
-with the number of signals. Configurations stay in memory until they change (`selectors.config_views`).
-`_Evaluation` compares the signals with the configurations, in order (`rules.transition.step`).
+Reports, timeouts and API writes leave signals (`events.models.Signal`). `turn_take` locks the project that
+has waited longest (`services.turns`). `_compare_…` reads observations, configurations and active alerts; the
+number of queries does not grow with the number of signals. Configurations stay in memory until they change
+(`selectors.config_views`). `rules.transition.step` decides each comparison.
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
 """
@@ -53,17 +52,20 @@ from events.choices import SignalKind
 from events.models import Signal
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
-from opsapi.postgresql.faults import passes
+from opsapi.postgresql.faults import is_transient
 from opsapi.sql import fetch_rows
 
 logger = logging.getLogger("opsapi.evaluation")
 
 EVALUATION_SECONDS = 0.5
-"""A transaction starts no further signal after this time, because its locks last until its end."""
+"""A turn starts no further signal after this time, because its locks last until its end.
+
+`_compare_configs` may take longer.
+"""
 CHANGES_AT_ONCE = 1_000
 """Changes are written when at least this many are decided."""
 OPENED_AT_ONCE = 100
-"""The most alerts that one transaction opens."""
+"""The most alerts that one call of `open_tracked` opens."""
 
 
 # --- take and dispatch ----------------------------------------------------------------------------
@@ -76,8 +78,8 @@ class _Work(Enum):
     """Copy an event without a project to projects."""
     VERSIONS = auto()
     """Mark outdated hosts and agents again, because the newest versions have changed."""
-    CLUSTERS_LEFT = auto()
-    """Cancel the alerts of clusters that hosts have left empty, then continue as for OBSERVATIONS."""
+    CLUSTERS_EMPTIED = auto()
+    """Cancel the alerts of clusters whose last host has left, then continue as for OBSERVATIONS."""
     OBSERVATIONS = auto()
     """Compare the observations of an event or a report with the configurations."""
     CONFIGS = auto()
@@ -85,9 +87,10 @@ class _Work(Enum):
 
 
 _ENDS_TURN = frozenset({_Work.FAN_OUT, _Work.VERSIONS})
-"""Work after which the transaction ends, because it writes many signals or locks many rows."""
-_ALONE = _ENDS_TURN | {_Work.CLUSTERS_LEFT}
-"""Work that is done for one signal at a time: active alerts for later signals are read after its changes."""
+"""Work after which the turn ends, because it writes many signals or locks many rows."""
+_ALONE = _ENDS_TURN | {_Work.CLUSTERS_EMPTIED}
+"""Work that is done for one signal at a time. CLUSTERS_EMPTIED changes alerts in the database, so the active
+alerts for later signals are read after it."""
 
 
 def _work_of(signal: Signal) -> _Work:
@@ -97,21 +100,20 @@ def _work_of(signal: Signal) -> _Work:
         return _Work.VERSIONS
     if signal.kind == SignalKind.CONFIG.value:
         return _Work.CONFIGS
-    return _Work.CLUSTERS_LEFT if signal.payload.get("clustersLeft") else _Work.OBSERVATIONS
+    return _Work.CLUSTERS_EMPTIED if signal.payload.get("clustersLeft") else _Work.OBSERVATIONS
 
 
 def evaluate_signals(*, now: datetime) -> int:
     """Evaluate the oldest signals of one project, or the oldest signal without a project.
 
-    Projects take turns, so a project with many signals or configurations delays only itself. Other workers
-    evaluate other projects at the same time.
+    Projects take turns, so a project with many signals or configurations delays only itself.
 
     Return 0 if there is no turn: no signal waits, other workers have locked every waiting project, or a
-    global configuration is written. Otherwise return the number of signals that were read or dropped, at
-    least 1.
+    global configuration is being written, which may apply to every project. Otherwise return the number of
+    signals that were read or dropped, at least 1.
 
     Raises:
-        DatabaseError, InterfaceError: the database has a fault that passes. The turn is undone, and other
+        DatabaseError, InterfaceError: the database has a transient fault. The turn is undone, and other
             projects come first.
     """
     turn = None
@@ -135,8 +137,8 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
         _evaluate_or_set_aside(work, list(batch), now=now, deadline=deadline)
         if work in _ENDS_TURN or time.monotonic() > deadline:
             break
-    # At least 1, because other projects may wait, even if another worker evaluated these signals before
-    # this transaction locked the project.
+    # Another worker may have evaluated all signals before this transaction locked the project. But 0 would
+    # mean that no project waits.
     return len(signals) or 1
 
 
@@ -148,15 +150,16 @@ def _batch_key(signal: Signal) -> tuple[_Work, int | None]:
 def _evaluate_or_set_aside(work: _Work, signals: Sequence[Signal], *, now: datetime, deadline: float) -> None:
     """Evaluate signals until the monotonic time `deadline`, at least the first, and delete them.
 
-    A database fault that passes is raised. After any other error, each half is evaluated separately, the
-    second half only while time is left. A single signal that fails is marked as failed: it blocks no other
-    signal, and the console lists it.
+    A transient fault of the database is raised. After any other error, each half is evaluated separately, the
+    second half only while time is left. A single signal that fails is set aside: it blocks no other signal,
+    and the console lists it.
     """
     try:
         with transaction.atomic():
-            signals_delete(_evaluate_batch(work, signals, now, deadline))
-    except Exception as error:  # whatever the error is, the other signals must be evaluated
-        if passes(error):
+            evaluated = _evaluate_batch(work, signals, now, deadline)
+            signals_delete(evaluated)
+    except Exception as error:
+        if is_transient(error):
             raise
         if len(signals) > 1:
             logger.warning(
@@ -172,7 +175,7 @@ def _evaluate_or_set_aside(work: _Work, signals: Sequence[Signal], *, now: datet
 
 
 def _evaluate_batch(work: _Work, signals: Sequence[Signal], now: datetime, deadline: float) -> Sequence[int]:
-    """Evaluate signals, at least the first, and return the ids of evaluated signals."""
+    """Return the ids of evaluated signals: at least of the first."""
     first = signals[0]
     group_id = first.group_id or ""  # only a fan-out has no project
     match work:
@@ -184,7 +187,7 @@ def _evaluate_batch(work: _Work, signals: Sequence[Signal], now: datetime, deadl
             return [first.pk]
         case _Work.CONFIGS:
             return _compare_configs(signals, group_id, now, deadline)
-        case _Work.CLUSTERS_LEFT:
+        case _Work.CLUSTERS_EMPTIED:
             clusters = first.payload["clustersLeft"]
             emptied_clusters_alerts_cancel(cluster_ids=clusters, at=first.created)
             return _compare_observations(signals, group_id, now, deadline)
@@ -199,24 +202,23 @@ def _evaluate_batch(work: _Work, signals: Sequence[Signal], now: datetime, deadl
 class _Observed:
     """An observation, and the target keys of alerts on it by metric; None is the key without a metric.
 
-    Each key is computed once, because many configurations need it.
+    Each key is computed once.
     """
 
     observation: Observation
-    targets: dict[Metric | None, str] = field(default_factory=dict)
+    _targets: dict[Metric | None, str] = field(default_factory=dict, init=False)
 
     def target(self, metric: Metric | None) -> str:
-        if metric not in self.targets:
-            self.targets[metric] = target_of(self.observation, metric)
-        return self.targets[metric]
+        if metric not in self._targets:
+            self._targets[metric] = target_of(self.observation, metric)
+        return self._targets[metric]
 
 
 _ConfigsByType = Mapping[EventType, ConfigIndex]
-"""The configurations that may apply."""
 
 
-class _CollectedSignal(NamedTuple):
-    """A signal, its observations, and the configurations to compare. `at` is the time of its changes."""
+class _Comparison(NamedTuple):
+    """A signal, its observations, and the configurations that may apply. `at` is the time of its changes."""
 
     signal: Signal
     at: datetime
@@ -229,14 +231,16 @@ def _compare_observations(
 ) -> Sequence[int]:
     """Compare the observations of signals with the configurations, and return the ids of evaluated signals.
 
-    A signal has the time at which its event happened, so delays start then.
+    Changes get the time of the signal, at which its event happened, so delays start then.
     """
-    observations = observations_of(signals, group_id=group_id)
-    seen = {pk: [_Observed(each) for each in some] for pk, some in observations.items()}
+    seen = {
+        signal_id: [_Observed(observation) for observation in observations]
+        for signal_id, observations in observations_of(signals, group_id=group_id).items()
+    }
     all_seen = list(chain.from_iterable(seen.values()))
     configs = concerned_indexes(group_id, {each.observation.event_type for each in all_seen})
     evaluation = _Evaluation(group_id, now, _read_active(group_id, all_seen, configs))
-    comparisons = (_CollectedSignal(signal, signal.created, seen[signal.pk], configs) for signal in signals)
+    comparisons = (_Comparison(signal, signal.created, seen[signal.pk], configs) for signal in signals)
     return evaluation.run(comparisons, deadline)
 
 
@@ -247,7 +251,7 @@ def _compare_configs(
 
     The fleet is read once, and counts as seen now. Signals that remain at the deadline stay; a later turn
     compares them with the fleet of that time. The signal of a configuration that is deleted or disabled by
-    now changes nothing.
+    now changes nothing: `services.configs` has cancelled its alerts.
     """
     begin = time.monotonic()
     changed = configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
@@ -256,9 +260,7 @@ def _compare_configs(
     fleet = [_Observed(each) for each in observations_of_fleet(group_id, event_types)]
     evaluation = _Evaluation(group_id, now, _read_active(group_id, fleet, indexes_of(changed)))
     read_seconds = time.monotonic() - begin
-    comparisons = (
-        _CollectedSignal(signal, now, fleet, indexes.get(_config_id(signal), {})) for signal in signals
-    )
+    comparisons = (_Comparison(signal, now, fleet, indexes.get(_config_id(signal), {})) for signal in signals)
     # At least as long as reading took: otherwise a large fleet is read again for each configuration.
     return evaluation.run(comparisons, max(deadline, time.monotonic() + read_seconds))
 
@@ -276,7 +278,8 @@ class _ActiveAlert(AlertView):
 
 _ActiveAlerts = dict[str, dict[str, _ActiveAlert]]
 """By target key and configuration id: a configuration has at most one active alert on a target."""
-_ACTIVE = """
+
+_READ_ACTIVE = """
 SELECT id, config_id, target_key, current_value, created FROM alerting_alert
  WHERE group_id = %(group_id)s AND target_key = ANY(%(targets)s)
    AND status IN ('TRACKING', 'OPEN')
@@ -292,9 +295,11 @@ def _read_active(group_id: str, all_seen: Iterable[_Observed], configs: _Configs
         for metric in _configs_for(seen, configs).alert_metrics(seen.observation)
     }
     if targets:
-        found = fetch_rows(_ACTIVE, {"group_id": group_id, "targets": list(targets)})
+        found = fetch_rows(_READ_ACTIVE, {"group_id": group_id, "targets": list(targets)})
         for alert_id, config_id, target, value, created in found:
-            active.setdefault(target, {})[config_id] = _ActiveAlert(value, created, alert_id)
+            active.setdefault(target, {})[config_id] = _ActiveAlert(
+                current_value=value, created=created, id=alert_id
+            )
     return active
 
 
@@ -315,11 +320,12 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Changes:
-    """Decided changes; `cancelled` are the times by alert id. Cancelled together, alerts have the latest.
+    """Decided changes. `cancelled`: the time by alert id; alerts cancelled in one write get the latest time.
 
-    Within one signal, at most one observation changes the alert of a configuration on a target: addresses,
-    agents and replica sets are unique in a project, and an event has one observation for each event type
-    that it ends.
+    They are written in a fixed order (`_apply`). This is right for the changes of one signal: at most one of
+    its observations changes the alert of a configuration on a target, because addresses, agents and replica
+    sets are unique in a project, and an event has one observation for each event type that it ends. The
+    order of different configurations within one signal has no meaning.
     """
 
     alerts: AlertChanges = field(default_factory=AlertChanges)
@@ -329,6 +335,7 @@ class _Changes:
 
     @property
     def count(self) -> int:
+        """Without cancellations, which are always written at once."""
         return self.alerts.count + len(self.one_shots)
 
     def extend(self, later: "_Changes") -> None:
@@ -346,13 +353,13 @@ class _Evaluation:
         self._evaluated: list[int] = []
         self._unwritten = _Changes()
 
-    def run(self, comparisons: Iterable[_CollectedSignal], deadline: float) -> Sequence[int]:
+    def run(self, comparisons: Iterable[_Comparison], deadline: float) -> Sequence[int]:
         """Evaluate signals until the monotonic time `deadline`, at least the first, and return their ids."""
         for comparison in comparisons:
             changes = self._decide(comparison)
-            # `_apply` has a fixed order: cancellations, one-shot notifications, starts, values, ends. Where
-            # it differs from the order of signals, the changes of earlier signals are written first.
-            if changes.cancelled or self._starts_again(changes):
+            # The fixed order is wrong for two signals if the later cancels an alert, or starts an alert on a
+            # target on which the earlier ends an alert. Then the changes of earlier signals come first.
+            if changes.cancelled or self._starts_on_ended_target(changes):
                 self._apply()
             self._unwritten.extend(changes)
             if changes.cancelled or self._unwritten.count >= CHANGES_AT_ONCE:
@@ -363,27 +370,26 @@ class _Evaluation:
         self._apply()
         return self._evaluated
 
-    def _starts_again(self, changes: _Changes) -> bool:
+    def _starts_on_ended_target(self, changes: _Changes) -> bool:
         """Return whether an alert starts on a target on which the end of an earlier alert is unwritten.
 
-        That end is written first: a configuration has at most one active alert on a target, and the receiver
-        gets the end before the start.
+        A configuration has at most one active alert on a target, and a receiver gets the end first.
         """
         return any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
 
-    def _decide(self, comparison: _CollectedSignal) -> _Changes:
+    def _decide(self, comparison: _Comparison) -> _Changes:
         """Decide on a signal: return its changes, and make them in the active alerts in memory."""
         changes = _Changes()
         for pair in self._pairs(comparison):
             # `fan_out` has already notified of this event for the global configurations.
             if pair.config.is_global and comes_from_organization(comparison.signal):
                 continue
-            if decision := self._step(pair, comparison.signal):
+            if decision := self._decide_pair(pair, comparison.signal):
                 self._add_change(decision, pair, comparison, changes)
         return changes
 
-    def _pairs(self, comparison: _CollectedSignal) -> list[_Pair]:
-        """Return the pairs whose decision can change something, sorted by configuration id and position."""
+    def _pairs(self, comparison: _Comparison) -> list[_Pair]:
+        """Return the pairs whose decision can change something, each once, sorted by configuration id."""
         pairs: dict[tuple[str, int], _Pair] = {}
         for position, seen in enumerate(comparison.seen):
             index = _configs_for(seen, comparison.configs)
@@ -394,7 +400,7 @@ class _Evaluation:
         return [pairs[key] for key in sorted(pairs)]
 
     def _configs_with_alert(self, seen: _Observed, index: ConfigIndex) -> Iterator[ConfigView]:
-        """Yield the configurations with an active alert on the observation, which may change or end."""
+        """Yield the configurations with an active alert on the observation."""
         for metric in index.alert_metrics(seen.observation):
             for config_id in self._active.get(seen.target(metric), {}):
                 if config_id in index.configs:
@@ -403,7 +409,7 @@ class _Evaluation:
     def _alert(self, pair: _Pair) -> _ActiveAlert | None:
         return self._active.get(pair.target, {}).get(pair.config.id)
 
-    def _step(self, pair: _Pair, signal: Signal) -> Decision | None:
+    def _decide_pair(self, pair: _Pair, signal: Signal) -> Decision | None:
         """Return the decision; None for a faulty configuration, because others must still be compared."""
         try:
             decision = step(pair.config, pair.observation, self._alert(pair))
@@ -416,7 +422,7 @@ class _Evaluation:
         return decision
 
     def _add_change(
-        self, decision: Decision, pair: _Pair, comparison: _CollectedSignal, changes: _Changes
+        self, decision: Decision, pair: _Pair, comparison: _Comparison, changes: _Changes
     ) -> None:
         """Add the decision to `changes` and to the active alerts, which later signals are compared with."""
         config, target, signal, at = pair.config, pair.target, comparison.signal, comparison.at
@@ -441,8 +447,8 @@ class _Evaluation:
                 changes.alerts.values[alert.id] = decision.value, at
                 active[config.id] = replace(alert, current_value=decision.value)
             case AlertAction.CLOSE if alert:
-                # A pending alert whose delay has passed opens before it ends, unless a waiting signal may
-                # have ended it earlier. Evaluated signals still have rows, and must not count as waiting.
+                # A tracked alert whose delay has passed opens before it ends, unless a waiting signal may
+                # have ended it earlier. Evaluated signals are not deleted yet, and are not waiting.
                 done = tuple(self._evaluated)
                 changes.alerts.ends[alert.id] = AlertEnd(
                     signal=signal, at=at, value=decision.value, signals_done=done
@@ -456,7 +462,7 @@ class _Evaluation:
                 changes.one_shots.append(OneShot(config.id, event_id, self._group_id, at))
 
     def _apply(self) -> None:
-        """Write the decided changes."""
+        """Write the decided changes: cancellations, one-shot notifications, starts, values, ends."""
         changes, self._unwritten = self._unwritten, _Changes()
         if changes.cancelled:
             alerts = Alert.objects.filter(id__in=changes.cancelled)
@@ -467,9 +473,9 @@ class _Evaluation:
 
 # --- open -----------------------------------------------------------------------------------------
 
-# The first alert of each project, then the second of each, and so on. An alert does not open while its
-# project has an unevaluated signal from before the end of the delay, which may end its condition. It opens
-# under the lock of its project, because a grouped alert joins an incident.
+# Projects take turns: the first alert of each, then the second of each, and so on. An alert does not open
+# while its project has an unevaluated signal from before the end of the delay, which may end its condition.
+# The lock of the project is needed because opening an alert may change an incident of the project.
 _OPENING = f"""
 SELECT opening.id FROM (
   SELECT id, group_id FROM (
@@ -487,9 +493,10 @@ SELECT opening.id FROM (
 
 @transaction.atomic
 def open_tracked(*, now: datetime) -> int:
-    """Open up to OPENED_AT_ONCE alerts whose shortest delay has passed, and return their number.
+    """Open up to OPENED_AT_ONCE alerts whose delay has passed, and return their number.
 
-    Projects that another worker evaluates, and alerts that another worker has locked, are skipped.
+    The delay is the shortest of the configuration's notifications. Projects that another worker evaluates,
+    and alerts that another worker has locked, are skipped.
     """
     ids = [alert_id for (alert_id,) in fetch_rows(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})]
     if not ids:

@@ -25,7 +25,7 @@ class Outcome:
     reached: bool = False
 
     @property
-    def has_meaningful_latency(self) -> bool:
+    def may_show_latency(self) -> bool:
         """Whether the duration and end of the attempt can be shown.
 
         A refused address, a filtered port and a connection time-out look the same (decisions 7); the time

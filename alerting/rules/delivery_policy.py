@@ -60,9 +60,9 @@ class DueNotification:
     `status` is the alert's, None for a one-shot notification. `config_counts`: the configuration exists and
     is enabled; `setting_counts`: it still has this notification; `recipient_counts`: the address still
     belongs to a recipient. `perhaps_received`: an attempt was sent and not definitely refused, so the
-    notification is never dropped as if nothing was sent. `lapsed_for_good`: too many attempts left no
+    notification is never dropped as if nothing was sent. `lapsed_too_often`: too many attempts left no
     outcome. `addressed`: its destination is decided, and still the one that its configuration names.
-    `was_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
+    `perhaps_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
     service tracks the alert itself. `mute`: the maintenance window that mutes it now. `worth_sending`:
     False for a change of an incident that does not matter.
     """
@@ -73,9 +73,9 @@ class DueNotification:
     setting_counts: bool = True
     recipient_counts: bool = True
     perhaps_received: bool = False
-    lapsed_for_good: bool = False
+    lapsed_too_often: bool = False
     addressed: bool = True
-    was_notified: bool = True
+    perhaps_notified: bool = True
     keeps_state: bool = False
     acknowledged_until: datetime | None = None
     mute: Mute | None = None
@@ -113,7 +113,7 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
         return DeliveryVerdict(
             DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until
         )
-    if due.lapsed_for_good:
+    if due.lapsed_too_often:
         return DeliveryVerdict(DeliveryStep.GIVE_UP, NO_OUTCOME)
     return DeliveryVerdict(DeliveryStep.SEND if due.addressed else DeliveryStep.ADDRESS)
 
@@ -131,7 +131,7 @@ def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
 
 def _is_needless(due: DueNotification) -> bool:
     """The end of an alert for a receiver that got no message about it, or a change that does not matter."""
-    return not due.was_notified if due.kind in ENDS else not (due.worth_sending or due.perhaps_received)
+    return not due.perhaps_notified if due.kind in ENDS else not (due.worth_sending or due.perhaps_received)
 
 
 def repeat_due(interval: timedelta | None, delivered: datetime) -> datetime | None:

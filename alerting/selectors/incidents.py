@@ -69,7 +69,7 @@ def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> d
     return mutes
 
 
-def alerts_deciding(notifications: Sequence[Notification]) -> Q:
+def deciding_alerts_filter(notifications: Sequence[Notification]) -> Q:
     """The alerts on whose state the fate of notifications depends: theirs, and the open ones of incidents."""
     named = {notification.alert_id for notification in notifications if notification.alert_id}
     behind = Q(Among("id", named))

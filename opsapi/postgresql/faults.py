@@ -24,8 +24,8 @@ class DatabaseFault(Enum):
 GAVE_WAY_STATES = frozenset({"40001", "40P01"})
 """SQLSTATE: a transaction that could not be serialized, a deadlock."""
 _READ_ONLY_STATE = "25006"
-# SQLSTATE classes of temporary faults: connection, rollback, locks, resources, operator, system.
-_PASSING_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
+# SQLSTATE classes of transient faults: connection, rollback, locks, resources, operator, system.
+_TRANSIENT_CLASSES = frozenset({"08", "40", "53", "55", "57", "58"})
 _BY_SQLSTATE = {
     "53100": DatabaseFault.DISK_FULL,
     "53300": DatabaseFault.TOO_MANY_CONNECTIONS,
@@ -45,7 +45,7 @@ _BY_TEXT = {
 
 
 def database_fault(error: BaseException | None) -> DatabaseFault | None:
-    """Return the fault of the database, which may pass, from an error of Django; None for other errors."""
+    """Return the fault of the database from an error of Django; None for other errors."""
     known = _BY_SQLSTATE.get(getattr(getattr(error, "__cause__", None), "sqlstate", None) or "")
     if known or not isinstance(error, (OperationalError, InterfaceError)):
         return known
@@ -53,11 +53,11 @@ def database_fault(error: BaseException | None) -> DatabaseFault | None:
     return next((fault for part, fault in _BY_TEXT.items() if part in text), DatabaseFault.UNREACHABLE)
 
 
-def passes(error: Exception) -> bool:
-    """Whether the error is a temporary fault of the database, such as a deadlock."""
+def is_transient(error: Exception) -> bool:
+    """Whether the error is a transient fault of the database, such as a deadlock."""
     if not isinstance(error, (DatabaseError, InterfaceError)):
         return False
     state = getattr(error.__cause__, "sqlstate", None)
     if state is None:
         return isinstance(error, (OperationalError, InterfaceError))
-    return state == _READ_ONLY_STATE or state[:2] in _PASSING_CLASSES
+    return state == _READ_ONLY_STATE or state[:2] in _TRANSIENT_CLASSES

@@ -373,8 +373,8 @@ class MemoryStore:
         return replace(
             due_notification(notification, alert),
             addressed=bool(notification.destination) and place == notification.destination,
-            was_notified=any(row.destination in (notification.destination, "") for row in received),
-            lapsed_for_good=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
+            perhaps_notified=any(row.destination in (notification.destination, "") for row in received),
+            lapsed_too_often=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
             mute=Mute(active.window.id, active.until) if active else None,
         )
 
@@ -505,7 +505,7 @@ class MemoryStore:
         changes = delivery._result_of(attempt, self.alerts, outcome, now)
         if not self.finish(notification, **changes):
             return False
-        if changes["status"] in delivery._FINISHED:
+        if changes["status"] in delivery._DELIVERED_OR_FAILED:
             self._follow_up(notification, now)
         return True
 

@@ -671,7 +671,7 @@ def test_a_worker_that_slept_sends_nothing_that_another_may_have_taken_up(
     delivery.record([(job, outcome) for job in jobs], now=woken)
     row = Notification.objects.get()
     assert outside.said == []
-    assert (row.status, row.reason, row.perhaps_received) == ("PENDING", delivery.HELD_UP, False)
+    assert (row.status, row.reason, row.perhaps_received) == ("PENDING", delivery.WORKER_DELAYED, False)
     assert Destination.objects.get().failures == 0
     assert row.due == woken
     deliver_all(row.due)

@@ -181,13 +181,14 @@ def test_what_was_perhaps_received_is_never_dropped_as_if_nothing_had_left(
 
 
 @each("kind", [MessageKind.CLOSE, MessageKind.CANCEL])
-@each(("was_notified", "wanted"), [(True, SEND), (False, DeliveryVerdict(DeliveryStep.REMOVE))])
+@each(("perhaps_notified", "wanted"), [(True, SEND), (False, DeliveryVerdict(DeliveryStep.REMOVE))])
 def test_an_end_goes_only_to_a_receiver_that_was_notified(
-    kind: MessageKind, was_notified: bool, wanted: DeliveryVerdict
+    kind: MessageKind, perhaps_notified: bool, wanted: DeliveryVerdict
 ) -> None:
     status = CLOSED if kind is MessageKind.CLOSE else CANCELLED
     assert (
-        decide_delivery(DueNotification(kind=kind, status=status, was_notified=was_notified), NOW) == wanted
+        decide_delivery(DueNotification(kind=kind, status=status, perhaps_notified=perhaps_notified), NOW)
+        == wanted
     )
 
 
@@ -199,7 +200,7 @@ def test_people_are_looked_up_when_their_notification_would_be_sent() -> None:
 
 
 def test_attempts_without_end_are_given_up_but_not_where_it_waits_anyway() -> None:
-    due = DueNotification(kind=MessageKind.UPDATE, status=OPEN, lapsed_for_good=True)
+    due = DueNotification(kind=MessageKind.UPDATE, status=OPEN, lapsed_too_often=True)
     assert decide_delivery(due, NOW) == DeliveryVerdict(DeliveryStep.GIVE_UP, NO_OUTCOME)
     assert decide_delivery(replace(due, mute=WINDOW_MUTES), NOW) == MUTED
 
