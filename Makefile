@@ -10,7 +10,7 @@ LONG_TESTS = tests/browser tests/hostile tests/simulation tests/processes/test_c
     $$(grep -rl --include='test_*.py' hostile.budget tests/admin tests/integration tests/processes | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test faults check format bench wheel image demo docs pictures screenshots lock openapi reference
+.PHONY: help install install-dev run test test-slow faults check format bench wheel image demo docs pictures screenshots lock openapi reference
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -34,8 +34,13 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 run: install ## start everything: embedded PostgreSQL, web, worker
 	@exec $(BIN)/python manage.py serve --parent $$PPID
 
-test: install-dev docs ## run the test suite
-	@$(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 5 --durations-min 2
+
+test: install-dev docs ## run the tests that are not slow, or those of ARGS, slow or not
+	@$(PYTEST) $(or $(ARGS),-m "not slow")
+
+test-slow: install-dev docs ## run the slow tests: processes, browser, simulation, hostile requests, and others
+	@$(PYTEST) -m slow
 
 faults: install-dev ## the long tests of faults: hostile requests, pairs of writes, killed processes, failing receivers, 100,000 simulated seeds
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG_TESTS) $(ARGS)

@@ -39,7 +39,7 @@ REQUIRE = "OPSAPI_TEST_REQUIRE"
 PROGRAMS = frozenset({"chromium", "container", "mongod", "postgresql", "prometheus", "nginx", "systemd"})
 """Programs that tests are marked with."""
 
-FIRST = (
+SLOW = (
     "tests/processes/test_container.py",
     "tests/processes/running/test_killed_workers.py",
     "tests/processes/running/",
@@ -54,7 +54,7 @@ FIRST = (
     "tests/integration/embedded/",
     "tests/hostile/",
 )
-"""Where the files are that take longest: they begin first."""
+"""Files whose tests are slow, the slowest first. They begin in this order, before all other files."""
 
 SUMMARY = "summary"
 """A test records a property of this name; the end of the run shows its value."""
@@ -104,9 +104,16 @@ def pytest_collection() -> Generator[None, object, object]:
     return collected
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts first what takes long, and leaves out what needs a program nobody required, and says so."""
+    """Puts slow files first and marks their tests, before pytest selects by markers.
+
+    Leaves out tests that need a program that is not required, and says so.
+    """
     items.sort(key=_turn)  # keeps the order of what has the same turn
+    for item in items:
+        if _turn(item) < len(SLOW):
+            item.add_marker(pytest.mark.slow)
     required = frozenset(os.environ.get(REQUIRE, "").replace(",", " ").split())
     if unknown := required - PROGRAMS:
         raise pytest.UsageError(f"{REQUIRE}: no test needs {', '.join(sorted(unknown))}")
@@ -127,8 +134,8 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def _turn(item: pytest.Item) -> int:
     """When its file's turn is: a long file that comes last has one worker work while the others are done."""
-    found = (turn for turn, start in enumerate(FIRST) if item.nodeid.startswith(start))
-    return next(found, len(FIRST))
+    found = (turn for turn, start in enumerate(SLOW) if item.nodeid.startswith(start))
+    return next(found, len(SLOW))
 
 
 def _make_data_dir() -> Path:

@@ -68,6 +68,7 @@ def test_ranges_are_added_to_the_list_of_a_key(console: Client, operator: User, 
     assert events[0].details["targetPublicKey"] == key.public_key
 
 
+@pytest.mark.slow
 @each(
     ("values", "message"),
     [

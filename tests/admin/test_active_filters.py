@@ -77,6 +77,7 @@ def test_the_event_list_shows_active_filters(console: Client, project: Project) 
         assert set(_chips(console, f"/admin/events/event/{target}")) == set(chips) - {words}
 
 
+@pytest.mark.slow
 def test_every_list_with_filters_has_a_button_and_no_dialog(console: Client) -> None:
     listed = [
         (model, pages)

@@ -39,6 +39,7 @@ def test_the_lowest_role_may(monitor: Client, project: Project, action: str) -> 
     assert event.details["remoteAddress"] == "192.0.2.1"
 
 
+@pytest.mark.slow
 @each("action", ACTIONS)
 def test_the_highest_role_that_may_not_is_refused(automator: Client, project: Project, action: str) -> None:
     alert = make_alert(project, acknowledged_until=clock.now() + HOUR)

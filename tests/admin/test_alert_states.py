@@ -42,6 +42,7 @@ def states(page: str) -> list[str]:
     return re.findall(r">\s*(Pending|Open|Acknowledged|Muted|Closed|Cancelled)\s*</span>", page)
 
 
+@pytest.mark.slow
 @each(
     ("changes", "muted", "word"),
     [
@@ -93,6 +94,7 @@ def test_every_page_has_the_same_order(console: Client, project: Project, twelve
         assert linked(shown(console, url)) == order[:10], url
 
 
+@pytest.mark.slow
 def test_what_is_not_shown_is_behind_a_link_to_all_that_is(
     console: Client, project: Project, twelve: list[Alert]
 ) -> None:

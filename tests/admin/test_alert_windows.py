@@ -46,6 +46,7 @@ def test_a_window_is_created_in_its_project(console: Client, operator: User, pro
     assert "started to mute notifications" in shown(console, alert_page(alert))
 
 
+@pytest.mark.slow
 @each(
     ("changes", "message"),
     [

@@ -46,6 +46,7 @@ def three(project: Project) -> list[Alert]:
     ]
 
 
+@pytest.mark.slow
 @each(
     ("question", "names"),
     [

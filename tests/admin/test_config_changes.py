@@ -26,6 +26,7 @@ pytestmark = pytest.mark.django_db
 class TestChanging:
     """PUT, by a form."""
 
+    @pytest.mark.slow
     @each("is_global", [False, True], ids=["project", "global"])
     def test_what_is_shown_changes_nothing(
         self, is_global: bool, console: Client, operator: User, project: Project
@@ -150,6 +151,7 @@ class TestChanging:
         with leaves_events(operator, EventType.ALERT_CONFIG_CHANGED_AUDIT):
             send(console, do(config, "change"), typed_in(page))
 
+    @pytest.mark.slow
     @each("action", ["change", "test", "enable", "disable", "delete"])
     def test_who_may_only_read_can_do_nothing(self, action: str, project: Project) -> None:
         browser = browser_with(Role.GROUP_READ_ONLY, project=project)

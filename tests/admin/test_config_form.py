@@ -41,6 +41,7 @@ class TestMaking:
         assert answer.status_code == 403
         assert not AlertConfig.objects.exists()
 
+    @pytest.mark.slow
     @each("target", ["other project", "global", "nonsense"])
     def test_nobody_makes_one_where_they_may_not(self, target: str, project: Project) -> None:
         browser = browser_with(Role.GROUP_OWNER, project=project)
@@ -105,6 +106,7 @@ class TestMaking:
             },
         ]
 
+    @pytest.mark.slow
     @each(
         ("changes", "message"),
         [
@@ -147,6 +149,7 @@ class TestMaking:
         assert list(form.errors) == ["notifications[1].mobileNumber"]
         assert typed_in(answer.content.decode())["notifications[1].mobileNumber"] == ["12"]
 
+    @pytest.mark.slow
     @each("button", [{}, {"add": "notifications"}], ids=["sent", "added"])
     def test_of_too_many_rows_one_more_is_shown_than_may_be(
         self, console: Client, project: Project, button: dict[str, str]
@@ -170,6 +173,7 @@ class TestMaking:
             matched = send(console, ADD, typed_config(project.id, add="matchers"))
         assert typed_in(matched.content.decode())["matchers[0].fieldName"] == [""]
 
+    @pytest.mark.slow
     @each("type_name", [name for name in TYPES if name not in {"USER", "TEAM"}])
     def test_without_script_the_fields_of_other_types_are_no_hindrance(
         self, type_name: str, console: Client, project: Project

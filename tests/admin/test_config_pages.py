@@ -100,6 +100,7 @@ class TestTesting:
 class TestPages:
     """What is shown of configurations."""
 
+    @pytest.mark.slow
     def test_no_secret_is_in_any_page(self, console: Client, project: Project) -> None:
         fill(project)
         config = AlertConfig.objects.get()
@@ -143,6 +144,7 @@ class TestPages:
         assert closed.id not in page
         assert Event.objects.get(event_type="ALERT_CONFIG_ADDED_AUDIT").id in page
 
+    @pytest.mark.slow
     @each(
         ("query", "found"),
         [

@@ -34,6 +34,7 @@ def _what_it_says(text: str) -> str:
     return text.partition("console-error")[2].partition("</section>")[0]
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 def test_an_unknown_id_is_not_found_on_the_page_of_every_model(console: Client) -> None:
     models = [model for model, pages in admin.site._registry.items() if isinstance(pages, ConsoleAdmin)]

@@ -30,6 +30,7 @@ from tests.factories.accesslist import ProjectFactory
 pytestmark = pytest.mark.django_db
 
 
+@pytest.mark.slow
 def test_every_filter_finds_what_it_names_and_nothing_else(console: Client, project: Project) -> None:
     other: Project = ProjectFactory.create(name="other one")
     down = record(project, hostname="db1.example.com")
@@ -64,6 +65,7 @@ def test_every_filter_finds_what_it_names_and_nothing_else(console: Client, proj
         assert [row["id"] for row in rows(console, **query)] == [event.id for event in found], query
 
 
+@pytest.mark.slow
 @each(
     ("query", "message"),
     [
@@ -113,6 +115,7 @@ def test_a_time_is_in_its_field_as_the_browser_s_picker_writes_it(
     assert f'value="{shown}"' in console.get(LIST, typed).content.decode()
 
 
+@pytest.mark.slow
 def test_pages_go_on_by_event_in_both_directions(console: Client, project: Project) -> None:
     made = [record(project, ago=timedelta(minutes=number)).id for number in range(120)]
     record(ProjectFactory.create(), ago=timedelta(minutes=60))

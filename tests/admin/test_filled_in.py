@@ -58,6 +58,7 @@ def _pages(project: Project) -> Iterator[str]:
             yield from (action_url(row, name) for name, action in pages.actions_of_row.items() if action.form)
 
 
+@pytest.mark.slow
 def test_a_link_fills_in_no_other_fields(console: Client, project: Project) -> None:
     fill(project)
     urls = list(_pages(project))

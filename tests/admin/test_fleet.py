@@ -103,6 +103,7 @@ def test_an_agent_is_forgotten(console: Client, operator: User, project: Project
     assert Host.objects.get().down is False
 
 
+@pytest.mark.slow
 @each(
     ("role", "hosts", "agents"),
     [
@@ -253,6 +254,7 @@ def test_a_reader_of_another_project_finds_nothing_of_it(project: Project) -> No
     assert Alert.objects.count() == 1
 
 
+@pytest.mark.slow
 @each(
     ("types", "state"),
     [
@@ -305,6 +307,7 @@ def test_a_long_name_does_not_stretch_the_lists(console: Client, project: Projec
         assert f"{letter * 59}…</span>" in page
 
 
+@pytest.mark.slow
 def test_a_host_s_page_costs_as_much_whatever_is_known_of_it(console: Client, project: Project) -> None:
     ingest(project, host_report("db1", replica_set_name="rs0", databases=["orders"], CONNECTIONS=1.0))
     host = Host.objects.get()

@@ -65,6 +65,7 @@ def test_every_model_has_a_document_and_every_entry_a_page() -> None:
     assert {entry for entry in HELP if not any(f"{name}_".startswith(f"{entry}_") for name in names)} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @each("name", MODELS)
 def test_every_list_leads_to_its_document(name: str, browser: Client) -> None:

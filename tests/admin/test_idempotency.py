@@ -89,6 +89,7 @@ def test_a_token_is_valid_only_in_its_session(console: Client, operator: User) -
     assert not ApiKey.objects.exists()
 
 
+@pytest.mark.slow
 def test_a_session_remembers_a_limited_number_of_pages(console: Client, operator: User) -> None:
     first, *others = [token(console, ADD) for _ in range(MOST_PAGES + 1)]
     assert list(console.session["pages"]) == others

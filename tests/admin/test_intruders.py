@@ -50,6 +50,7 @@ def test_there_are_pages() -> None:
     }
 
 
+@pytest.mark.slow
 def test_every_post_needs_the_token_of_its_form(operator: User, project: Project) -> None:
     browser = Client(enforce_csrf_checks=True)
     browser.force_login(operator)
@@ -65,6 +66,7 @@ def test_strangers_are_led_to_the_login_everywhere(client: Client, operator: Use
     assert {path for path, answer in answers.items() if not answer["Location"].startswith(LOGIN)} == set()
 
 
+@pytest.mark.slow
 def test_who_lost_every_role_meanwhile_is_led_to_the_login_everywhere(
     console: Client, operator: User
 ) -> None:

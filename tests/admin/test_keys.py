@@ -41,6 +41,7 @@ def roles_of(key: ApiKey) -> list[tuple[str, str | None, str | None]]:
     return list(key.grants.order_by("id").values_list("role", "org_id", "project_id"))
 
 
+@pytest.mark.slow
 @each("action", ["describe", "roles", "allow", "check-address", "delete"])
 @each(("role", "may"), [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_MONITORING_ADMIN, False)])
 def test_roles_that_change_keys_of_a_project(role: Role, may: bool, action: str, project: Project) -> None:

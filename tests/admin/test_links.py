@@ -49,6 +49,7 @@ def newest(model: type[Any]) -> Any:
     return rows.latest("id")
 
 
+@pytest.mark.slow
 @each(
     ("source", "targets"),
     [
@@ -89,6 +90,7 @@ def test_an_alert_in_a_list_links_to_its_host_and_its_acknowledger(console: Clie
     assert page_of(User.objects.get(username=Alert.objects.get().acknowledging_username)) in found
 
 
+@pytest.mark.slow
 @each("source", [Agent, ReplicaSet, Cluster, Organization, Project, MaintenanceWindow])
 def test_a_page_links_to_existing_lists(source: type[Any], console: Client, filled: Project) -> None:
     source_page = page_of(source.objects.latest("id"))
@@ -116,6 +118,7 @@ def test_a_project_leads_to_everything_in_it(console: Client, filled: Project) -
     assert f"/admin/events/event/?project={filled.id}" in found
 
 
+@pytest.mark.slow
 @each(
     ("event_type", "facts", "target"),
     [
@@ -156,6 +159,7 @@ def test_an_invisible_organization_has_no_link() -> None:
             assert (page_of(project.org) in links(browser, url)) is sees
 
 
+@pytest.mark.slow
 def test_an_invisible_user_has_no_link(project: Project) -> None:
     stranger, _ = operator_with(Role.GLOBAL_OWNER)
     colleague, _ = operator_with(Role.GROUP_OWNER, project=project)

@@ -94,6 +94,7 @@ def _relations(name: str) -> list[str]:
     return [f"group__{field.name}__{last}" for field in beyond for last in ("id__startswith", "isnull")]
 
 
+@pytest.mark.slow
 @each("name", LISTS)
 def test_a_list_accepts_only_parameters_of_its_filters(name: str, console: Client) -> None:
     taken = _parameters(console, name)
@@ -106,6 +107,7 @@ def test_a_list_accepts_only_parameters_of_its_filters(name: str, console: Clien
     assert console.get(_url(name), {asked[0]: "1"}).status_code == 400
 
 
+@pytest.mark.slow
 @each("name", FILTERED)
 def test_filters_accept_odd_values(name: str, console: Client) -> None:
     taken = _parameters(console, name)
@@ -116,6 +118,7 @@ def test_filters_accept_odd_values(name: str, console: Client) -> None:
             assert answer.status_code in {200, 302}, (parameter, value)
 
 
+@pytest.mark.slow
 @each("lookup", INTO_THE_GRAPH)
 def test_a_filter_reveals_nothing_beyond_the_project(lookup: str, project: Project) -> None:
     reader = browser_with(Role.GROUP_READ_ONLY, project=project)
@@ -124,6 +127,7 @@ def test_a_filter_reveals_nothing_beyond_the_project(lookup: str, project: Proje
             assert reader.get(_url(name), {lookup: value}).status_code == 400
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("rows")
 def test_the_filters_still_find(console: Client, project: Project) -> None:
     found = console.get(_url("alerting.alert"), {"group__id__exact": project.id, "status": "active"})
@@ -137,6 +141,7 @@ def test_the_filters_still_find(console: Client, project: Project) -> None:
         assert shown.context["cl"].result_count == (2 if value == "DELIVERED" else 0)
 
 
+@pytest.mark.slow
 @each("name", BY_PROJECT)
 def test_the_project_filter_names_only_readable_projects(name: str, project: Project) -> None:
     reader = browser_with(Role.GROUP_READ_ONLY, project=project)
@@ -146,6 +151,7 @@ def test_the_project_filter_names_only_readable_projects(name: str, project: Pro
         assert (f"selected>{group.name}</option>" in text_of(answer)) is is_named
 
 
+@pytest.mark.slow
 @each("name", SEARCHED)
 @each(
     ("term", "is_taken"),

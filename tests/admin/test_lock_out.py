@@ -86,6 +86,7 @@ def test_attempts_on_one_name_from_many_addresses_are_bounded(
     assert _log_in(REMOTE_ADDR="192.0.2.2", username="ADA") == 429
 
 
+@pytest.mark.slow
 def test_a_known_browser_can_log_in_while_its_name_is_guessed(
     operator: User, project: Project, settings: LazySettings
 ) -> None:

@@ -96,6 +96,7 @@ def test_the_form_of_an_integration_asks_for_its_secret_again(
     assert UNREADABLE in str(errors_of(answer)["serviceKey"])
 
 
+@pytest.mark.slow
 def test_no_page_breaks(console: Client, project: Project) -> None:
     fill(project)
     lose_key(ApiKey, AutomationRevision, Integration, NotificationSetting, SecondFactor)

@@ -73,6 +73,7 @@ def test_what_was_down_stays_down(noon: time_machine.Traveller, console: Client,
     assert labels(shown(console, HOSTS)).keys() == {"down"}
 
 
+@pytest.mark.slow
 def test_a_replica_set_and_a_cluster_say_how_many_members_are_unknown(
     noon: time_machine.Traveller, console: Client, replica_set: ReplicaSet
 ) -> None:
@@ -134,6 +135,7 @@ def test_hosts_are_found_by_whether_there_is_data(
     assert {name for name in ("old", "new", "up", "down") if f"{name}:27017" in page} == found
 
 
+@pytest.mark.slow
 def test_lists_take_as_many_statements_however_long_they_are(console: Client, project: Project) -> None:
     costs: dict[str, list[int]] = {HOSTS: [], SETS: [], CLUSTERS: []}
     for more in (1, 20):

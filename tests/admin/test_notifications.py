@@ -152,6 +152,7 @@ def test_the_way_to_the_configuration_is_for_who_may_see_it(console: Client, pro
     assert owner.get(page_of(other)).status_code in {302, 404}
 
 
+@pytest.mark.slow
 def test_the_log_takes_as_many_statements_however_long_it_is(console: Client, project: Project) -> None:
     costs = []
     for more in (1, 20):

@@ -162,6 +162,7 @@ class TestWhoSeesWhat:
 class TestWhatIsShown:
     """Rows that lead somewhere, and words where there are none."""
 
+    @pytest.mark.slow
     def test_every_link_leads_to_a_page(self, project: Project, console: Client) -> None:
         fill(project)
         fill_installation("https://hooks.example.com/a_b c")

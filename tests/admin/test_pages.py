@@ -117,6 +117,7 @@ def test_no_page_names_a_secret_field(name: str) -> None:
         assert not {"password", *encrypted} & {*pages.fields, *getattr(pages, "list_display", ())}
 
 
+@pytest.mark.slow
 def test_a_global_owner_sees_every_page_and_none_holds_what_it_must_not(
     console: Client, project: Project
 ) -> None:
@@ -131,11 +132,13 @@ def test_a_global_owner_sees_every_page_and_none_holds_what_it_must_not(
         assert not OUTSIDE_HOST.findall(text), url
 
 
+@pytest.mark.slow
 def test_an_empty_list_says_something(console: Client) -> None:
     for name in {model._meta.label_lower for model in MODELS} - MADE_BY_FIXTURES:
         assert admin_of(name).empty_text in shown(console, _list_url(name)), name
 
 
+@pytest.mark.slow
 @each(("moved", "state"), [(-2, "ended"), (0, "active"), (1, "scheduled")])
 def test_a_maintenance_window_says_where_it_is(
     console: Client, project: Project, moved: int, state: str
@@ -150,6 +153,7 @@ def test_a_maintenance_window_says_where_it_is(
         assert re.search(rf">\s*{state}\s*<", text_of(console.get(url))), url
 
 
+@pytest.mark.slow
 def test_a_search_without_result_offers_all(console: Client) -> None:
     for name in (model._meta.label_lower for model in MODELS):
         if admin_of(name).search_fields:
@@ -157,6 +161,7 @@ def test_a_search_without_result_offers_all(console: Client) -> None:
             assert "No matches for this search" in text_of(page), name
 
 
+@pytest.mark.slow
 def test_strangers_and_users_without_a_role_are_sent_to_the_login(
     client: Client, project: Project, operator: User
 ) -> None:
@@ -185,6 +190,7 @@ def test_no_filter_lets_a_secret_be_guessed(name: str, lookup: str, console: Cli
     assert console.get(_list_url(name), {lookup: "a"}).status_code == 400
 
 
+@pytest.mark.slow
 def test_a_list_costs_the_same_queries_for_any_number_of_rows(console: Client) -> None:
     many(1)
     console.get(_list_url("events.event"))  # the first visit writes the session

@@ -88,6 +88,7 @@ def test_targets_are_typed(
     assert MaintenanceWindow.objects.get().matchers == matchers
 
 
+@pytest.mark.slow
 @each(
     ("changes", "message"),
     [
@@ -115,6 +116,7 @@ def test_a_wrong_input_is_shown_and_nothing_is_saved(
     assert not MaintenanceWindow.objects.exists()
 
 
+@pytest.mark.slow
 @each(
     "document",
     [

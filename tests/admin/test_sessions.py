@@ -49,6 +49,7 @@ def test_requests_extend_a_session(browser: Client, noon: time_machine.Traveller
         assert is_in(browser)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("left", "stays"), [(SECOND, True), (timedelta(0), False)])
 def test_a_session_ends_after_eight_hours_in_any_case(
     left: timedelta, stays: bool, browser: Client, noon: time_machine.Traveller
@@ -146,6 +147,7 @@ def test_requests_with_keys_use_no_sessions(browser: Client, owner: ApiClient) -
     assert Session.objects.values().get() == before
 
 
+@pytest.mark.slow
 def test_a_new_log_in_starts_the_time_again(
     browser: Client, operator: User, noon: time_machine.Traveller
 ) -> None:

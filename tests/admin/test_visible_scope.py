@@ -49,6 +49,7 @@ def other(db: None) -> Project:
     return other
 
 
+@pytest.mark.slow
 def test_a_project_reader_finds_no_row_of_another_project(project: Project, other: Project) -> None:
     browser = browser_with(Role.GROUP_READ_ONLY, project=project)
     for name in MODELS:
@@ -68,6 +69,7 @@ def _is_shared(row: Any, project: Project) -> bool:
     return bool(row == project)
 
 
+@pytest.mark.slow
 def test_a_project_reader_sees_the_rows_of_their_project(project: Project, other: Project) -> None:
     fill(project)
     browser = browser_with(Role.GROUP_READ_ONLY, project=project)
@@ -90,6 +92,7 @@ def test_who_reads_an_organization_sees_all_its_projects(project: Project, other
     assert project.name not in page
 
 
+@pytest.mark.slow
 def test_a_reader_is_offered_nothing_to_write(project: Project) -> None:
     fill(project)
     browser = browser_with(Role.GROUP_READ_ONLY, project=project)

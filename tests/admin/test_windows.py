@@ -73,6 +73,7 @@ def test_a_window_is_created(console: Client, operator: User, project: Project) 
     assert "new disks" in console.get(page_of(window)).content.decode()
 
 
+@pytest.mark.slow
 @each(
     ("changes", "message"),
     [
@@ -160,6 +161,7 @@ def test_windows_are_deleted_one_or_many(console: Client, operator: User, projec
     assert not MaintenanceWindow.objects.exists()
 
 
+@pytest.mark.slow
 @each(("role", "may"), ROLES)
 def test_who_writes_windows(role: Role, may: bool, project: Project) -> None:
     user, browser = operator_with(role, project=project)

@@ -63,12 +63,14 @@ def run(python: str, file: Path, *words: str, **environment: str) -> subprocess.
     )
 
 
+@pytest.mark.slow
 @each_python
 def test_it_runs_with_python_alone(python: str, downloaded: Path) -> None:
     ended = run(python, downloaded, "--version")
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{VERSION}\n", "")
 
 
+@pytest.mark.slow
 @each_python
 def test_it_checks_with_python_alone_whether_it_can_report(python: str, downloaded: Path) -> None:
     config = downloaded.with_name("opsapi-agent.toml")

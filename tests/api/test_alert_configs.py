@@ -85,6 +85,7 @@ def test_some_fields_are_taken_and_not_looked_at(
     assert (made.status_code, made.json()["typeName"]) == (201, "HOST")
 
 
+@pytest.mark.slow
 @each("spec", [spec for spec in EVENT_TYPES.values() if spec.alertable], ids=lambda spec: spec.name)
 def test_every_alertable_type_can_be_configured(admin: ApiClient, path: str, spec: Any) -> None:
     needed: dict[str, dict[str, Any]] = {

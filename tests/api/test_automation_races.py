@@ -29,6 +29,7 @@ def test_of_publishes_that_race_one_wins(publisher: ApiClient, path: str, projec
     assert Host.objects.count() == project.host_count == 1
 
 
+@pytest.mark.slow
 def test_who_tries_again_with_what_is_there_loses_nothing(publisher: ApiClient, path: str) -> None:
     def add(number: int) -> None:
         for _ in range(THREADS):

@@ -77,6 +77,7 @@ def diff_of(event_type: str) -> dict[str, tuple[str | None, str | None]]:
     return {param["param"]: (param.get("old"), param.get("new")) for param in diff["params"]}
 
 
+@pytest.mark.slow
 @each(
     "body",
     [
@@ -130,6 +131,7 @@ def test_other_notifications_leave_the_alerts_alone(kind: ConfigKind, project: P
     assert bodies.SECRET not in str(list(Event.objects.values()))
 
 
+@pytest.mark.slow
 @each(
     ("before", "after"),
     [

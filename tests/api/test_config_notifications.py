@@ -148,6 +148,7 @@ def test_what_goes_with_other_types_is_refused_however_little_it_says(place: Con
     assert faults(answer) == [("notifications[0].username", "INVALID_ATTRIBUTE")]
 
 
+@pytest.mark.slow
 @each("nothing", [None, []], ids=str)
 @each("kind", ["project", "global"])
 @each("name", ["GROUP", "ORG"])

@@ -59,6 +59,7 @@ def paths(owner: ApiClient, project: Project) -> dict[str, str]:
     return {path: f"{path}/{owner.post(path, body).json()['id']}" for path, body in made.items()}
 
 
+@pytest.mark.slow
 def test_of_puts_that_race_each_is_whole_and_reported(owner: ApiClient, project: Project) -> None:
     for path in paths(owner, project).values():
         Event.objects.all().delete()
@@ -187,6 +188,7 @@ def test_tags_of_a_project_and_of_a_configuration_that_change_together_leave_no_
     assert list(Alert.objects.values_list("status", flat=True)) == ["CANCELLED"]
 
 
+@pytest.mark.slow
 def test_a_project_is_retagged_or_deleted_whoever_comes_first(owner: ApiClient) -> None:
     projects: list[Project] = ProjectFactory.create_batch(3, tags=["a"])
     make_global_config(tags=["a"])

@@ -162,6 +162,7 @@ def assert_refused(answer: Any, field: str, code: str) -> None:
     assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
 
 
+@pytest.mark.slow
 @each(("kind", "fault"), CASES)
 def test_a_wrong_field_refuses_a_new_configuration(
     owner: ApiClient, paths: dict[str, str], kind: str, fault: Fault
@@ -188,6 +189,7 @@ def stored(owner: ApiClient, path: str) -> tuple[Any, int, int]:
     return owner.get(path).json(), Event.objects.count(), Signal.objects.count()
 
 
+@pytest.mark.slow
 @each(("kind", "fault"), list({(kind, fault[2]): (kind, fault) for kind, fault in CASES}.values()))
 def test_a_wrong_field_leaves_a_configuration_as_it_is(
     owner: ApiClient, existing: dict[str, str], before: dict[str, Any], kind: str, fault: Fault

@@ -88,6 +88,7 @@ def project(known: Mapping[str, str], db: None) -> Project:
     return Project.objects.get(id=known["group_id"])
 
 
+@pytest.mark.slow
 @each("row", ROWS, ids=lambda row: f"{row[0]} {row[2]} {row[3]}")
 def test_an_endpoint_answers_as_the_contract_says(known: Mapping[str, str], row: Row) -> None:
     _, role, method, path, status, fields = row

@@ -34,6 +34,7 @@ def callers(owner: ApiClient, project: Project) -> list[ApiClient]:
     return [owner, stranger, org_owner, was_owner]
 
 
+@pytest.mark.slow
 @each("route", IN_GROUP, ids=str)
 def test_a_deleted_project_answers_like_one_that_never_was(
     callers: list[ApiClient], known: Mapping[str, str], project: Project, route: Route

@@ -353,6 +353,7 @@ def test_many_messages_about_one_alert_end_with_the_time(record: Rehearsal, grou
     assert all(message.due <= found.until for message in messages)
 
 
+@pytest.mark.slow
 @each("grouping", ["NONE", "TOPOLOGY"])
 def test_without_time_for_messages_the_alerts_are_still_answered(record: Rehearsal, grouping: str) -> None:
     an_outage(record)

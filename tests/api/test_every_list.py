@@ -33,6 +33,7 @@ def test_every_bad_page_is_refused(owner: ApiClient, known: Mapping[str, str], r
     assert_refused(answer, "pageNum", "itemsPerPage")
 
 
+@pytest.mark.slow
 @each("route", LISTS, ids=str)
 def test_every_list_can_leave_its_count_out(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     path = route.path(known)

@@ -235,6 +235,7 @@ def test_what_was_read_enables_and_disables(owner: ApiClient, body: dict[str, An
     assert recorded == ["ALERT_CONFIG_ADDED_AUDIT", "ALERT_CONFIG_DISABLED_AUDIT"]
 
 
+@pytest.mark.slow
 @each(
     ("field", "value", "code"),
     [

@@ -46,6 +46,7 @@ def refusal(answer: Any) -> tuple[int, str, list[str]]:
     return answer.status_code, document["errorCode"], [bad["field"] for bad in document.get("badFields", [])]
 
 
+@pytest.mark.slow
 @each("name", NAMES)
 @each("method", ["POST", "PUT"])
 def test_an_integration_of_every_type_is_created_read_and_deleted(

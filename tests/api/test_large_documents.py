@@ -35,6 +35,7 @@ def test_a_team_larger_than_a_new_one_can_be_written_back(project: Project) -> N
     assert written_back(client(org(Role.ORG_OWNER, project)), path) == MOST_JOINING + 1
 
 
+@pytest.mark.slow
 @each("kind", ["user", "key"])
 def test_a_holder_of_more_roles_than_a_new_one_can_be_written_back(owner: ApiClient, kind: str) -> None:
     user, key = make_user(Grant(Role.GLOBAL_READ_ONLY)), make_key(Grant(Role.GLOBAL_READ_ONLY))

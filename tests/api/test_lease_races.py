@@ -47,6 +47,7 @@ def test_asks_of_one_agent_that_race_agree(agent: ApiClient, project: Project) -
     assert (len(found[0]), Watcher.objects.count(), Agent.objects.count()) == (len(HOSTS), 1, 1)
 
 
+@pytest.mark.slow
 def test_agents_that_ask_report_and_stop_at_once_share_all_hosts_in_the_end(
     agent: ApiClient, project: Project
 ) -> None:

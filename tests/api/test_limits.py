@@ -145,6 +145,7 @@ class TestLargeBodies:
 
     LARGE = b'{"notes":"' + b"x" * LARGE_BODY + b'"}'
 
+    @pytest.mark.slow
     def test_one_too_many_comes_again_later(
         self, publisher: ApiClient, project: Project, settings: Settings
     ) -> None:

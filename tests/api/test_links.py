@@ -70,6 +70,7 @@ def template_at(path: str) -> str:
     return min(found, key=lambda template: template.count("<"))
 
 
+@pytest.mark.slow
 def test_following_links_from_the_root_reaches_everything(
     owner: ApiClient, known_anew: Mapping[str, str]
 ) -> None:

@@ -196,6 +196,7 @@ def test_its_revisions_are_listed_as_before(publisher: ApiClient, path: str) -> 
     assert publisher.get(f"{path}/revisions").json()["totalCount"] == 1
 
 
+@pytest.mark.slow
 def test_no_read_breaks(owner: ApiClient, known_anew: Mapping[str, str]) -> None:
     lose_key(Integration, NotificationSetting, AutomationRevision)
     reading = [route for route in KEYED if route.method == "GET" and not route.needs_query]

@@ -403,6 +403,7 @@ class TestDeleting:
         assert (change["id"], change["status"]) == (gone["id"], "REMOVED")
 
 
+@pytest.mark.slow
 @each(
     ("role", "place", "may"),
     [

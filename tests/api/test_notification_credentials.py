@@ -105,6 +105,7 @@ def test_a_global_configuration_takes_what_each_project_has(
     assert fields() == {}
 
 
+@pytest.mark.slow
 @each("name", SERVICES)
 def test_it_can_be_written_back_when_the_integration_is_gone(
     place: ConfigPath, project: Project, name: str
@@ -116,6 +117,7 @@ def test_it_can_be_written_back_when_the_integration_is_gone(
     assert faults(place.post(bare(name)))
 
 
+@pytest.mark.slow
 @each("name", SERVICES)
 def test_credentials_of_its_own_can_come_and_go(place: ConfigPath, project: Project, name: str) -> None:
     make_integration(project, name)

@@ -67,6 +67,7 @@ def test_a_secret_is_shown_redacted_and_kept_encrypted(place: ConfigPath, field:
     assert not [row for (row,) in fetch_rows(kept) if longest(name)[field] in row]
 
 
+@pytest.mark.slow
 @each("field", SECRETS)
 def test_a_secret_sent_back_as_shown_stays_while_the_rest_changes(place: ConfigPath, field: str) -> None:
     name, _ = SECRETS[field]
@@ -78,6 +79,7 @@ def test_a_secret_sent_back_as_shown_stays_while_the_rest_changes(place: ConfigP
     assert stored(answer.json()) == stored(made)
 
 
+@pytest.mark.slow
 @each("field", SECRETS)
 def test_what_names_its_owner_wrongly_means_nothing(place: ConfigPath, field: str) -> None:
     name, shown = SECRETS[field]
@@ -150,6 +152,7 @@ def test_a_webhooks_secret_goes_to_no_other_url(
         assert stored(made) == {"webhookUrl": URL, "webhookSecret": longest("WEBHOOK")["webhookSecret"]}
 
 
+@pytest.mark.slow
 @each("field", SECRETS)
 def test_a_secret_replaced_by_one_that_looks_the_same_is_a_change_the_log_shows(
     place: ConfigPath, field: str

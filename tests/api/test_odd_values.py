@@ -86,12 +86,14 @@ class TestEveryRoute:
         assert Event.objects.count() == before
         return answer
 
+    @pytest.mark.slow
     def test_they_are_named_by_their_place(self, route: Route) -> None:
         for place, body in oddities(route):
             status, code = refusal(answer := self.answer(route, body))
             assert (status, code in CODES) == (400, True), (place, answer.json())
             assert all(field.startswith(place) for field in fields(answer)), (place, answer.json())
 
+    @pytest.mark.slow
     def test_a_name_that_cannot_be_kept_is_a_fault_of_the_whole(self, route: Route) -> None:
         for name in ("\0", "\ud800"):
             odd = json.dumps({name: 1})
@@ -100,6 +102,7 @@ class TestEveryRoute:
             whole = "[0]" if route.takes_array else "body"
             assert whole in fields(answer), answer.json()
 
+    @pytest.mark.slow
     def test_links_are_an_array(self, route: Route) -> None:
         if is_automation(route):
             return  # it has no links, and keeps a section of that name

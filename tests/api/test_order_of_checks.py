@@ -94,6 +94,7 @@ def nobody(db: None) -> ApiClient:
     return ApiClient(make_key())
 
 
+@pytest.mark.slow
 @each("path", [*dict.fromkeys(route.path() for route in KEYED), *UNKNOWN_PATHS])
 def test_without_a_key_every_path_and_method_answers_the_same_401(stranger: ApiClient, path: str) -> None:
     for method in METHODS:
@@ -117,6 +118,7 @@ def test_an_unknown_path_is_404_whatever_the_method(nobody: ApiClient, path: str
         assert refusal(nobody.request(method, path, base="")) == (404, "RESOURCE_NOT_FOUND"), method
 
 
+@pytest.mark.slow
 @each("template", BY_TEMPLATE)
 def test_another_method_is_405_with_the_allowed_methods(nobody: ApiClient, template: str) -> None:
     route = next(route for route in ROUTES if route.template == template)
@@ -127,6 +129,7 @@ def test_another_method_is_405_with_the_allowed_methods(nobody: ApiClient, templ
         assert set(answer.headers["Allow"].split(", ")) == offered
 
 
+@pytest.mark.slow
 @each("route", WITH_IDS, ids=str)
 def test_a_malformed_id_is_404_before_any_role(nobody: ApiClient, route: Route) -> None:
     for name in route.identifiers:
@@ -154,6 +157,7 @@ def test_a_caller_without_a_role_does_not_learn_whether_a_project_exists(
     assert texts[0] == texts[1]
 
 
+@pytest.mark.slow
 @each("route", WITH_ROLES, ids=str)
 def test_a_missing_role_is_403_before_anything_in_the_request(
     known: Mapping[str, str], project: Project, route: Route
@@ -167,6 +171,7 @@ def test_a_missing_role_is_403_before_anything_in_the_request(
     assert all(role.value in answer.json()["detail"] for role in route.access.roles)
 
 
+@pytest.mark.slow
 @each("route", BY_NAME, ids=str)
 def test_an_unknown_name_is_404_before_anything_in_the_request(
     owner: ApiClient, known: Mapping[str, str], route: Route
@@ -179,6 +184,7 @@ def test_an_unknown_name_is_404_before_anything_in_the_request(
         assert refusal(answer) == (404, NAME_CODES[place]), name
 
 
+@pytest.mark.slow
 @each("route", [route for route in WITH_IDS if route not in BY_NAME], ids=str)
 def test_an_unknown_id_is_404_before_anything_in_the_request(
     owner: ApiClient, known: Mapping[str, str], route: Route
@@ -238,6 +244,7 @@ class TestBodies:
         body = b" " * (route.viewset.max_body + 1)
         assert self.answer(route, body, **options) == (413, "REQUEST_TOO_LARGE")
 
+    @pytest.mark.slow
     def test_a_body_of_the_greatest_size_is_read(self, route: Route) -> None:
         assert self.answer(route, b"x" * route.viewset.max_body) == (400, "INVALID_JSON")
 

@@ -123,6 +123,7 @@ def test_any_key_is_admitted(known: Mapping[str, str], route: Route) -> None:
     assert is_admitted(route, known, make_key())
 
 
+@pytest.mark.slow
 @each("route", WITH_ROLES, ids=str)
 def test_the_lowest_roles_that_may_are_admitted(
     known: Mapping[str, str], project: Project, route: Route
@@ -133,6 +134,7 @@ def test_the_lowest_roles_that_may_are_admitted(
     assert refused == []
 
 
+@pytest.mark.slow
 @each("route", WITH_ROLES, ids=str)
 def test_the_highest_roles_that_may_not_are_refused(
     known: Mapping[str, str], project: Project, route: Route
@@ -144,6 +146,7 @@ def test_the_highest_roles_that_may_not_are_refused(
         assert (status, code) in {(403, "USER_UNAUTHORIZED"), (403, "NOT_IN_GROUP")}, role
 
 
+@pytest.mark.slow
 @each("route", IN_GROUP, ids=str)
 def test_a_key_of_another_project_is_refused(known: Mapping[str, str], route: Route) -> None:
     other = ProjectFactory.create()
@@ -160,6 +163,7 @@ def test_rows_of_another_project_are_not_found_in_a_project(known: Mapping[str, 
     assert str(code).endswith("_NOT_FOUND")
 
 
+@pytest.mark.slow
 @each("route", KEYED, ids=str)
 def test_an_address_off_the_list_is_refused(route: Route) -> None:
     # Of the two lists one is there at a time, so that it is this one that refuses.

@@ -32,6 +32,7 @@ def recorded(event_type: str) -> Event:
     return Event.objects.get(event_type=event_type)
 
 
+@pytest.mark.slow
 @each("name", ODD_NAMES)
 @each("safe", ["", "/"])
 def test_whatever_its_name_holds_it_is_found_by_it(owner: ApiClient, name: str, safe: str) -> None:

@@ -48,6 +48,7 @@ def test_reports_that_race_find_a_host_down_once(agent: ApiClient, project: Proj
     assert counted("HOST_DOWN") == 1
 
 
+@pytest.mark.slow
 def test_reports_of_different_members_that_race_leave_the_set_as_it_is(
     agent: ApiClient, project: Project
 ) -> None:

@@ -312,6 +312,7 @@ def test_a_reported_event_carries_its_time_its_place_and_the_reporter(
     assert (shown["publicKey"], shown["remoteAddress"]) == (agent.key.public_key, "192.0.2.7")
 
 
+@pytest.mark.slow
 @each("name", [spec.name for spec in EVENT_TYPES.values()])
 def test_an_agent_reports_only_what_is_marked_reported(agent: ApiClient, project: Project, name: str) -> None:
     spec = next(spec for spec in EVENT_TYPES.values() if spec.name == name)

@@ -27,6 +27,7 @@ def get(client: ApiClient, path: str, **options: Any) -> Any:
     return client.request("GET", path, base="", **options)
 
 
+@pytest.mark.slow
 @each("route", READING, ids=str)
 def test_a_slash_at_the_end_changes_nothing(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     with time_machine.travel(clock.now(), tick=False):
@@ -48,6 +49,7 @@ def test_a_slash_at_the_end_changes_nothing_for_writes(owner: ApiClient, known: 
     assert owner.delete(f"{path}/{made.json()['id']}/").status_code == 204
 
 
+@pytest.mark.slow
 @each("route", READING, ids=str)
 def test_head_answers_as_get_without_the_body(
     owner: ApiClient, known: Mapping[str, str], route: Route
@@ -64,6 +66,7 @@ def test_head_of_nothing_is_a_refusal_without_a_body(owner: ApiClient) -> None:
     assert int(answer.headers["Content-Length"]) > 0
 
 
+@pytest.mark.slow
 @each("route", READING, ids=str)
 def test_a_success_carries_type_and_version(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     answer = get(owner, route.path(known))
@@ -174,6 +177,7 @@ def test_pretty_is_the_same_document_on_many_lines(owner: ApiClient, path: str) 
     assert set(json.loads(pretty.content)) == set(compact.json())
 
 
+@pytest.mark.slow
 @each("name", ["pretty", "envelope"])
 @each("value", ["", "1", "yes", "falsch"])
 def test_a_flag_is_true_or_false(owner: ApiClient, known: Mapping[str, str], name: str, value: str) -> None:

@@ -98,6 +98,7 @@ def test_another_method_is_refused_as_everywhere(path: str, method: str) -> None
     assert answer.json()["errorCode"] == "METHOD_NOT_ALLOWED"
 
 
+@pytest.mark.slow
 def test_the_first_calls_of_a_process_are_answered_however_many_come_at_once(tmp_path: Path) -> None:
     nowhere = "postgresql://nobody@127.0.0.1:1/none"
     fresh = subprocess.run(

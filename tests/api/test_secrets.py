@@ -82,6 +82,7 @@ def places(witness: Witness, known_anew: Mapping[str, str], nowhere: None) -> Ma
 _CONFIGS = "/groups/<group_id>/alertConfigs"
 
 
+@pytest.mark.slow
 def test_no_answer_and_no_log_line_shows_a_secret(
     witness: Witness, places: Mapping[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -116,6 +117,7 @@ def _refused(witness: Witness, route: Route, places: Mapping[str, str]) -> None:
     assert witness.request(route.method, route.path(places), b"{", base="", **stranger).status_code >= 400
 
 
+@pytest.mark.slow
 def test_no_event_and_no_row_holds_a_secret_in_plain(witness: Witness, places: Mapping[str, str]) -> None:
     for route in [route for route in WRITES if route.method != "DELETE"]:
         _taken(witness, route, places)
@@ -138,6 +140,7 @@ def _rows() -> Iterator[tuple[str, str]]:
             yield from ((table, row) for (row,) in cursor.fetchall())
 
 
+@pytest.mark.slow
 def test_no_page_of_the_console_shows_a_secret(witness: Witness, places: Mapping[str, str]) -> None:
     for route in [route for route in WRITES if route.method == "POST"]:
         _taken(witness, route, places)
@@ -158,6 +161,7 @@ def _pages() -> Iterator[str]:
             yield reverse(f"{name}_change", args=[row.pk])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", [["access_list", "list"], ["rotate_encryption"], ["create_key"]], ids=str)
 def test_no_command_prints_a_secret_of_others(
     witness: Witness,
@@ -174,6 +178,7 @@ def test_no_command_prints_a_secret_of_others(
 _PRINTED = re.compile(r"([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})|password +(\S+)")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["demo", "bootstrap"])
 def test_a_command_prints_only_the_secrets_it_announces(
     db: None, command: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture

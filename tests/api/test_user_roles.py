@@ -45,6 +45,7 @@ class TestRoles:
         """Ask for these roles."""
         return caller.patch(f"/users/{user.id}", {"roles": wire(*grants)})
 
+    @pytest.mark.slow
     @each("role", [role for role in Role if not role.is_global])
     def test_a_caller_who_administers_nothing_is_refused_before_the_body(
         self, project: Project, role: Role
@@ -283,6 +284,7 @@ def test_own_roles_can_be_written_back_unchanged(operator: tuple[User, Actor]) -
     assert not Event.objects.exists()
 
 
+@pytest.mark.slow
 @each(
     "body",
     [

@@ -77,6 +77,7 @@ class TestSeeing:
             (client(), []),
         ]
 
+    @pytest.mark.slow
     def test_users_who_share_an_organization_are_visible(self) -> None:
         for caller, seen in self.callers():
             assert names(caller.get("/users").json()) == seen

@@ -75,6 +75,7 @@ def test_it_may_do_no_more_than_it_needs(unit: SystemdUnit) -> None:
     assert unit.settings["Service", "SystemCallFilter"][0] == "@system-service"
 
 
+@pytest.mark.slow
 def test_the_example_names_settings_that_exist_and_can_be_used() -> None:
     assert environment(offered=True).keys() <= READ.keys() | {metric_files.VARIABLE}
     values = environment()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import pytest
 from django.core.management import get_commands, load_command_class
 
 from automation.agent.settings import NAMES
@@ -96,6 +97,7 @@ def test_every_file_of_ours_exists(path: Path) -> None:
             assert list(DEPLOY.glob(name)), name
 
 
+@pytest.mark.slow
 @each_document
 def test_every_module_that_is_named_exists(path: Path) -> None:
     named = {name for text in INLINE.findall(prose(path)) for name in MODULE.findall(text)}

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+import pytest
+
 from tests.documents import ROOT, name_of
 
 RULES = tomllib.loads(Path(__file__).with_name("words.toml").read_text())["names"]
@@ -74,6 +76,7 @@ def old_words(name: str) -> list[str]:
     return [old for old in INSTEAD if f"_{old}_" in words]
 
 
+@pytest.mark.slow
 def test_names_of_modules_classes_functions_and_variables_have_no_old_word() -> None:
     found = [
         f"{name_of(path)}:{line}: {name!r}: {old!r} → {INSTEAD[old]}"
@@ -83,6 +86,7 @@ def test_names_of_modules_classes_functions_and_variables_have_no_old_word() -> 
     assert found == []
 
 
+@pytest.mark.slow
 def test_variables_have_names_of_their_own() -> None:
     refused, instead = RULES["variables"]["old"], RULES["variables"]["new"]
     found = [

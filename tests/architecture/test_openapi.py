@@ -44,10 +44,12 @@ class ParsedResponse(HttpResponse):
         return json.loads(self.content)
 
 
+@pytest.mark.slow
 def test_the_document_is_valid_and_the_published_one() -> None:
     call_command("openapi", check=True)
 
 
+@pytest.mark.slow
 def test_the_document_is_served(stranger: ApiClient) -> None:
     assert stranger.http.get("/api/schema/").json() == openapi_document()
 

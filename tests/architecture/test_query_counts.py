@@ -193,6 +193,7 @@ def test_every_list_has_a_row() -> None:
     assert set(MAKERS) | CLOSED_SETS | AT_MOST_ONE == LISTS
 
 
+@pytest.mark.slow
 @each("path", MAKERS)
 def test_a_list_makes_no_more_queries_for_more_rows(owner: ApiClient, project: Project, path: str) -> None:
     place = path.replace("<group_id>", project.id).replace("<org_id>", str(project.org_id))

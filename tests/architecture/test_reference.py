@@ -30,6 +30,7 @@ def named(paths: Iterable[Path], pattern: re.Pattern[str]) -> set[str]:
     return {name for path in paths for name in pattern.findall(path.read_text())}
 
 
+@pytest.mark.slow
 def test_the_pages_are_current() -> None:
     call_command("reference", "--check")
 

@@ -87,6 +87,7 @@ def without_code(text: str) -> str:
     return CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
+@pytest.mark.slow
 @each("path", files(), ids=name_of)
 def test_it_uses_no_old_word(path: Path) -> None:
     assert old_words(path) == []

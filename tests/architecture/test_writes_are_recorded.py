@@ -352,6 +352,7 @@ def test_every_write_route_has_a_row() -> None:
     assert set(REFUSED) <= set(RECORDED)
 
 
+@pytest.mark.slow
 @each("route", WRITES, ids=str)
 def test_a_write_is_recorded(owner: ApiClient, known: Mapping[str, str], route: Route) -> None:
     before = list(Event.objects.values_list("id", flat=True))
@@ -376,6 +377,7 @@ def test_what_a_service_refuses_records_nothing(
     assert Event.objects.count() == before
 
 
+@pytest.mark.slow
 def test_every_write_is_refused_when_something_of_the_key_was_revoked_since_it_was_let_in(
     owner: ApiClient, known: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

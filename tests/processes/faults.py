@@ -288,4 +288,4 @@ FAULTS = (
     Fault("clock of web processes and worker stepped", _step_clock, stepped_clock=True),
 )
 SHORT = Fault("`kill -9` at random moments, then PostgreSQL's connections cut", _kill_and_cut)
-"""The row of `make test`."""
+"""The row of `make test-slow`."""

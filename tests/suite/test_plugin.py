@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import plugin
+from tests.documents import ROOT
 from tests.shared import run_directory
 
 
@@ -24,3 +25,7 @@ def test_a_machine_without_a_directory_in_memory_keeps_the_files_on_disk(
 ) -> None:
     monkeypatch.setattr(plugin, "MEMORY", tmp_path / "missing")
     assert not plugin.has_memory()
+
+
+def test_each_slow_place_exists() -> None:
+    assert [place for place in plugin.SLOW if not (ROOT / place).exists()] == []

@@ -20,6 +20,7 @@ def _newest_afterwards() -> Iterator[None]:
     MigrationExecutor(connection).migrate(newest)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_newest_afterwards")
 def test_users_with_similar_names_stay_and_the_oldest_keeps_its_skeleton() -> None:
     newest = MigrationExecutor(connection).loader.graph.leaf_nodes()

@@ -84,6 +84,7 @@ def test_a_repeat_due_after_the_lapse_comes_at_its_time(project: Project, outsid
     assert outside.kinds == [OPEN, UPDATE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("taken_back", "repeated"),
     [
@@ -104,6 +105,7 @@ def test_taken_back_it_lets_the_repeat_come(
     assert outside.kinds == [OPEN, UPDATE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("until", [LAPSE - 30 * MINUTE, LAPSE + HOUR], ids=["shorter", "longer"])
 def test_another_time_counts_for_what_was_put_off(
     project: Project, outside: Outside, until: datetime

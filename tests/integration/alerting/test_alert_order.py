@@ -48,6 +48,7 @@ def test_the_newest_unacknowledged_comes_first(in_order: list[str]) -> None:
     assert names(urgent_first(Alert.objects.all(), 0, 50, now=NOW)) == in_order
 
 
+@pytest.mark.slow
 def test_any_part_of_it_is_as_in_the_whole(in_order: list[str]) -> None:
     ends = range(len(in_order) + 3)
     for start, stop in permutations(ends, 2):
@@ -83,6 +84,7 @@ def many(project: Project) -> None:
     execute("ANALYZE alerting_alert")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("many")
 @each("of_project", [False, True], ids=["everything", "a project"])
 @each("status", ["", "OPEN", "CLOSED"])

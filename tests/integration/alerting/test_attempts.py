@@ -174,6 +174,7 @@ def test_a_crash_and_a_long_absence_lose_no_people(project: Project, outside: Ou
     assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("notification", [WEBHOOK, GROUP], ids=["service", "people"])
 def test_the_next_repeat_follows_what_was_given_up(
     project: Project, outside: Outside, notification: Any
@@ -196,6 +197,7 @@ def test_the_end_follows_an_opening_that_was_given_up(project: Project, outside:
     assert outside.kinds == [MessageKind.CLOSE]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("due")
 @pytest.mark.parametrize(("lapsed", "sent"), [(LAPSES_AT_MOST - 1, 1), (LAPSES_AT_MOST, 0)])
 def test_only_many_attempts_that_lapsed_are_given_up(outside: Outside, lapsed: int, sent: int) -> None:
@@ -264,6 +266,7 @@ def test_a_message_that_is_given_up_keeps_the_reason_of_its_last_failure(
     assert (opening.status, opening.reason) == ("FAILED", AWAY.reason)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "unknown", [{"kind": "alert.later"}, {"channel": "LATER"}, {"channel": "LATER", "type_name": "LATER"}]
 )

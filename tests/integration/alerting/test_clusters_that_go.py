@@ -74,6 +74,7 @@ def test_not_when_a_host_comes_as_the_last_one_leaves(project: Project, config: 
     assert statuses(config) == ["OPEN"]
 
 
+@pytest.mark.slow
 @each("name", ABOUT_CLUSTERS)
 @each("facts", [{}, {"shard_name": "s0"}], ids=["cluster", "shard"])
 def test_whatever_is_about_a_cluster_goes_with_it(project: Project, name: str, facts: dict[str, str]) -> None:

@@ -315,6 +315,7 @@ def test_a_project_whose_evaluation_fails_again_and_again_delays_only_itself(
     assert list(Alert.objects.values_list("group_id", flat=True)) == [other.id]
 
 
+@pytest.mark.slow
 def test_a_project_that_was_evaluated_is_the_last_after_the_clock_has_stepped_back(project: Project) -> None:
     other: Project = ProjectFactory.create()
     for evaluated in (project, other):

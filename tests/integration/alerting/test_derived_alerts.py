@@ -87,6 +87,7 @@ FAMILIES: dict[str, tuple[Step, Step]] = {
 }
 
 
+@pytest.mark.slow
 @each("name", list(FAMILIES))
 @each("configured", ["before", "after"])
 def test_an_alert_opens_and_closes_with_its_condition(project: Project, name: str, configured: str) -> None:

@@ -205,6 +205,7 @@ class TestOrder:
         deliver_all(START + HOUR)
         assert [kind for _, kind in outside.said] == ["OPEN", "CLOSE", "OPEN"]
 
+    @pytest.mark.slow
     def test_what_waited_while_the_receiver_was_away_comes_in_order_and_ends_with_the_state(
         self, project: Project, outside: Outside
     ) -> None:
@@ -294,6 +295,7 @@ class TestPerhapsReceived:
 class TestFaults:
     """A fault belongs to the destination where it happened; no connection at all belongs to the host."""
 
+    @pytest.mark.slow
     def test_after_five_failures_a_destination_is_probed_every_ten_seconds(
         self, project: Project, outside: Outside
     ) -> None:
@@ -306,6 +308,7 @@ class TestFaults:
         assert deliver_all(START + 10 * SECOND) == 1
         assert deliver_all(START + 19 * SECOND) == 0
 
+    @pytest.mark.slow
     def test_back_means_back(self, project: Project, outside: Outside) -> None:
         set_up(project, A)
         for number in range(12):
@@ -316,6 +319,7 @@ class TestFaults:
         assert deliver_all(START + 10 * SECOND) == 12
         assert Destination.objects.get().failing_since is None
 
+    @pytest.mark.slow
     def test_a_broken_path_of_a_shared_host_harms_no_other_destination(
         self, project: Project, outside: Outside
     ) -> None:
@@ -382,6 +386,7 @@ class TestFaults:
         delivery.record([(older, TAKEN), (newer, AWAY)], now=START + 8 * SECOND)
         assert UnreachableHost.objects.get().since == START + 8 * SECOND
 
+    @pytest.mark.slow
     def test_another_host_is_notified_meanwhile(self, project: Project, outside: Outside) -> None:
         set_up(project, A, ELSEWHERE)
         for number in range(6):
@@ -399,6 +404,7 @@ class TestFaults:
         assert len(begin(START)) == 1
         assert begin(START) == []
 
+    @pytest.mark.slow
     def test_one_that_answered_gets_several(self, project: Project, outside: Outside) -> None:
         set_up(project, A)
         down(project, host="first.example.com")
@@ -546,6 +552,7 @@ def test_ids_of_notifications_follow_from_content_and_recipient(project: Project
     assert Notification.objects.count() == len(before)
 
 
+@pytest.mark.slow
 def test_the_log_says_once_that_a_destination_fails_and_once_that_it_is_back(
     project: Project, outside: Outside, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -588,6 +595,7 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     assert SENT_NO_ANSWER in [notification.reason for notification in described]
 
 
+@pytest.mark.slow
 def test_a_scrape_and_a_page_read_what_waits_and_not_the_log(project: Project) -> None:
     destination = make_destination(project)
     logged = [

@@ -280,6 +280,7 @@ def seed_of(seed: int) -> int:
     return int(os.environ.get("OPSAPI_TEST_SEED", seed))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_dry_run_equals_what_the_live_pipeline_did(project: Project, seed: int, outside: Outside) -> None:
     scene = RecordedScene(project, seed_of(seed))
@@ -288,6 +289,7 @@ def test_a_dry_run_equals_what_the_live_pipeline_did(project: Project, seed: int
     assert_equal_to_live(scene)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", GROUPED_SEEDS)
 def test_a_dry_run_of_grouped_alerts_equals_what_the_live_pipeline_did(
     project: Project, seed: int, outside: Outside

@@ -174,6 +174,7 @@ class EvaluationScene:
         yield from Signal.objects.order_by("id").values()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(SCENES))
 def test_together_they_do_what_they_do_one_at_a_time(
     project: Project, seed: int, monkeypatch: pytest.MonkeyPatch

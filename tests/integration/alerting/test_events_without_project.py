@@ -236,6 +236,7 @@ class TestOfTheInstallation:
         assert not Signal.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_ten_workers_notify_it_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("alerting.fan_out.PROJECTS_AT_ONCE", 1)

@@ -78,6 +78,7 @@ def settle(scenario: WatchedProject[Any], expected: list[str]) -> None:
     assert kinds(scenario) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", ROWS, ids=[row.event_type for row in ROWS])
 def test_the_start_and_the_end_of_a_condition_and_an_event_are_notified(
     first_user: InProcessCaller, receiver: HttpReceiver, row: FamilyRow

@@ -74,6 +74,7 @@ def units_of_all(project: Project) -> list[frozenset[FleetUnit]]:
     return found
 
 
+@pytest.mark.slow
 @each("seed", range(12))
 def test_it_shows_what_the_whole_fleet_would(project: Project, seed: int) -> None:
     draw = Random(seed)

@@ -277,6 +277,7 @@ def test_an_incident_of_before_labels_still_grows(project: Project, config: Aler
 # --- changes that matter --------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_only_changes_that_matter_are_notified(
     project: Project, config: AlertConfig, outside: Outside
 ) -> None:
@@ -586,6 +587,7 @@ def drain(project: Project, outside: Outside, now: datetime) -> datetime:
     return now
 
 
+@pytest.mark.slow
 @each("seed", range(12))
 def test_whatever_happens_ends_are_sent_to_the_notified_receivers(
     project: Project, outside: Outside, seed: int
@@ -686,6 +688,7 @@ def state() -> tuple[list[Any], list[Any], list[Any]]:
     return list(rows), list(alerts), list(Incident.objects.order_by("id").values_list("id", "ended"))
 
 
+@pytest.mark.slow
 @each("number", range(1, 60, 4))
 def test_a_step_that_is_killed_at_any_statement_changes_nothing(
     project: Project, outside: Outside, number: int

@@ -35,6 +35,7 @@ def said(project: Project, names: list[str], *, reachable: bool, now: datetime) 
     return len(queries)
 
 
+@pytest.mark.slow
 def test_many_begin_and_end_with_as_many_statements_as_one(project: Project, outside: Outside) -> None:
     config = make_config(project, notifications=[WEBHOOK, {**EMAIL, "delayMin": 5}])
     evaluate(START)
@@ -74,6 +75,7 @@ def test_more_than_a_statement_takes_begin_and_end(project: Project, monkeypatch
     assert statuses(config) == ["CLOSED"] * 5
 
 
+@pytest.mark.slow
 def test_a_large_report_is_evaluated_in_several_transactions(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:

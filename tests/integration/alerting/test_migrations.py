@@ -33,6 +33,7 @@ def migrate(targets: list[tuple[str, str]]) -> None:
     MigrationExecutor(connection).migrate(targets)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_newest_afterwards")
 def test_what_has_no_project_goes_and_the_rest_stays(project: Project) -> None:
     kept, gone = make_notification(project), make_notification(project, group=None)
@@ -53,6 +54,7 @@ def test_what_has_no_project_goes_and_the_rest_stays(project: Project) -> None:
     assert [signal.id for signal in Signal.objects.all()] == [signals[0].id]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_newest_afterwards")
 def test_of_attempts_that_reached_nobody_the_beginning_is_left(project: Project) -> None:
     now, latency = clock.now(), timedelta(milliseconds=1_500)
@@ -69,6 +71,7 @@ def test_of_attempts_that_reached_nobody_the_beginning_is_left(project: Project)
     assert list(tries.all()) == [(now - latency, 0), (now, 1_500), (now, 1_500), (now - latency, 0)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_newest_afterwards")
 def test_what_waited_before_destinations_were_kept_waits_for_its_subject(project: Project) -> None:
     alert = make_alert(project)

@@ -150,6 +150,7 @@ def test_a_message_that_cannot_be_created_is_given_up_with_a_reason(
     assert not [line for line in caplog.records if line.exc_info]
 
 
+@pytest.mark.slow
 def test_attempts_that_never_come_to_an_end_are_given_up(project: Project, outside: Outside) -> None:
     make_config(project)
     ingest(project, host_report(reachable=False))

@@ -104,6 +104,7 @@ OTHERS: dict[str, tuple[type[Model], Callable[[int], dict[str, Any]]]] = {
 }
 
 
+@pytest.mark.slow
 @each("name", OTHERS)
 def test_what_is_not_shown_is_not_read(project: Project, name: str) -> None:
     fill(project)

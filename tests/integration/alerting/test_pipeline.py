@@ -288,6 +288,7 @@ def test_statuses_are_the_four_of_the_contract() -> None:
     assert [status.value for status in AlertStatus] == ["TRACKING", "OPEN", "CLOSED", "CANCELLED"]
 
 
+@pytest.mark.slow
 def test_a_project_with_a_backlog_delays_itself_only(project: Project) -> None:
     """The project that was served longest ago is next, whatever waits for the others."""
     other: Project = ProjectFactory.create()

@@ -92,6 +92,7 @@ def notified_alert(project: Project) -> None:
     deliver_all()
 
 
+@pytest.mark.slow
 def test_nothing_of_it_is_left_and_nothing_else_is_touched(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,6 +121,7 @@ def test_nothing_of_it_is_left_and_nothing_else_is_touched(
     assert Event.objects.count() == events_then > events
 
 
+@pytest.mark.slow
 def test_the_projects_own_row_goes_when_nothing_hangs_on_it(project: Project) -> None:
     empty = ProjectFactory.create()
     fill(project)
@@ -254,6 +256,7 @@ def test_nothing_is_added_to_a_deleted_project(project: Project, add: Callable[[
     assert (rows_of(project), Event.objects.count()) == (before, events)
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_workers_share_the_work(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(purge, "PURGED_AT_ONCE", 2)
@@ -267,6 +270,7 @@ def test_workers_share_the_work(project: Project, monkeypatch: pytest.MonkeyPatc
     assert [kind for project in projects for kind, count in rows_of(project).items() if count] == []
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_the_worker_takes_it_away(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_module, "HOUSE_SECONDS", 0.02)

@@ -132,6 +132,7 @@ def words(receiver: HttpReceiver, host: str = HOSTS[0]) -> list[str]:
 # --- order ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_down_up_down_within_a_moment_ends_with_down_at_a_slow_receiver(
     project: Project, other: Project, receiver: HttpReceiver
 ) -> None:
@@ -158,6 +159,7 @@ def test_down_up_down_within_a_moment_ends_with_down_at_a_slow_receiver(
     assert words(receiver) == ["open", "close", "open"]
 
 
+@pytest.mark.slow
 def test_a_close_that_failed_once_comes_before_the_next_opening(
     project: Project, receiver: HttpReceiver
 ) -> None:
@@ -176,6 +178,7 @@ def test_a_close_that_failed_once_comes_before_the_next_opening(
     assert words(receiver) == ["open", "close", "close", "open"]
 
 
+@pytest.mark.slow
 def test_what_a_failing_receiver_missed_comes_in_order_as_soon_as_it_is_back(
     project: Project, receiver: HttpReceiver
 ) -> None:
@@ -190,6 +193,7 @@ def test_what_a_failing_receiver_missed_comes_in_order_as_soon_as_it_is_back(
     assert [words(receiver, host) for host in HOSTS] == [["close", "open"], ["open"], ["open"]]
 
 
+@pytest.mark.slow
 def test_what_never_left_for_a_receiver_that_was_away_is_not_sent_when_it_is_back(project: Project) -> None:
     with socket.create_server(("127.0.0.1", 0)) as unused:
         port = unused.getsockname()[1]
@@ -232,6 +236,7 @@ def say_nothing(handler: BaseHTTPRequestHandler) -> None:
     handler.connection.recv(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "lose",
     [
@@ -258,6 +263,7 @@ def test_an_opening_whose_answer_was_lost_is_followed_by_the_close(
 # --- a worker that ends ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_worker_that_stops_is_present_until_its_last_delivery_ended(
     project: Project, receiver: HttpReceiver
 ) -> None:
@@ -289,6 +295,7 @@ def test_a_worker_that_stops_is_present_until_its_last_delivery_ended(
 # --- fair -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_new_receiver_is_notified_while_many_others_hang(
     project: Project, other: Project, receiver: HttpReceiver
 ) -> None:
@@ -301,6 +308,7 @@ def test_a_new_receiver_is_notified_while_many_others_hang(
         eventually(lambda: receiver.requests, SOON)
 
 
+@pytest.mark.slow
 def test_so_it_is_right_after_the_start_of_a_worker_that_finds_much_to_do(
     project: Project, other: Project, receiver: HttpReceiver
 ) -> None:
@@ -314,6 +322,7 @@ def test_so_it_is_right_after_the_start_of_a_worker_that_finds_much_to_do(
         eventually(lambda: receiver.requests, SOON)
 
 
+@pytest.mark.slow
 def test_receivers_that_answer_late_keep_no_other_project_waiting(
     project: Project, other: Project, receiver: HttpReceiver
 ) -> None:
@@ -338,6 +347,7 @@ def answer_late(receiver: HttpReceiver, handler: BaseHTTPRequestHandler) -> None
     handler.wfile.write(_OK)
 
 
+@pytest.mark.slow
 def test_a_path_that_fails_harms_no_other_project_on_the_same_host(
     project: Project, other: Project, receiver: HttpReceiver
 ) -> None:

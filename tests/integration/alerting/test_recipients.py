@@ -137,6 +137,7 @@ def test_repeats_keep_their_gap_and_come_once_to_each(project: Project, outside:
     assert [kind for kind, _ in messages_of(outside)] == [OPEN] * 2 + [UPDATE] * 4
 
 
+@pytest.mark.slow
 def test_an_outage_of_the_mail_server_is_not_followed_by_a_burst(project: Project, outside: Outside) -> None:
     make_member(project, "ada")
     open_alert(project, {**GROUP, "intervalMin": 5})

@@ -132,6 +132,7 @@ def test_an_alert_that_opens_and_closes_within_an_occurrence_is_not_sent(
     assert outside.said == []
 
 
+@pytest.mark.slow
 @each(
     "changes",
     [

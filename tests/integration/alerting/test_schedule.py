@@ -47,6 +47,7 @@ def test_a_one_shot_notification_is_due_when_its_delay_has_passed_since_it_happe
     assert begin(happened + timedelta(minutes=5))
 
 
+@pytest.mark.slow
 @each(
     ("reports", "expected"),
     [

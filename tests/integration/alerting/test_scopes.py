@@ -98,6 +98,7 @@ def nodes(plan: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
         yield from nodes(below)
 
 
+@pytest.mark.slow
 def test_configurations_that_cannot_match_are_not_read(prod: Project, dev: Project) -> None:
     now = clock.now()
     others: list[dict[str, Any]] = [

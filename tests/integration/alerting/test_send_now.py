@@ -67,6 +67,7 @@ def test_what_fails_still_waits_again(project: Project, outside: Outside) -> Non
     assert deliver_all(now + SECOND) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("url", [A, B])
 def test_of_a_host_that_is_away_the_chosen_destination_is_tried(
     project: Project, outside: Outside, url: str

@@ -43,6 +43,7 @@ def test_of_many_notifications_the_first_the_newest_and_the_pending_are_shown(pr
     assert (created[-1], created[0]) == (NOW, NOW + (number - 1) * MINUTE)
 
 
+@pytest.mark.slow
 def test_of_many_events_the_first_and_the_newest_are_shown(project: Project) -> None:
     alert = make_alert(project, created=NOW, opens=NOW)
     for minute in range(1, 110):

@@ -163,6 +163,7 @@ def test_keeping_house_removes_secrets_and_traces_whatever_fails_after(
     assert not DigestUse.objects.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_it_beats_while_keeping_house_takes_long(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(worker_module, "HEARTBEAT_SECONDS", 0.02)
@@ -219,6 +220,7 @@ def test_used_nonces_are_kept_as_long_as_they_could_be_replayed() -> None:
     assert RateWindow.objects.get().bucket == "new"
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_running_it_beats_listens_evaluates_and_stops(project: Project) -> None:
     make_config(project)
@@ -236,6 +238,7 @@ def test_running_it_beats_listens_evaluates_and_stops(project: Project) -> None:
         running.join()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_where_nothing_can_be_listened_to_it_polls(project: Project, settings: Settings) -> None:
     settings.OPSAPI_DB_POOLER = "transaction"
@@ -251,6 +254,7 @@ def test_where_nothing_can_be_listened_to_it_polls(project: Project, settings: S
         running.join()
 
 
+@pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_it_finds_agents_with_a_heartbeat_timeout(project: Project) -> None:
     now = clock.now()

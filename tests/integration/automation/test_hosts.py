@@ -103,6 +103,7 @@ def test_the_newest_measurement_of_each_host_is_found(project: Project) -> None:
     assert values == {"a": 2.0, "b": -2.0}
 
 
+@pytest.mark.slow
 def test_more_hosts_than_a_statement_has_parameters_can_be_looked_for(project: Project) -> None:
     ingest(project, host_report("a", CONNECTIONS=1))
     host = Host.objects.get()

@@ -222,6 +222,7 @@ class TestCost:
         ingest(project, steady, labels={"env": "x"})
         assert self.statements(project, steady, labels={"env": "x"}) == 7 + len(["savepoint", "release"])
 
+    @pytest.mark.slow
     def test_labels_cost_a_statement_when_they_change_however_many_hosts(self, project: Project) -> None:
         few, many = self.hosts(1, "one"), self.hosts(200)
         for hosts in (few, many):
@@ -236,6 +237,7 @@ class TestCost:
                     ).values_list("labels", flat=True)
                 )
 
+    @pytest.mark.slow
     @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("table", ["automation_host", "automation_agent"])
     def test_heartbeats_touch_no_index(self, project: Project, table: str) -> None:

@@ -84,6 +84,7 @@ def _days_of(node: Any) -> Iterator[int]:
         yield from _days_of(child)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("start", "end", "days"),
     [
@@ -104,6 +105,7 @@ def test_a_series_opens_the_days_of_reports_that_may_hold_some_of_it(
     assert found == days
 
 
+@pytest.mark.slow
 def test_the_plot_of_an_alert_opens_its_days(hosts: list[Host]) -> None:
     with opened() as found:
         points = measurement_window._points(hosts[7].id, Metric.ASSERT_REGULAR, Span(NOW - DAY, NOW - HOUR))

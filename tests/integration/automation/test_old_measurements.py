@@ -156,6 +156,7 @@ class MovedFleet:
         return {metric: sorted(taken) for metric, taken in samples.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_what_is_read_is_the_same_before_during_and_after(
     project: Project, monkeypatch: pytest.MonkeyPatch, seed: int
@@ -191,6 +192,7 @@ def test_new_measurements_are_read_together_with_unmoved_measurements(project: P
         old_measurements_move()
 
 
+@pytest.mark.slow
 def test_it_can_be_stopped_at_any_statement_and_goes_on(project: Project, settings: Settings) -> None:
     fleet = MovedFleet(project, 1)
     series = fleet.series_before()

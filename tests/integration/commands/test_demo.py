@@ -28,7 +28,7 @@ from integrations.models import Integration
 from opsapi.roles import Role
 from tools.demo.timeline import demo_fill
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
 NOW = datetime(2099, 11, 21, 15, 30, tzinfo=UTC)
 DAY = timedelta(days=1)

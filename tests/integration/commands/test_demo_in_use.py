@@ -29,6 +29,7 @@ def run() -> str:
     return printed.getvalue()
 
 
+@pytest.mark.slow
 def test_it_adds_demo_data_to_existing_data_and_blocks_no_key_that_was_admitted_before() -> None:
     owner = make_key(Role.GLOBAL_OWNER)
     call_command("bootstrap", "ada", stdout=io.StringIO())

@@ -19,6 +19,7 @@ def document(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_it_reports_an_outdated_document_and_writes_a_current_one(document: Path) -> None:
     document.write_text("{}")
     with pytest.raises(CommandError, match="not current"):

@@ -7,6 +7,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
@@ -22,6 +24,7 @@ while not _stop_within({SECONDS}):
 """
 
 
+@pytest.mark.slow
 def test_a_suspended_worker_continues_until_it_is_stopped() -> None:
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "opsapi.settings"}
     command = [sys.executable, "-c", _SCRIPT]

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 APPLICATIONS = {"accesslist", "automation", "integrations", "alerting"}
 PROGRAM = """
@@ -16,6 +18,7 @@ finally:
 """
 
 
+@pytest.mark.slow
 def test_a_command_does_not_load_the_pages_of_the_console() -> None:
     loaded = _loaded("prepare")
     assert "alerting.models" in loaded

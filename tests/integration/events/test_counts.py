@@ -55,6 +55,7 @@ def draw_filter(rng: Random) -> EventFilter:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.django_db
 @pytest.mark.parametrize("seed", range(4))
 def test_the_number_of_events_is_right_after_any_change(seed: int) -> None:

@@ -221,6 +221,7 @@ FOLLOWED = {
 }
 
 
+@pytest.mark.slow
 def test_every_filter_goes_down_its_index_and_reads_little_of_it() -> None:
     fill(40_000)
     middle = EventPosition(NOW - 20_000 * STEP, "0" * 24)

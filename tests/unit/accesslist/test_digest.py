@@ -158,6 +158,7 @@ def test_it_challenges_in_the_form_every_client_accepts(stale: bool, flag: str) 
     )
 
 
+@pytest.mark.slow
 @given(st.text() | st.text().map(lambda text: "Digest " + text) | st.text().map(lambda text: header() + text))
 @example("Digest " + "a" * 5000 + "=")
 @example('Digest a="' + "\\" * 8000)

@@ -124,6 +124,7 @@ HUGE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HUGE)
 def test_a_body_of_too_large_a_structure_is_refused_before_it_is_parsed(
     kind: str, monkeypatch: pytest.MonkeyPatch

@@ -139,6 +139,7 @@ def test_a_router_is_asked_for_its_shards(settings: Settings) -> None:
     assert ": listShards: " in line
 
 
+@pytest.mark.slow
 def test_a_server_without_tls_is_distinguished_from_one_that_is_not_there(settings: Settings) -> None:
     with mongod() as port, platform(400) as (url, _):
         text = f"mongodb://127.0.0.1:{port}/?tls=true"

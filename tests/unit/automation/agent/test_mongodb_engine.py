@@ -259,6 +259,7 @@ def test_a_deployment_has_no_more_hosts_than_are_asked_in_a_round(caplog: pytest
     assert len([record for record in caplog.records if "servers" in record.getMessage()]) == 1
 
 
+@pytest.mark.slow
 def test_names_from_servers_are_logged_quoted_and_cut_and_remembered_in_bounds(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

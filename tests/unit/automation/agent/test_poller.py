@@ -91,6 +91,7 @@ def test_hosts_that_are_found_are_asked_in_the_same_round() -> None:
     assert (names(found.readings), found.late) == (["a", "b", "c"], 0)
 
 
+@pytest.mark.slow
 def test_a_late_host_delays_no_other_and_is_reported_in_the_next_round() -> None:
     release = threading.Event()
     late = FakeHost("late", release.wait)
@@ -169,6 +170,7 @@ def test_an_engine_that_fails_loses_no_other_engine() -> None:
     assert names(Poller([broken, FakeEngine(FakeHost("b"))], 2, threading.Event()).round().readings) == ["b"]
 
 
+@pytest.mark.slow
 def test_no_more_hosts_are_asked_at_a_time_than_allowed() -> None:
     guard = threading.Lock()
     asked: list[int] = [0, 0]
@@ -194,6 +196,7 @@ def only(*chosen: str) -> Callable[[Sequence[ServerAddress]], Callable[[ServerAd
     return lambda _: lambda address: address.hostname in chosen
 
 
+@pytest.mark.slow
 def test_hosts_that_another_agent_watches_are_looked_at_and_not_reported() -> None:
     first, second = FakeHost("a"), FakeHost("b")
     engine = FakeEngine(first, second, leads_to=[FakeHost("c")])
@@ -202,6 +205,7 @@ def test_hosts_that_another_agent_watches_are_looked_at_and_not_reported() -> No
     assert sorted(engine.looked_at) == ["a", "c"]
 
 
+@pytest.mark.slow
 def test_a_host_that_is_not_ours_any_more_is_not_reported_when_it_answers_late() -> None:
     release = threading.Event()
     poller = Poller([FakeEngine(FakeHost("late", release.wait))], 2, threading.Event())
@@ -210,6 +214,7 @@ def test_a_host_that_is_not_ours_any_more_is_not_reported_when_it_answers_late()
     assert names(poller.round(only()).readings) == []
 
 
+@pytest.mark.slow
 def test_all_hosts_are_offered_before_any_is_asked() -> None:
     hosts = [FakeHost("a"), FakeHost("b")]
     offered: list[list[ServerAddress]] = []

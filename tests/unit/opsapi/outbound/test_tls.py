@@ -102,6 +102,7 @@ def test_it_refuses_an_untrusted_certificate(context: ssl.SSLContext) -> None:
         assert (caught.value.reason, receiver.requests) == (OutboundReason.BAD_CERTIFICATE, [])
 
 
+@pytest.mark.slow
 def test_it_is_not_held_by_a_receiver_that_drips_over_tls(context: ssl.SSLContext, trusted: None) -> None:
     with HttpReceiver(context).running() as receiver:
         receiver.drip(b"HTTP/1.1 200 OK\r\nX-Slow: ")
