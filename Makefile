@@ -3,6 +3,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 5 --durations-min 1
 # Only the format `docker` has health checks.
 IMAGE_BUILD = podman build --format docker --file deploy/container/Containerfile
 # Files whose tests are longer in `make faults` read `LONG` or `budget`.
@@ -34,13 +35,11 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 run: install ## start everything: embedded PostgreSQL, web, worker
 	@exec $(BIN)/python manage.py serve --parent $$PPID
 
-PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 5 --durations-min 2
-
-test: install-dev docs ## run the tests that are not slow, or those of ARGS, slow or not
+test: install-dev docs ## run the tests that are not slow; ARGS="tests/unit -k digest" runs these tests instead, slow or not
 	@$(PYTEST) $(or $(ARGS),-m "not slow")
 
 test-slow: install-dev docs ## run the slow tests: processes, browser, simulation, hostile requests, and others
-	@$(PYTEST) -m slow
+	@$(PYTEST) -m slow $(ARGS)
 
 faults: install-dev ## the long tests of faults: hostile requests, pairs of writes, killed processes, failing receivers, 100,000 simulated seeds
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG_TESTS) $(ARGS)

@@ -8,25 +8,25 @@ notification (`rules.delivery_policy`), while its alert and the maintenance wind
     send      begin an attempt now
     address   write the destination, and release the notification for the next claim. A notification for
               people is replaced by a notification for each of their addresses.
-    postpone  release it until a later time, because the alert is muted or acknowledged
-    drop      DROPPED, with the reason: it is no longer wanted and was certainly not received; or it is about
-              an event, not about an alert, and a window mutes it
+    postpone  release it until a later time, because a window mutes it or its alert is acknowledged
+    drop      DROPPED, with the reason: it is no longer wanted and was certainly not received, or it is a
+              one-shot notification and a window mutes it
     give up   FAILED: it is no longer wanted and was perhaps received, or too many attempts have no outcome
-    remove    delete it: it is the end of an alert, and the receiver got no message about the alert; or it is
-              an update about an incident that does not matter
+    remove    delete it: it is the end of an alert and the receiver got no message about the alert, or it is
+              about an unimportant change of an incident
 
 Send makes one attempt over the channel, without the database. Record writes the outcome of the attempt and
 schedules the next retry or reminder. Retries end an hour after the first attempt. `courier` calls these
 functions in a loop.
 
-A lease has a token. If the worker dies or is too slow, another worker takes the notification with a new
-token; what the first worker writes later has no effect. An attempt that decide marked as begun counts as
-perhaps received, and the notification is sent again with the same delivery id.
+A lease has a token. If a worker dies or is too slow, its lease ends, and another worker leases the
+notification with a new token; later writes of the first worker have no effect. A message whose attempt was
+marked as begun counts as perhaps received, and is sent again with the same delivery id.
 
 Grouped alerts share the messages of their incident. These messages belong to the first alert of the
 incident; all open alerts of the incident decide whether they are sent (`selectors.incidents`). A `Picture` is
-the content of a message about the incident. An update is only sent if its picture differs enough from the
-picture of the last message that began.
+the content of a message about the incident. A message about a change is only sent if its picture differs
+enough from the picture of the last message about the incident (`selectors.incidents.last_pictures`).
 """
 
 import logging
@@ -95,10 +95,7 @@ from alerting.services.leases import (
     leased_at,
     leases_release_with,
 )
-from alerting.services.notifications import (
-    recipients_replace,
-    schedule_follow_ups,
-)
+from alerting.services.notifications import recipients_replace, schedule_follow_ups
 from integrations.choices import FOLLOWING, ChannelType, DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.messages import Message
@@ -138,7 +135,7 @@ class DeliveryAttempt:
 
 
 def decide(claimed: Sequence[Notification], *, now: datetime) -> Iterator[DeliveryAttempt]:
-    """Decide on claimed notifications when iterated, and yield the attempts, all marked as begun.
+    """Decide on claimed notifications, and yield the attempts to make, all marked as begun.
 
     The other notifications are addressed, postponed, dropped, removed or given up. If a notification causes
     an unexpected error, only its own attempt fails, and it is retried.
@@ -156,11 +153,11 @@ def decide(claimed: Sequence[Notification], *, now: datetime) -> Iterator[Delive
             for notification in claimed:
                 yield from decide([notification], now=now)
             return
-        begun = _mark_begun([_failed_decision(claimed[0], error)], now)
+        begun = _mark_begun([_failed_attempt(claimed[0], error)], now)
     yield from begun
 
 
-def _failed_decision(notification: Notification, error: Exception) -> DeliveryAttempt:
+def _failed_attempt(notification: Notification, error: Exception) -> DeliveryAttempt:
     logger.error("notification %s cannot be decided on", notification.id, exc_info=error)
     reason = f"the notification cannot be processed: {type(error).__name__}"
     return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
@@ -184,7 +181,7 @@ class _Facts:
     incidents: Mapping[str, IncidentView]
     """By incident id."""
     last_pictures: Mapping[str, Picture | None]
-    """The picture of the last message about its incident, by notification id."""
+    """By notification id: the picture of the last message about the incident; None without a message."""
 
     def alert(self, notification: Notification) -> Alert | None:
         return self.alerts.get(notification.alert_id or "")
@@ -201,7 +198,7 @@ class _Facts:
 class _ToDo:
     """The work that remains for all notifications together."""
 
-    without_destination: list[DeliveryAttempt] = field(default_factory=list)
+    to_fail: list[DeliveryAttempt] = field(default_factory=list)
     to_send: list[Notification] = field(default_factory=list)
     to_address: list[tuple[Notification, NamedDestination]] = field(default_factory=list)
 
@@ -221,9 +218,7 @@ def _decide_together(claimed: Sequence[Notification], now: datetime) -> list[Del
         destinations_lock([*to_try, *(destination.id for _, destination in to_do.to_address)])
         addresses_write(to_do.to_address, now=now)
     about_incidents = incident_messages(to_do.to_send, facts.incidents, facts.last_pictures)
-    begun = _mark_begun(
-        [*to_do.without_destination, *_build_attempts(to_do.to_send, facts, about_incidents, now)], now
-    )
+    begun = _mark_begun([*to_do.to_fail, *_build_attempts(to_do.to_send, facts, about_incidents, now)], now)
     with_message = {attempt.notification.id for attempt in begun if attempt.has_message}
     pictures_keep(
         {row_id: each.picture for row_id, each in about_incidents.items() if row_id in with_message}
@@ -239,7 +234,7 @@ def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
 
     A request that ends or acknowledges an alert, or changes or deletes a window, waits for the decision.
     A request that creates a window or changes a configuration does not wait. An attempt that has begun is
-    sent whatever happens then; `record` sees that the alert has ended.
+    sent, whatever happens in the meantime. If its alert ends, `record` sees the end.
     """
     mutes = incident_mutes(claimed, now=now)  # locks the windows
     alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
@@ -268,7 +263,7 @@ def _decide_one(
     """Decide on a notification, and write the decision or add the notification to `to_do`."""
     alert, setting = facts.alert(notification), facts.setting(notification)
     address = addresses.address_of(notification, alert, setting)
-    verdict = decide_delivery(_policy_input(notification, address, facts), now)
+    verdict = decide_delivery(_due(notification, address, facts), now)
     match verdict.step:
         case DeliveryStep.DROP:
             dropped = NotificationStatus.DROPPED.value
@@ -279,8 +274,8 @@ def _decide_one(
             _postpone(notification, verdict)
         case DeliveryStep.GIVE_UP:
             _give_up(notification, verdict, alert, now)
-        case DeliveryStep.SEND if address.failure:  # no destination: an attempt that fails, and is retried
-            to_do.without_destination.append(DeliveryAttempt(notification, {}, address.failure))
+        case DeliveryStep.SEND if address.failure:  # nothing can be sent: the attempt has this outcome
+            to_do.to_fail.append(DeliveryAttempt(notification, {}, address.failure))
         case DeliveryStep.SEND:
             to_do.to_send.append(notification)
         case DeliveryStep.ADDRESS if address.destination:
@@ -291,7 +286,7 @@ def _decide_one(
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
 
 
-def _policy_input(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
+def _due(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
     incident = facts.incidents.get(notification.incident_id or "")
     return replace(
         due_notification_with_setting(notification, facts.alert(notification), facts.setting(notification)),
@@ -306,8 +301,8 @@ def _policy_input(notification: Notification, address: NotificationAddress, fact
 def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
     """Release the notification until `verdict.until`. Its hour of retries begins again then.
 
-    Its destination is looked up again, unless it must stay: the receiver that perhaps has the message, or has
-    the opening of the alert.
+    Its destination is looked up again, unless the notification was perhaps received, or is an end or an
+    acknowledgement, which goes where the opening went.
     """
     keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
     leases_release_with(
@@ -372,7 +367,7 @@ RETURNING id, attempts, first_attempt
 def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[DeliveryAttempt]:
     """Mark attempts as begun before anything is sent: after a crash they count as perhaps received.
 
-    Return the attempts whose notification no other worker has leased.
+    Return the attempts of notifications whose lease is still valid.
     """
     if not attempts:
         return []
@@ -415,7 +410,7 @@ _DELIVERED_OR_FAILED = frozenset({NotificationStatus.DELIVERED.value, Notificati
 
 
 class _EndedAttempt(NamedTuple):
-    """`result` are the new values of the notification."""
+    """`result`: the new values of the notification."""
 
     attempt: DeliveryAttempt
     outcome: Outcome
@@ -429,8 +424,8 @@ class _EndedAttempt(NamedTuple):
 def record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], *, now: datetime) -> None:
     """Write the outcomes of attempts, and schedule retries and reminders.
 
-    The outcome of a notification that another worker has leased is ignored. An unexpected error concerns only
-    the outcome that causes it: the message is sent again when the lease ends.
+    An outcome is ignored if the lease of its notification is no longer valid. An unexpected error concerns
+    only the outcome that causes it: the message is sent again when the lease ends.
 
     Raises:
         DatabaseError, InterfaceError: the database has a transient fault. Call again with the same
@@ -453,7 +448,7 @@ def record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], *, now: datetime) -
 
 @transaction.atomic
 def _record_together(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: datetime) -> list[_EndedAttempt]:
-    """Write the outcomes of notifications that no other worker has leased, and return them."""
+    """Write the outcomes of notifications whose lease is still valid, and return them."""
     notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
     deciding = Alert.objects.filter(deciding_alerts_filter(notifications))
@@ -512,8 +507,8 @@ def _result_of(
     if outcome.status is DeliveryStatus.DELIVERED:
         status = NotificationStatus.DELIVERED.value
         return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
-    # The row says True since `_mark_begun`, for the case of a crash. The outcome is known, so the value from
-    # before the attempt counts.
+    # `_mark_begun` set `perhaps_received` in the row, in case of a crash. Now the outcome is known, so the
+    # value from before the attempt counts, which `notification` still has.
     perhaps_received = notification.perhaps_received or outcome.perhaps_received
     failed: AttemptResult = {
         "latency_ms": latency_ms,
@@ -533,12 +528,12 @@ def _result_of(
 def _reason_to_stop(
     notification: Notification, alerts: Mapping[str, Alert], now: datetime
 ) -> DropReason | None:
-    """Return why its alert makes the message unwanted. The next decide also reads the setting."""
+    """Return why the state of the alert stops retries. The next `decide` reads the setting as well."""
     try:
-        policy_input = due_notification(notification, alerts.get(notification.alert_id or ""))
+        due = due_notification(notification, alerts.get(notification.alert_id or ""))
     except (LookupError, ValueError):
-        return None  # a later version wrote its kind or channel, so nothing was sent: see `_failed_decision`
-    return drop_reason(policy_input, now)
+        return None  # a later version wrote its kind or channel, so nothing was sent: see `_failed_attempt`
+    return drop_reason(due, now)
 
 
 def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> datetime | None:
@@ -561,7 +556,7 @@ def _attempt_row(ended: _EndedAttempt, now: datetime) -> NotificationAttempt:
         ended=now if outcome.may_show_latency else began,
         status=outcome.status.value,
         reason=outcome.reason,
-        latency_ms=outcome.latency_ms if outcome.may_show_latency else None,
+        latency_ms=ended.result["latency_ms"],
     )
 
 

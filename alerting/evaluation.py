@@ -1,4 +1,4 @@
-"""Evaluation: from signals to alerts. Read from top to bottom.
+"""Evaluation: from signals to alerts.
 
     evaluate_signals            the turn of one project (`group_id`), in one transaction
       _evaluate_turn            read its oldest signals; consecutive signals with the same work are a batch
@@ -7,10 +7,11 @@
             _Evaluation.run     decide signal by signal in memory, and apply the changes of many together
     open_tracked                open the alerts whose delay has passed
 
-Reports, timeouts and API writes leave signals (`events.models.Signal`). `turn_take` locks the project that
-has waited longest (`services.turns`). `_compare_…` reads observations, configurations and active alerts; the
-number of queries does not grow with the number of signals. Configurations stay in memory until they change
-(`selectors.config_views`). `rules.transition.step` decides each comparison.
+Reports, timeouts and changes by users write signals (`events.models.Signal`). `turn_take` locks the project
+that has waited longest (`services.turns`). `_compare_…` reads observations, configurations and active alerts;
+the number of queries does not grow with the number of signals. Configurations stay in memory until they
+change (`selectors.config_views`). `rules.transition.step` decides each pair of an observation and a
+configuration.
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
 """
@@ -58,9 +59,9 @@ from opsapi.sql import fetch_rows
 logger = logging.getLogger("opsapi.evaluation")
 
 EVALUATION_SECONDS = 0.5
-"""A turn starts no further signal after this time, because its locks last until its end.
+"""After this time a turn starts no further signal, because its locks last until the turn ends.
 
-`_compare_configs` may take longer.
+Only `_compare_configs` may continue for longer.
 """
 CHANGES_AT_ONCE = 1_000
 """Changes are written when at least this many are decided."""
@@ -75,11 +76,11 @@ class _Work(Enum):
     """The work for a signal. Consecutive signals with the same work are evaluated together, except _ALONE."""
 
     FAN_OUT = auto()
-    """Copy an event without a project to projects."""
+    """Notify of an event without a project under the global configurations, and copy it to projects."""
     VERSIONS = auto()
-    """Mark outdated hosts and agents again, because the newest versions have changed."""
-    CLUSTERS_EMPTIED = auto()
-    """Cancel the alerts of clusters whose last host has left, then continue as for OBSERVATIONS."""
+    """Mark again which hosts and agents are outdated, because the newest versions have changed."""
+    CLUSTERS_LEFT = auto()
+    """Hosts have left clusters: cancel the alerts of empty clusters, then continue as for OBSERVATIONS."""
     OBSERVATIONS = auto()
     """Compare the observations of an event or a report with the configurations."""
     CONFIGS = auto()
@@ -88,8 +89,8 @@ class _Work(Enum):
 
 _ENDS_TURN = frozenset({_Work.FAN_OUT, _Work.VERSIONS})
 """Work after which the turn ends, because it writes many signals or locks many rows."""
-_ALONE = _ENDS_TURN | {_Work.CLUSTERS_EMPTIED}
-"""Work that is done for one signal at a time. CLUSTERS_EMPTIED changes alerts in the database, so the active
+_ALONE = _ENDS_TURN | {_Work.CLUSTERS_LEFT}
+"""Work that is done for one signal at a time. CLUSTERS_LEFT changes alerts in the database, so the active
 alerts for later signals are read after it."""
 
 
@@ -100,7 +101,7 @@ def _work_of(signal: Signal) -> _Work:
         return _Work.VERSIONS
     if signal.kind == SignalKind.CONFIG.value:
         return _Work.CONFIGS
-    return _Work.CLUSTERS_EMPTIED if signal.payload.get("clustersLeft") else _Work.OBSERVATIONS
+    return _Work.CLUSTERS_LEFT if signal.payload.get("clustersLeft") else _Work.OBSERVATIONS
 
 
 def evaluate_signals(*, now: datetime) -> int:
@@ -137,8 +138,8 @@ def _evaluate_turn(turn: Turn, now: datetime) -> int:
         _evaluate_or_set_aside(work, list(batch), now=now, deadline=deadline)
         if work in _ENDS_TURN or time.monotonic() > deadline:
             break
-    # Another worker may have evaluated all signals before this transaction locked the project. But 0 would
-    # mean that no project waits.
+    # Not 0, which means that no project waits: another worker may have evaluated all signals of this project
+    # before this transaction locked it.
     return len(signals) or 1
 
 
@@ -175,7 +176,7 @@ def _evaluate_or_set_aside(work: _Work, signals: Sequence[Signal], *, now: datet
 
 
 def _evaluate_batch(work: _Work, signals: Sequence[Signal], now: datetime, deadline: float) -> Sequence[int]:
-    """Return the ids of evaluated signals: at least of the first."""
+    """Evaluate signals, and return the ids of the evaluated signals; the first is always among them."""
     first = signals[0]
     group_id = first.group_id or ""  # only a fan-out has no project
     match work:
@@ -187,7 +188,7 @@ def _evaluate_batch(work: _Work, signals: Sequence[Signal], now: datetime, deadl
             return [first.pk]
         case _Work.CONFIGS:
             return _compare_configs(signals, group_id, now, deadline)
-        case _Work.CLUSTERS_EMPTIED:
+        case _Work.CLUSTERS_LEFT:
             clusters = first.payload["clustersLeft"]
             emptied_clusters_alerts_cancel(cluster_ids=clusters, at=first.created)
             return _compare_observations(signals, group_id, now, deadline)
@@ -200,9 +201,9 @@ def _evaluate_batch(work: _Work, signals: Sequence[Signal], now: datetime, deadl
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """An observation, and the target keys of alerts on it by metric; None is the key without a metric.
+    """An observation, and the target keys of the alerts on it, each computed once.
 
-    Each key is computed once.
+    A target key depends on the metric of the alert, which is None without a metric threshold.
     """
 
     observation: Observation
@@ -218,7 +219,7 @@ _ConfigsByType = Mapping[EventType, ConfigIndex]
 
 
 class _Comparison(NamedTuple):
-    """A signal, its observations, and the configurations that may apply. `at` is the time of its changes."""
+    """A signal, its observations, and the configurations that may apply. Its changes get the time `at`."""
 
     signal: Signal
     at: datetime
@@ -231,7 +232,7 @@ def _compare_observations(
 ) -> Sequence[int]:
     """Compare the observations of signals with the configurations, and return the ids of evaluated signals.
 
-    Changes get the time of the signal, at which its event happened, so delays start then.
+    Changes get the time of their signal: when its event happened or its report arrived. Delays start then.
     """
     seen = {
         signal_id: [_Observed(observation) for observation in observations]
@@ -261,7 +262,7 @@ def _compare_configs(
     evaluation = _Evaluation(group_id, now, _read_active(group_id, fleet, indexes_of(changed)))
     read_seconds = time.monotonic() - begin
     comparisons = (_Comparison(signal, now, fleet, indexes.get(_config_id(signal), {})) for signal in signals)
-    # At least as long as reading took: otherwise a large fleet is read again for each configuration.
+    # Comparing may take as long as reading: otherwise a large fleet is read again for each configuration.
     return evaluation.run(comparisons, max(deadline, time.monotonic() + read_seconds))
 
 
@@ -322,7 +323,7 @@ class _Pair(NamedTuple):
 class _Changes:
     """Decided changes. `cancelled`: the time by alert id; alerts cancelled in one write get the latest time.
 
-    They are written in a fixed order (`_apply`). This is right for the changes of one signal: at most one of
+    Changes are written in a fixed order (`_apply`). It is right for the changes of one signal: at most one of
     its observations changes the alert of a configuration on a target, because addresses, agents and replica
     sets are unique in a project, and an event has one observation for each event type that it ends. The
     order of different configurations within one signal has no meaning.
@@ -335,8 +336,7 @@ class _Changes:
 
     @property
     def count(self) -> int:
-        """Without cancellations, which are always written at once."""
-        return self.alerts.count + len(self.one_shots)
+        return self.alerts.count + len(self.one_shots) + len(self.cancelled)
 
     def extend(self, later: "_Changes") -> None:
         self.alerts.extend(later.alerts)
@@ -356,13 +356,13 @@ class _Evaluation:
     def run(self, comparisons: Iterable[_Comparison], deadline: float) -> Sequence[int]:
         """Evaluate signals until the monotonic time `deadline`, at least the first, and return their ids."""
         for comparison in comparisons:
-            changes = self._decide(comparison)
+            changes = self._decide_signal(comparison)
             # The fixed order is wrong for two signals if the later cancels an alert, or starts an alert on a
             # target on which the earlier ends an alert. Then the changes of earlier signals come first.
             if changes.cancelled or self._starts_on_ended_target(changes):
                 self._apply()
             self._unwritten.extend(changes)
-            if changes.cancelled or self._unwritten.count >= CHANGES_AT_ONCE:
+            if self._unwritten.count >= CHANGES_AT_ONCE:
                 self._apply()
             self._evaluated.append(comparison.signal.pk)
             if time.monotonic() > deadline:
@@ -377,7 +377,7 @@ class _Evaluation:
         """
         return any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
 
-    def _decide(self, comparison: _Comparison) -> _Changes:
+    def _decide_signal(self, comparison: _Comparison) -> _Changes:
         """Decide on a signal: return its changes, and make them in the active alerts in memory."""
         changes = _Changes()
         for pair in self._pairs(comparison):
@@ -428,7 +428,8 @@ class _Evaluation:
         config, target, signal, at = pair.config, pair.target, comparison.signal, comparison.at
         alert = self._alert(pair)
         if alert and alert.created:
-            # A changed configuration starts alerts at the time of evaluation, so the signal may be older.
+            # A changed configuration starts alerts at the time of evaluation, so a later signal in the queue
+            # may be older than the alert.
             at = max(at, alert.created)
         active = self._active.setdefault(target, {})
         match decision.action:
@@ -448,10 +449,9 @@ class _Evaluation:
                 active[config.id] = replace(alert, current_value=decision.value)
             case AlertAction.CLOSE if alert:
                 # A tracked alert whose delay has passed opens before it ends, unless a waiting signal may
-                # have ended it earlier. Evaluated signals are not deleted yet, and are not waiting.
-                done = tuple(self._evaluated)
+                # have ended its condition earlier. Evaluated signals are not waiting: they are deleted later.
                 changes.alerts.ends[alert.id] = AlertEnd(
-                    signal=signal, at=at, value=decision.value, signals_done=done
+                    signal=signal, at=at, value=decision.value, signals_done=tuple(self._evaluated)
                 )
                 changes.ended_targets.add(target)
                 del active[config.id]
@@ -501,7 +501,7 @@ def open_tracked(*, now: datetime) -> int:
     ids = [alert_id for (alert_id,) in fetch_rows(_OPENING, {"now": now, "limit": OPENED_AT_ONCE})]
     if not ids:
         return 0
-    # Filtered again: meanwhile another worker may have opened or ended them. By id, as all locks of alerts.
+    # Filtered again: meanwhile another worker may have opened or ended them. Locked by id, as everywhere.
     due = Alert.objects.filter(id__in=ids, status=AlertStatus.TRACKING.value, opens__lte=now)
     alerts = list(due.order_by("id").select_for_update(skip_locked=True))
     alerts_open(alerts=alerts, now=now)

@@ -26,7 +26,7 @@ class Outcome:
 
     @property
     def may_show_latency(self) -> bool:
-        """Whether the duration and end of the attempt can be shown.
+        """Whether the log may show how long the attempt took and when it ended.
 
         A refused address, a filtered port and a connection time-out look the same (decisions 7); the time
         would reveal the difference.

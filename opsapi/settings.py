@@ -184,7 +184,7 @@ MIDDLEWARE = [
     "opsapi.api.middleware.request_count",
     "opsapi.api.middleware.response_headers",
     "opsapi.api.content_security.ContentSecurityPolicy",
-    "opsapi.api.middleware.PassingFaults",
+    "opsapi.api.middleware.TransientFaults",
     "opsapi.api.middleware.trailing_slash",
     "django.middleware.security.SecurityMiddleware",
     "opsapi.static_files.StaticFiles",

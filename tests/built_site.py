@@ -1,4 +1,4 @@
-"""The documents as a site, as `make docs` builds them; `make test` does that first."""
+"""The documents as a site, as `make docs` builds them; `make test` and `make test-slow` do that first."""
 
 from pathlib import Path
 

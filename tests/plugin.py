@@ -54,7 +54,7 @@ SLOW = (
     "tests/integration/embedded/",
     "tests/hostile/",
 )
-"""Files whose tests are slow, the slowest first. They begin in this order, before all other files."""
+"""The files and directories of slow tests, about the slowest first: they begin in this order."""
 
 SUMMARY = "summary"
 """A test records a property of this name; the end of the run shows its value."""
@@ -106,11 +106,11 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Puts slow files first and marks their tests, before pytest selects by markers.
+    """Put slow tests first, and mark them before pytest selects tests by their marks.
 
-    Leaves out tests that need a program that is not required, and says so.
+    Skip tests that need a program which OPSAPI_TEST_REQUIRE does not name, and say so.
     """
-    items.sort(key=_turn)  # keeps the order of what has the same turn
+    items.sort(key=_turn)  # stable: tests with the same turn keep their order
     for item in items:
         if _turn(item) < len(SLOW):
             item.add_marker(pytest.mark.slow)
@@ -133,7 +133,7 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 
 def _turn(item: pytest.Item) -> int:
-    """When its file's turn is: a long file that comes last has one worker work while the others are done."""
+    """The turn of its file. If a slow file came last, one worker would run it while the others are idle."""
     found = (turn for turn, start in enumerate(SLOW) if item.nodeid.startswith(start))
     return next(found, len(SLOW))
 

@@ -24,7 +24,7 @@ class DeliveryStep(StrEnum):
     GIVE_UP = "GIVE_UP"
     """It was sent and perhaps received, or tried too often: do not send it again."""
     REMOVE = "REMOVE"
-    """The end of an alert, for a receiver that was never notified of it, or a change that does not matter."""
+    """The end of an alert, if the receiver got no message about it; an unimportant change of an incident."""
 
 
 _MUTED_BY = "silenced by maintenance window "
@@ -64,7 +64,7 @@ class DueNotification:
     outcome. `addressed`: its destination is decided, and still the one that its configuration names.
     `perhaps_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
     service tracks the alert itself. `mute`: the maintenance window that mutes it now. `worth_sending`:
-    False for a change of an incident that does not matter.
+    False for an unimportant change of an incident.
     """
 
     kind: MessageKind
@@ -130,7 +130,6 @@ def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
 
 
 def _is_needless(due: DueNotification) -> bool:
-    """The end of an alert for a receiver that got no message about it, or a change that does not matter."""
     return not due.perhaps_notified if due.kind in ENDS else not (due.worth_sending or due.perhaps_received)
 
 

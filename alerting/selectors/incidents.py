@@ -70,12 +70,12 @@ def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> d
 
 
 def deciding_alerts_filter(notifications: Sequence[Notification]) -> Q:
-    """The alerts on whose state the fate of notifications depends: theirs, and the open ones of incidents."""
+    """Return a filter for the alerts of the notifications, and the open alerts of their incidents."""
     named = {notification.alert_id for notification in notifications if notification.alert_id}
-    behind = Q(Among("id", named))
+    deciding = Q(Among("id", named))
     if incidents := incidents_of(notifications):
-        behind |= Q(incident_id__in=incidents, status=AlertStatus.OPEN.value)
-    return behind
+        deciding |= Q(incident_id__in=incidents, status=AlertStatus.OPEN.value)
+    return deciding
 
 
 def alerts_with_incident_state(

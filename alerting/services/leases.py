@@ -47,7 +47,7 @@ class AttemptResult(TypedDict, total=False):
 
     status: Required[str]
     reason: str | None
-    latency_ms: int | None
+    latency_ms: Required[int | None]
     delivered: datetime
     due: datetime
     perhaps_received: bool

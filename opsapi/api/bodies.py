@@ -82,7 +82,7 @@ def check_media_type(request: HttpRequest) -> None:
 def read_body(request: HttpRequest, limit: int) -> bytes:
     """Return the body of at most `limit` bytes, also of a chunked request.
 
-    The request keeps the body, because it may be repeated (`opsapi.api.middleware.PassingFaults`).
+    The request keeps the body, because it may be repeated (`opsapi.api.middleware.TransientFaults`).
 
     Raises: ApiError: REQUEST_TOO_LARGE, before anything is parsed; INVALID_JSON for an incomplete body.
     """

@@ -124,10 +124,10 @@ def trailing_slash(get_response: Handler) -> Handler:
     return handle
 
 
-class PassingFaults:
-    """Repeats a request that met a temporary database fault before it wrote; answers 503 without a database.
+class TransientFaults:
+    """Repeats a request that met a transient database fault before it wrote; answers 503 without a database.
 
-    Temporary faults: a dead connection, a deadlock, a revocation between authentication and write. The
+    Transient faults: a dead connection, a deadlock, a revocation between authentication and write. The
     platform repeats the request, because a client cannot know whether anything was written.
     """
 
@@ -144,7 +144,7 @@ class PassingFaults:
                 return response
             repeated += 1
             logger.info(
-                "a temporary database fault occurred before anything was written: the request is repeated"
+                "a transient database fault occurred before anything was written: the request is repeated"
             )
 
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:

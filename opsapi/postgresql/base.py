@@ -4,7 +4,7 @@ arrays quickly.
 **Dead connections.** A restarted server or an operator may have ended a kept connection since its last use.
 Django's own health check sends a statement for each request, which costs up to a fifth of the request. This
 backend asks the kernel before each use instead, so it never uses a connection that ended between requests. If
-a connection ends during a statement, the request can be repeated (`opsapi.api.middleware.PassingFaults`).
+a connection ends during a statement, the request can be repeated (`opsapi.api.middleware.TransientFaults`).
 
 **Arrays.** Rows are inserted by the thousand, each column as one array of texts (Django's `UNNEST`). In a
 column of JSON every quote is escaped. psycopg escapes with a regular expression, which was more than half of

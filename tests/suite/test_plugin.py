@@ -27,5 +27,5 @@ def test_a_machine_without_a_directory_in_memory_keeps_the_files_on_disk(
     assert not plugin.has_memory()
 
 
-def test_each_slow_place_exists() -> None:
-    assert [place for place in plugin.SLOW if not (ROOT / place).exists()] == []
+def test_each_slow_path_exists() -> None:
+    assert [path for path in plugin.SLOW if not (ROOT / path).exists()] == []
