@@ -30,11 +30,11 @@ from alerting.rules.topology import (
     OpenIncident,
     Opening,
     Picture,
-    change_matters,
     covered_unit,
     deciding_labels,
     first_message_due,
     grouped,
+    is_important_change,
     kept_units,
     picture,
 )
@@ -125,24 +125,24 @@ class _DryRunIncident:
             mute_of_incident(mutes.at(at) for mutes in self._mutes) if self.open else self.lead_mutes.at(at)
         )
 
-    def picture(self, said: Picture | None, fleet: FleetUnits) -> Picture:
-        """What a message says after `said`."""
-        if said not in self._pictures:
+    def picture(self, last: Picture | None, fleet: FleetUnits) -> Picture:
+        """The picture for a message after the picture `last`."""
+        if last not in self._pictures:
             covered, first_is_open = list(self.open.values()), self.lead in self.open
-            self._pictures[said] = picture(covered, fleet, said=said, first_is_open=first_is_open)
-        return self._pictures[said]
+            self._pictures[last] = picture(covered, fleet, last=last, first_is_open=first_is_open)
+        return self._pictures[last]
 
 
 @dataclass(slots=True, eq=False)
 class _IncidentReceiver:
-    """A receiver and an incident: what the last message said and when, and the messages that wait.
+    """A receiver and an incident: the picture and time of the last message, and the messages that wait.
 
     `news` is the first message, a change or the end. At most one of them waits.
     """
 
     incident: _DryRunIncident
     receiver: DryRunReceiver
-    said: Picture | None = None
+    last: Picture | None = None
     sent: datetime | None = None
     news: "_WaitingMessage | None" = None
     reminder: "_WaitingMessage | None" = None
@@ -335,7 +335,7 @@ class IncidentRun:
             if to.news and to.news.window_id and to.news.at > due:
                 to.news.at = due
                 self._push(to.news)
-            elif to.said is not None and to.news is None and to.sends(MessageKind.UPDATE):
+            elif to.last is not None and to.news is None and to.sends(MessageKind.UPDATE):
                 to.news = self._wait(to, MessageKind.UPDATE, due, is_change=True)
 
     def _finish(self, incident: _DryRunIncident, at: datetime) -> None:
@@ -348,7 +348,7 @@ class IncidentRun:
                 to.news.at = max(to.news.due, at)
                 self._push(to.news)
             else:
-                is_notified = to.said is not None and to.sends(end)
+                is_notified = to.last is not None and to.sends(end)
                 to.news = self._wait(to, end, at) if is_notified else None
 
     def _decide(self, message: _WaitingMessage, at: datetime) -> None:
@@ -375,10 +375,10 @@ class IncidentRun:
             self._keep(message.decided(at, reason=verdict.reason or to.receiver.no_recipients), incident)
 
     def _matters(self, to: _IncidentReceiver) -> bool:
-        if to.said is None:
+        if to.last is None:
             return False
-        now = to.incident.picture(to.said, self._topology.fleet)
-        return change_matters(to.said, now)
+        now = to.incident.picture(to.last, self._topology.fleet)
+        return is_important_change(to.last, now)
 
     def _send(self, message: _WaitingMessage, at: datetime) -> None:
         """Send a message, and let the next reminder wait."""
@@ -386,7 +386,7 @@ class IncidentRun:
         if not (message.is_reminder and to.was_just_notified(at)):
             self._keep(message.decided(at, sent=at), to.incident)
             if is_about_open:
-                to.said, to.sent = to.incident.picture(to.said, self._topology.fleet), at
+                to.last, to.sent = to.incident.picture(to.last, self._topology.fleet), at
         again = repeat_due(to.receiver.interval, at)
         if is_about_open and again and to.reminder is None and to.sends(MessageKind.UPDATE):
             to.reminder = self._wait(to, MessageKind.UPDATE, again)

@@ -51,11 +51,13 @@ class MeasurementWindow:
         if not self.points:
             return f"{self.metric.value}: no measurements in this time."
         numbers = [number for _, number in self.points]
-        lowest, highest, last = (self._said(number) for number in (min(numbers), max(numbers), numbers[-1]))
+        lowest, highest, last = (
+            self._value_words(number) for number in (min(numbers), max(numbers), numbers[-1])
+        )
         limit = f" Threshold: {limit_words(self.threshold)}." if self.threshold else ""
         return f"{self.metric.value}: lowest {lowest}, highest {highest}, last {last}.{limit}"
 
-    def _said(self, number: float) -> str:
+    def _value_words(self, number: float) -> str:
         """In the units of the threshold; without a threshold, in the most readable unit."""
         if self.threshold:
             return readable_quantity(number, self.units)

@@ -323,8 +323,8 @@ def deciding_units(
     """The units that a picture can depend on, and how many hosts of each decide what it shows.
 
     `affected` are the affected hosts, of each the units that it belongs to. A unit with one host more than
-    are affected is not wholly affected. `roots` were said: each is compared with a unit that is. Of the
-    labels, the most frequent are considered.
+    are affected is not wholly affected. `roots` are the roots of earlier messages: each is compared with a
+    unit that is. Of the labels, the most frequent are considered.
     """
     counts = Counter(unit for units in affected for unit in units)
     enough = {unit: count + 1 for unit, count in counts.items() if count > 1}
@@ -346,35 +346,35 @@ class Picture:
 
 
 def picture(
-    covered: Sequence[FleetUnit | None], fleet: FleetUnits, *, said: Picture | None, first_is_open: bool
+    covered: Sequence[FleetUnit | None], fleet: FleetUnits, *, last: Picture | None, first_is_open: bool
 ) -> Picture:
     """The incident as a message shows it now; `covered` are the units of its open alerts.
 
-    The root is the largest unit of at least two hosts that is wholly affected, or the first alert. A root
-    that was said stays until all its hosts have recovered, or a larger unit is wholly affected.
+    The root is the largest unit of at least two hosts that is wholly affected, or the first alert. The root
+    of the picture `last` stays until all its hosts have recovered, or a larger unit is wholly affected.
     """
     affected = fleet.hosts_of(unit for unit in covered if unit)
     largest = _largest(affected, fleet)
-    return Picture(len(covered), _root(largest, affected, fleet, said, first_is_open=first_is_open))
+    return Picture(len(covered), _root(largest, affected, fleet, last, first_is_open=first_is_open))
 
 
 def _root(
     largest: FleetUnit | None,
     affected: AbstractSet[int],
     fleet: FleetUnits,
-    said: Picture | None,
+    last: Picture | None,
     *,
     first_is_open: bool,
 ) -> str:
-    if said and (known := root_unit(said.root)):
+    if last and (known := root_unit(last.root)):
         if largest and fleet.size(largest) > fleet.size(known):
             return largest.key
         lasts = not affected.isdisjoint(fleet.hosts.get(known, frozenset()))
-        return said.root if lasts else RECOVERED
+        return last.root if lasts else RECOVERED
     # Of many units that were down, the next is no new root when the first has recovered.
-    if largest and not (said and said.root == RECOVERED and fleet.size(largest) <= said.members):
+    if largest and not (last and last.root == RECOVERED and fleet.size(largest) <= last.members):
         return largest.key
-    return FIRST if first_is_open and (said is None or said.root == FIRST) else RECOVERED
+    return FIRST if first_is_open and (last is None or last.root == FIRST) else RECOVERED
 
 
 def _largest(affected: AbstractSet[int], fleet: FleetUnits) -> FleetUnit | None:
@@ -388,12 +388,12 @@ def _largest(affected: AbstractSet[int], fleet: FleetUnits) -> FleetUnit | None:
     return min(counts, key=lambda unit: (-counts[unit], _RANK[unit.kind], unit.name), default=None)
 
 
-# --- changes that matter ------------------------------------------------------------------------------
+# --- important changes ---------------------------------------------------------------------------------
 
 
-def change_matters(said: Picture, now: Picture) -> bool:
+def is_important_change(last: Picture, now: Picture) -> bool:
     """Whether a change is worth a message: the root has changed, or the number of open alerts has doubled."""
-    return now.root != said.root or now.members >= 2 * max(said.members, 1)
+    return now.root != last.root or now.members >= 2 * max(last.members, 1)
 
 
 # --- words --------------------------------------------------------------------------------------------

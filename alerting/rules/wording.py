@@ -191,11 +191,11 @@ def with_wire_name(words: str, name: str) -> str:
 
 def comparison(metric: Metric, value: float, threshold: MetricThreshold) -> str:
     """A value outside its threshold: `2 GB > 1 GB`, with enough digits to show the difference."""
-    said, limit = value_words(metric, value, threshold), _limit(threshold)
-    if said == limit:
-        said = _in_full(convert(value, base_unit(metric), threshold.units), threshold.units)
+    shown, limit = value_words(metric, value, threshold), _limit(threshold)
+    if shown == limit:
+        shown = _in_full(convert(value, base_unit(metric), threshold.units), threshold.units)
         limit = _in_full(threshold.threshold, threshold.units)
-    return f"{said} {_SIGNS[threshold.operator]} {limit}"
+    return f"{shown} {_SIGNS[threshold.operator]} {limit}"
 
 
 def _metric_headline(document: Mapping[str, Any], threshold: MetricThreshold | None) -> str:

@@ -1,4 +1,4 @@
-"""Incidents as rules and messages take them: their alerts, the fleet, and what the last messages said."""
+"""Incidents as rules and messages take them: their alerts, the fleet, and their last pictures."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -15,8 +15,8 @@ from alerting.rules.topology import (
     FleetUnit,
     FleetUnits,
     Picture,
-    change_matters,
     covered_unit,
+    is_important_change,
     picture,
     root_unit,
     root_words,
@@ -38,10 +38,10 @@ class IncidentView:
     covered: Sequence[FleetUnit | None]
     fleet: FleetUnits
 
-    def picture(self, said: Picture | None) -> Picture:
-        """What a message says now, after `said`."""
+    def picture(self, last: Picture | None) -> Picture:
+        """The picture for a message now, after the picture `last`."""
         first_is_open = any(alert.id == self.incident.lead_id for alert in self.open)
-        return picture(self.covered, self.fleet, said=said, first_is_open=first_is_open)
+        return picture(self.covered, self.fleet, last=last, first_is_open=first_is_open)
 
 
 def incidents_of(notifications: Iterable[Notification]) -> set[str]:
@@ -208,16 +208,18 @@ def _covered(alert: Alert) -> FleetUnit | None:
 
 
 # A message to several people is several notifications with the same number of creation.
-_LAST_SAID = """
+_LAST_MESSAGES = """
 SELECT DISTINCT ON (due.alert_id, due.setting_id, due.sequence)
-       due.alert_id, due.setting_id, due.sequence, said.said_members, said.said_root
+       due.alert_id, due.setting_id, due.sequence, message.said_members, message.said_root
   FROM unnest(%(alerts)s::text[], %(settings)s::text[], %(sequences)s::bigint[])
        AS due (alert_id, setting_id, sequence)
-  JOIN alerting_notification AS said
-    ON said.alert_id = due.alert_id AND said.setting_id = due.setting_id AND said.sequence <> due.sequence
- WHERE said.said_members IS NOT NULL
-   AND (said.status = 'DELIVERED' OR said.perhaps_received OR said.kind = 'alert.open')
- ORDER BY due.alert_id, due.setting_id, due.sequence, said.first_attempt DESC NULLS LAST, said.sequence DESC
+  JOIN alerting_notification AS message
+    ON message.alert_id = due.alert_id AND message.setting_id = due.setting_id
+   AND message.sequence <> due.sequence
+ WHERE message.said_members IS NOT NULL
+   AND (message.status = 'DELIVERED' OR message.perhaps_received OR message.kind = 'alert.open')
+ ORDER BY due.alert_id, due.setting_id, due.sequence, message.first_attempt DESC NULLS LAST,
+          message.sequence DESC
 """
 
 
@@ -234,15 +236,15 @@ def last_pictures(notifications: Collection[Notification]) -> dict[str, Picture 
     due = {key for key in keys.values() if key[0] in leads}
     alerts, settings, sequences = zip(*due, strict=True)
     parameters = {"alerts": list(alerts), "settings": list(settings), "sequences": list(sequences)}
-    said = {row[:3]: Picture(*row[3:]) for row in fetch_rows(_LAST_SAID, parameters)}
-    return {name: said.get(key) for name, key in keys.items()}
+    last = {row[:3]: Picture(*row[3:]) for row in fetch_rows(_LAST_MESSAGES, parameters)}
+    return {name: last.get(key) for name, key in keys.items()}
 
 
 def _message_key(notification: Notification) -> tuple[str, str, int]:
     return notification.alert_id or "", notification.setting_id, notification.sequence
 
 
-def is_worth_sending(notification: Notification, view: IncidentView | None, said: Picture | None) -> bool:
+def is_worth_sending(notification: Notification, view: IncidentView | None, last: Picture | None) -> bool:
     """Return False for a change of an incident that does not matter, compared with the last message.
 
     A change that was tried is tried again, unless it was held back since. Receivers without a message get the
@@ -250,9 +252,9 @@ def is_worth_sending(notification: Notification, view: IncidentView | None, said
     """
     if notification.part != IncidentPart.CHANGE.value or notification.first_attempt:
         return True
-    if view is None or said is None or not view.open:
+    if view is None or last is None or not view.open:
         return False
-    return change_matters(said, view.picture(said))
+    return is_important_change(last, view.picture(last))
 
 
 @dataclass(frozen=True, slots=True)

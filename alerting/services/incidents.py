@@ -268,9 +268,9 @@ def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
 
 
 _SAID = """
-UPDATE alerting_notification AS message SET said_members = said.members, said_root = said.root
-  FROM unnest(%(ids)s::text[], %(members)s::integer[], %(roots)s::text[]) AS said(id, members, root)
- WHERE message.id = said.id
+UPDATE alerting_notification AS message SET said_members = picture.members, said_root = picture.root
+  FROM unnest(%(ids)s::text[], %(members)s::integer[], %(roots)s::text[]) AS picture(id, members, root)
+ WHERE message.id = picture.id
 """
 
 
@@ -278,10 +278,10 @@ def pictures_keep(pictures: Mapping[str, Picture]) -> None:
     """Keep the pictures that messages show, by notification; the caller has their leases."""
     if not pictures:
         return
-    said = list(pictures.values())
+    kept = list(pictures.values())
     values: Mapping[str, Any] = {
         "ids": list(pictures),
-        "members": [picture.members for picture in said],
-        "roots": [picture.root for picture in said],
+        "members": [picture.members for picture in kept],
+        "roots": [picture.root for picture in kept],
     }
     execute(_SAID, values)

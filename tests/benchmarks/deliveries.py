@@ -15,10 +15,10 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler
 
 from opsapi.embedded.layout import Layout
-from tests.benchmarks.apart import run_apart
 from tests.benchmarks.cpu import cpu_seconds_by_kind
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
+from tests.benchmarks.own_process import run_in_own_process
 from tests.benchmarks.scene import BenchmarkScene
 from tests.eventually import eventually
 from tests.integration.embedded.sql import ask, run_sql
@@ -133,7 +133,7 @@ def _bare_rate(scene: BenchmarkScene, inboxes: Received) -> float:
 
 
 def _make_due(scene: BenchmarkScene, urls: Sequence[str], count: int) -> float:
-    return float(run_apart(scene.platform, "due", json.dumps(urls), count))
+    return float(run_in_own_process(scene.platform, "due", json.dumps(urls), count))
 
 
 @contextmanager

@@ -3,9 +3,9 @@
 Few hosts cross the first threshold; all hosts cross the second twice an hour. The worker is stopped.
 """
 
-from tests.benchmarks.apart import run_apart
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
+from tests.benchmarks.own_process import run_in_own_process
 from tests.benchmarks.scene import BenchmarkScene
 
 ROW = "dry run"
@@ -15,7 +15,7 @@ def measure(scene: BenchmarkScene) -> list[Line]:
     """Seconds of a dry run, and how many days of it are complete."""
     days = scene.pace.recorded_days
     with held_worker(scene):
-        found = run_apart(scene.platform, "recorded", days)
+        found = run_in_own_process(scene.platform, "recorded", days)
     return [
         Line(ROW, f"{days} days, few cross the threshold", "s", found["quiet"], found["bare"], "bare count"),
         Line(ROW, "of these are complete", "days", found["quietDays"], days, "days asked for"),

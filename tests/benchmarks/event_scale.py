@@ -14,9 +14,9 @@ from contextlib import closing
 from typing import Any
 from urllib.parse import urlencode
 
-from tests.benchmarks.apart import run_apart
 from tests.benchmarks.client import LoadConnection, UnexpectedAnswer
 from tests.benchmarks.figures import percentile
+from tests.benchmarks.own_process import run_in_own_process
 from tests.benchmarks.scene import ENVIRONMENT, HOST, forget_foreign_settings
 from tests.benchmarks.signer import Signer, SigningKey
 from tests.processes.platform import RunningPlatform, installation
@@ -67,7 +67,7 @@ def _measure(count: int) -> Mapping[str, float]:
 
 
 def _filled(platform: RunningPlatform, count: int) -> Mapping[str, Any]:
-    filled: Mapping[str, Any] = run_apart(platform, "fill_events", count)
+    filled: Mapping[str, Any] = run_in_own_process(platform, "fill_events", count)
     return filled
 
 

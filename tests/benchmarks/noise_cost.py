@@ -3,9 +3,9 @@
 The worker is stopped.
 """
 
-from tests.benchmarks.apart import run_apart
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import held_worker
+from tests.benchmarks.own_process import run_in_own_process
 from tests.benchmarks.scene import BenchmarkScene
 
 ROW = "noise"
@@ -15,7 +15,7 @@ def measure(scene: BenchmarkScene) -> list[Line]:
     """Milliseconds of the noise of a configuration, and of a page of the list sorted by each figure."""
     alerts = scene.pace.noisy_alerts
     with held_worker(scene):
-        found = run_apart(scene.platform, "noisy", alerts)
+        found = run_in_own_process(scene.platform, "noisy", alerts)
     against = f"count of {alerts:,} alerts"
     lines = [
         Line(ROW, "of a configuration", "ms", found["single"], found["bare"], against),

@@ -6,12 +6,12 @@ valid for any number of processes.
 
 from contextlib import closing
 
-from tests.benchmarks.apart import run_apart
 from tests.benchmarks.bare_rows import BareRows
 from tests.benchmarks.cpu import cpu_seconds
 from tests.benchmarks.figures import Line
 from tests.benchmarks.fleet import ACCEPTED, HOSTS_PER_REPORT, METRICS, BenchmarkFleet, held_worker
 from tests.benchmarks.load import saturate
+from tests.benchmarks.own_process import run_in_own_process
 from tests.benchmarks.scene import BenchmarkScene
 
 ROW = "samples"
@@ -46,5 +46,5 @@ def measure(scene: BenchmarkScene) -> list[Line]:
 
 def _day(scene: BenchmarkScene) -> tuple[float, float]:
     """Bytes of a sample in the table and in the index of a whole day."""
-    table, index = run_apart(scene.platform, "day", scene.size.fleet_hosts, len(METRICS))
+    table, index = run_in_own_process(scene.platform, "day", scene.size.fleet_hosts, len(METRICS))
     return table, index

@@ -13,9 +13,9 @@ from tempfile import TemporaryDirectory
 
 import requests
 
-from tests.benchmarks.apart import run_apart
 from tests.benchmarks.bare import TOTAL_VARIABLE
 from tests.benchmarks.client import Address
+from tests.benchmarks.own_process import run_in_own_process
 from tests.benchmarks.signer import SigningKey
 from tests.benchmarks.size import Filled, Pace, Size
 from tests.eventually import eventually
@@ -113,7 +113,7 @@ def forget_foreign_settings() -> None:
 
 
 def _fill(platform: RunningPlatform, size: Size, *receivers: str) -> Filled:
-    return Filled(**run_apart(platform, "fill", json.dumps(asdict(size)), *receivers))
+    return Filled(**run_in_own_process(platform, "fill", json.dumps(asdict(size)), *receivers))
 
 
 @contextmanager

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from tests.benchmarks.apart import run_apart
 from tests.benchmarks.bare_rows import BareRows
 from tests.benchmarks.client import Address, LoadConnection
 from tests.benchmarks.cpu import cpu_seconds_by_kind
 from tests.benchmarks.figures import percentile
 from tests.benchmarks.fleet import ACCEPTED, HOSTS_PER_REPORT, METRICS
+from tests.benchmarks.own_process import run_in_own_process
 from tests.benchmarks.scene import ENVIRONMENT, HOST, forget_foreign_settings
 from tests.benchmarks.signer import Signer, SigningKey
 from tests.processes.platform import RunningPlatform, installation
@@ -109,7 +109,7 @@ def _simulate(hosts: int, projects: int, seconds: float) -> Sequence[str]:
 
 
 def _fill(platform: RunningPlatform, projects: int, hosts_of_each: int) -> Fleet:
-    filled = run_apart(platform, "fill_fleet", projects, CONFIGS)
+    filled = run_in_own_process(platform, "fill_fleet", projects, CONFIGS)
     return Fleet(filled["groups"], hosts_of_each, SigningKey(*filled["key"]))
 
 

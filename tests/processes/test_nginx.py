@@ -211,7 +211,7 @@ def test_another_address_is_answered_next_to_a_caller_whose_connections_hang(
 def test_it_speaks_tls_to_web_machines_as_the_guide_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, certificate, key = _with_tls_behind(tmp_path, monkeypatch, WEB_NAME)
+    made, certificate, key = _deployed_with_tls_to_web(tmp_path, monkeypatch, WEB_NAME)
     with (tmp_path / "opsapi.env").open("a") as settings:
         settings.write(f"OPSAPI_WORKERS=1\nOPSAPI_TLS_CERT={certificate}\nOPSAPI_TLS_KEY={key}\n")
     with made.running("opsapi-web.service"), made.nginx(), _session(made) as session:
@@ -223,7 +223,7 @@ def test_it_speaks_tls_to_web_machines_as_the_guide_says(
 def test_it_takes_no_web_machine_with_a_certificate_of_another_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made, certificate, key = _with_tls_behind(tmp_path, monkeypatch, "another.example.com")
+    made, certificate, key = _deployed_with_tls_to_web(tmp_path, monkeypatch, "another.example.com")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate, key)
     with HttpReceiver(context, port=made.web_port).running(), made.nginx(), _session(made) as session:
@@ -246,7 +246,7 @@ def _context(certificate: Path) -> ssl.SSLContext:
     return ssl.create_default_context(cafile=str(certificate))
 
 
-def _with_tls_behind(
+def _deployed_with_tls_to_web(
     directory: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> tuple[Deployed, Path, Path]:
     """The shipped file, changed as the guide says; a web machine's certificate of this name; its key."""

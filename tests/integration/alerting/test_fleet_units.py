@@ -87,13 +87,13 @@ def test_it_shows_what_the_whole_fleet_would(project: Project, seed: int) -> Non
         about = draw.choices([unit for unit in units if unit.kind in kinds], k=draw.randint(0, 12))
         covered = [*about, None, FleetUnit(UnitKind.CLUSTER, "gone")]
         root = draw.choice([FIRST, RECOVERED, *(unit.key for unit in units if whole.size(unit) > 1)])
-        said = draw.choice([None, Picture(draw.randint(1, 4), root)])
+        last = draw.choice([None, Picture(draw.randint(1, 4), root)])
         is_open = draw.random() < 0.5
-        roots = [FleetUnit.of_key(root)] if said and root not in {FIRST, RECOVERED} else []
+        roots = [FleetUnit.of_key(root)] if last and root not in {FIRST, RECOVERED} else []
         together = {"this": {unit for unit in covered if unit}, "another": set(draw.choices(units, k=5))}
         around = fleets_around(project.id, together, {"this": roots})["this"]
-        assert picture(covered, around, said=said, first_is_open=is_open) == picture(
-            covered, whole, said=said, first_is_open=is_open
+        assert picture(covered, around, last=last, first_is_open=is_open) == picture(
+            covered, whole, last=last, first_is_open=is_open
         )
 
 
@@ -107,7 +107,7 @@ def test_an_incident_with_many_labels_leaves_room_for_the_labels_of_another(proj
         for name, count in (("a", 3), ("b", 2))
     )
     fleets = fleets_around(project.id, {"a": a, "b": b}, {})
-    assert picture(b, fleets["b"], said=None, first_is_open=True).root == "LABEL:region=eu"
+    assert picture(b, fleets["b"], last=None, first_is_open=True).root == "LABEL:region=eu"
 
 
 @each("name", ["ΟΔΟΣ", "İZMİR"])
@@ -127,8 +127,8 @@ def test_a_cluster_is_found_whatever_letters_its_name_has(project: Project, name
     for unit in units:
         assert fleet_around(project.id, {unit}).size(unit) == whole.size(unit)
     down = [FleetUnit(UnitKind.HOST, f"db{number}:27017") for number in (1, 2)]
-    shown = picture(down, fleet_around(project.id, down), said=None, first_is_open=True)
-    assert shown == picture(down, whole, said=None, first_is_open=True)
+    shown = picture(down, fleet_around(project.id, down), last=None, first_is_open=True)
+    assert shown == picture(down, whole, last=None, first_is_open=True)
     assert shown.root.startswith("SHARD:") or shown.root.startswith("REPLICA_SET:")
 
 
@@ -190,5 +190,5 @@ def test_a_few_alerts_read_a_few_hosts_of_large_units(large_project: Project) ->
         fleet = fleets_around(large_project.id, {"": covered}, {"": roots})[""]
     assert len(read) == 3
     assert sum(read) <= ROWS_READ
-    shown = picture(list(covered), fleet, said=None, first_is_open=True)
+    shown = picture(list(covered), fleet, last=None, first_is_open=True)
     assert shown == Picture(3, "SHARD:s100\x1fc")

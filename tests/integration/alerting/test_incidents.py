@@ -729,6 +729,8 @@ def test_an_alert_opens_under_the_lock_of_its_project_whatever_its_grouping(proj
     with closing(connection.copy()) as other, other.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s, hashtext(%s))", [locks._LOCK_CLASS, project.id])
         assert open_tracked(now=START) == 0
+        # A closed connection releases its locks a moment later.
+        cursor.execute("SELECT pg_advisory_unlock_all()")
     assert open_tracked(now=START) == 1
 
 

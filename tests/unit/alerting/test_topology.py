@@ -16,11 +16,11 @@ from alerting.rules.topology import (
     Opening,
     Picture,
     UnitKind,
-    change_matters,
     covered_unit,
     deciding_labels,
     deciding_units,
     grouped,
+    is_important_change,
     kept_units,
     picture,
     root_words,
@@ -172,8 +172,8 @@ def covered(*numbers: int) -> list[FleetUnit | None]:
     return [FleetUnit(UnitKind.HOST, f"db{number}:27017") for number in numbers]
 
 
-def root(*numbers: int, said: Picture | None = None, first_is_open: bool = True) -> str:
-    return picture(covered(*numbers), FLEET, said=said, first_is_open=first_is_open).root
+def root(*numbers: int, last: Picture | None = None, first_is_open: bool = True) -> str:
+    return picture(covered(*numbers), FLEET, last=last, first_is_open=first_is_open).root
 
 
 ROOTS = {
@@ -194,7 +194,7 @@ def test_a_label_is_a_root_that_comes_after_an_agent_with_the_same_hosts() -> No
     labels = [labelled(number, {"region": "eu"}).units for number in (1, 2)]
     one_agent = [host(number) | {EU} for number in (1, 2)]
     shown = [
-        picture(covered(1, 2), FleetUnits.of(fleet), said=None, first_is_open=True).root
+        picture(covered(1, 2), FleetUnits.of(fleet), last=None, first_is_open=True).root
         for fleet in (labels, one_agent, [*labels, labelled(3, {"region": "eu"}).units])
     ]
     assert shown == [EU.key, f"AGENT:{AGENT}", FIRST]
@@ -202,23 +202,23 @@ def test_a_label_is_a_root_that_comes_after_an_agent_with_the_same_hosts() -> No
 
 def test_an_alert_about_a_replica_set_covers_its_hosts() -> None:
     about = covered_unit(Target.REPLICA_SET, units_of({"replicaSetName": "s0", "clusterName": "c"}))
-    assert picture([about], FLEET, said=None, first_is_open=True).root == "REPLICA_SET:s0\x1fc"
+    assert picture([about], FLEET, last=None, first_is_open=True).root == "REPLICA_SET:s0\x1fc"
 
 
 def test_a_root_stays_until_all_its_hosts_have_recovered() -> None:
-    said = Picture(3, "REPLICA_SET:s0\x1fc")
-    assert root(3, 4, said=said) == said.root
-    assert root(4, said=said) == RECOVERED
-    assert root(4, 5, 6, said=said) == RECOVERED
-    assert root(4, 5, 6, said=Picture(6, RECOVERED)) == RECOVERED
-    assert root(4, 5, 6, said=Picture(1, RECOVERED)) == "REPLICA_SET:s1\x1fc"
-    assert root(1, 2, 3, 4, 5, 6, said=said) == "CLUSTER:c"
+    last = Picture(3, "REPLICA_SET:s0\x1fc")
+    assert root(3, 4, last=last) == last.root
+    assert root(4, last=last) == RECOVERED
+    assert root(4, 5, 6, last=last) == RECOVERED
+    assert root(4, 5, 6, last=Picture(6, RECOVERED)) == RECOVERED
+    assert root(4, 5, 6, last=Picture(1, RECOVERED)) == "REPLICA_SET:s1\x1fc"
+    assert root(1, 2, 3, 4, 5, 6, last=last) == "CLUSTER:c"
 
 
 def test_a_first_alert_that_ended_is_the_root_no_more() -> None:
-    said = Picture(2, FIRST)
-    assert root(2, said=said, first_is_open=False) == RECOVERED
-    assert root(2, 4, said=Picture(1, RECOVERED), first_is_open=False) == RECOVERED
+    last = Picture(2, FIRST)
+    assert root(2, last=last, first_is_open=False) == RECOVERED
+    assert root(2, 4, last=Picture(1, RECOVERED), first_is_open=False) == RECOVERED
 
 
 PLACES = st.fixed_dictionaries(
@@ -241,7 +241,7 @@ def test_a_few_hosts_of_each_unit_decide_the_picture(
     units = sorted(whole.hosts, key=lambda unit: unit.key)
     about = data.draw(st.lists(st.sampled_from(units)))
     root = data.draw(st.sampled_from([FIRST, RECOVERED, *(unit.key for unit in units)]))
-    said = Picture(data.draw(st.integers(1, 9)), root)
+    last = Picture(data.draw(st.integers(1, 9)), root)
     affected = {number for unit in about for number in whole.hosts[unit]}
     roots = [FleetUnit.of_key(root)] if root not in {FIRST, RECOVERED} else []
     enough = deciding_units([fleet[number] for number in affected], roots)
@@ -249,9 +249,9 @@ def test_a_few_hosts_of_each_unit_decide_the_picture(
         number for unit, most in enough.items() for number in sorted(whole.hosts[unit], reverse=True)[:most]
     }
     part = FleetUnits.of([fleet[number] for number in sorted(read)])
-    for before in (None, said):
-        assert picture(about, part, said=before, first_is_open=True) == picture(
-            about, whole, said=before, first_is_open=True
+    for before in (None, last):
+        assert picture(about, part, last=before, first_is_open=True) == picture(
+            about, whole, last=before, first_is_open=True
         )
 
 
@@ -266,21 +266,21 @@ CHANGES = {
 
 @each("now, is_said", CHANGES.values(), ids=CHANGES)
 def test_changes_that_matter(now: Picture, is_said: bool) -> None:
-    assert change_matters(Picture(2, FIRST), now) == is_said
+    assert is_important_change(Picture(2, FIRST), now) == is_said
 
 
 @given(st.lists(st.sets(st.integers(1, 7), min_size=1), min_size=1))
 def test_changes_that_matter_are_few_however_often_hosts_change(steps: list[set[int]]) -> None:
     """Each message is about something new: the root changes, or the members double."""
-    said = picture(covered(*sorted(steps[0])), FLEET, said=None, first_is_open=1 in steps[0])
+    last = picture(covered(*sorted(steps[0])), FLEET, last=None, first_is_open=1 in steps[0])
     for numbers in steps[1:]:
-        now = picture(covered(*sorted(numbers)), FLEET, said=said, first_is_open=1 in numbers)
-        if change_matters(said, now):
-            said = now
+        now = picture(covered(*sorted(numbers)), FLEET, last=last, first_is_open=1 in numbers)
+        if is_important_change(last, now):
+            last = now
         else:
-            assert now.root == said.root
-            assert now.members < 2 * said.members
-    assert picture(covered(*sorted(steps[-1])), FLEET, said=said, first_is_open=True).members == len(
+            assert now.root == last.root
+            assert now.members < 2 * last.members
+    assert picture(covered(*sorted(steps[-1])), FLEET, last=last, first_is_open=True).members == len(
         steps[-1]
     )
 

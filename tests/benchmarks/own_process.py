@@ -8,7 +8,7 @@ from typing import Any
 from tests.processes.platform import ROOT, RunningPlatform
 
 
-def run_apart(platform: RunningPlatform, module: str, *arguments: object) -> Any:
+def run_in_own_process(platform: RunningPlatform, module: str, *arguments: object) -> Any:
     """Run `main` of a module with the settings of a platform, and return the JSON that it writes."""
     # Django is set up before the module with the models is imported.
     code = f"import django; django.setup(); from tests.benchmarks import {module}; {module}.main()"
