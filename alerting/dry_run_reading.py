@@ -80,10 +80,10 @@ class RecordReading:
         """Fold events; yield the time until which all are folded."""
         with self.budget.statement():
             recorded = RecordedEvents(self.group_id, self.run.config.event_type)
-            before = recorded.at(self.start)
-        if before.cut:
+            observations, is_cut = recorded.at(self.start)
+        if is_cut:
             self.limits.append(DryRunLimit.EARLIER_EVENTS_LEFT_OUT)
-        for observation in before.observations:
+        for observation in observations:
             self.run.see(self.start, observation)
         yield self.start
         pages = recorded.between(self.start, self.end)
