@@ -4,7 +4,6 @@ A day in which no value of a host can start or end an alert is not read report b
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -80,10 +79,10 @@ class RecordReading:
         """Fold events; yield the time until which all are folded."""
         with self.budget.statement():
             recorded = RecordedEvents(self.group_id, self.run.config.event_type)
-            before = recorded.at(self.start)
-        if before.cut:
+            observations, is_cut = recorded.at(self.start)
+        if is_cut:
             self.limits.append(DryRunLimit.EARLIER_EVENTS_LEFT_OUT)
-        for observation in before.observations:
+        for observation in observations:
             self.run.see(self.start, observation)
         yield self.start
         pages = recorded.between(self.start, self.end)
@@ -108,7 +107,7 @@ class RecordReading:
             measured = _Measured.read(self.group_id, self.run)
             if has_old_measurements(self.group_id, self.start, self.end):
                 self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
-            newest = newest_measurements(measured.host_ids, until=self.start)
+            newest = newest_measurements([host.id for host in measured.hosts.values()], until=self.start)
         self.sources = {target: source for source, target in measured.targets.items()}
         yield from measured.folded(
             ReportedValues(
@@ -176,14 +175,6 @@ class _Measured:
         return cls(run, threshold, hosts, states, targets)
 
     @property
-    def sources(self) -> AbstractSet[int]:
-        return self.hosts.keys()
-
-    @property
-    def host_ids(self) -> list[str]:
-        return [host.id for host in self.hosts.values()]
-
-    @property
     def active(self) -> list[int]:
         """The sources with an active alert."""
         return [source for source, target in self.targets.items() if self.run.active(target)]
@@ -217,6 +208,6 @@ class _Measured:
         above = self.threshold.operator is ThresholdOperator.GREATER_THAN
         margin = abs(limit) * (_MARGIN if above else -_MARGIN)
         active = self.active
-        others = list(self.sources - set(active))
+        others = list(self.hosts.keys() - set(active))
         starting = sources_beyond(others, metric, limit - margin, since, until, above=above)
         return starting + sources_beyond(active, metric, limit + margin, since, until, above=not above)

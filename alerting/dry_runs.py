@@ -145,7 +145,7 @@ def dry_run(
         reading.read()
         budget = Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
         wait = timedelta(seconds=values.get("group_wait_sec", GROUP_WAIT_SEC)) if is_grouped else None
-        found = _Messages(run, receivers, windows, budget, wait).result(reading, limits)
+        found = _Messages(reading, receivers, windows, budget, wait).result(limits)
         return replace(found, suggestions=list(_suggestions(found, reading, delay, budget)))
 
 
@@ -232,17 +232,18 @@ class _DecidedMessages:
 class _Messages:
     """Decides the messages of what was found, in the order of time; `wait` is None without grouping."""
 
-    run: DryRun
+    reading: RecordReading
     receivers: Sequence[DryRunReceiver]
     windows: Sequence[WindowRule]
     budget: Budget
     wait: timedelta | None = None
 
-    def result(self, reading: RecordReading, limits: Sequence[DryRunLimit]) -> DryRunResult:
+    def result(self, limits: Sequence[DryRunLimit]) -> DryRunResult:
+        reading, run = self.reading, self.reading.run
         until, cut = reading.until, reading.cut
         found: list[tuple[datetime, Found]] = [
-            *((alert.opens, alert) for alert in self.run.alerts if alert.has_opened(until)),
-            *((each.at, each) for each in self.run.events if each.at <= until),
+            *((alert.opens, alert) for alert in run.alerts if alert.has_opened(until)),
+            *((each.at, each) for each in run.events if each.at <= until),
         ]
         if len(found) > MOST_FOUND:
             until, cut = found[MOST_FOUND][0], DryRunCut.ALERTS
@@ -250,7 +251,7 @@ class _Messages:
             found.sort(key=_in_joining_order)
         del found[MOST_FOUND:]
         try:
-            decided = self._decided(reading, found, until)
+            decided = self._decided(found, until)
         except OutOfTimeError:
             decided = _DecidedMessages([[] for _ in found], until, DryRunCut.TIME)
         kept = [each for _, each in found[: len(decided.messages)]]
@@ -267,28 +268,26 @@ class _Messages:
             leads=decided.leads,
             never_opened=sum(
                 (ended := alert.ended_by(decided.until)) is not None and ended < alert.opens
-                for alert in self.run.alerts
+                for alert in run.alerts
             ),
         )
 
-    def _decided(
-        self, reading: RecordReading, found: Sequence[tuple[datetime, Found]], until: datetime
-    ) -> _DecidedMessages:
+    def _decided(self, found: Sequence[tuple[datetime, Found]], until: datetime) -> _DecidedMessages:
         """Raises OutOfTimeError if no time is left for messages."""
         with self.budget.statement():
-            mutes = self._mutes(reading, [each for _, each in found])
+            mutes = self._mutes([each for _, each in found])
         if self.wait is None:
             return self._of_each(found, mutes, until)
-        return self._of_incidents(reading.group_id, found, mutes, until, self.wait)
+        return self._of_incidents(found, mutes, until, self.wait)
 
-    def _mutes(self, reading: RecordReading, found: Sequence[Found]) -> DryRunMutes:
-        group_id = reading.group_id
+    def _mutes(self, found: Sequence[Found]) -> DryRunMutes:
+        group_id = self.reading.group_id
         subjects = Subjects(self.windows, (TargetFacts(group_id, each.facts) for each in found))
         return DryRunMutes(
             self.windows,
             lambda facts: subjects.of(TargetFacts(group_id, facts)),
-            reading.start,
-            reading.end,
+            self.reading.start,
+            self.reading.end,
         )
 
     # --- of each alert or event -------------------------------------------------------------------
@@ -328,18 +327,14 @@ class _Messages:
     # --- of incidents -----------------------------------------------------------------------------
 
     def _of_incidents(
-        self,
-        group_id: str,
-        found: Sequence[tuple[datetime, Found]],
-        mutes: DryRunMutes,
-        until: datetime,
-        wait: timedelta,
+        self, found: Sequence[tuple[datetime, Found]], mutes: DryRunMutes, until: datetime, wait: timedelta
     ) -> _DecidedMessages:
         """Raises OutOfTimeError before the first message."""
         alerts = [alert for _, alert in found if isinstance(alert, DryRunAlert)]
         with self.budget.statement():
             units = _units_of(alerts)
-            topology = _topology(group_id, self.run.config.event_type.spec.target, units, wait)
+            target = self.reading.run.config.event_type.spec.target
+            topology = _topology(self.reading.group_id, target, units, wait)
         joining = []
         for alert, its_units, follows in zip(alerts, units, following(alerts), strict=True):
             self.budget.check()

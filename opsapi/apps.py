@@ -22,18 +22,12 @@ CollectMetrics = Callable[[], Iterable[Metric]]
 
 def root_links() -> dict[str, str]:
     """Return the `root_links` of all apps: relation name → path of the public API."""
-    found: dict[str, str] = {}
-    for contributed in contributions("root_links"):
-        found.update(contributed)
-    return found
+    return {name: path for links in contributions("root_links") for name, path in links.items()}
 
 
 def readiness() -> Mapping[str, HealthCheck]:
     """Return the `readiness` of all apps: name → check."""
-    found: dict[str, HealthCheck] = {}
-    for contributed in contributions("readiness"):
-        found.update(contributed)
-    return found
+    return {name: check for checks in contributions("readiness") for name, check in checks.items()}
 
 
 def metrics() -> list[CollectMetrics]:

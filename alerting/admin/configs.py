@@ -23,8 +23,9 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.presentation import alert_badge, alert_words
 from alerting.rules.noise import noise_sentences
 from alerting.rules.wording import condition_words, counted_words, target_words
+from alerting.selectors.alerts import active_first_rows
 from alerting.selectors.config_views import config_view
-from alerting.selectors.configs import alerts_now, config_audits
+from alerting.selectors.configs import config_audits
 from alerting.selectors.noise import NoiseFigure, noise_of
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.selectors.targets import targets_of
@@ -366,7 +367,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     @admin.display(description="open alerts")
     def alerts(self, config: AlertConfig) -> SafeString:
         now = clock.now()
-        found = alerts_now(config, now=now)
+        found = active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
         muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
         rows = [
             (

@@ -19,13 +19,13 @@ from alerting.forms.config_inputs import (
     ROW_INPUTS,
     THRESHOLD_INPUTS,
     Input,
-    InputKind,
     config_inputs,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.serializers.config_parts import MOST_MATCHERS
 from alerting.serializers.notifications import MOST_NOTIFICATIONS
 from opsapi.api.errors import BadField
+from opsapi.api.fields import Flag, ListOf, Number, Text, Whole
 from opsapi.console.forms import CLEAR
 from opsapi.wire_json import JsonObject, without_nulls
 
@@ -88,31 +88,34 @@ def value_of(
     texts = typed.get(declared.name, ())
     text = texts[0] if texts else ""
     stored = None if before is None else before.get(declared.name)
-    match declared.kind:
-        case InputKind.FLAG:
+    if declared.is_secret:
+        return text or (None if typed.get(declared.name + CLEAR) else stored)
+    match declared.field:
+        case Flag():
             # A value that was never set is not set by an untouched checkbox.
             left_alone = before is not None and stored is None
             return bool(text) or (None if left_alone else False)
-        case InputKind.SECRET:
-            return text or (None if typed.get(declared.name + CLEAR) else stored)
-        case InputKind.CHOICES:
+        case ListOf(child=Text()):
+            return [line for line in text.replace("\r\n", "\n").split("\n") if line] or None
+        case ListOf():
             return _in_order([text for text in texts if text], stored)
         case _:
-            return _READ[declared.kind](text)
+            read = _READ.get(type(declared.field))
+            return read(text) if read else text or None
 
 
 def texts_of(declared: Input, value: Any) -> list[str]:
     """The form value of a stored value; empty for a secret."""
-    if value is None or declared.kind is InputKind.SECRET:
+    if value is None or declared.is_secret:
         return []
-    match declared.kind:
-        case InputKind.FLAG:
+    match declared.field:
+        case Flag():
             return [TICKED] if value else []
-        case InputKind.CHOICES:
-            return list(value)
-        case InputKind.LINES:
+        case ListOf(child=Text()):
             return ["\n".join(value)]
-        case InputKind.NUMBER:
+        case ListOf():
+            return list(value)
+        case Number():
             return [number_text(value)]
         case _:
             return [str(value)]
@@ -140,13 +143,7 @@ def _number(text: str) -> float | str | None:
     return number if math.isfinite(number) else stripped or None
 
 
-_READ: Mapping[InputKind, Callable[[str], Any]] = {
-    InputKind.TEXT: lambda text: text or None,
-    InputKind.CHOICE: lambda text: text or None,
-    InputKind.LINES: lambda text: [line for line in text.replace("\r\n", "\n").split("\n") if line] or None,
-    InputKind.WHOLE: _whole,
-    InputKind.NUMBER: _number,
-}
+_READ: Mapping[type, Callable[[str], Any]] = {Whole: _whole, Number: _number}
 
 
 Document = Mapping[str, Any]
@@ -191,7 +188,7 @@ def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
         f"{row}.{declared.name}": notification[declared.name]
         for row, notification in rows
         for declared in NOTIFICATION_INPUTS[notification["typeName"]]
-        if declared.kind is InputKind.SECRET and declared.name in notification
+        if declared.is_secret and declared.name in notification
     }
 
 

@@ -15,13 +15,13 @@ from alerting.forms.config_inputs import (
     THRESHOLD_INPUTS,
     THRESHOLD_OF,
     Input,
-    InputKind,
     event_types,
     label_of,
     matched_fields,
 )
 from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
 from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
+from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
 from opsapi.console.forms import CLEAR, SecretInput, themed
 
 _NONE_CHOSEN = ("", "–")
@@ -38,7 +38,7 @@ TEAMS = "config-teams"
 _INTERVAL_HELP = (
     f"Leave blank for {DEFAULT_INTERVAL_MIN}. Services that track incidents themselves get no reminders."
 )
-_INPUT_MODES = {InputKind.WHOLE: "numeric", InputKind.NUMBER: "decimal"}
+_INPUT_MODES = {Whole: "numeric", Number: "decimal"}
 
 Choices = Sequence[tuple[str, Any]]
 
@@ -67,19 +67,19 @@ def field_of(declared: Input, choices: Choices | None = None, stored: str | None
         "help_text": _HELP.get(declared.name, ""),
     }
     offered = [_NONE_CHOSEN, *((name, name) for name in declared.choices)] if choices is None else choices
-    match declared.kind:
-        case InputKind.FLAG:
+    if declared.is_secret:
+        return SecretInput(stored=stored, **options)
+    match declared.field:
+        case Flag():
             return themed(forms.BooleanField(**options))
-        case InputKind.CHOICES:
-            return themed(forms.Field(widget=forms.SelectMultiple(choices=offered), **options))
-        case InputKind.CHOICE:
-            return themed(forms.CharField(widget=forms.Select(choices=offered), **options))
-        case InputKind.LINES:
+        case ListOf(child=Text()):
             return themed(forms.CharField(widget=forms.Textarea({"rows": 3}), **options))
-        case InputKind.SECRET:
-            return SecretInput(stored=stored, **options)
+        case ListOf():
+            return themed(forms.Field(widget=forms.SelectMultiple(choices=offered), **options))
+        case OneOf():
+            return themed(forms.CharField(widget=forms.Select(choices=offered), **options))
         case _:
-            mode = _INPUT_MODES.get(declared.kind)
+            mode = _INPUT_MODES.get(type(declared.field))
             attributes = {"inputmode": mode} if mode else {}
             return themed(forms.CharField(widget=forms.TextInput(attributes), **options))
 
@@ -235,7 +235,7 @@ def _shown(form: forms.BaseForm, name: str, of_types: Mapping[str, Input], typed
     boxes = [
         Box(value, value in typed.get(name, ()), type_name)
         for type_name, declared in of_types.items()
-        if declared.kind is InputKind.CHOICES
+        if isinstance(declared.field, ListOf)
         for value in declared.choices
     ]
     return ShownInput(form[name], " ".join(of_types), clear, boxes)

@@ -3,9 +3,8 @@
 They follow from the API's request schemas and from the tables `EVENT_TYPES` and `NOTIFICATION_TYPES`.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from rest_framework import serializers
@@ -17,41 +16,27 @@ from alerting.serializers.configs import AlertableType, AlertConfigDocument, Glo
 from alerting.serializers.notifications import DOCUMENTS
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from opsapi.api.documents import Document
-from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
-
-
-class InputKind(StrEnum):
-    """How a value is entered."""
-
-    TEXT = "text"
-    WHOLE = "whole"
-    NUMBER = "number"
-    FLAG = "flag"
-    CHOICE = "choice"
-    CHOICES = "choices"
-    LINES = "lines"
-    SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
-
-
-_KINDS: Iterable[tuple[type[serializers.Field[Any, Any, Any, Any]], InputKind]] = (
-    (Flag, InputKind.FLAG),
-    (OneOf, InputKind.CHOICE),
-    (Whole, InputKind.WHOLE),
-    (Number, InputKind.NUMBER),
-)
+from opsapi.api.fields import Flag, ListOf, OneOf
 
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """An input; `name` is the wire name.
-
-    `choices` are the allowed values of a closed set. `ticked` is the initial value of a FLAG.
-    """
+    """An input for a field of the API; `name` is the wire name."""
 
     name: str
-    kind: InputKind
-    choices: tuple[str, ...] = ()
-    ticked: bool = False
+    field: serializers.Field[Any, Any, Any, Any]
+    is_secret: bool = False
+
+    @property
+    def choices(self) -> Sequence[str]:
+        """The allowed values of a closed set."""
+        asked = self.field.child if isinstance(self.field, ListOf) else self.field
+        return asked.allowed if isinstance(asked, OneOf) else ()
+
+    @property
+    def ticked(self) -> bool:
+        """The initial value of a checkbox."""
+        return self.field.default is True
 
 
 def inputs_of(
@@ -59,26 +44,10 @@ def inputs_of(
 ) -> tuple[Input, ...]:
     """The inputs for a document, in its order: every writable field, with some exceptions."""
     return tuple(
-        Input(
-            name,
-            InputKind.SECRET if name in secrets else _kind(field),
-            _choices(field),
-            field.default is True,
-        )
+        Input(name, field, name in secrets)
         for name, field in document.fields.items()
         if not field.read_only and name not in leave_out
     )
-
-
-def _kind(field: serializers.Field[Any, Any, Any, Any]) -> InputKind:
-    if isinstance(field, ListOf):
-        return InputKind.LINES if isinstance(field.child, Text) else InputKind.CHOICES
-    return next((kind for form, kind in _KINDS if isinstance(field, form)), InputKind.TEXT)
-
-
-def _choices(field: serializers.Field[Any, Any, Any, Any]) -> tuple[str, ...]:
-    asked = field.child if isinstance(field, ListOf) else field
-    return tuple(asked.allowed) if isinstance(asked, OneOf) else ()
 
 
 def config_inputs(*, is_global: bool) -> tuple[Input, ...]:
@@ -112,7 +81,7 @@ def matched_fields(spec: EventTypeSpec) -> list[str]:
 def _notification_inputs(kind: NotificationType) -> tuple[Input, ...]:
     inputs = inputs_of(DOCUMENTS[kind.type](), secrets=kind.secret_fields, leave_out=("typeName", "id"))
     # With a single channel there is nothing to choose: such a flag is stored and has no effect.
-    return tuple(declared for declared in inputs if kind.for_people or declared.kind is not InputKind.FLAG)
+    return tuple(declared for declared in inputs if kind.for_people or not isinstance(declared.field, Flag))
 
 
 NOTIFICATION_INPUTS: Mapping[str, tuple[Input, ...]] = {
@@ -135,7 +104,7 @@ FLAGS = frozenset(
     declared.name
     for inputs in NOTIFICATION_INPUTS.values()
     for declared in inputs
-    if declared.kind is InputKind.FLAG
+    if isinstance(declared.field, Flag)
 )
 """The inputs that are checkboxes."""
 

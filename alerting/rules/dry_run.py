@@ -29,24 +29,19 @@ from integrations.choices import MessageKind
 
 
 class DryRunLimit(StrEnum):
-    """Why a dry run can differ from what would have happened, or why there is nothing to evaluate."""
+    """Why a dry run can differ from what would have happened, or why there is nothing to evaluate.
+
+    LIMIT_WORDS says it in words.
+    """
 
     NOT_RECORDED = "NOT_RECORDED"
-    """Nothing records when the condition began and ended, so it is not evaluated."""
     NOT_PRODUCED = "NOT_PRODUCED"
-    """Nothing makes events of this type, so it is not evaluated."""
     CURRENT_FACTS = "CURRENT_FACTS"
-    """Matchers and grouping use the hosts as they are now."""
     CURRENT_WINDOWS = "CURRENT_WINDOWS"
-    """Maintenance windows and recipients are as they are now."""
     DELETED_HOSTS_LEFT_OUT = "DELETED_HOSTS_LEFT_OUT"
-    """Measurements are deleted with their host, so alerts on hosts that were deleted since are missing."""
     ENDS_NOT_RECORDED = "ENDS_NOT_RECORDED"
-    """A replica set or cluster that loses its last host ends its alerts, which is not recorded."""
     EARLIER_EVENTS_LEFT_OUT = "EARLIER_EVENTS_LEFT_OUT"
-    """Too many events before the start to find every condition that was true at the start."""
     MEASUREMENTS_BEING_MOVED = "MEASUREMENTS_BEING_MOVED"
-    """Measurements of an earlier version are being moved; they are left out."""
 
 
 NOT_EVALUATED = frozenset({DryRunLimit.NOT_RECORDED, DryRunLimit.NOT_PRODUCED})

@@ -214,20 +214,13 @@ class Age(StrEnum):
     OLDER_THAN_WEEK = "over-7d"
 
 
-_LENGTHS = {
-    Age.HOUR: timedelta(hours=1),
-    Age.DAY: timedelta(days=1),
-    Age.WEEK: timedelta(days=7),
-    Age.OLDER_THAN_HOUR: timedelta(hours=1),
-    Age.OLDER_THAN_DAY: timedelta(days=1),
-    Age.OLDER_THAN_WEEK: timedelta(days=7),
-}
-_OLDER = frozenset({Age.OLDER_THAN_HOUR, Age.OLDER_THAN_DAY, Age.OLDER_THAN_WEEK})
+_LENGTHS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(days=7)}
 
 
 def of_age(alerts: QuerySet[Alert], age: Age, *, now: datetime) -> QuerySet[Alert]:
-    moment = now - _LENGTHS[age]
-    return alerts.filter(created__lt=moment) if age in _OLDER else alerts.filter(created__gte=moment)
+    length = age.value.removeprefix("over-")
+    moment = now - _LENGTHS[length]
+    return alerts.filter(created__gte=moment) if length == age.value else alerts.filter(created__lt=moment)
 
 
 def acknowledged(alerts: QuerySet[Alert], is_acknowledged: bool, *, now: datetime) -> QuerySet[Alert]:

@@ -1,7 +1,6 @@
 """Alert configurations: their notifications, presets and activity, and what their form offers."""
 
 from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime
 from typing import TypeVar
 
 from django.db.models import OuterRef, QuerySet, Subquery
@@ -10,9 +9,8 @@ from django.db.models.fields.json import KT
 from accesslist.models import Project, Team
 from accesslist.selectors.organizations import visible_projects
 from alerting.access import WRITE, WRITE_GLOBAL
-from alerting.models import Alert, AlertConfig, NotificationSetting
+from alerting.models import AlertConfig, NotificationSetting
 from alerting.rules.presets import Preset
-from alerting.selectors.alerts import active_first_rows
 from alerting.selectors.config_views import config_view
 from events.models import Event
 from events.types import EVENT_TYPES, Category
@@ -20,7 +18,6 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.principal import Operator
 from opsapi.fields import JsonRows
-from opsapi.first_rows import FirstRows
 from opsapi.roles import INSTALLATION, Scope, satisfies_any
 
 T = TypeVar("T")
@@ -64,10 +61,6 @@ def config_found(config: T | None, config_id: str, group_id: str | None) -> T:
 
 
 _AUDITS = [name.value for name, spec in EVENT_TYPES.items() if spec.category is Category.ALERT_CONFIG]
-
-
-def alerts_now(config: AlertConfig, *, now: datetime) -> FirstRows[Alert]:
-    return active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
 
 
 def config_audits(config: AlertConfig) -> QuerySet[Event]:

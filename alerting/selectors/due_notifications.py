@@ -1,7 +1,7 @@
 """A due notification as rules see it, and the receivers that were notified before."""
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from django.db.models import Q
 
@@ -77,17 +77,7 @@ class Notified:
         return (self.alert_id, self.setting_id, self.channel, self.destination or self.recipient)
 
 
-_FIELDS = (
-    "group_id",
-    "alert_id",
-    "setting_id",
-    "type_name",
-    "channel",
-    "destination",
-    "subject",
-    "recipient",
-    "incident_id",
-)
+_FIELDS = [column.name for column in fields(Notified)]
 
 
 def all_notified(alerts: Collection[str], *, or_in_progress: bool = False) -> Iterator[Notified]:

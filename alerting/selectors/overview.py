@@ -15,33 +15,21 @@ from alerting.selectors.windows import not_over
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, first_rows, in_visible_scope
 
+_HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)
-
-
-@dataclass(frozen=True, slots=True)
-class AgeRange:
-    """A range of ages: `at_least` is included, `below` is excluded; None: no upper limit."""
-
-    at_least: timedelta
-    below: timedelta | None = None
-
-
-AGES = (
-    AgeRange(timedelta(0), timedelta(hours=1)),
-    AgeRange(timedelta(hours=1), _DAY),
-    AgeRange(_DAY),
-)
+# Clocks of machines differ: the youngest range has no lower limit.
+_AGES = ((None, _HOUR), (_HOUR, _DAY), (_DAY, None))
+"""Ranges of ages: at least the first, which is included, and below the second."""
 
 
 @dataclass(frozen=True, slots=True)
 class AgeCount:
-    """The number of active alerts of an age, up to MOST_COUNTED plus one.
+    """The number of active alerts of an age range, up to MOST_COUNTED plus one.
 
     `unacknowledged` is the number of unacknowledged alerts among them.
     """
 
-    age: AgeRange
     count: int
     unacknowledged: int
 
@@ -65,7 +53,7 @@ def active_alerts(*, visible_scope: VisibleScope, now: datetime) -> ActiveAlerts
         Alert.objects.filter(status__in=[status.value for status in ACTIVE]), visible_scope
     )
     rows = first_active(alerts.select_related("group"), now=now)
-    return ActiveAlerts(rows, [_age_count(alerts, age, now) for age in AGES])
+    return ActiveAlerts(rows, [_age_count(alerts, now, *age) for age in _AGES])
 
 
 def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Notification]:
@@ -105,15 +93,17 @@ def workers_known() -> FirstRows[WorkerHeartbeat]:
     return first_rows(WorkerHeartbeat.objects.order_by("-seen", "name"))
 
 
-def _age_count(alerts: QuerySet[Alert], age: AgeRange, now: datetime) -> AgeCount:
-    # Clocks of machines differ: the youngest range has no lower limit.
-    of_age = alerts.filter(created__lte=now - age.at_least) if age.at_least else alerts
-    if age.below is not None:
-        of_age = of_age.filter(created__gt=now - age.below)
-    found = of_age.order_by()[: MOST_COUNTED + 1].aggregate(
+def _age_count(
+    alerts: QuerySet[Alert], now: datetime, at_least: timedelta | None, below: timedelta | None
+) -> AgeCount:
+    if at_least is not None:
+        alerts = alerts.filter(created__lte=now - at_least)
+    if below is not None:
+        alerts = alerts.filter(created__gt=now - below)
+    found = alerts.order_by()[: MOST_COUNTED + 1].aggregate(
         count=Count("id"), acknowledged=Count("id", filter=acknowledged_at(now))
     )
-    return AgeCount(age, found["count"], found["count"] - found["acknowledged"])
+    return AgeCount(found["count"], found["count"] - found["acknowledged"])
 
 
 _SEEN_WITHIN = timedelta(minutes=1)

@@ -1,7 +1,7 @@
 """Recorded events as observations, for the dry run of an alert configuration."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
@@ -37,14 +37,6 @@ class Recorded:
     deleted: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierConditions:
-    """The conditions that were true at a time; `cut`: older events were not searched."""
-
-    observations: list[Observation] = field(default_factory=list)
-    cut: bool = False
-
-
 class RecordedEvents:
     """The events of a project that concern an event type. Hosts have the facts that they have now."""
 
@@ -77,10 +69,13 @@ class RecordedEvents:
                 return
             following = in_range.filter(EventPosition(page[-1].created, page[-1].id).newer)
 
-    def at(self, moment: datetime) -> EarlierConditions:
-        """The conditions that were true then: whose newest earlier event is their beginning."""
+    def at(self, moment: datetime) -> tuple[list[Observation], bool]:
+        """The conditions that were true then: whose newest earlier event is their beginning.
+
+        The second is whether older events were not searched.
+        """
         if self._closing is None:
-            return EarlierConditions()
+            return [], False
         siblings = openers_of(self._closing)
         types = [name.value for name in (*siblings, self._closing, self._delete) if name]
         rows = self._events.filter(event_type__in=types, created__lt=moment).order_by("-created", "-id")
@@ -88,15 +83,12 @@ class RecordedEvents:
         known: set[str] = set()
         found = []
         for event in page:
-            observation = self._about(event)
+            observation = Observation(self._type, Condition.HOLDS, self._facts(event), event_id=event.id)
             target = target_of(observation)
             if target not in known and event.event_type == self._type.value:
                 found.append(observation)
             known.add(target)
-        return EarlierConditions(found[::-1], cut=len(page) == MOST_EARLIER)
-
-    def _about(self, event: Event) -> Observation:
-        return Observation(self._type, Condition.HOLDS, self._facts(event), event_id=event.id)
+        return found[::-1], len(page) == MOST_EARLIER
 
     def _facts(self, event: Event) -> dict[str, Any]:
         now = self._hosts.get(event.details.get("hostId", ""), {})

@@ -1,7 +1,6 @@
 """The dry run of an alert configuration, as the API accepts and shows it."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -87,16 +86,8 @@ class RequestedDryRun(Document):
             yield BadField(name, ErrorCode.MISSING_ATTRIBUTE, message)
 
 
-@dataclass(frozen=True, slots=True)
-class DryRunRange:
-    """The time range of a dry run."""
-
-    start: datetime
-    end: datetime
-
-
-def dry_run_range(values: Mapping[str, Any], now: datetime) -> DryRunRange:
-    """Return the time range of a valid request.
+def dry_run_range(values: Mapping[str, Any], now: datetime) -> tuple[datetime, datetime]:
+    """Return the start and the end of a valid request.
 
     Raises:
         ApiError: INVALID_ATTRIBUTE, when it is not in the past, or longer than the record is kept.
@@ -112,7 +103,7 @@ def dry_run_range(values: Mapping[str, Any], now: datetime) -> DryRunRange:
     # A second more, because times in requests have whole seconds.
     if period > kept or end - period < now - kept - timedelta(seconds=1):
         raise _wrong(name, f"must be within the last {kept.days} days{what}")
-    return DryRunRange(end - period, end)
+    return end - period, end
 
 
 def kept_for(event_type: EventType) -> tuple[timedelta, str]:

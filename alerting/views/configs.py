@@ -223,8 +223,8 @@ class AlertConfigViewSet(AnyConfigViewSet):
         Nothing is written or sent.
         """
         values = self.body(stored={"groupId": self.group.id}, group_id=self.group.id)
-        asked = dry_run_range(values, self.now)
-        found = dry_run(group_id=self.group.id, values=values["config"], start=asked.start, end=asked.end)
+        start, end = dry_run_range(values, self.now)
+        found = dry_run(group_id=self.group.id, values=values["config"], start=start, end=end)
         return Response(present_dry_run(found, values["config"]))
 
 

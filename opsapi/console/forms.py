@@ -9,13 +9,12 @@ from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.functional import cached_property
 from django.utils.html import format_html
-from rest_framework import serializers
 from unfold import widgets
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
 from opsapi.api.documents import Document, InvalidField
 from opsapi.api.errors import ApiError
-from opsapi.api.fields import Flag, Text, Whole
+from opsapi.api.fields import Text
 from opsapi.api.principal import Operator
 from opsapi.api.resources import Resource
 from opsapi.roles import INSTALLATION, Scope
@@ -205,18 +204,17 @@ class ConsoleForm(OpenForm):
 class DocumentForm(ConsoleForm):
     """A form that becomes a request body of the API, checked by its schema.
 
-    Fields have the document's names. Plain fields of the document that the form does not declare get an input
+    Fields have the document's names. Texts of the document that the form does not declare get an input
     automatically. The form of a change shows the stored values, and clears values that the operator clears.
     """
 
     document: ClassVar[type[Document]]
 
     def add_inputs(self) -> None:
-        """The plain fields of the document."""
+        """The texts of the document."""
         for name, field in self._written.items():
-            asked = input_of(name, field)
-            if name not in self.fields and asked is not None:
-                self.fields[name] = asked
+            if name not in self.fields and isinstance(field, Text):
+                self.fields[name] = input_of(name, field)
 
     @cached_property
     def _written(self) -> Mapping[str, Any]:
@@ -272,20 +270,13 @@ class DocumentForm(ConsoleForm):
         }
 
 
-def input_of(name: str, field: serializers.Field[Any, Any, Any, Any]) -> forms.Field | None:
-    """The input for a plain field of a document: text, number or flag; otherwise None."""
+def input_of(name: str, field: Text) -> forms.Field:
+    """The input for a text of a document."""
     label = _CAPITAL.sub(r" \1", name).capitalize()
     options: dict[str, Any] = {"label": label, "required": field.required, "help_text": field.help_text or ""}
-    match field:
-        case Text():
-            if not field.single_line:
-                return LinesField(**options)
-            return forms.CharField(widget=forms.TextInput({"maxlength": field.bounds[1]}), **options)
-        case Whole():
-            return forms.IntegerField(**options)
-        case Flag():
-            return forms.BooleanField(**{**options, "required": False})
-    return None
+    if not field.single_line:
+        return LinesField(**options)
+    return forms.CharField(widget=forms.TextInput({"maxlength": field.bounds[1]}), **options)
 
 
 def themed(field: _Field) -> _Field:

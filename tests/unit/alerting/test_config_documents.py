@@ -10,9 +10,10 @@ from alerting.forms.config_documents import (
     texts_of,
     value_of,
 )
-from alerting.forms.config_inputs import Input, InputKind
+from alerting.forms.config_inputs import Input
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
+from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
 from tests.each import each
 
 
@@ -22,13 +23,13 @@ def typed_email(place: int = 0, **texts: str) -> dict[str, list[str]]:
     return {f"notifications[{place}].{name}": [text] for name, text in said.items()}
 
 
-WHOLE = Input("x", InputKind.WHOLE)
-NUMBER = Input("x", InputKind.NUMBER)
-FLAG = Input("x", InputKind.FLAG)
-LINES = Input("x", InputKind.LINES)
-CHOICES = Input("x", InputKind.CHOICES)
-SECRET = Input("x", InputKind.SECRET)
-TEXT = Input("x", InputKind.TEXT)
+WHOLE = Input("x", Whole())
+NUMBER = Input("x", Number())
+FLAG = Input("x", Flag())
+LINES = Input("x", ListOf(Text()))
+CHOICES = Input("x", ListOf(OneOf(["a", "b", "c"])))
+SECRET = Input("x", Text(), is_secret=True)
+TEXT = Input("x", Text())
 
 
 @each(

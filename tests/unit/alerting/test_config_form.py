@@ -3,16 +3,16 @@
 from typing import Any
 
 import pytest
+from unfold import widgets
 
 from alerting.forms.config_documents import document_of, stored_secrets, typed_of
-from alerting.forms.config_fields import notification_fields
+from alerting.forms.config_fields import field_of, notification_fields
 from alerting.forms.config_inputs import (
     MATCHER_INPUTS,
     NOTIFICATION_INPUTS,
     ROW_INPUTS,
     THRESHOLD_INPUTS,
     THRESHOLD_OF,
-    InputKind,
     config_inputs,
     event_types,
     matched_fields,
@@ -85,7 +85,7 @@ def test_a_notification_type_has_the_inputs_of_its_table(type_name: str) -> None
     without_effect = ["emailEnabled"] if type_name == "EMAIL" else []
     own = [field.name for field in declared.fields if field.name not in without_effect]
     assert asked == ["delayMin", "intervalMin", *own]
-    hidden = {field.name for field in NOTIFICATION_INPUTS[type_name] if field.kind is InputKind.SECRET}
+    hidden = {field.name for field in NOTIFICATION_INPUTS[type_name] if field.is_secret}
     assert hidden == set(declared.secret_fields)
 
 
@@ -111,15 +111,20 @@ def test_the_inputs_of_the_condition_are_the_fields_of_the_api() -> None:
         "grouping",
         "groupWaitSec",
     ]
-    assert {field.name: field.kind for field in config_inputs(is_global=True)} == {
-        "enabled": InputKind.FLAG,
-        "eventTypeName": InputKind.CHOICE,
-        "forAllGroups": InputKind.FLAG,
-        "groupIds": InputKind.CHOICES,
-        "tags": InputKind.LINES,
-        "grouping": InputKind.CHOICE,
-        "groupWaitSec": InputKind.WHOLE,
+
+
+def test_each_input_of_a_global_configuration_has_the_widget_of_its_field() -> None:
+    fields = {declared.name: field_of(declared) for declared in config_inputs(is_global=True)}
+    assert {name: type(field.widget) for name, field in fields.items()} == {
+        "enabled": widgets.UnfoldBooleanWidget,
+        "eventTypeName": widgets.UnfoldAdminSelectWidget,
+        "forAllGroups": widgets.UnfoldBooleanWidget,
+        "groupIds": widgets.UnfoldAdminSelectMultipleWidget,
+        "tags": widgets.UnfoldAdminTextareaWidget,
+        "grouping": widgets.UnfoldAdminSelectWidget,
+        "groupWaitSec": widgets.UnfoldAdminTextInputWidget,
     }
+    assert fields["groupWaitSec"].widget.attrs["inputmode"] == "numeric"
 
 
 @each("type_name", TYPES)
