@@ -26,7 +26,7 @@ from events.wording import about, acted_by_key, acting, in_words
 from opsapi import clock
 from opsapi.api.principal import Operator, VisibleScope
 from opsapi.console.actions import operator_of
-from opsapi.console.admin_urls import page_url, page_url_named
+from opsapi.console.admin_urls import page_url, page_url_of
 from opsapi.console.changelist import Chip, chosen_words
 from opsapi.console.display import Context, json_field, urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -87,7 +87,7 @@ def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -
     """The events of the list, with links to the projects, hosts and users that the operator can see."""
     listed = list(events)
     names = group_names(operator, {event.group_id for event in listed if event.group_id})
-    projects = {id_: page_url_named("accesslist.project", id_) for id_ in names}
+    projects = {id_: page_url_of("accesslist.project", id_) for id_ in names}
     hosts, users = (
         urls_seen(site, operator.visible_scope(), model, field, (event.details.get(key) for event in listed))
         for model, field, key in (

@@ -46,12 +46,7 @@ from alerting.selectors.configs import (
     offered_teams,
     writable_projects,
 )
-from alerting.serializers.configs import (
-    AlertConfigDocument,
-    AnyAlertConfigDocument,
-    GlobalAlertConfigDocument,
-    found_facts,
-)
+from alerting.serializers.configs import config_document, found_facts
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator
@@ -199,9 +194,6 @@ class ConfigForm(ConsoleForm):
         rows = matcher_row(form, matcher, {}), notification_row(form, notification, {}, {})
         return list(zip(PARTS, rows, strict=True))
 
-    def faults_of_parts(self) -> Mapping[str, Sequence[str]]:
-        return {part: self.part_faults.get(part, ()) for part in PARTS}
-
     def teams(self) -> list[Offer]:
         return offered_teams(self.operator)
 
@@ -248,7 +240,7 @@ class ConfigForm(ConsoleForm):
         facts = found_facts(stored.id, stored.group_id)
         context = {"stored": facts, "group_id": stored.group_id, "settings": list(stored.settings.all())}
         document = document_of(self.typed, is_global=self.is_global, stored=facts)
-        return self.document(context).read(document)
+        return config_document(stored.group_id)(context=context).read(document)
 
     def clean(self) -> dict[str, Any]:
         """Validate it with the schema of the API."""
@@ -285,9 +277,6 @@ class ConfigForm(ConsoleForm):
                 self.add_error(name, message)
         if not refusal.bad_fields:
             self.add_error(None, refusal.document()["detail"])
-
-    def document(self, context: dict[str, Any]) -> AnyAlertConfigDocument:
-        return (GlobalAlertConfigDocument if self.is_global else AlertConfigDocument)(context=context)
 
 
 GLOBAL = "global"
@@ -353,7 +342,8 @@ class NewConfigForm(ConfigForm):
         group_id = None if self.is_global else self.group
         document = document_of(self.typed, is_global=self.is_global)
         context = {"stored": {} if group_id is None else {"groupId": group_id}, "group_id": group_id}
-        return {"group_id": group_id, "values": self.document(context).read(document)}
+        values = config_document(group_id)(context=context).read(document)
+        return {"group_id": group_id, "values": values}
 
 
 class CopyForm(NewConfigForm):

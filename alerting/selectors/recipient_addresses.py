@@ -94,45 +94,35 @@ def still_reached(
     return recipients.filter(**{f"{column}__iexact": address.recipient}).exists()
 
 
-@dataclass(frozen=True, slots=True)
-class ReachedUser:
-    """The addresses by which a setting reaches a user, or the reason why it does not."""
+def why_not_reached(setting: NotificationSetting, user: User, *, group_id: str) -> NotificationReason | None:
+    """Why a setting does not reach a user now, about an alert of a project; None if it does.
 
-    addresses: tuple[RecipientAddress, ...] = ()
-    kept_out: NotificationReason | None = None
-
-
-def reached_user(setting: NotificationSetting, user: User, *, group_id: str) -> ReachedUser:
-    """Whether a setting reaches a user now, about an alert of a project, by the rules of `addresses_of`."""
+    By the rules of `addresses_of`.
+    """
     if setting.type_name not in _NOBODY:
-        return _by_address(setting, user)
+        return _other_address(setting, user)
     recipients = _recipients(setting, group_id, None)
     if recipients is None:
         raise AssertionError(f"setting {setting.id} needs a project")
     person = recipients.filter(id=user.id).first()
     if person is None:
-        return ReachedUser(kept_out=_not_a_recipient(setting, user))
-    channels = _channels(setting.fields)
-    addresses = tuple(_reached(person, channels))
-    if not addresses:
+        return _not_a_recipient(setting, user)
+    if not _reached(person, _channels(setting.fields)):
         has_any = any(person.values())
-        reason = NotificationReason.CHANNEL_DISABLED if has_any else NotificationReason.NO_ADDRESS
-        return ReachedUser(kept_out=reason)
+        return NotificationReason.CHANNEL_DISABLED if has_any else NotificationReason.NO_ADDRESS
     if recipients.filter(id__lt=user.id).count() >= MOST_RECIPIENTS_OF_ONE:
-        return ReachedUser(kept_out=NotificationReason.TOO_MANY_RECIPIENTS)
-    return ReachedUser(addresses)
+        return NotificationReason.TOO_MANY_RECIPIENTS
+    return None
 
 
-def _by_address(setting: NotificationSetting, user: User) -> ReachedUser:
+def _other_address(setting: NotificationSetting, user: User) -> NotificationReason | None:
     """A setting that is not for people can have the address of the user."""
     channel = CHANNELS[ChannelType(setting.type_name)]
     if not channel.has_address:
-        return ReachedUser(kept_out=NotificationReason.NOT_FOR_USERS)
+        return NotificationReason.NOT_FOR_USERS
     address = str(setting.fields.get(channel.fields[0].name, ""))
     own = {known.casefold() for known in (user.email_address, user.mobile_number) if known}
-    if address.casefold() not in own:
-        return ReachedUser(kept_out=NotificationReason.OTHER_ADDRESS)
-    return ReachedUser((RecipientAddress(channel.type, address),))
+    return None if address.casefold() in own else NotificationReason.OTHER_ADDRESS
 
 
 def _not_a_recipient(setting: NotificationSetting, user: User) -> NotificationReason:

@@ -20,7 +20,7 @@ from alerting.rules.recipient_reasons import (
 )
 from alerting.selectors.notification_explanations import DeliveryFacts, explanations_of, verdict_of
 from alerting.selectors.notification_log import origins_of, setting_words
-from alerting.selectors.recipient_addresses import reached_user
+from alerting.selectors.recipient_addresses import why_not_reached
 from alerting.selectors.timeline_notifications import messages_of_alert, shown_notification, with_tries
 from opsapi.fields import Among
 
@@ -59,10 +59,10 @@ def _explained(
     setting: NotificationSetting, facts: DeliveryFacts, user: User, messages: _UserMessages
 ) -> UserNotification:
     alert = facts.alert
-    reached = reached_user(setting, user, group_id=alert.group_id)
+    kept_out = why_not_reached(setting, user, group_id=alert.group_id)
     explanation = explain_user_notification(
         UserFacts(
-            kept_out=reached.kept_out,
+            kept_out=kept_out,
             own=messages.own.get(setting.id),
             shared=messages.shared.get(setting.id),
             has_others=setting.id in messages.any,
@@ -73,7 +73,7 @@ def _explained(
         setting_id=setting.id,
         type_name=setting.type_name,
         label=setting_words(setting, alert.group_id),
-        reaches=reached.kept_out is None,
+        reaches=kept_out is None,
         explanation=explanation,
     )
 

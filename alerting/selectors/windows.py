@@ -22,7 +22,6 @@ from alerting.rules.windows import (
 from alerting.selectors.subjects import TargetFacts, subjects_of
 from events.models import Event
 from events.types import EVENT_TYPES, EventType
-from opsapi.api.resources import Facts
 from opsapi.fields import Among
 from opsapi.sql import fetch_rows
 
@@ -61,18 +60,14 @@ def costly_windows(group_id: str, now: datetime) -> QuerySet[MaintenanceWindow]:
     return MaintenanceWindow.objects.filter(not_over(now), computed, group_id=group_id)
 
 
-def begun_windows(now: datetime) -> QuerySet[MaintenanceWindow]:
-    """The windows of all projects that have begun and are not over; a recurring window may be in between."""
-    return MaintenanceWindow.objects.filter(not_over(now), start__lte=now)
-
-
 def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, MaintenanceWindow]:
     """The window that mutes each alert now, by the alert's id: of its project and category.
 
     One query, however many alerts, and a few more if a window selects hosts by their type or labels.
     """
     groups = {alert.group_id for alert in alerts}
-    rows = list(begun_windows(now).filter(group_id__in=groups)) if groups else []
+    begun = MaintenanceWindow.objects.filter(not_over(now), start__lte=now, group_id__in=groups)
+    rows = list(begun) if groups else []
     windows = {row.id: row for row in rows}
     active = _active_by_category(((row.group_id, row.alert_types, row.rule) for row in rows), now)
     subjects = _subjects(active, {alert.id: TargetFacts(alert.group_id, alert.facts) for alert in alerts})
@@ -130,7 +125,7 @@ def mutes_of(notifications: Collection[Notification], *, now: datetime) -> dict[
     live = set(Project.objects.filter(id__in={row[1] for row in begun}).values_list("id", flat=True))
     active = _active_by_category(((row[1], row[2], _rule_of(row)) for row in begun if row[1] in live), now)
     by_matchers = any(found.window.matchers for windows in active.values() for found in windows)
-    facts = _facts(notifications) if by_matchers else {}
+    facts = _of_subjects(notifications, "facts", "details") if by_matchers else {}
     subjects = _subjects(
         active,
         {
@@ -192,13 +187,8 @@ def _categories(notifications: Collection[Notification]) -> dict[str, str]:
     return {name: EVENT_TYPES[EventType(found)].category.value for name, found in types.items()}
 
 
-def _facts(notifications: Collection[Notification]) -> dict[str, Facts]:
-    """By notification, the facts of its alert or event; missing if that was deleted."""
-    return _of_subjects(notifications, "facts", "details")
-
-
 def _of_subjects(notifications: Collection[Notification], of_alert: str, of_event: str) -> dict[str, Any]:
-    """By notification, a column of its alert or of its event."""
+    """By notification, a column of its alert or of its event; missing if that was deleted."""
     alerts = {notification.alert_id for notification in notifications if notification.alert_id}
     events = {notification.event_id for notification in notifications if notification.event_id}
     found = dict(Alert.objects.filter(Among("id", alerts)).values_list("id", of_alert))

@@ -11,7 +11,7 @@ from automation.rules.heartbeats import unheard_for
 from automation.selectors.hosts import MembersNow
 from opsapi import clock
 from opsapi.clock import age_words
-from opsapi.console.admin_urls import list_url_named
+from opsapi.console.admin_urls import list_url
 from opsapi.console.display import EMPTY, ago, badge, link
 from opsapi.console.widgets import Tone
 
@@ -77,7 +77,7 @@ def agent_state(agent: Agent) -> State:
 
 def alerts_about(name: str, group_id: str) -> SafeString:
     """A link to the alerts about a name in a project."""
-    url = list_url_named("alerting.alert", q=name, group__id__exact=group_id)
+    url = list_url("alerting.alert", q=name, group__id__exact=group_id)
     return link(url, "Show alerts")
 
 

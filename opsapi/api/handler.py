@@ -1,7 +1,6 @@
 """Error responses, in DRF views and outside of them: every exception becomes an error document here."""
 
 import logging
-import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeGuard
@@ -83,19 +82,6 @@ def not_found(
 ) -> HttpResponse:
     """Django's handler for 404: a path without a route."""
     return plain_answer(ApiError(ErrorCode.RESOURCE_NOT_FOUND, request.path))
-
-
-def server_error(request: HttpRequest) -> HttpResponse:
-    """Django's handler for 500. Answers 503 if a middleware, such as sessions, could not use the database.
-
-    Django calls this while it handles the exception, and logs its trace unless it was logged before.
-    """
-    error = sys.exc_info()[1]
-    if is_unavailable(error):
-        answer = plain_answer(as_api_error(error, request))
-        answer._has_been_logged = True  # type: ignore[attr-defined]  # Django reads this
-        return answer
-    return plain_answer(ApiError(ErrorCode.UNEXPECTED_ERROR, getattr(request, "request_id", "-")))
 
 
 def only_read(page: Page) -> Page:

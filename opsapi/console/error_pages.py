@@ -116,11 +116,15 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500 with the request ID of the log; 503 if the database failed."""
+    """500 with the request ID of the log; 503 if the database failed, also in a middleware."""
     error = sys.exc_info()[1]
-    if not _is_console(request) or not isinstance(error, Exception):
-        return handler.server_error(request)
-    answer = _answer(request, _failed(request, handler.as_api_error(error, request)))
+    if _is_console(request) and isinstance(error, Exception):
+        answer = _answer(request, _failed(request, handler.as_api_error(error, request)))
+    elif handler.is_unavailable(error):
+        answer = handler.plain_answer(handler.as_api_error(error, request))
+    else:
+        unexpected = ApiError(ErrorCode.UNEXPECTED_ERROR, getattr(request, "request_id", "-"))
+        answer = handler.plain_answer(unexpected)
     if handler.is_unavailable(error):
         answer._has_been_logged = True  # type: ignore[attr-defined]  # in one line: how Django knows
     return answer

@@ -14,7 +14,6 @@ from django.contrib.admin import ShowFacets
 from django.contrib.admin.utils import unquote
 from django.core.exceptions import PermissionDenied
 from django.db import models
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.urls import URLPattern, path
 from unfold.admin import ModelAdmin, TabularInline
@@ -135,12 +134,10 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return action is not None and action.is_allowed_somewhere(operator_of(request))
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Rows are not edited in place."""
+        """Never: only actions change and delete rows."""
         return False
 
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Rows are deleted by actions only."""
-        return False
+    has_delete_permission = has_change_permission
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Only exact parameters of filters: a prefix match could reach any related row."""
@@ -329,17 +326,11 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         visible_scope = operator_of(request).visible_scope()
         return with_links(names, site=self.admin_site, visible_scope=visible_scope, model=self.model)
 
-    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+    def save_model(self, *_: Any, **__: Any) -> None:
         """Never: only services write."""
         raise PermissionDenied
 
-    def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        """Never: only services write."""
-        raise PermissionDenied
-
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        """Never: only services write."""
-        raise PermissionDenied
+    delete_model = delete_queryset = save_model
 
 
 class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not typed
@@ -370,10 +361,4 @@ class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not ty
         """Never."""
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never."""
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
