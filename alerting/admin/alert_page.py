@@ -12,6 +12,7 @@ from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.presentation import ENTRY_BADGES, alert_badge, alert_words, notification_badge, window_name
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.measurement_window import MeasurementWindow
+from alerting.rules.notification_reasons import NotificationExplanation
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.timeline import (
     FIRST_ENTRIES,
@@ -47,7 +48,7 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
     """
     sees_config = not alert.is_global or operator.visible_scope().everything
     timeline = alert_timeline(alert, sees_config=sees_config, now=now, user=question.chosen())
-    notifications, left_out = cut(timeline.notifications, MOST_NOTIFICATIONS_SHOWN)
+    notifications, left_out = cut(timeline.explanation.notifications, MOST_NOTIFICATIONS_SHOWN)
     window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
     users = _users(timeline, operator)
     acknowledged_by = timeline.acknowledgement.username if timeline.acknowledgement else None
@@ -76,10 +77,10 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
         "acknowledged_by_url": users.get(acknowledged_by or "", ""),
         "coming": [_to_come(entry, sees_config=sees_config) for entry in timeline.coming],
         "notifications": list(
-            _notifications(alert, timeline, notifications, operator, sees_config=sees_config, now=now)
+            _notifications(alert, notifications, operator, sees_config=sees_config, now=now)
         ),
         "more_events": more_words(timeline.more_events),
-        "more_notifications": more_words(timeline.more_notifications + left_out),
+        "more_notifications": more_words(timeline.explanation.more + left_out),
         "notifications_url": list_url(Notification, q=alert.id),
         "events_url": list_url(Event, q=alert.id),
         "incident": _incident(alert, now),
@@ -131,8 +132,7 @@ def _to_come(entry: TimelineEntry, *, sees_config: bool) -> Context:
 
 def _notifications(
     alert: Alert,
-    timeline: AlertTimeline,
-    notifications: Sequence[TimelineNotification],
+    notifications: Sequence[tuple[TimelineNotification, NotificationExplanation]],
     operator: Operator,
     *,
     sees_config: bool,
@@ -142,15 +142,15 @@ def _notifications(
     scope = Scope(group_id=alert.group_id)
     can_resend = sees_config and RESEND.is_allowed(operator, None, scope)
     windows = MaintenanceWindow.objects.filter(
-        id__in={muted_by(notification.silenced_by, notification.reason) for notification in notifications}
+        id__in={muted_by(notification.silenced_by, notification.reason) for notification, _ in notifications}
     )
     held_by = {window.id: window for window in windows}
-    for notification in notifications:
+    for notification, why in notifications:
         state, tone = notification_badge(notification, now)
         resend = action_url(Notification, notification.id, "resend")
         yield {
             "notification": notification,
-            "why": timeline.explanations[notification.id],
+            "why": why,
             "state": state,
             "tone": tone,
             "window": held_by.get(muted_by(notification.silenced_by, notification.reason) or ""),

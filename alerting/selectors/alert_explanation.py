@@ -13,6 +13,7 @@ from alerting.rules.alert_explanation import (
     recorded_matchers,
     recorded_threshold,
 )
+from alerting.rules.delivery_policy import DeliveryVerdict
 from alerting.rules.explanation import ComparedMatcher
 from alerting.rules.matchers import subject_of
 from alerting.rules.notification_reasons import NO_NOTIFICATION_WORDS, NotificationExplanation
@@ -49,29 +50,33 @@ class ExplainedCondition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SettingWithoutMessage:
-    """A notification of the configuration without a message in the log."""
-
-    setting_id: str
-    type_name: str
-    explanation: NotificationExplanation
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class AlertExplanation:
     """Why an alert opened, and why each of its messages was, or was not, sent, newest first.
 
-    `signal`: what opened it. `value`: the value that began an alert about a metric, in its base unit, and
-    when it was reported. `more`: the number of further notifications in the log.
+    `facts` also hold what the reader may not see; `view` is None if the configuration is gone or must not be
+    shown. `signal`: what opened it. `value`: the value that began an alert about a metric, in its base unit,
+    and when it was reported. `pending`: pending notifications. `more`: the number of further notifications in
+    the log. `settings_without_message`: empty if the reader may not see the configuration.
     """
 
+    facts: DeliveryFacts
+    view: ConfigView | None
     signal: TimelineEntry
     value: tuple[float, datetime] | None
     condition: ExplainedCondition
     notifications: tuple[tuple[TimelineNotification, NotificationExplanation], ...]
+    pending: tuple[tuple[TimelineNotification, DeliveryVerdict], ...]
     more: int
-    without_message: tuple[SettingWithoutMessage, ...]
+    settings_without_message: tuple[NotificationSetting, ...]
     user: UserExplanation | None
+
+    def why_without_message(self) -> Iterator[tuple[NotificationSetting, NotificationExplanation]]:
+        """Explain the settings without a message; reads the names of their recipients."""
+        reason = self.facts.no_message_reason
+        for setting in self.settings_without_message:
+            recipient = setting_words(setting, self.facts.alert.group_id)
+            detail = f"{recipient} was not notified: {NO_NOTIFICATION_WORDS[reason]}."
+            yield setting, NotificationExplanation(reason=reason, detail=detail)
 
 
 def explain_alert(
@@ -87,18 +92,22 @@ def explain_alert(
     verdicts = {row.id: verdict_of(row, facts, now=now) for row, _ in found.pending}
     explained = explanations_of(found.shown, verdicts, facts, now=now)
     value = first_value(alert)
+    without_message = [setting for setting in facts.kept if setting.id not in found.setting_ids]
     return AlertExplanation(
+        facts=facts,
+        view=view,
         signal=began(alert, view, value),
         value=value,
-        condition=explained_condition(facts, view, value=value, sees_config=sees_config),
+        condition=_condition(facts, view, value=value, sees_config=sees_config),
         notifications=tuple((each, explained[each.id]) for each in found.shown),
+        pending=tuple((each, verdicts[row.id]) for row, each in found.pending),
         more=found.more,
-        without_message=tuple(_without_messages(facts, found.setting_ids)) if sees_config else (),
+        settings_without_message=tuple(without_message) if sees_config else (),
         user=explain_user(facts, user, sees_config=sees_config, now=now) if user else None,
     )
 
 
-def explained_condition(
+def _condition(
     facts: DeliveryFacts,
     view: ConfigView | None,
     *,
@@ -128,19 +137,3 @@ def _state(facts: DeliveryFacts, view: ConfigView | None, *, sees_config: bool) 
     if config is None or view is None or config.deleted is not None:
         return ConditionState.DELETED
     return ConditionState.PERHAPS_CHANGED if facts.config_changed else ConditionState.SAME
-
-
-def _without_messages(facts: DeliveryFacts, with_message: frozenset[str]) -> Iterator[SettingWithoutMessage]:
-    for setting in facts.kept:
-        if setting.id not in with_message:
-            yield SettingWithoutMessage(
-                setting_id=setting.id,
-                type_name=setting.type_name,
-                explanation=_without_message(setting, facts),
-            )
-
-
-def _without_message(setting: NotificationSetting, facts: DeliveryFacts) -> NotificationExplanation:
-    reason, recipient = facts.no_message_reason, setting_words(setting, facts.alert.group_id)
-    detail = f"{recipient} was not notified: {NO_NOTIFICATION_WORDS[reason]}."
-    return NotificationExplanation(reason=reason, detail=detail)

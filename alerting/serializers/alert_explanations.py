@@ -3,6 +3,7 @@
 from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
+from alerting.models import NotificationSetting
 from alerting.rules.alert_explanation import ConditionState, RecordedThreshold
 from alerting.rules.notification_reasons import (
     MESSAGE_REASONS,
@@ -13,7 +14,7 @@ from alerting.rules.notification_reasons import (
 from alerting.rules.recipient_reasons import UserExplanation, UserNotification
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.rules.timeline import TimelineEntry, TimelineNotification
-from alerting.selectors.alert_explanation import AlertExplanation, SettingWithoutMessage
+from alerting.selectors.alert_explanation import AlertExplanation
 from alerting.selectors.alerts import AlertRow, current_value
 from alerting.selectors.timeline_events import FIRST, NEWEST
 from alerting.selectors.timeline_notifications import PENDING
@@ -244,7 +245,7 @@ def present_alert_explanation(found: AlertExplanation, *, alert: AlertRow) -> Js
             "condition": without_nulls(shown),
             "notifications": [_message(*explained) for explained in found.notifications],
             "moreNotifications": found.more,
-            "withoutMessage": [_without_message(setting) for setting in found.without_message],
+            "withoutMessage": [_without_message(*explained) for explained in found.why_without_message()],
             "user": _user(found.user) if found.user else None,
         }
     )
@@ -306,12 +307,8 @@ def _message(notification: TimelineNotification, explanation: NotificationExplan
     )
 
 
-def _without_message(setting: SettingWithoutMessage) -> JsonObject:
-    return {
-        "notificationId": setting.setting_id,
-        "typeName": setting.type_name,
-        **_why(setting.explanation),
-    }
+def _without_message(setting: NotificationSetting, explanation: NotificationExplanation) -> JsonObject:
+    return {"notificationId": setting.id, "typeName": setting.type_name, **_why(explanation)}
 
 
 def _user(user: UserExplanation) -> JsonObject:

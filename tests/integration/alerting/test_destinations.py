@@ -591,8 +591,8 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     assert logged["reason"] == SENT_NO_ANSWER
     assert [attempt["reason"] for attempt in logged["attempts"]] == [SENT_NO_ANSWER]
     assert opening.alert is not None
-    described = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).notifications
-    assert SENT_NO_ANSWER in [notification.reason for notification in described]
+    described = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).explanation
+    assert SENT_NO_ANSWER in [notification.reason for notification, _ in described.notifications]
 
 
 @pytest.mark.slow

@@ -35,10 +35,10 @@ def test_of_many_notifications_the_first_the_newest_and_the_pending_are_shown(pr
     pending = Notification.objects.filter(alert=alert).order_by("created")[FIRST + 3]
     Notification.objects.filter(id=pending.id).update(status="PENDING")
     shown = timeline(alert, now=NOW + 9 * HOUR)
-    assert len(shown.notifications) == FIRST + NEWEST + 1
-    assert shown.more_notifications == 6
+    assert len(shown.explanation.notifications) == FIRST + NEWEST + 1
+    assert shown.explanation.more == 6
     assert len(shown.coming) == 1
-    created = [notification.created for notification in shown.notifications]
+    created = [notification.created for notification, _ in shown.explanation.notifications]
     assert created == sorted(created, reverse=True)
     assert (created[-1], created[0]) == (NOW, NOW + (number - 1) * MINUTE)
 
