@@ -56,7 +56,7 @@ class AlertExplanation:
     `facts` also hold what the reader may not see; `view` is None if the configuration is gone or must not be
     shown. `signal`: what opened it. `value`: the value that began an alert about a metric, in its base unit,
     and when it was reported. `pending`: pending notifications. `more`: the number of further notifications in
-    the log. `silent`: settings of the configuration without a message, as far as the reader may see them.
+    the log. `settings_without_message`: empty if the reader may not see the configuration.
     """
 
     facts: DeliveryFacts
@@ -67,13 +67,13 @@ class AlertExplanation:
     notifications: tuple[tuple[TimelineNotification, NotificationExplanation], ...]
     pending: tuple[tuple[TimelineNotification, DeliveryVerdict], ...]
     more: int
-    silent: tuple[NotificationSetting, ...]
+    settings_without_message: tuple[NotificationSetting, ...]
     user: UserExplanation | None
 
-    def without_message(self) -> Iterator[tuple[NotificationSetting, NotificationExplanation]]:
-        """Explain the `silent` settings; reads the names of their recipients."""
+    def why_without_message(self) -> Iterator[tuple[NotificationSetting, NotificationExplanation]]:
+        """Explain the settings without a message; reads the names of their recipients."""
         reason = self.facts.no_message_reason
-        for setting in self.silent:
+        for setting in self.settings_without_message:
             recipient = setting_words(setting, self.facts.alert.group_id)
             detail = f"{recipient} was not notified: {NO_NOTIFICATION_WORDS[reason]}."
             yield setting, NotificationExplanation(reason=reason, detail=detail)
@@ -92,7 +92,7 @@ def explain_alert(
     verdicts = {row.id: verdict_of(row, facts, now=now) for row, _ in found.pending}
     explained = explanations_of(found.shown, verdicts, facts, now=now)
     value = first_value(alert)
-    silent = [setting for setting in facts.kept if setting.id not in found.setting_ids]
+    without_message = [setting for setting in facts.kept if setting.id not in found.setting_ids]
     return AlertExplanation(
         facts=facts,
         view=view,
@@ -102,7 +102,7 @@ def explain_alert(
         notifications=tuple((each, explained[each.id]) for each in found.shown),
         pending=tuple((each, verdicts[row.id]) for row, each in found.pending),
         more=found.more,
-        silent=tuple(silent) if sees_config else (),
+        settings_without_message=tuple(without_message) if sees_config else (),
         user=explain_user(facts, user, sees_config=sees_config, now=now) if user else None,
     )
 

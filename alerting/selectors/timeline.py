@@ -74,7 +74,7 @@ def alert_timeline(
     """
     explanation = explain_alert(alert, sees_config=sees_config, now=now, user=user)
     events, acknowledgement = events_of(alert, now=now), alert_acknowledgement(alert, now)
-    silent = explanation.silent if alert.status == AlertStatus.OPEN else ()
+    added = explanation.settings_without_message if alert.status == AlertStatus.OPEN else ()
     threshold = explanation.view.metric_threshold if explanation.view else None
     entries, left_out = cut(in_order(_entries(explanation, events, now)))
     return AlertTimeline(
@@ -84,7 +84,7 @@ def alert_timeline(
         entries_left_out=left_out,
         coming=in_order(_coming(explanation, acknowledgement, now)),
         nobody=_nobody(explanation),
-        not_notified=tuple(setting.type_name for setting in silent),
+        not_notified=tuple(setting.type_name for setting in added),
         more_events=events.more,
         acknowledgement=acknowledgement,
         measured=measurement_window(alert, threshold, now=now),

@@ -245,7 +245,7 @@ def present_alert_explanation(found: AlertExplanation, *, alert: AlertRow) -> Js
             "condition": without_nulls(shown),
             "notifications": [_message(*explained) for explained in found.notifications],
             "moreNotifications": found.more,
-            "withoutMessage": [_without_message(*explained) for explained in found.without_message()],
+            "withoutMessage": [_without_message(*explained) for explained in found.why_without_message()],
             "user": _user(found.user) if found.user else None,
         }
     )
