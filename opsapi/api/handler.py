@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeGuard
+from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import DisallowedHost, SuspiciousOperation
@@ -40,11 +40,6 @@ def as_api_error(error: Exception, request: HttpRequest) -> ApiError:
     request_id = getattr(request, "request_id", "-")
     logger.error("unexpected error", exc_info=error, extra={"request_id": request_id})
     return ApiError(ErrorCode.UNEXPECTED_ERROR, request_id)
-
-
-def is_unavailable(error: BaseException | None) -> TypeGuard[Exception]:
-    """Whether the database cannot be used right now; the same request may succeed later."""
-    return database_fault(error) is not None
 
 
 def answer_error(error: Exception, context: dict[str, Any]) -> Response:

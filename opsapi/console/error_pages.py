@@ -8,6 +8,7 @@ database nor a session.
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from django.contrib import admin
 from django.core.exceptions import DisallowedHost, PermissionDenied
@@ -116,18 +117,11 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """500 with the request ID of the log; 503 if the database failed, also in a middleware."""
-    error = sys.exc_info()[1]
-    if _is_console(request) and isinstance(error, Exception):
-        answer = _answer(request, _failed(request, handler.as_api_error(error, request)))
-    elif handler.is_unavailable(error):
-        answer = handler.plain_answer(handler.as_api_error(error, request))
-    else:
-        unexpected = ApiError(ErrorCode.UNEXPECTED_ERROR, getattr(request, "request_id", "-"))
-        answer = handler.plain_answer(unexpected)
-    if handler.is_unavailable(error):
-        answer._has_been_logged = True  # type: ignore[attr-defined]  # in one line: how Django knows
-    return answer
+    """Log the exception that Django handles. Answer 500 with the request ID; 503 if the database failed.
+
+    It may come from a middleware, or from a view that is not DRF's.
+    """
+    return refused(request, handler.as_api_error(cast(Exception, sys.exception()), request))
 
 
 def refused(request: HttpRequest, error: ApiError) -> HttpResponse:

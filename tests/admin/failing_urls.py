@@ -1,4 +1,4 @@
-"""The platform's paths, with pages in the console that fail."""
+"""The platform's paths, with paths in and outside of the console that fail."""
 
 from typing import NoReturn
 
@@ -29,6 +29,8 @@ def _refuse(_request: HttpRequest) -> NoReturn:
 urlpatterns = [
     path("admin/fails/", _fail),
     path("admin/away/", _lose_database),
+    path("fails/", _fail),
+    path("away/", _lose_database),
     path("admin/refuses/", admin.site.admin_view(_refuse)),
     *urls.urlpatterns,
 ]

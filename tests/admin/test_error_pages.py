@@ -149,6 +149,24 @@ def test_the_500_page_needs_no_database_and_shows_the_request_id(
     assert SECRET in caplog.text
 
 
+# Without a mark for the database: a statement would fail these tests.
+@pytest.mark.urls("tests.admin.failing_urls")
+@pytest.mark.parametrize(
+    ("path", "status", "code", "logged"),
+    [
+        ("fails", 500, "UNEXPECTED_ERROR", "unexpected error"),
+        ("away", 503, "SERVICE_UNAVAILABLE", "the database failed"),
+    ],
+)
+def test_an_error_outside_of_the_console_is_logged_once_and_answered_without_its_cause(
+    path: str, status: int, code: str, logged: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    answer = Client(raise_request_exception=False).get(f"/{path}/")
+    assert (answer.status_code, answer.json()["errorCode"]) == (status, code)
+    assert SECRET not in answer.content.decode()
+    assert [SECRET in caplog.text, caplog.text.count(logged)] == [True, 1]
+
+
 @pytest.mark.django_db
 @pytest.mark.urls("tests.admin.failing_urls")
 def test_a_refusal_of_a_service_while_a_page_is_read_is_a_page(console: Client) -> None:
