@@ -82,7 +82,7 @@ class IncidentPart(StrEnum):
     FOLDED = "FOLDED"
     """It is not sent: the messages of the incident name its alert."""
     CHANGE = "CHANGE"
-    """Sent only if the incident has changed in a way that matters since the last message."""
+    """Sent only if the incident has an important change since the last message."""
     UNGROUPED = "UNGROUPED"
     """Sent because its configuration no longer groups messages."""
 

@@ -39,7 +39,7 @@ from integrations.choices import ChannelType
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
 from opsapi.console.actions import LinkOfRows
-from opsapi.console.admin_urls import add_url_named, list_url, page_url
+from opsapi.console.admin_urls import add_url, list_url, page_url
 from opsapi.console.widgets import Cell, Notice, Panel, Tone, Widget, number_of
 from opsapi.first_rows import in_visible_scope
 from opsapi.program import COMMAND
@@ -263,7 +263,7 @@ def _window_of(hosts: Sequence[Host]) -> str:
     names = sorted(str(host) for host in hosts)
     if len(hosts_matcher(names)["value"]) > MAX_REGEX_LENGTH:
         raise ValueError("Select fewer hosts, or create a maintenance window with a matcher.")
-    return add_url_named(
+    return add_url(
         "alerting.maintenancewindow",
         group=hosts[0].group_id,
         alertTypeNames=Category.HOST.value,

@@ -29,7 +29,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.links import base_url
 from opsapi.api.principal import Actor
 from opsapi.console.actions import operator_of
-from opsapi.console.admin_urls import add_url_named
+from opsapi.console.admin_urls import add_url
 from opsapi.console.forms import OpenForm
 from opsapi.environment import READ
 from opsapi.hostnames import host_and_port
@@ -139,10 +139,8 @@ def _page(request: HttpRequest, form: OpenForm, **result: Any) -> HttpResponse:
         "is_default": _url() == READ["EMAIL_URL"].default,
         "settings_file": os.environ.get("OPSAPI_ENV_FILE") or env_file(),
         "is_setup": not any_agent_exists(),
-        "add_agent_url": add_url_named(
-            "automation.agent", **({"group": groups[0].id} if len(groups) == 1 else {})
-        ),
-        "add_key_url": add_url_named("accesslist.apikey"),
+        "add_agent_url": add_url("automation.agent", **({"group": groups[0].id} if len(groups) == 1 else {})),
+        "add_key_url": add_url("accesslist.apikey"),
     }
     return TemplateResponse(request, "console/mail_server.html", {**context, **result})
 

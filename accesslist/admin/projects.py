@@ -34,7 +34,7 @@ from events.models import Event
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
-from opsapi.console.admin_urls import add_url_named, list_url
+from opsapi.console.admin_urls import add_url, list_url
 from opsapi.console.display import Context, link, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -203,7 +203,7 @@ class ProjectAdmin(ConsoleAdmin):
         operator, add = operator_of(request), pages.add_action
         if not add.is_allowed(operator, None, self.scope_of(row)):
             return super().row_actions(request, row)
-        way = {"action": add, "url": add_url_named(_AGENT, group=row.id)}
+        way = {"action": add, "url": add_url(_AGENT, group=row.id)}
         return [way, *super().row_actions(request, row)]
 
     @admin.display(description="contents")

@@ -6,7 +6,7 @@ Nothing is validated here: text that cannot be converted stays text, and the API
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -100,8 +100,7 @@ def value_of(
         case ListOf():
             return _in_order([text for text in texts if text], stored)
         case _:
-            read = _READ.get(type(declared.field))
-            return read(text) if read else text or None
+            return _one_value(declared, text)
 
 
 def texts_of(declared: Input, value: Any) -> list[str]:
@@ -132,6 +131,16 @@ def _in_order(chosen: Sequence[str], stored: Sequence[str] | None) -> list[str] 
     return kept + [value for value in chosen if value not in kept] or None
 
 
+def _one_value(declared: Input, text: str) -> Any:
+    match declared.field:
+        case Whole():
+            return _whole(text)
+        case Number():
+            return _number(text)
+        case _:
+            return text or None
+
+
 def _whole(text: str) -> int | str | None:
     stripped = text.strip()
     return int(stripped) if _WHOLE.fullmatch(stripped) else stripped or None
@@ -141,9 +150,6 @@ def _number(text: str) -> float | str | None:
     stripped = text.strip()
     number = float(stripped) if _NUMBER.fullmatch(stripped) else math.inf
     return number if math.isfinite(number) else stripped or None
-
-
-_READ: Mapping[type, Callable[[str], Any]] = {Whole: _whole, Number: _number}
 
 
 Document = Mapping[str, Any]

@@ -38,7 +38,6 @@ TEAMS = "config-teams"
 _INTERVAL_HELP = (
     f"Leave blank for {DEFAULT_INTERVAL_MIN}. Services that track incidents themselves get no reminders."
 )
-_INPUT_MODES = {Whole: "numeric", Number: "decimal"}
 
 Choices = Sequence[tuple[str, Any]]
 
@@ -79,9 +78,18 @@ def field_of(declared: Input, choices: Choices | None = None, stored: str | None
         case OneOf():
             return themed(forms.CharField(widget=forms.Select(choices=offered), **options))
         case _:
-            mode = _INPUT_MODES.get(type(declared.field))
-            attributes = {"inputmode": mode} if mode else {}
-            return themed(forms.CharField(widget=forms.TextInput(attributes), **options))
+            return themed(forms.CharField(widget=forms.TextInput(_input_mode(declared)), **options))
+
+
+def _input_mode(declared: Input) -> dict[str, str]:
+    """The attribute by which a phone shows a keyboard for numbers."""
+    match declared.field:
+        case Whole():
+            return {"inputmode": "numeric"}
+        case Number():
+            return {"inputmode": "decimal"}
+        case _:
+            return {}
 
 
 def grouping_field(declared: Input) -> forms.Field:

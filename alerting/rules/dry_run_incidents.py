@@ -326,7 +326,7 @@ class IncidentRun:
         heappush(self._due, (message.at, message.number, next(self._numbers), message))
 
     def _change(self, incident: _DryRunIncident, at: datetime) -> None:
-        """Decide after the wait whether the change matters; a message that waits says it anyway.
+        """Decide after the wait whether the change is important; a message that waits says it anyway.
 
         If it is muted, it is decided again, because the incident may not be muted any more.
         """
@@ -359,7 +359,7 @@ class IncidentRun:
             status=incident.status,
             keeps_state=to.receiver.keeps_state,
             mute=mute,
-            worth_sending=not message.is_change or self._matters(to),
+            worth_sending=not message.is_change or self._is_important(to),
         )
         verdict = decide_delivery(due, at)
         if mute and verdict.step is not DeliveryStep.SEND:
@@ -374,7 +374,7 @@ class IncidentRun:
         elif message.kind is MessageKind.OPEN:
             self._keep(message.decided(at, reason=verdict.reason or to.receiver.no_recipients), incident)
 
-    def _matters(self, to: _IncidentReceiver) -> bool:
+    def _is_important(self, to: _IncidentReceiver) -> bool:
         if to.last is None:
             return False
         now = to.incident.picture(to.last, self._topology.fleet)

@@ -1,4 +1,4 @@
-"""Which alerts are one outage, what its root is, and which of its changes matter (docs/grouping.md). Pure.
+"""Which alerts are one outage, its root, and which of its changes are important (docs/grouping.md). Pure.
 
 A *unit* is a part of the fleet that agents report: a host, a machine, a replica set, a shard, a cluster, the
 hosts of an agent, or the hosts with a label. Alerts that concern the same unit are related.
@@ -324,7 +324,7 @@ def deciding_units(
 
     `affected` are the affected hosts, of each the units that it belongs to. A unit with one host more than
     are affected is not wholly affected. `roots` are the roots of earlier messages: each is compared with a
-    unit that is. Of the labels, the most frequent are considered.
+    unit that is wholly affected. Of the labels, the most frequent are considered.
     """
     counts = Counter(unit for units in affected for unit in units)
     enough = {unit: count + 1 for unit, count in counts.items() if count > 1}

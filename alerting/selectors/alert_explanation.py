@@ -55,8 +55,9 @@ class AlertExplanation:
 
     `facts` also hold what the reader may not see; `view` is None if the configuration is gone or must not be
     shown. `signal`: what opened it. `value`: the value that began an alert about a metric, in its base unit,
-    and when it was reported. `pending`: pending notifications. `more`: the number of further notifications in
-    the log. `settings_without_message`: empty if the reader may not see the configuration.
+    and when it was reported. `pending`: the pending notifications, each with the decision of delivery when it
+    is due. `more`: the number of further notifications in the log. `settings_without_message`: empty if the
+    reader may not see the configuration.
     """
 
     facts: DeliveryFacts

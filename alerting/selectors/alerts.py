@@ -218,9 +218,9 @@ _LENGTHS = {"1h": timedelta(hours=1), "1d": timedelta(days=1), "7d": timedelta(d
 
 
 def of_age(alerts: QuerySet[Alert], age: Age, *, now: datetime) -> QuerySet[Alert]:
-    length = age.value.removeprefix("over-")
-    moment = now - _LENGTHS[length]
-    return alerts.filter(created__gte=moment) if length == age.value else alerts.filter(created__lt=moment)
+    is_older = age.value.startswith("over-")
+    moment = now - _LENGTHS[age.value.removeprefix("over-")]
+    return alerts.filter(created__lt=moment) if is_older else alerts.filter(created__gte=moment)
 
 
 def acknowledged(alerts: QuerySet[Alert], is_acknowledged: bool, *, now: datetime) -> QuerySet[Alert]:

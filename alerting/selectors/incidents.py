@@ -245,7 +245,7 @@ def _message_key(notification: Notification) -> tuple[str, str, int]:
 
 
 def is_worth_sending(notification: Notification, view: IncidentView | None, last: Picture | None) -> bool:
-    """Return False for a change of an incident that does not matter, compared with the last message.
+    """Return False for an unimportant change of an incident, compared with the last message.
 
     A change that was tried is tried again, unless it was held back since. Receivers without a message get the
     whole incident with their first message.

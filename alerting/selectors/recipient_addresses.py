@@ -100,7 +100,7 @@ def why_not_reached(setting: NotificationSetting, user: User, *, group_id: str) 
     By the rules of `addresses_of`.
     """
     if setting.type_name not in _NOBODY:
-        return _other_address(setting, user)
+        return _why_not_by_address(setting, user)
     recipients = _recipients(setting, group_id, None)
     if recipients is None:
         raise AssertionError(f"setting {setting.id} needs a project")
@@ -115,8 +115,8 @@ def why_not_reached(setting: NotificationSetting, user: User, *, group_id: str) 
     return None
 
 
-def _other_address(setting: NotificationSetting, user: User) -> NotificationReason | None:
-    """A setting that is not for people can have the address of the user."""
+def _why_not_by_address(setting: NotificationSetting, user: User) -> NotificationReason | None:
+    """Why a setting that is not for people does not have an address of the user."""
     channel = CHANNELS[ChannelType(setting.type_name)]
     if not channel.has_address:
         return NotificationReason.NOT_FOR_USERS

@@ -122,7 +122,7 @@ def _coming(
 ) -> Iterator[TimelineEntry]:
     """The next changes of the alert itself, as far as they are known, and pending notifications.
 
-    The rule that decides when these are due decides about them here.
+    Pending notifications are decided by the rule that decides when they are due.
     """
     alert = explanation.facts.alert
     if alert.status == AlertStatus.TRACKING:

@@ -60,7 +60,7 @@ def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime)
 def messages_of_alert(alert: Alert) -> QuerySet[Notification]:
     """The notifications of an alert, or the messages about its incident.
 
-    Without the lines that refer to these messages, and without changes that perhaps do not matter.
+    Without the lines that refer to these messages, and without changes that are perhaps unimportant.
     """
     if not alert.incident_id:
         return Notification.objects.filter(alert_id=alert.id)

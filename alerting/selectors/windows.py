@@ -66,6 +66,7 @@ def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, Mai
     One query, however many alerts, and a few more if a window selects hosts by their type or labels.
     """
     groups = {alert.group_id for alert in alerts}
+    # A recurring window may be in between.
     begun = MaintenanceWindow.objects.filter(not_over(now), start__lte=now, group_id__in=groups)
     rows = list(begun) if groups else []
     windows = {row.id: row for row in rows}

@@ -149,7 +149,7 @@ def _schedule_changes(
     at: Mapping[str, datetime],
     version: Mapping[str, str],
 ) -> None:
-    """Let delivery decide, after the wait, whether incidents have changed in a way that matters.
+    """Let delivery decide, after the wait, whether incidents have important changes.
 
     A message that waits and is not being sent says it anyway; it is locked, so that it is not sent before the
     change is committed. If it is muted, it is decided again, because the incident may not be muted any more.
@@ -267,7 +267,7 @@ def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
     notifications_insert(rows)
 
 
-_SAID = """
+_KEEP_PICTURES = """
 UPDATE alerting_notification AS message SET said_members = picture.members, said_root = picture.root
   FROM unnest(%(ids)s::text[], %(members)s::integer[], %(roots)s::text[]) AS picture(id, members, root)
  WHERE message.id = picture.id
@@ -284,4 +284,4 @@ def pictures_keep(pictures: Mapping[str, Picture]) -> None:
         "members": [picture.members for picture in kept],
         "roots": [picture.root for picture in kept],
     }
-    execute(_SAID, values)
+    execute(_KEEP_PICTURES, values)

@@ -12,7 +12,7 @@ from django.http import HttpRequest, HttpResponse
 from opsapi.api.addresses import client_address, forwarded_value
 from opsapi.api.handler import as_api_error
 from opsapi.api.links import AGENTS, API_BASES, DISCOVERY, PUBLIC
-from opsapi.console.error_pages import refused
+from opsapi.console.error_pages import answer_of
 from opsapi.metric_series import counter
 from opsapi.postgresql.base import this_connection
 from opsapi.postgresql.faults import database_fault
@@ -151,5 +151,5 @@ class TransientFaults:
     def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
         """Answer database faults outside of the API's own views; other exceptions take their usual way."""
         if database_fault(exception):
-            return refused(request, as_api_error(exception, request))
+            return answer_of(request, as_api_error(exception, request))
         return None

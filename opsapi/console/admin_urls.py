@@ -1,5 +1,7 @@
 """URLs of the console's model pages. A model that must not be imported has its label: `alerting.alert`."""
 
+from collections.abc import Mapping
+
 from django.contrib.admin.utils import quote
 from django.db.models import Model
 from django.urls import reverse
@@ -8,8 +10,7 @@ from django.utils.http import urlencode
 
 def list_url(model: type[Model] | str, **filters: str | int) -> str:
     """The list of a model's rows, with filters in the URL."""
-    url = reverse(f"admin:{_name(model)}_changelist")
-    return f"{url}?{urlencode(filters)}" if filters else url
+    return _with_query(reverse(f"admin:{_name(model)}_changelist"), filters)
 
 
 def page_url(row: Model) -> str:
@@ -24,19 +25,21 @@ def page_url_of(model: type[Model] | str, pk: str | int) -> str:
 
 def action_url(model: type[Model], pk: str | int, name: str, **typed: str) -> str:
     """The page of an action on a row, with initial form values."""
-    url = reverse(f"admin:{_name(model)}_do", args=[quote(pk), name])
-    return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
+    return _with_query(reverse(f"admin:{_name(model)}_do", args=[quote(pk), name]), typed)
 
 
 def creation_url(model: type[Model], name: str, **typed: str) -> str:
     """The page that creates rows, with initial form values."""
-    url = reverse(f"admin:{_name(model)}_create", args=[name])
-    return f"{url}?{urlencode(typed)}" if any(typed.values()) else url
+    return _with_query(reverse(f"admin:{_name(model)}_create", args=[name]), typed)
 
 
-def add_url_named(label: str, **typed: str) -> str:
+def add_url(model: type[Model] | str, **typed: str) -> str:
     """The page that creates a row, with initial form values."""
-    return f"{reverse(f'admin:{_name(label)}_add')}?{urlencode(typed)}"
+    return _with_query(reverse(f"admin:{_name(model)}_add"), typed)
+
+
+def _with_query(url: str, values: Mapping[str, str | int]) -> str:
+    return f"{url}?{urlencode(values)}" if any(value != "" for value in values.values()) else url
 
 
 def _name(model: type[Model] | str) -> str:

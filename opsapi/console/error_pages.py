@@ -117,15 +117,15 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Log the exception that Django handles. Answer 500 with the request ID; 503 if the database failed.
+    """The answer to an exception of a middleware, or of a view that is not DRF's.
 
-    It may come from a middleware, or from a view that is not DRF's.
+    500 with the request ID of the log, in which an unexpected error is; 503 if the database failed.
     """
-    return refused(request, handler.as_api_error(cast(Exception, sys.exception()), request))
+    return answer_of(request, handler.as_api_error(cast(Exception, sys.exception()), request))
 
 
-def refused(request: HttpRequest, error: ApiError) -> HttpResponse:
-    """A refusal by a service or by API checks outside a form."""
+def answer_of(request: HttpRequest, error: ApiError) -> HttpResponse:
+    """The answer for an error: a page in the console, an error document elsewhere."""
     if not _is_console(request):
         return handler.plain_answer(error)
     if error.status >= 500:

@@ -214,7 +214,7 @@ class DocumentForm(ConsoleForm):
         """The texts of the document."""
         for name, field in self._written.items():
             if name not in self.fields and isinstance(field, Text):
-                self.fields[name] = input_of(name, field)
+                self.fields[name] = _input_of(name, field)
 
     @cached_property
     def _written(self) -> Mapping[str, Any]:
@@ -270,7 +270,7 @@ class DocumentForm(ConsoleForm):
         }
 
 
-def input_of(name: str, field: Text) -> forms.Field:
+def _input_of(name: str, field: Text) -> forms.Field:
     """The input for a text of a document."""
     label = _CAPITAL.sub(r" \1", name).capitalize()
     options: dict[str, Any] = {"label": label, "required": field.required, "help_text": field.help_text or ""}

@@ -17,7 +17,7 @@ from opsapi.api.errors import ApiError
 from opsapi.console.actions import operator_of
 from opsapi.console.changelist import Autocomplete
 from opsapi.console.display import EMPTY, Context
-from opsapi.console.error_pages import MissingError, refused
+from opsapi.console.error_pages import MissingError, answer_of
 from opsapi.console.login import CodePage, PasswordPage, first_login_context, set_refusal_status
 from opsapi.console.navigation import help_url, navigation
 from opsapi.console.widgets import Chart, Notice, Panel, overview
@@ -119,7 +119,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
                 response: HttpResponse = inner(request, *args, **kwargs)
             except ApiError as refusal:
                 if request.method != "POST":
-                    return refused(request, refusal)
+                    return answer_of(request, refusal)
                 messages.error(request, refusal.document()["detail"])
                 return redirect(request.get_full_path())
             return response

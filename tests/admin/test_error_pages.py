@@ -1,9 +1,11 @@
 """What the console answers where there is no page: pages that say what happened and where to go."""
 
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from django.contrib import admin
+from django.contrib.sessions.middleware import SessionMiddleware
+from django.db import OperationalError
 from django.test import Client
 from django.urls import reverse
 
@@ -163,6 +165,27 @@ def test_an_error_outside_of_the_console_is_logged_once_and_answered_without_its
 ) -> None:
     answer = Client(raise_request_exception=False).get(f"/{path}/")
     assert (answer.status_code, answer.json()["errorCode"]) == (status, code)
+    assert SECRET not in answer.content.decode()
+    assert [SECRET in caplog.text, caplog.text.count(logged)] == [True, 1]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "logged"),
+    [(RuntimeError(SECRET), 500, "unexpected error"), (OperationalError(SECRET), 503, "the database failed")],
+)
+def test_an_error_of_a_middleware_is_logged_once(
+    error: Exception,
+    status: int,
+    logged: str,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(SessionMiddleware, "process_request", fail)
+    answer = Client(raise_request_exception=False).get("/health/live")
+    assert answer.status_code == status
     assert SECRET not in answer.content.decode()
     assert [SECRET in caplog.text, caplog.text.count(logged)] == [True, 1]
 

@@ -264,13 +264,13 @@ CHANGES = {
 }
 
 
-@each("now, is_said", CHANGES.values(), ids=CHANGES)
-def test_changes_that_matter(now: Picture, is_said: bool) -> None:
-    assert is_important_change(Picture(2, FIRST), now) == is_said
+@each("now, is_important", CHANGES.values(), ids=CHANGES)
+def test_important_changes(now: Picture, is_important: bool) -> None:
+    assert is_important_change(Picture(2, FIRST), now) == is_important
 
 
 @given(st.lists(st.sets(st.integers(1, 7), min_size=1), min_size=1))
-def test_changes_that_matter_are_few_however_often_hosts_change(steps: list[set[int]]) -> None:
+def test_important_changes_are_few_however_often_hosts_change(steps: list[set[int]]) -> None:
     """Each message is about something new: the root changes, or the members double."""
     last = picture(covered(*sorted(steps[0])), FLEET, last=None, first_is_open=1 in steps[0])
     for numbers in steps[1:]:
