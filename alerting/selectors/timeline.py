@@ -46,8 +46,8 @@ class TimelineConfig:
 class AlertTimeline:
     """The explanation of an alert, and past and future entries by time.
 
-    `nobody` is the reason why there is no notification; None if there is a notification. `not_notified`: the
-    types of settings that were added after the alert opened: they have no notification. `entries_left_out`:
+    `why_no_notifications` is a sentence, or None if the alert has notifications. `not_notified`: the types of
+    settings that were added after the alert opened: they have no notification. `entries_left_out`:
     the number of entries after the first FIRST_ENTRIES. `more_events`: the number of further events in the
     log. `threshold` is the threshold of the configuration, if there is one and the reader may see it.
     """
@@ -57,7 +57,7 @@ class AlertTimeline:
     entries: tuple[TimelineEntry, ...]
     entries_left_out: int
     coming: tuple[TimelineEntry, ...]
-    nobody: str | None
+    why_no_notifications: str | None
     not_notified: tuple[str, ...]
     more_events: int
     acknowledgement: Acknowledgement | None
@@ -83,7 +83,7 @@ def alert_timeline(
         entries=entries,
         entries_left_out=left_out,
         coming=in_order(_coming(explanation, acknowledgement, now)),
-        nobody=_nobody(explanation),
+        why_no_notifications=_why_no_notifications(explanation),
         not_notified=tuple(setting.type_name for setting in added),
         more_events=events.more,
         acknowledgement=acknowledgement,
@@ -135,7 +135,7 @@ def _coming(
         yield coming_entry(notification, verdict, now=now)
 
 
-_NOBODY = {
+_WHY_NO_NOTIFICATIONS = {
     NotificationReason.NOT_OPEN: "Nobody was notified yet: the alert has not opened.",
     NotificationReason.ADDED_LATER: "Nobody was notified: the configuration had no notifications when the "
     "alert opened.",
@@ -143,7 +143,7 @@ _NOBODY = {
 _NO_LOG = "No notifications: the alert ended before it opened, or its notification log has expired."
 
 
-def _nobody(explanation: AlertExplanation) -> str | None:
+def _why_no_notifications(explanation: AlertExplanation) -> str | None:
     if explanation.notifications:
         return None
-    return _NOBODY.get(explanation.facts.no_message_reason, _NO_LOG)
+    return _WHY_NO_NOTIFICATIONS.get(explanation.facts.no_message_reason, _NO_LOG)

@@ -49,7 +49,7 @@ def test_it_shows_everything_from_the_signal_to_the_end(project: Project, outsid
         NOW + HOUR + MINUTE,
     ]
     assert shown.coming == ()
-    assert shown.nobody is None
+    assert shown.why_no_notifications is None
 
 
 def test_it_names_the_event_that_began_it_and_the_condition(project: Project) -> None:
@@ -126,7 +126,7 @@ def test_one_that_was_tracked_only_ended_before_it_opened(project: Project) -> N
     shown = timeline(alert, now=NOW + HOUR)
     assert kinds(shown) == [TimelineEntryKind.BEGAN, TimelineEntryKind.CLOSED]
     assert shown.entries[-1].text == "The condition ended before it opened."
-    assert shown.nobody is not None
+    assert shown.why_no_notifications is not None
 
 
 def test_a_deleted_configuration_cancels_it_and_is_still_known(project: Project) -> None:

@@ -71,7 +71,7 @@ def test_a_tracked_alert_is_to_open(project: Project) -> None:
     assert [(entry.kind, entry.at) for entry in timeline_shown.coming] == [
         (TimelineEntryKind.OPENED, NOW + HOUR)
     ]
-    assert timeline_shown.nobody == "Nobody was notified yet: the alert has not opened."
+    assert timeline_shown.why_no_notifications == "Nobody was notified yet: the alert has not opened."
 
 
 def test_it_says_when_the_next_repeat_is(project: Project, outside: Outside) -> None:
