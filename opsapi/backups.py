@@ -20,7 +20,6 @@ import orjson
 from django.conf import settings
 from django.db import connection
 from django.db.backends.postgresql.client import DatabaseClient
-from django.db.migrations.loader import MigrationLoader
 
 from opsapi import VERSION
 from opsapi.clock import wire_time
@@ -28,6 +27,7 @@ from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.cluster import client_failure, find_binaries
 from opsapi.encrypted_columns import used_key_ids
 from opsapi.encryption import known_key_ids
+from opsapi.postgresql.migrations import applied_migrations, known_migrations
 from opsapi.sql import fetch_rows
 
 DUMP = "database.dump"
@@ -122,8 +122,7 @@ def read_backup(directory: Path) -> Manifest:
         raise BackupError(f"{directory / DUMP}: {error.strerror}") from None
     if sha256 != manifest.sha256:
         raise BackupError(f"{directory / DUMP}: is damaged, its SHA-256 differs from {MANIFEST}")
-    known = {f"{app}.{name}" for app, name in MigrationLoader(None).disk_migrations}
-    if newer := sorted(set(manifest.migrations) - known):
+    if newer := sorted(set(manifest.migrations) - set(known_migrations())):
         raise BackupError(
             f"the backup is from version {manifest.version}, and version {VERSION} does not know"
             f" its migration {newer[0]}: install version {manifest.version} or newer"
@@ -166,9 +165,8 @@ def _server_version() -> int:
 
 
 def _database_described() -> Mapping[str, Any]:
-    loader = MigrationLoader(connection)
     return {
-        "migrations": sorted(f"{app}.{name}" for app, name in loader.applied_migrations),
+        "migrations": [*applied_migrations()],
         "key_ids": sorted(used_key_ids()),
     }
 

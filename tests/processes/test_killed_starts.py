@@ -70,7 +70,7 @@ def older(platform: RunningPlatform) -> Iterator[tuple[str, int]]:
     with _connect(name) as connection:
         connection.execute(_EVENTS)
     migrations = _recorded(SERVER, name)
-    done = platform.manage("migrate", "events", "0003")
+    done = platform.manage("migrate", "alerting", "zero")
     assert done.returncode == 0, done.stderr
     assert _recorded(SERVER, name) < migrations
     yield name, migrations

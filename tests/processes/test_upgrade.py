@@ -1,5 +1,7 @@
 """An upgrade from the released version, while its processes serve: no request fails, and nothing is lost."""
 
+import os
+import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -8,7 +10,8 @@ import pytest
 import requests
 
 from opsapi.api.links import PUBLIC
-from opsapi.embedded.layout import Layout
+from opsapi.embedded.cluster import find_binaries
+from opsapi.embedded.layout import PORT, ROLE, Layout
 from opsapi.embedded.server import Server
 from tests.eventually import eventually
 from tests.hostile.budget import LONG
@@ -19,6 +22,7 @@ from tests.processes.platform import ROOT, RunningPlatform, free_port
 from tests.processes.released import CodeVersion, released_code
 from tests.processes.scenario import RunningSite
 from tests.receivers import HttpReceiver, MailReceiver
+from tests.shared import run_directory
 
 pytestmark = pytest.mark.processes
 
@@ -81,10 +85,56 @@ def test_an_upgrade_from_the_released_version_fails_no_request_and_loses_nothing
         _assert_its_migrations_can_be_undone(changed, old, new)
 
 
+def test_an_upgraded_database_has_the_schema_of_a_new_one(tmp_path: Path) -> None:
+    """Also if the new version replaces migrations of the released version by others."""
+    server = Layout(run_directory())
+    code = released_code(tmp_path)
+    schemas = []
+    for name, versions in (("upgraded", (code, ROOT)), ("new", (ROOT,))):
+        database = f"schema_{name}_{free_port()}"
+        environment = {
+            **os.environ,
+            "DATABASE_URL": f"postgresql://opsapi@/{server.socket_dir}/{database}",
+            "OPSAPI_DATA_DIR": str(tmp_path / name),
+        }
+        run_sql(server, f"CREATE DATABASE {database}")
+        for version in versions:
+            CodeVersion(version, environment, free_port()).manage("prepare")
+        schemas.append(_schema(server, database))
+        run_sql(server, f"DROP DATABASE {database}")
+    upgraded, new = schemas
+    assert upgraded == new
+
+
+def _schema(server: Layout, database: str) -> list[str]:
+    """The statements that create the tables, without the partitions of days."""
+    command = [str(find_binaries() / "pg_dump"), "--schema-only", "--exclude-table=automation_reading_2*"]
+    where = ["--host", str(server.socket_dir), "--port", str(PORT), "--username", ROLE, "--dbname", database]
+    done = subprocess.run([*command, *where], capture_output=True, text=True, check=True)
+    # Each dump has a random word between these commands.
+    lines = [line for line in done.stdout.splitlines() if "restrict " not in line]
+    assert sum(line.startswith("CREATE TABLE") for line in lines) > 40
+    return lines
+
+
 def _changed_apps(old: CodeVersion, new: CodeVersion) -> dict[str, str]:
-    """Apps with migrations that the released version does not have, and the last one that it has."""
+    """Apps with migrations that the released version does not have.
+
+    For each, the migration of the new version that leads to the last one of the released version.
+    """
     before, after = old.migrations(), new.migrations()
-    return {app: max(before.get(app, {"zero": b""})) for app in after if after[app] != before.get(app)}
+    return {
+        app: _leading_to(max(before.get(app, {"zero": b""})), after[app])
+        for app in after
+        if after[app] != before.get(app)
+    }
+
+
+def _leading_to(name: str, migrations: dict[str, bytes]) -> str:
+    if name == "zero" or name in migrations:
+        return name
+    [replacement] = [new for new in migrations if new.startswith("0001_squashed_") and new.endswith(name)]
+    return replacement
 
 
 def _filled(

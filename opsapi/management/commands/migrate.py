@@ -2,10 +2,13 @@
 
 from typing import Any
 
+from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 from django.db import transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.migration import Migration
+
+from opsapi.postgresql.migrations import older_build
 
 
 class AtomicExecutor(MigrationExecutor):
@@ -36,3 +39,9 @@ vars(migrate)["MigrationExecutor"] = AtomicExecutor
 
 class Command(migrate.Command):
     """Django's command with `AtomicExecutor`."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """As in Django. Raises CommandError, one line: only an older build can complete the migrations."""
+        if fault := older_build():
+            raise CommandError(fault)
+        super().handle(*args, **options)

@@ -17,7 +17,7 @@ from opsapi.apps import INSTALLATION
 from opsapi.encrypted_columns import encrypted_columns, is_key_lost
 from opsapi.logs import first_line
 from opsapi.postgresql.faults import database_fault
-from opsapi.postgresql.migrations import unapplied_migrations
+from opsapi.postgresql.migrations import older_build, unapplied_migrations
 from opsapi.secret_files import secret_from_file
 from opsapi.setup_link import setup_link
 from opsapi.sql import fetch_rows
@@ -71,6 +71,7 @@ class Command(BaseCommand):
     def _prepare(self) -> None:
         """Each step can be repeated, and each migration commits completely."""
         with _migration_lock():
+            _refuse_older_build()
             _check_encryption_keys()
             _migrate()
         _report_missing_keys()
@@ -106,6 +107,11 @@ def _migration_lock() -> Iterator[None]:
         yield
     finally:
         holder.close()
+
+
+def _refuse_older_build() -> None:
+    if fault := older_build():
+        raise CommandError(fault)
 
 
 def _check_encryption_keys() -> None:

@@ -77,7 +77,7 @@ def test_other_database_faults_are_reported(monkeypatch: pytest.MonkeyPatch) -> 
 @each("command", COMMANDS, ids=lambda command: command[0])
 def test_unapplied_migrations_are_reported(command: tuple[str, ...]) -> None:
     """As while the first start, or an upgrade, applies them."""
-    [newest] = MigrationLoader(connection).graph.leaf_nodes("events")
+    [newest] = MigrationLoader(connection).graph.leaf_nodes("sessions")
     MigrationRecorder(connection).record_unapplied(*newest)
     with pytest.raises(CommandError, match=r"not ready: wait .*manage\.py prepare"):
         call_command(*command)

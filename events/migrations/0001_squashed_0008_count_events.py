@@ -1,0 +1,203 @@
+"""The tables of events. Triggers count the events by scope, type and day, so that lists need not count them.
+
+It creates in one step what the replaced migrations led to. A database that these migrations have created counts
+as migrated.
+"""
+
+import django.db.models.functions.comparison
+import django.db.models.lookups
+from django.db import migrations, models
+
+import opsapi.fields
+import opsapi.ids
+
+_FUNCTION = """
+CREATE FUNCTION events_count_changes() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO events_eventcount (scope, event_type, day, number)
+    SELECT scopes.scope, event_type, (created AT TIME ZONE 'UTC')::date,
+           count(*) * CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END
+      FROM changed CROSS JOIN LATERAL (VALUES (''), (group_id), (org_id)) AS scopes (scope)
+     WHERE scopes.scope IS NOT NULL
+     GROUP BY 1, 2, 3;
+    RETURN NULL;
+END $$
+"""
+_TRIGGER = """
+CREATE TRIGGER events_count_{event} AFTER {event} ON events_event
+REFERENCING {rows} TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION events_count_changes()
+"""
+
+
+class Migration(migrations.Migration):
+    replaces = [
+        ("events", "0001_initial"),
+        ("events", "0002_org_newest"),
+        ("events", "0003_failed_signals"),
+        ("events", "0004_event_searches"),
+        ("events", "0005_signals_without_project"),
+        ("events", "0006_plain_words"),
+        ("events", "0007_event_counts"),
+        ("events", "0008_count_events"),
+    ]
+
+    dependencies = []
+
+    operations = [
+        migrations.CreateModel(
+            name="Event",
+            fields=[
+                (
+                    "id",
+                    opsapi.fields.PrimaryIdField(
+                        db_collation="C",
+                        default=opsapi.ids.new_id,
+                        editable=False,
+                        max_length=24,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("created", models.DateTimeField()),
+                ("event_type", models.CharField(db_collation="C", max_length=64)),
+                ("group_id", opsapi.fields.OptionalIdField(db_collation="C", max_length=24, null=True)),
+                ("org_id", opsapi.fields.OptionalIdField(db_collation="C", max_length=24, null=True)),
+                ("alert_id", opsapi.fields.OptionalIdField(db_collation="C", max_length=24, null=True)),
+                (
+                    "details",
+                    models.JSONField(help_text="The other fields of the event, with their API names."),
+                ),
+                ("diffs", models.JSONField(default=list)),
+                ("raw", models.JSONField(default=dict)),
+            ],
+            options={
+                "ordering": ["-created", "-id"],
+                "indexes": [
+                    models.Index(fields=["-created", "-id"], name="event_newest"),
+                    models.Index(fields=["group_id", "-created", "-id"], name="event_group_newest"),
+                    models.Index(fields=["event_type", "-created", "-id"], name="event_type_newest"),
+                    models.Index(
+                        condition=models.Q(("alert_id__isnull", False)),
+                        fields=["alert_id"],
+                        name="event_alert",
+                    ),
+                    models.Index(
+                        condition=models.Q(("org_id__isnull", False)),
+                        fields=["org_id", "-created", "-id"],
+                        name="event_org_newest",
+                    ),
+                    models.Index(
+                        fields=["group_id", "event_type", "-created"], name="event_group_type_newest"
+                    ),
+                    models.Index(
+                        django.db.models.functions.comparison.Coalesce(
+                            opsapi.fields.JsonText("details", "username"),
+                            opsapi.fields.JsonText("details", "publicKey"),
+                        ),
+                        models.OrderBy(models.F("created"), descending=True),
+                        condition=models.Q(
+                            django.db.models.lookups.IsNull(
+                                django.db.models.functions.comparison.Coalesce(
+                                    opsapi.fields.JsonText("details", "username"),
+                                    opsapi.fields.JsonText("details", "publicKey"),
+                                ),
+                                False,
+                            )
+                        ),
+                        name="event_who_newest",
+                    ),
+                    models.Index(
+                        opsapi.fields.JsonText("details", "remoteAddress"),
+                        models.OrderBy(models.F("created"), descending=True),
+                        condition=models.Q(
+                            django.db.models.lookups.IsNull(
+                                opsapi.fields.JsonText("details", "remoteAddress"), False
+                            )
+                        ),
+                        name="event_address_newest",
+                    ),
+                    models.Index(
+                        opsapi.fields.JsonText("details", "hostname"),
+                        models.OrderBy(models.F("created"), descending=True),
+                        condition=models.Q(
+                            django.db.models.lookups.IsNull(
+                                opsapi.fields.JsonText("details", "hostname"), False
+                            )
+                        ),
+                        name="event_hostname_newest",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Signal",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("created", models.DateTimeField()),
+                (
+                    "group_id",
+                    opsapi.fields.OptionalIdField(
+                        db_collation="C",
+                        help_text="Empty for events of an organization or the installation.",
+                        max_length=24,
+                        null=True,
+                    ),
+                ),
+                ("kind", models.CharField(max_length=16)),
+                ("payload", models.JSONField()),
+                (
+                    "failed",
+                    models.DateTimeField(help_text="Evaluation failed; the signal was set aside.", null=True),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("failed", None)),
+                        fields=["group_id", "id"],
+                        name="signal_group_order",
+                    ),
+                    models.Index(
+                        condition=models.Q(("failed__isnull", False)), fields=["failed"], name="signal_failed"
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="EventCount",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "scope",
+                    models.CharField(
+                        db_collation="C",
+                        help_text="ID of a project or organization; empty: all events.",
+                        max_length=24,
+                    ),
+                ),
+                ("event_type", models.CharField(db_collation="C", max_length=64)),
+                ("day", models.DateField()),
+                ("number", models.BigIntegerField()),
+                ("merged", models.BooleanField(db_default=False)),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        fields=["scope", "day"], include=("event_type", "number"), name="event_count_day"
+                    ),
+                    models.Index(
+                        condition=models.Q(("merged", False)), fields=["id"], name="event_count_unmerged"
+                    ),
+                ],
+            },
+        ),
+        migrations.RunSQL([_FUNCTION], ["DROP FUNCTION events_count_changes"]),
+        migrations.RunSQL(
+            [_TRIGGER.format(event="INSERT", rows="NEW")],
+            ["DROP TRIGGER events_count_insert ON events_event"],
+        ),
+        migrations.RunSQL(
+            [_TRIGGER.format(event="DELETE", rows="OLD")],
+            ["DROP TRIGGER events_count_delete ON events_event"],
+        ),
+    ]
