@@ -279,15 +279,15 @@ class AccessListEntry(models.Model):
 
 
 class DigestUse(models.Model):
-    """A used (nonce, nc): a second use is a replay. UNLOGGED (migration 0002); rows live for minutes."""
+    """A used (nonce, nc): a second use is a replay. UNLOGGED (migration 0002); rows live for minutes.
 
-    id = models.BigAutoField(primary_key=True)
+    An unlogged table must not own a sequence: on a promoted standby the sequence would be broken.
+    """
+
+    pk = models.CompositePrimaryKey("nonce", "nc")
     nonce = models.CharField(max_length=32, db_collation="C")
     nc = models.CharField(max_length=8, db_collation="C")
     used = models.DateTimeField()
-
-    class Meta:
-        constraints = [models.UniqueConstraint(name="digest_use_once", fields=["nonce", "nc"])]
 
     def __str__(self) -> str:
         return f"{self.nonce}:{self.nc}"

@@ -8,7 +8,7 @@ from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest
 
 from accesslist.forms.roles import role_words
-from accesslist.models import ApiKey, DigestEpoch, DigestUse, Project, RateWindow, RoleGrant, Team, User
+from accesslist.models import ApiKey, DigestEpoch, Project, RateWindow, RoleGrant, Team, User
 from accesslist.selectors.users import Sight, held_in
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
@@ -94,17 +94,6 @@ class RoleGrantAdmin(ConsoleAdmin):
     ordering = ["id"]
     fields = ["role", "api_key", "user", "team", "org", "project"]
     empty_text = "No roles yet."
-
-
-@admin.register(DigestUse)
-class DigestUseAdmin(ConsoleAdmin):
-    """Nonces used in the last few minutes; a second use is refused."""
-
-    list_display = ["nonce", "nc", "used"]
-    ordering = ["-id"]
-    sortable_by = ()
-    fields = ["nonce", "nc", "used"]
-    empty_text = "No API key made a request in the last few minutes."
 
 
 @admin.register(DigestEpoch)

@@ -88,7 +88,6 @@ HELP: Mapping[str, str] = {
     "accesslist_apikey": "how-to/api-cookbook#before-you-start",
     "accesslist_accesslistentry": f"{_CONSOLE}#access",
     "accesslist_secondfactor": "how-to/rotate-keys#second-factors",
-    "accesslist_digestuse": f"{_CONSOLE}#platform",
     "accesslist_digestepoch": f"{_CONSOLE}#platform",
     "accesslist_ratewindow": f"{_CONSOLE}#platform",
 }

@@ -81,8 +81,11 @@ def our_models() -> list[type[models.Model]]:
 
 
 def shown_models() -> list[type[models.Model]]:
-    """The models with pages of their own: other pages show measurements, numbers of events and incidents."""
-    elsewhere = {Source, Reading, Measurement, EventCount, Incident}
+    """The models with pages of their own: other pages show measurements, numbers of events and incidents.
+
+    Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key.
+    """
+    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse}
     return [model for model in our_models() if model not in elsewhere]
 
 

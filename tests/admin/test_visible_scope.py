@@ -22,7 +22,6 @@ MODELS = [model._meta.label_lower for model in shown_models()]
 # What belongs to no project: seen by holders of a global role only.
 OF_THE_INSTALLATION = {
     "accesslist.digestepoch",
-    "accesslist.digestuse",
     "accesslist.ratewindow",
     "accesslist.organization",
     "accesslist.rolegrant",

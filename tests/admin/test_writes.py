@@ -18,7 +18,7 @@ CONFIGS = "/admin/alerting/alertconfig/"
     "path",
     [
         "/admin/accesslist/rolegrant/add/",
-        "/admin/accesslist/digestuse/add/",
+        "/admin/accesslist/ratewindow/add/",
         "/admin/events/event/add/",
         "/admin/alerting/notification/add/",
     ],
