@@ -15,6 +15,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Container
+from contextlib import suppress
 from datetime import datetime
 
 import psycopg
@@ -66,11 +67,10 @@ class Presence:
         pooler an open transaction keeps the connection.
         """
         while not stopping.is_set():
-            try:
+            # Other threads log that the database is down.
+            with suppress(psycopg.Error):
                 self._hold_until_stopped(stopping)
-            except psycopg.Error:
-                # Other threads log that the database is down.
-                stopping.wait(0.2)
+            stopping.wait(0.2)
 
     def take_over(self, *, now: datetime) -> int:
         """Release the leases of dead workers, and return how many.
@@ -88,14 +88,15 @@ class Presence:
         with own_connection(autocommit=not in_transaction) as held:
             held.execute(f"SELECT {lock}(%s, %s)", [PRESENCE_CLASS, self.key])
             while not stopping.wait(_CHECK_SECONDS):
-                held.execute("SELECT 1")
+                if held.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
+                    return  # Other workers look for the lock on the server that accepts writes.
 
 
 def own_connection(*, autocommit: bool) -> "psycopg.Connection[tuple[object, ...]]":
     """Open a second connection to Django's database, without prepared statements because of poolers."""
     parameters = connection.get_connection_params()
     wanted = {name: value for name, value in parameters.items() if name not in _OF_DJANGO}
-    named = {**wanted, "application_name": "opsapi worker"}
+    named = {**wanted, "application_name": f"{wanted['application_name']} worker"}
     return psycopg.connect(**named, autocommit=autocommit, prepare_threshold=None)
 
 

@@ -16,6 +16,7 @@ from opsapi.api.content_security import STRICT
 from opsapi.console.theme import UNFOLD  # noqa: F401 - a setting of the theme
 from opsapi.embedded.layout import Layout
 from opsapi.environment import build_commit
+from opsapi.postgresql.url import database_of, with_defaults
 from opsapi.secret_files import secret_from_file
 
 read.lines_of(program.env_file())
@@ -58,13 +59,9 @@ _database_url = read.text("DATABASE_URL", allowed="`postgresql://` URL")
 OPSAPI_EMBEDDED_DATABASE = not _database_url
 if OPSAPI_EMBEDDED_DATABASE:
     _database = Layout(OPSAPI_DATA_DIR).django_database()
+    _database["OPTIONS"] = with_defaults({}, hosts="")
 else:
-    if _database_url.partition("://")[0].lower() not in {"postgresql", "postgres", "psql", "pgsql"}:
-        raise ImproperlyConfigured("DATABASE_URL: only postgresql:// is supported")
-    try:
-        _database = dict(environ.Env.db_url_config(_database_url))
-    except (ValueError, ImproperlyConfigured):
-        raise ImproperlyConfigured("DATABASE_URL: not a database URL") from None
+    _database = database_of(_database_url)
 _prepared = {} if OPSAPI_DB_POOLER == "transaction" else {"server_side_binding": True, "prepare_threshold": 3}
 DATABASES = {
     "default": {
@@ -74,10 +71,8 @@ DATABASES = {
         "CONN_HEALTH_CHECKS": False,
         "DISABLE_SERVER_SIDE_CURSORS": OPSAPI_DB_POOLER == "transaction",
         "OPTIONS": {
-            **_database.get("OPTIONS", {}),
+            **_database["OPTIONS"],
             **_prepared,
-            "application_name": "opsapi",
-            "connect_timeout": 5,
         },
     }
 }

@@ -8,7 +8,6 @@ is for Prometheus. It needs no key, and a loopback address or an address of OPSA
 import gzip
 import hashlib
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -41,9 +40,10 @@ from opsapi.api.views import ApiViewSet
 from opsapi.apps import readiness, root_links
 from opsapi.metric_series import exposition
 from opsapi.postgresql.base import this_connection
-from opsapi.postgresql.faults import database_fault
+from opsapi.postgresql.faults import DatabaseFault, database_fault
 from opsapi.postgresql.migrations import unapplied_migrations
-from opsapi.sql import execute
+from opsapi.postgresql.trial import WriteTrial
+from opsapi.sql import execute, fetch_rows
 
 APP_NAME = "Ops API"
 
@@ -111,8 +111,6 @@ class ErrorCodeViewSet(ApiViewSet):
 
 
 _LONGEST_STATEMENT = "3s"
-_WRITES_COUNT_FOR = 1.0
-"""A successful write is not repeated for this many seconds, because anybody can ask at any rate."""
 # Like every change, the lock is written to the table and to PostgreSQL's log; no row changes.
 _WRITE = "SELECT FROM django_migrations LIMIT 1 FOR UPDATE"
 # On a full disk, a table with free space still accepts rows. This writes 1 MB to the disk and removes it.
@@ -149,7 +147,7 @@ class HealthViewSet(ApiViewSet):
         return Response({"ok": True})
 
     def ready(self, request: Request) -> Response:
-        """200 if the database accepts writes and is migrated and a worker runs, otherwise 503."""
+        """200 if the database accepts writes and is migrated, keys work and a worker runs, otherwise 503."""
         missing = _missing()
         if not missing:
             return Response({"ok": True})
@@ -157,35 +155,21 @@ class HealthViewSet(ApiViewSet):
         return Response({"ok": False, "missing": missing}, status=503, headers=retry)
 
 
-class WriteTrial:
-    """Checks whether a report can be stored: a database that refuses writes still answers reads."""
-
-    def __init__(self) -> None:
-        self._succeeded = float("-inf")
-
-    def forget(self) -> None:
-        """Check again at the next call."""
-        self._succeeded = float("-inf")
-
-    def run(self) -> None:
-        """Write, unless a write succeeded within the last second.
-
-        Raises: Error: of Django, if the write fails.
-        """
-        if time.monotonic() - self._succeeded < _WRITES_COUNT_FOR:
-            return
-        with _in_time():
-            for statement in (_WRITE, _MEMORY, _FILL):
-                execute(statement)
-        self._succeeded = time.monotonic()
+def _store() -> None:
+    with _in_time():
+        for statement in (_WRITE, _MEMORY, _FILL):
+            execute(statement)
 
 
-write_trial = WriteTrial()
+write_trial = WriteTrial(_store)
+"""Shows whether a report can be stored."""
 
 
 def _missing() -> dict[str, str]:
     try:
         with _in_time():
+            if fetch_rows("SELECT pg_is_in_recovery()") == [(True,)]:
+                return {"database": DatabaseFault.STANDBY.words}
             if unapplied_migrations():
                 return {"migrations": "not all migrations are applied"}
             found = {name: check() for name, check in readiness().items()}

@@ -1,10 +1,13 @@
-"""Django's PostgreSQL backend with three changes: it replaces dead connections, and it reads times and writes
-arrays quickly.
+"""Django's PostgreSQL backend with three changes: it replaces connections that are dead or read-only, and it
+reads times and writes arrays quickly.
 
 **Dead connections.** A restarted server or an operator may have ended a kept connection since its last use.
 Django's own health check sends a statement for each request, which costs up to a fifth of the request. This
 backend asks the kernel before each use instead, so it never uses a connection that ended between requests. If
 a connection ends during a statement, the request can be repeated (`opsapi.api.middleware.TransientFaults`).
+
+**Read-only servers.** After a failover, a connection may lead to a server that is read-only. It is replaced
+before its next use: a list of servers, a proxy or a name can lead to the new primary.
 
 **Arrays.** Rows are inserted by the thousand, each column as one array of texts (Django's `UNNEST`). In a
 column of JSON every quote is escaped. psycopg escapes with a regular expression, which was more than half of
@@ -30,7 +33,7 @@ from psycopg.abc import Buffer
 from psycopg.types.array import ListDumper
 from psycopg.types.datetime import TimestamptzLoader
 
-from opsapi.postgresql.faults import GAVE_WAY_STATES
+from opsapi.postgresql.faults import GAVE_WAY_STATES, refuses_writes
 
 
 class _Escape:
@@ -117,10 +120,13 @@ class DatabaseWrapper(base.DatabaseWrapper):
     repeats = 0
     """How often the request may be repeated because of errors since `forget`.
 
-    Once if the connection ended during a statement, or if PostgreSQL ended a transaction to solve a deadlock.
+    Once if the connection ended during a statement, if PostgreSQL ended a transaction to solve a deadlock, or
+    if the server is read-only.
     """
     wrote = False
     """Whether a write since `forget` must not be repeated."""
+    refused_writes = False
+    """Whether the server of this connection said that it is read-only."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -129,6 +135,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
     def get_new_connection(self, conn_params: Any) -> Any:
         new = super().get_new_connection(conn_params)
         new.adapters.register_loader("timestamptz", QuickTimeLoader)
+        self.refused_writes = False
         return new
 
     def forget(self) -> None:
@@ -145,11 +152,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.wrote = before
 
     def is_usable(self) -> bool:
-        """Whether the connection is open, as far as this machine knows. Sends nothing.
+        """Whether the connection is open and did not turn out to be read-only. Sends nothing.
 
         Between statements, a server sends only the end of the connection.
         """
-        if self.connection is None or self.connection.closed:
+        if self.connection is None or self.connection.closed or self.refused_writes:
             return False
         poll = select.poll()
         poll.register(self.connection.fileno(), select.POLLIN)
@@ -170,14 +177,15 @@ class DatabaseWrapper(base.DatabaseWrapper):
             self.wrote = True
 
     def note_error(self, error: psycopg.Error) -> None:
-        """Allow a repetition if the connection has ended or a deadlock was solved.
+        """Allow a repetition if the connection has ended, a deadlock was solved, or the server is read-only.
 
         Without a connection, a repetition would fail, too.
         """
         if self.connection is not None:
             code = error.sqlstate or ""
             ended = self.connection.closed or code.startswith(_ENDS)
-            if ended or code in GAVE_WAY_STATES:
+            self.refused_writes = self.refused_writes or refuses_writes(error)
+            if ended or self.refused_writes or code in GAVE_WAY_STATES:
                 self.repeats = 1
 
     def _commit(self) -> None:

@@ -5,10 +5,12 @@ from typing import Any
 
 import psycopg
 import pytest
-from django.db import OperationalError, connection, transaction
+from django.db import Error, InternalError, OperationalError, connection, transaction
 from django.test import Client
 from psycopg import errors
 
+from accesslist.apps import authentication_trial
+from accesslist.models import DigestUse
 from alerting.services.leases import worker_seen
 from opsapi import clock
 from opsapi.api import root
@@ -30,17 +32,22 @@ pytestmark = pytest.mark.django_db
 def _ready() -> Iterator[None]:
     """A worker is there, and no other test's write counts."""
     worker_seen(name="host:1", now=clock.now())
-    write_trial.forget()
+    for trial in (write_trial, authentication_trial):
+        trial.forget()
     yield
-    write_trial.forget()
+    for trial in (write_trial, authentication_trial):
+        trial.forget()
 
 
 class Refusing:
     """Fails statements that contain `part`, as an execute wrapper of Django's, and counts them."""
 
-    def __init__(self, part: str, cause: psycopg.Error | None = None) -> None:
+    def __init__(
+        self, part: str, cause: psycopg.Error | None = None, error: type[Error] = OperationalError
+    ) -> None:
         self.part = part
         self.cause = cause
+        self.error = error
         self.tried = 0
 
     def __call__(self, execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
@@ -49,7 +56,7 @@ class Refusing:
             return execute(sql, *arguments)
         self.tried += 1
         if self.cause:
-            raise OperationalError("at db.example.com: hunter2") from self.cause
+            raise self.error("at db.example.com: hunter2") from self.cause
         return execute(sql, *arguments)
 
 
@@ -74,10 +81,13 @@ def test_it_is_ready_when_a_write_succeeds() -> None:
 
 @pytest.fixture
 def _read_only(owner: ApiClient) -> Iterator[None]:
-    """The connection, from now on, as all of a server that follows another."""
-    execute("SET default_transaction_read_only = on")
+    """The database, from now on. Sessions that exist already accept writes, so they end."""
+    name = connection.settings_dict["NAME"]
+    run_sql(SERVER, f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+    connection.close()
     yield
-    execute("RESET default_transaction_read_only")
+    run_sql(SERVER, f"ALTER DATABASE {name} RESET default_transaction_read_only")
+    connection.close()
 
 
 @pytest.mark.django_db(transaction=True)
@@ -87,6 +97,42 @@ def test_a_database_that_is_read_only_is_named_by_readiness_and_by_answers(owner
     answer = owner.post("/groups", {"name": "shop"})
     assert (answer.status_code, answer.json()["parameters"]) == (503, ["the database is read-only"])
     assert answer.headers["Retry-After"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_connection_that_leads_to_a_read_only_server_is_replaced(owner: ApiClient) -> None:
+    """As after a failover behind a proxy: the next connection leads to the new primary."""
+    execute("SET default_transaction_read_only = on")
+    assert owner.post("/groups", {"name": "shop"}).status_code == 201
+
+
+def test_a_broken_table_of_used_nonces_is_named() -> None:
+    # What a promoted standby said of the sequence of an unlogged table.
+    broken = Refusing("INTO accesslist_digestuse", errors.InternalError_(), InternalError)
+    with connection.execute_wrapper(broken):
+        assert ready() == (
+            503,
+            {"ok": False, "missing": {"authentication": "used nonces cannot be stored"}},
+        )
+    assert ready()[0] == 200
+    assert not DigestUse.objects.exists()
+
+
+def test_a_missing_table_of_used_nonces_is_named() -> None:
+    execute("ALTER TABLE accesslist_digestuse RENAME TO another")
+    assert ready()[1]["missing"] == {"authentication": "used nonces cannot be stored"}
+
+
+def test_a_full_disk_that_refuses_used_nonces_is_the_fault_of_the_database() -> None:
+    with connection.execute_wrapper(Refusing("digestuse", errors.DiskFull())):
+        assert ready() == not_ready("disk full")
+
+
+def test_a_successful_use_of_a_nonce_counts_for_a_second() -> None:
+    uses = Refusing("INTO accesslist_digestuse")
+    with connection.execute_wrapper(uses):
+        assert {ready()[0] for _ in range(3)} == {200}
+    assert 1 <= uses.tried < 3
 
 
 @each("part", ["FOR UPDATE", "generate_series"])
