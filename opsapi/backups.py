@@ -19,7 +19,8 @@ from typing import Any
 import orjson
 from django.conf import settings
 from django.db import connection
-from django.db.backends.postgresql.client import DatabaseClient
+from psycopg.conninfo import make_conninfo
+from psycopg.pq import Conninfo
 
 from opsapi import VERSION
 from opsapi.clock import wire_time
@@ -34,18 +35,6 @@ DUMP = "database.dump"
 MANIFEST = "manifest.json"
 _MAJOR = re.compile(r"\(PostgreSQL\) (\d+)")
 _FORMAT = 1
-# The options of DATABASE_URL that Django does not pass on to PostgreSQL's programs, with libpq's variables.
-# https://www.postgresql.org/docs/current/libpq-envars.html
-_VARIABLES = {
-    "channel_binding": "PGCHANNELBINDING",
-    "connect_timeout": "PGCONNECT_TIMEOUT",
-    "gssencmode": "PGGSSENCMODE",
-    "require_auth": "PGREQUIREAUTH",
-    "ssl_min_protocol_version": "PGSSLMINPROTOCOLVERSION",
-    "sslcrl": "PGSSLCRL",
-    "sslnegotiation": "PGSSLNEGOTIATION",
-    "target_session_attrs": "PGTARGETSESSIONATTRS",
-}
 
 
 class BackupError(Exception):
@@ -190,12 +179,34 @@ def _read_manifest(directory: Path) -> Manifest:
 
 def _run(program: Path, *options: str) -> None:
     """Run a program of PostgreSQL against the database of the settings; no password is in its arguments."""
-    arguments, environment = DatabaseClient.settings_to_cmd_args_env(connection.settings_dict, ["--dbname"])
-    options_given = connection.settings_dict["OPTIONS"]
-    others = {_VARIABLES[name]: str(value) for name, value in options_given.items() if name in _VARIABLES}
-    variables = {**os.environ, **others, **(environment or {})}
-    if fault := client_failure(program, *arguments[1:], *options, environment=variables):
+    named, variables = _connection_parts()
+    environment = {**os.environ, **variables}
+    if fault := client_failure(program, f"--dbname={named}", *options, environment=environment):
         raise BackupError(fault)
+
+
+def _connection_parts() -> tuple[str, Mapping[str, str]]:
+    """The connection of the settings: as a connection string, and as libpq's variables, which hide passwords.
+
+    Raises: BackupError: a secret has no variable, and arguments are visible to all users of the machine.
+    """
+    given = connection.get_connection_params()
+    found = [
+        (option.keyword.decode(), option)
+        for option in Conninfo.get_defaults()
+        if option.keyword != b"client_encoding"
+    ]
+    named, variables = {}, {}
+    for name, option in found:
+        if name not in given:
+            continue
+        if name == "dbname" or (option.envvar is None and not option.dispchar):
+            named[name] = given[name]
+        elif option.envvar is None:
+            raise BackupError(f"DATABASE_URL: {name} cannot be passed to PostgreSQL's programs safely")
+        else:
+            variables[option.envvar.decode()] = str(given[name])
+    return make_conninfo(**named), variables
 
 
 def _program(name: str, at_least: int) -> tuple[Path, int]:

@@ -20,6 +20,7 @@ from opsapi.embedded.layout import Layout
 from opsapi.encryption import decrypt
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor import platform
+from tests.each import each
 from tests.factories.alerting import make_config
 from tests.integration.embedded.sql import run_sql
 from tests.shared import run_directory
@@ -166,6 +167,25 @@ def test_options_of_the_database_url_are_passed_on(tmp_path: Path, monkeypatch: 
     monkeypatch.setitem(connection.settings_dict, "OPTIONS", {"target_session_attrs": "standby"})
     with pytest.raises(CommandError, match="pg_dump failed"):
         call_command("backup", str(tmp_path / "backup"))
+
+
+@each(
+    "options",
+    [
+        {"options": "-c no_such_setting=1"},
+        {"requirepeer": "nobody-of-this-name"},
+        {"sslpassword": "hunter2"},
+    ],
+)
+def test_no_option_of_the_database_url_is_dropped(
+    options: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backups, "_database_described", lambda: {"migrations": [], "key_ids": []})
+    monkeypatch.setattr(backups, "_server_version", lambda: 18)
+    monkeypatch.setitem(connection.settings_dict, "OPTIONS", options)
+    with pytest.raises(CommandError) as refusal:
+        call_command("backup", str(tmp_path / next(iter(options))))
+    assert "hunter2" not in str(refusal.value)
 
 
 def test_a_directory_that_cannot_be_written_is_named() -> None:
