@@ -140,7 +140,12 @@ class DatabaseCluster:
                     f"the upgrade of the database was interrupted, and its files are in {self.moved}: run"
                     f" {COMMAND} upgrade_database again"
                 )
-        elif version != ours:
+        elif version > ours:
+            raise EmbeddedDatabaseError(
+                f"{self.layout.cluster} was created by PostgreSQL {version}, but PostgreSQL {ours} is"
+                f" installed: install a version of Ops API with PostgreSQL {version}, or restore a backup"
+            )
+        elif version < ours:
             raise EmbeddedDatabaseError(
                 f"{self.layout.cluster} was created by PostgreSQL {version}, but PostgreSQL {ours} is"
                 f" installed: run {COMMAND} upgrade_database"

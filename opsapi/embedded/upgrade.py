@@ -106,6 +106,8 @@ def _old_version(cluster: DatabaseCluster) -> tuple[int, Path]:
         raise EmbeddedDatabaseError(
             f"{cluster.layout.cluster} does not exist: there is no database to upgrade"
         )
+    if version > cluster.program_version():
+        cluster.require_version()
     if version == cluster.program_version():
         raise EmbeddedDatabaseError(
             f"there is nothing to upgrade: {cluster.layout.cluster} is of PostgreSQL {version}, as installed"

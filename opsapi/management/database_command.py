@@ -5,15 +5,13 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from opsapi.api.errors import ApiError
-from opsapi.apps import INSTALLATION
+from opsapi.management.installation_command import InstallationCommand
 from opsapi.postgresql.migrations import unapplied_migrations
 from opsapi.program import COMMAND
 
 
-class DatabaseCommand(BaseCommand):
+class DatabaseCommand(InstallationCommand):
     """A command that needs a database prepared for this version. Refusals of services become one line."""
-
-    requires_system_checks = [INSTALLATION]
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         """Raises CommandError, one line, while migrations are missing, and for an ApiError."""

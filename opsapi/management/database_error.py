@@ -12,7 +12,8 @@ def line_of(error: Error) -> str:
     """A database failure for the operator: the cause, and what to do if it is known."""
     fault = database_fault(error)
     if fault is None:
-        return f"the database cannot be used: {first_line(error)}"
+        # The migration command notes which migration failed.
+        return ": ".join([*getattr(error, "__notes__", ["the database cannot be used"]), first_line(error)])
     if fault is DatabaseFault.UNREACHABLE:
         return _away(error)
     return f"{fault.sentence}; try again later: {first_line(error)}"

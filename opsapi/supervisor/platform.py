@@ -127,6 +127,7 @@ def _notice(_signum: int, _frame: FrameType | None) -> None:
 
 log = logging.getLogger("opsapi.supervisor")
 
+_UNKNOWN_FAULT = "the preparation of the database failed; the lines above say why"
 _WEB_CONFIG = "python:opsapi.gunicorn_conf"
 # Everything must end within ten seconds.
 WEB_SECONDS, WORKER_SECONDS, DATABASE_SECONDS = 4.0, 3.0, 2.0
@@ -149,7 +150,7 @@ class Platform:
         A database or a preparation that dies is started again.
 
         Raises: StartError, EmbeddedDatabaseError, ImproperlyConfigured: the settings or the machine prevent
-        the start. SystemExit: the preparation failed, and has written the reason.
+        the start.
         """
         check_tls(*(_file(name) for name in (settings.OPSAPI_TLS_CERT, settings.OPSAPI_TLS_KEY)))
         make_private_directory(self._data_dir)
@@ -187,7 +188,11 @@ class Platform:
                 return
 
     def _prepare(self) -> str:
-        """Check and migrate the database in a child, which a stop can end. Return advice for the operator."""
+        """Check and migrate the database in a child, which a stop can end. Return advice for the operator.
+
+        Raises: StartError: the preparation failed; with the reason that the child wrote to stdout. What
+        PostgreSQL logs while it shuts down comes before the message.
+        """
         for deaths in count(1):
             child = Child(
                 "preparation", program.arguments("prepare", "--keep-trying"), stdout=subprocess.PIPE
@@ -196,13 +201,13 @@ class Platform:
             while (status := child.poll()) is None and not self._wakeup.is_stop_requested():
                 self._wakeup.wait(self._look())
             child.stop(1.0)
-            advice = child.read_output()
+            said = child.read_output()
             if not status:
                 break
             if status > 0:
-                raise SystemExit(1)  # It has written the reason.
+                raise StartError(said.strip() or _UNKNOWN_FAULT)
             self._pause_after(status, deaths)
-        return advice
+        return said
 
     def _pause_after(self, status: int, deaths: int) -> None:
         """Pause after the preparation was killed, longer each time."""

@@ -5,10 +5,15 @@ Each test is another way for an error to the end of the process. Which values of
 """
 
 import socket
+import subprocess
+import sys
 
 import pytest
 
-from tests.processes.platform import RunningPlatform, assert_one_line, free_port
+from opsapi.embedded.layout import Layout
+from opsapi.embedded.server import Server
+from tests.integration.embedded.sql import run_sql
+from tests.processes.platform import ROOT, RunningPlatform, assert_one_line, free_port
 
 pytestmark = pytest.mark.processes
 
@@ -43,6 +48,45 @@ def test_a_command_while_the_platform_does_not_run(platform: RunningPlatform) ->
     done = platform.manage("bootstrap", "ada")
     assert (done.returncode, done.stdout) == (1, "")
     assert_one_line(done.stderr, f"the embedded database in {platform.data_dir} is not running", "make run")
+
+
+def test_a_migration_that_fails_is_the_last_line_below_what_the_database_logs(
+    prepared: RunningPlatform,
+) -> None:
+    layout = Layout(prepared.data_dir)
+    server = Server(layout)
+    server.start()
+    try:
+        server.wait_ready()
+        run_sql(layout, "DELETE FROM django_migrations WHERE app = 'sessions'")
+    finally:
+        server.stop()
+    lines = prepared.fail_to_start().splitlines()
+    assert "database system is shut down" in lines[-2]
+    assert "migration sessions.0001_initial failed" in lines[-1]
+    assert "already exists" in lines[-1]
+    assert not any("Traceback" in line for line in lines)
+    assert prepared.output == ""
+
+
+def test_make_adds_one_line_of_its_own(platform: RunningPlatform) -> None:
+    """`make run`: only make can leave out the line that names the failed target."""
+    environment = {**platform.environment, "OPSAPI_WORKERS": "many"}
+    command = ["make", "--no-print-directory", "-o", "install", "-C", str(ROOT), "run"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    reason, added = done.stderr.splitlines()
+    assert "OPSAPI_WORKERS: 'many'" in reason
+    assert added.startswith("make: ***")
+
+
+def test_the_web_processes_of_a_unit_name_a_wrong_setting_last(platform: RunningPlatform) -> None:
+    """As opsapi-web.service starts them."""
+    environment = {**platform.environment, "OPSAPI_WORKERS": "many"}
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:opsapi.gunicorn_conf", "opsapi.wsgi"]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert_one_line(done.stderr, "OPSAPI_WORKERS: 'many'")
 
 
 def test_a_database_directory_that_is_a_file(platform: RunningPlatform) -> None:

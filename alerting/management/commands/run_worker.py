@@ -5,20 +5,17 @@ import signal
 import socket
 from typing import Any
 
-from django.core.management.base import BaseCommand
-
 from alerting.worker import Worker
-from opsapi.apps import INSTALLATION
 from opsapi.encryption import newest_key
+from opsapi.management.installation_command import InstallationCommand
 
 _STOPPING = (signal.SIGTERM, signal.SIGINT)
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     """Any number of workers can run, on any number of machines with the same database."""
 
     help = "Evaluate signals and send notifications until SIGTERM or Ctrl-C. You can run several workers."
-    requires_system_checks = [INSTALLATION]
 
     def handle(self, *args: Any, **options: Any) -> None:
         newest_key()  # without a key it ends with one line

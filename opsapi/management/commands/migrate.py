@@ -1,10 +1,12 @@
 """Django's `manage.py migrate`, but each migration commits together with its record."""
 
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
-from django.db import transaction
+from django.db import Error, transaction
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.migration import Migration
 
@@ -19,18 +21,26 @@ class AtomicExecutor(MigrationExecutor):
     """
 
     def apply_migration(self, state: Any, migration: Migration, *args: Any, **options: Any) -> Any:
-        """As in Django, in a transaction, unless the migration forbids it."""
-        if not migration.atomic:
-            return super().apply_migration(state, migration, *args, **options)
-        with transaction.atomic(using=self.connection.alias):
+        """As in Django, in a transaction, unless the migration forbids it. A database error names it."""
+        with _named(migration), self._whole(migration):
             return super().apply_migration(state, migration, *args, **options)
 
     def unapply_migration(self, state: Any, migration: Migration, *args: Any, **options: Any) -> Any:
         """As `apply_migration`."""
-        if not migration.atomic:
+        with _named(migration), self._whole(migration):
             return super().unapply_migration(state, migration, *args, **options)
-        with transaction.atomic(using=self.connection.alias):
-            return super().unapply_migration(state, migration, *args, **options)
+
+    def _whole(self, migration: Migration) -> AbstractContextManager[object]:
+        return transaction.atomic(using=self.connection.alias) if migration.atomic else nullcontext()
+
+
+@contextmanager
+def _named(migration: Migration) -> Iterator[None]:
+    try:
+        yield
+    except Error as error:
+        error.add_note(f"migration {migration} failed")
+        raise
 
 
 # Django's command takes the executor from its own module and offers no other way to replace it.

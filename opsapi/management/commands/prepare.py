@@ -1,6 +1,7 @@
 """`manage.py prepare`: prepares the database for this version; `serve` does this before serving."""
 
 import logging
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,13 +10,15 @@ from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import Error, OperationalError, connection
 
-from opsapi.apps import INSTALLATION
 from opsapi.encrypted_columns import encrypted_columns, is_key_lost
 from opsapi.logs import first_line
+from opsapi.management.database_error import line_of
+from opsapi.management.installation_command import InstallationCommand
 from opsapi.postgresql.faults import database_fault
 from opsapi.postgresql.migrations import older_build, unapplied_migrations
 from opsapi.secret_files import secret_from_file
@@ -38,17 +41,30 @@ SELECT current_setting('max_connections')::int - current_setting('superuser_rese
 FIRST_USER = "Set up the first user and project in a browser: {link}\n"
 
 
-class Command(BaseCommand):
+class Command(InstallationCommand):
     """Waits for the database, checks the installation and migrates, on several machines at once if needed."""
 
     help = "Wait for the database, check settings and encryption keys, apply the migrations."
-    requires_system_checks = [INSTALLATION]
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """`serve` tries until it succeeds, because it keeps the database running."""
+        """`serve` keeps the database running, so it tries until it succeeds. It prints a reason itself."""
         parser.add_argument(
-            "--keep-trying", action="store_true", help="start again after a pause if the database fails"
+            "--keep-trying",
+            action="store_true",
+            help="start again after a pause if the database fails; write other failures to stdout",
         )
+
+    def execute(self, *args: Any, **options: Any) -> str | None:
+        """With `--keep-trying`, stdout gets the reason of a failure, and stderr only an unexpected trace."""
+        try:
+            return super().execute(*args, **options)
+        except Exception as error:
+            if not options["keep_trying"]:
+                raise
+            self.stdout.write(_reason(error))
+            if isinstance(error, _EXPECTED):
+                sys.exit(1)
+            raise
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Raises CommandError, one line, if the database cannot be reached; otherwise Django's error."""
@@ -78,6 +94,17 @@ class Command(BaseCommand):
         _report_few_connections()
         if not get_user_model()._default_manager.exists():
             self.stdout.write(FIRST_USER.format(link=setup_link()), ending="")
+
+
+_EXPECTED = (CommandError, ImproperlyConfigured, Error)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, Error):
+        return line_of(error)
+    if isinstance(error, _EXPECTED):
+        return str(error)
+    return f"the preparation of the database failed: {type(error).__name__}: {first_line(error)}"
 
 
 def _wait_for_database() -> None:

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from django.core.management import call_command
-from django.db import OperationalError, connection
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management import CommandError, call_command
+from django.db import OperationalError, ProgrammingError, connection
 from psycopg import errors
 from pytest_django import Settings
 
+from opsapi.management.commands import prepare
 from opsapi.management.database_error import line_of
 from opsapi.setup_link import setup_link
 from tests.factories.accesslist import UserFactory
@@ -50,6 +52,36 @@ def test_more_connections_than_postgresql_accepts_are_a_warning(
     with caplog.at_level(logging.WARNING, logger="opsapi.prepare"):
         call_command("prepare")
     assert ("max_connections" in caplog.text) is warned
+
+
+@pytest.mark.parametrize(
+    ("error", "reason", "ends"),
+    [
+        (CommandError("a key is missing"), "a key is missing", SystemExit),
+        (ImproperlyConfigured("X: is wrong"), "X: is wrong", SystemExit),
+        (ProgrammingError("no such table\nLINE 1"), "the database cannot be used: no such table", SystemExit),
+        (ValueError("boom"), "the preparation of the database failed: ValueError: boom", ValueError),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_serve_gets_the_reason_of_a_failure_on_stdout(
+    error: Exception,
+    reason: str,
+    ends: type[BaseException],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """So that `serve` can print it after PostgreSQL has shut down. Only an unexpected error has a trace."""
+
+    def fail() -> None:
+        raise error
+
+    monkeypatch.setattr(prepare, "older_build", fail)
+    with pytest.raises(ends):
+        call_command("prepare", "--keep-trying")
+    assert capsys.readouterr().out == f"{reason}\n"
+    with pytest.raises(type(error)):
+        call_command("prepare")
 
 
 def test_it_ends_with_one_line_otherwise() -> None:
