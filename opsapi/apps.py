@@ -6,8 +6,10 @@ from typing import Any
 
 from django.apps import AppConfig, apps
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from prometheus_client.metrics_core import Metric
+
+from opsapi.postgresql.releases import the_server_has_the_newest_fixes
 
 INSTALLATION = "installation"
 """The tag of the checks of an installation: its settings and packages. All other checks are about the code.
@@ -49,6 +51,10 @@ class OpsapiConfig(AppConfig):
     name = "opsapi"
     verbose_name = "Platform"
     root_links = {"errorCodes": "/errorCodes"}
+
+    def ready(self) -> None:
+        """Register the check that asks the database: only `check --database default` runs it."""
+        register(the_server_has_the_newest_fixes, Tags.database)
 
 
 _PACKAGES = ("opsapi", "accesslist", "alerting", "automation", "events", "integrations")

@@ -29,11 +29,11 @@ from opsapi.embedded.cluster import client_failure, find_binaries
 from opsapi.encrypted_columns import used_key_ids
 from opsapi.encryption import known_key_ids
 from opsapi.postgresql.migrations import applied_migrations, known_migrations
-from opsapi.sql import fetch_rows
+from opsapi.postgresql.releases import server_version
 
 DUMP = "database.dump"
 MANIFEST = "manifest.json"
-_MAJOR = re.compile(r"\(PostgreSQL\) (\d+)")
+_VERSION = re.compile(r"\(PostgreSQL\) (\d+)(?:\.(\d+))?")
 _FORMAT = 1
 
 
@@ -149,8 +149,7 @@ def _refuse_pooler() -> None:
 
 
 def _server_version() -> int:
-    [(version,)] = fetch_rows("SHOW server_version_num")
-    return int(version) // 10_000
+    return server_version() // 10_000
 
 
 def _database_described() -> Mapping[str, Any]:
@@ -210,28 +209,28 @@ def _connection_parts() -> tuple[str, Mapping[str, str]]:
 
 
 def _program(name: str, at_least: int) -> tuple[Path, int]:
-    """Return the oldest installed program of PostgreSQL with at least this major version, and its version.
+    """Return the installed program of PostgreSQL with the oldest fitting major version, and this version.
 
     A program cannot dump a newer server or read the dump of a newer program, and an older server may not
-    accept what a newer program writes.
+    accept what a newer program writes. Of one major version, the newest minor version is taken.
     """
-    found: list[tuple[int, Path]] = []
+    found: list[tuple[int, int, Path]] = []
     paths = [Path(path)] if (path := shutil.which(name)) else []
     with suppress(EmbeddedDatabaseError):
-        paths.append(find_binaries() / name)
+        paths.append(find_binaries(settings.OPSAPI_POSTGRESQL_BIN) / name)
     for program in paths:
         try:
             done = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)  # noqa: S603 a program of PostgreSQL
         except OSError:
             continue  # it is missing or cannot be run
-        if version := _MAJOR.search(done.stdout):
-            found.append((int(version[1]), program))
+        if version := _VERSION.search(done.stdout):
+            found.append((int(version[1]), -int(version[2] or 0), program))
     fitting = sorted(each for each in found if each[0] >= at_least)
     if not fitting:
         raise BackupError(
             f"{name} {at_least} or newer is not installed: install PostgreSQL's client programs"
         )
-    return fitting[0][1], fitting[0][0]
+    return fitting[0][2], fitting[0][0]
 
 
 def _sha256(path: Path) -> str:

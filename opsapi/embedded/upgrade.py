@@ -41,16 +41,19 @@ class _Apart(Layout):
         return self.apart.socket_dir
 
 
-def upgrade(layout: Layout, programs: Path | None = None, *, durable: bool = True) -> Path:
+def upgrade(
+    layout: Layout, programs: Path | None = None, *, binaries: Path | None = None, durable: bool = True
+) -> Path:
     """Upgrade the database of a data directory, and return the directory that keeps the old files.
 
     The caller holds the lock of the data directory. `programs` is the directory of `postgres` and `pg_dump`
-    of the old version; without it, the version's Debian package is used.
+    of the old version; without it, the version's Debian package is used. `binaries` is the directory of the
+    new programs, if they are not those of the package.
 
     Raises: EmbeddedDatabaseError: there is nothing to upgrade, an old program is missing or cannot run, or
     the disk is full. The old files are unchanged.
     """
-    cluster = DatabaseCluster(layout, server_owner(), find_binaries(), durable)
+    cluster = DatabaseCluster(layout, server_owner(), binaries or find_binaries(), durable)
     _refuse_foreign(cluster)
     # Inside the data directory, so that the files can be renamed.
     draft = Layout(layout.data_dir / "upgrade")
@@ -73,7 +76,7 @@ def upgrade(layout: Layout, programs: Path | None = None, *, durable: bool = Tru
             # Of the old version: a new pg_dump may not know the server's newest minor version.
             _run(old_programs / "pg_dump", old, "--format=custom", f"--file={dump}")
         log.info("writing the database for PostgreSQL %d", cluster.program_version())
-        with _running(Server(draft, durable=durable)):
+        with _running(Server(draft, durable=durable, binaries=new_programs)):
             _run(new_programs / "pg_restore", draft, *_RESTORE, str(dump))
             _run(new_programs / "vacuumdb", draft, "--analyze-only", "--quiet", role=SUPERUSER)
         return _exchange(cluster, draft)

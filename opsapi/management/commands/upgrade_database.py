@@ -8,6 +8,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from opsapi.embedded import EmbeddedDatabaseError
+from opsapi.embedded.cluster import find_binaries
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.upgrade import upgrade
 from opsapi.program import START
@@ -39,7 +40,11 @@ class Command(BaseCommand):
         lock = DirectoryLock(settings.OPSAPI_DATA_DIR)
         try:
             lock.acquire()
-            kept = upgrade(Layout(settings.OPSAPI_DATA_DIR), options["old_programs"])
+            kept = upgrade(
+                Layout(settings.OPSAPI_DATA_DIR),
+                options["old_programs"],
+                binaries=find_binaries(settings.OPSAPI_POSTGRESQL_BIN),
+            )
         except (EmbeddedDatabaseError, ImproperlyConfigured, StartError) as error:
             raise CommandError(str(error)) from None
         except OSError as error:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.core.checks import Tags, run_checks
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 from django.db import OperationalError, ProgrammingError, connection
@@ -13,6 +14,7 @@ from pytest_django import Settings
 
 from opsapi.management.commands import prepare
 from opsapi.management.database_error import line_of
+from opsapi.postgresql import releases
 from opsapi.setup_link import setup_link
 from tests.factories.accesslist import UserFactory
 
@@ -42,6 +44,19 @@ def test_it_begins_again_when_it_is_to_keep_trying(caplog: pytest.LogCaptureFixt
     assert failing.failed
     line = "the database's disk is full (could not extend file), trying again in 0 s"
     assert caplog.messages == [line]
+
+
+@pytest.mark.parametrize(("version", "warned"), [(180006, True), (180007, False)])
+def test_a_server_without_the_newest_fixes_is_a_warning(
+    version: int, warned: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    for module in (prepare, releases):
+        monkeypatch.setattr(module, "server_version", lambda: version)
+    with caplog.at_level(logging.WARNING, logger="opsapi.prepare"):
+        call_command("prepare")
+    assert ("18.6" in caplog.text) is warned
+    found = run_checks(tags=[Tags.database], databases=["default"])
+    assert ("opsapi.W003" in {problem.id for problem in found}) is warned
 
 
 @pytest.mark.parametrize(("workers", "warned"), [(2, False), (64, True)])

@@ -9,8 +9,11 @@ import pytest
 
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded import server as server_module
+from opsapi.embedded.cluster import MAJOR, find_binaries
 from opsapi.embedded.layout import LONGEST_SOCKET_PATH, Layout
 from opsapi.embedded.server import CONNECTION_ENDED, Server
+from opsapi.embedded.upgrade import upgrade
+from tests.each import each
 from tests.integration.embedded.conftest import MakeServer
 from tests.integration.embedded.sql import ask, connect, run_sql
 
@@ -127,6 +130,39 @@ def test_files_of_another_major_version_are_refused_before_anything_starts(serve
     (server.layout.cluster / "PG_VERSION").write_text("11\n")
     with pytest.raises(EmbeddedDatabaseError, match="PostgreSQL 11"):
         server.check()
+
+
+def test_files_of_a_newer_major_version_are_not_sent_to_the_upgrade(server: Server) -> None:
+    (server.layout.cluster / "PG_VERSION").write_text("99\n")
+    with pytest.raises(EmbeddedDatabaseError, match=r"install a version of Ops API with PostgreSQL 99"):
+        server.check()
+    with pytest.raises(EmbeddedDatabaseError, match=r"install a version of Ops API with PostgreSQL 99"):
+        upgrade(server.layout, durable=False)
+
+
+def test_programs_in_another_directory_are_used(server: Server, parent: Path) -> None:
+    """OPSAPI_POSTGRESQL_BIN: for example those of a Debian package."""
+    programs = parent / "programs"
+    programs.symlink_to(find_binaries())
+    assert find_binaries(str(programs)) == find_binaries()
+    other = Server(server.layout, durable=False, binaries=find_binaries(str(programs)))
+    _start(other)
+    assert ask(other.layout, "SELECT current_setting('server_version_num')::int / 10000") == MAJOR
+    other.stop()
+
+
+@each("version", [15, 180])
+def test_programs_of_another_major_version_are_refused(parent: Path, version: int) -> None:
+    programs = parent / f"of_{version}"
+    programs.mkdir()
+    for name in ("initdb", "postgres", "pg_dump", "pg_restore", "vacuumdb"):
+        (programs / name).write_text(f"#!/bin/sh\necho 'postgres (PostgreSQL) {version}.1 (Debian)'\n")
+        (programs / name).chmod(0o755)
+    with pytest.raises(EmbeddedDatabaseError, match=f"OPSAPI_POSTGRESQL_BIN: .*PostgreSQL {version}"):
+        find_binaries(str(programs))
+    (programs / "pg_restore").unlink()
+    with pytest.raises(EmbeddedDatabaseError, match=r"OPSAPI_POSTGRESQL_BIN: .*pg_restore does not exist"):
+        find_binaries(str(programs))
 
 
 def test_a_failed_start_reports_the_reason(server: Server) -> None:
