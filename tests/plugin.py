@@ -36,11 +36,14 @@ MEMORY_BYTES = 6 * 1024**3
 # A developer may have set these, and OPSAPI_*, for a real installation: the run must not touch that one.
 FOREIGN = ("DATABASE_URL", "SECRET_KEY", "EMAIL_URL", "PGHOSTADDR", "PGOPTIONS", "PGSERVICE")
 REQUIRE = "OPSAPI_TEST_REQUIRE"
-PROGRAMS = frozenset({"chromium", "container", "mongod", "postgresql", "prometheus", "nginx", "systemd"})
+PROGRAMS = frozenset(
+    {"chromium", "container", "mongod", "patroni", "postgresql", "prometheus", "nginx", "systemd"}
+)
 """Programs that tests are marked with."""
 
 SLOW = (
     "tests/processes/test_container.py",
+    "tests/processes/test_failovers.py",
     "tests/processes/running/test_killed_workers.py",
     "tests/processes/running/",
     "tests/processes/test_faults.py",

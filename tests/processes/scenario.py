@@ -141,7 +141,7 @@ class Scenario(WatchedProject[ProcessCaller]):
     def __init__(
         self, site: RunningSite, receiver: HttpReceiver, condition: Mapping[str, Any] = HOSTS_DOWN
     ) -> None:
-        self._site = site
+        self.site = site
         super().__init__(site.owner, receiver, condition)
 
     @property
@@ -157,7 +157,7 @@ class Scenario(WatchedProject[ProcessCaller]):
         """Mails received whose title starts with the label."""
         return [
             mail
-            for mail in self._site.mail_server.mails
+            for mail in self.site.mail_server.mails
             if mail.recipients == (self.address,) and mail.message["Subject"].strip().startswith(f"[{label}]")
         ]
 
