@@ -21,7 +21,7 @@ from tests.hostile.budget import LONG
 from tests.processes.conftest import make_first_user
 from tests.processes.load import MessageTally, MixedLoad
 from tests.processes.networks import own_network
-from tests.processes.patroni import Cluster, Node, PromotionWatch, cluster
+from tests.processes.patroni import Node, PatroniCluster, PromotionWatch, cluster
 from tests.processes.platform import RunningPlatform
 from tests.processes.scenario import RunningSite, Scenario
 from tests.receivers import HttpReceiver, MailReceiver
@@ -35,22 +35,22 @@ _ANSWER_SECONDS = 60
 
 
 @dataclass(frozen=True)
-class Route:
+class DatabaseRoute:
     """How the platform reaches the database: its name, how to open it, and the settings that it needs."""
 
     name: str
-    open: Callable[[Cluster], Any]
+    open: Callable[[PatroniCluster], Any]
     environment: tuple[tuple[str, str], ...] = ()
 
 
-LIST = Route("list of servers", lambda found: nullcontext(found.url))
-PROXY = Route("haproxy", lambda found: found.proxied())
-SESSIONS = Route(
+LIST = DatabaseRoute("list of servers", lambda found: nullcontext(found.url))
+PROXY = DatabaseRoute("haproxy", lambda found: found.proxied())
+SESSIONS = DatabaseRoute(
     "pgbouncer, sessions",
     lambda found: found.pooled("session"),
     (("OPSAPI_DB_POOLER", "session"),),
 )
-TRANSACTIONS = Route(
+TRANSACTIONS = DatabaseRoute(
     "pgbouncer, transactions",
     lambda found: found.pooled("transaction"),
     (("OPSAPI_DB_POOLER", "transaction"),),
@@ -62,7 +62,7 @@ class Kind:
     """A failover: its name, how it begins, and how the old primary comes back."""
 
     name: str
-    begin: Callable[[Cluster, Node], object]
+    begin: Callable[[PatroniCluster, Node], object]
     repair: Callable[[Node], object] = lambda _: None
 
 
@@ -85,6 +85,8 @@ class FailoverRow:
     promoted_after: float
     accepted_after: float
     failed: str
+    replay: str
+    """The answer to a request from before the failover, sent again with its used nonce."""
 
     def __str__(self) -> str:
         cells = (
@@ -111,7 +113,7 @@ HEAD = (
 class ClusterPlatform(RunningPlatform):
     """A platform whose database is a cluster."""
 
-    def __init__(self, directory: Path, found: Cluster, **environment: str) -> None:
+    def __init__(self, directory: Path, found: PatroniCluster, **environment: str) -> None:
         super().__init__(directory, **environment)
         self._cluster = found
 
@@ -130,6 +132,8 @@ class Probes:
         self._ended = threading.Event()
         self.accepted: dict[UUID, float] = {}
         """The id under which the answer is stored → the time of `time.monotonic` at which it came."""
+        self.requests: list[requests.PreparedRequest] = []
+        """The first that was accepted, with its used nonce."""
 
     @contextmanager
     def running(self) -> Iterator["Probes"]:
@@ -148,7 +152,13 @@ class Probes:
         """When the first report after the moment was accepted."""
         return min((at for at in list(self.accepted.values()) if at > moment), default=None)
 
-    def lost(self, found: Cluster) -> int:
+    def replay(self) -> str:
+        """What the platform answers when somebody sends the first accepted request again."""
+        with requests.Session() as session:
+            answer = session.send(self.requests[0], timeout=_ANSWER_SECONDS)
+        return f"{answer.status_code} {answer.headers.get('WWW-Authenticate', '').rpartition(' ')[2]}"
+
+    def lost(self, found: PatroniCluster) -> int:
         """How many of the accepted reports the primary does not have."""
         with found.wait_primary().connect("ops") as connection:
             rows = connection.execute("SELECT id FROM automation_reportanswer").fetchall()
@@ -176,6 +186,8 @@ class Probes:
                 if answer.status_code == 202:
                     stored = RepeatableReport.of(key, b"", group_id=group, caller_id=key_id)
                     self.accepted[stored.id] = time.monotonic()
+                    if not self.requests:
+                        self.requests.append(answer.request)
 
     def _key_id(self) -> str:
         public_key = self._scenario.agent.public_key
@@ -184,7 +196,7 @@ class Probes:
         return found
 
 
-def run_failover(kind: Kind, route: Route) -> FailoverRow:
+def run_failover(kind: Kind, route: DatabaseRoute) -> FailoverRow:
     """Make it happen to a new cluster under load, and count."""
     with ExitStack() as stack:
         stack.enter_context(own_network())
@@ -195,6 +207,7 @@ def run_failover(kind: Kind, route: Route) -> FailoverRow:
             with Probes(load.scenario, load.addresses[0]).running() as probes:
                 eventually(lambda: len(probes.accepted) > _PROBES, message="reports are accepted")
                 promoted_after, accepted_after = _fail_over(found, kind, probes)
+                replay = probes.replay()
                 load.wait_reports(5)
                 if LONG:
                     load.wait_round(20)
@@ -208,10 +221,11 @@ def run_failover(kind: Kind, route: Route) -> FailoverRow:
             promoted_after,
             accepted_after,
             load.failed,
+            replay,
         )
 
 
-def _fail_over(found: Cluster, kind: Kind, probes: Probes) -> tuple[float, float]:
+def _fail_over(found: PatroniCluster, kind: Kind, probes: Probes) -> tuple[float, float]:
     """Seconds from the fault to the promotion, and from there to an accepted report."""
     old = found.wait_synchronous(standbys=1)
     with PromotionWatch(found, old).running() as watch:
@@ -228,7 +242,7 @@ def _fail_over(found: Cluster, kind: Kind, probes: Probes) -> tuple[float, float
 
 
 @contextmanager
-def _loaded(found: Cluster, route: Route) -> Iterator[MixedLoad]:
+def _loaded(found: PatroniCluster, route: DatabaseRoute) -> Iterator[MixedLoad]:
     """A load on a platform that reaches the cluster by this route."""
     directory = Path(tempfile.mkdtemp(prefix="opsapi-platform-"))
     with ExitStack() as stack:

@@ -65,7 +65,7 @@ class Node:
     """A machine with PostgreSQL and its Patroni."""
 
     def __init__(self, number: int, directory: Path, lease: int) -> None:
-        """`lease` is Patroni's `ttl`, in seconds: a primary that is silent for so long is replaced."""
+        """`lease` is Patroni's `ttl`, in seconds: a primary that does not answer for so long is replaced."""
         self.machine = Machine(number)
         self.name, self.address = f"node{number}", self.machine.address
         home = directory / self.name
@@ -155,7 +155,7 @@ class Node:
         }
 
 
-class Cluster:
+class PatroniCluster:
     """Three nodes, and the database `ops` in them."""
 
     def __init__(self, directory: Path, nodes: Sequence[Node]) -> None:
@@ -222,7 +222,7 @@ class Cluster:
 class PromotionWatch:
     """Notes when another node than the old primary accepts writes."""
 
-    def __init__(self, cluster: Cluster, old: Node) -> None:
+    def __init__(self, cluster: PatroniCluster, old: Node) -> None:
         self.promoted: float | None = None
         """The time of `time.monotonic`."""
         self._others = [node for node in cluster.nodes if node is not old]
@@ -251,7 +251,7 @@ class PromotionWatch:
 
 
 @contextmanager
-def cluster(lease: int) -> Iterator[Cluster]:
+def cluster(lease: int) -> Iterator[PatroniCluster]:
     """A cluster whose standbys exist before the database `ops` does. It needs an `own_network`."""
     directory = Path(tempfile.mkdtemp(prefix="opsapi-patroni-"))
     owner = server_owner()
@@ -273,7 +273,7 @@ def cluster(lease: int) -> Iterator[Cluster]:
             nodes += [Node(number, directory, lease) for number in (1, 2, 3)]
             for node in nodes:
                 node.start()
-            made = Cluster(directory, nodes)
+            made = PatroniCluster(directory, nodes)
             primary = made.wait_synchronous(standbys=len(nodes) - 1)
             with primary.connect("postgres") as connection:
                 connection.execute(f"CREATE ROLE ops LOGIN PASSWORD '{PASSWORD}'")

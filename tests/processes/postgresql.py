@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,17 @@ CREATE ROLE {STRANGER} LOGIN PASSWORD '{PASSWORD}';
 CREATE DATABASE closed;
 REVOKE CONNECT ON DATABASE closed FROM PUBLIC;
 """
+_HBA = "host all postgres 127.0.0.1/32 trust\nhost replication postgres 127.0.0.1/32 trust\n"
+_RESETWAL = """#!/bin/sh -e
+[ "$1" = -n ] || exec {newer}/pg_resetwal "$@"
+copy=$(mktemp -d)
+mkdir "$copy/global"
+cp "$2/global/pg_control" "$copy/global"
+ln -s "$2/pg_wal" "$copy/pg_wal"
+echo {version} >"$copy/PG_VERSION"
+{newer}/pg_resetwal -n "$copy"
+rm -r "$copy"
+"""
 _SETTINGS = {
     "listen_addresses": "127.0.0.1",
     "unix_socket_directories": "",
@@ -70,6 +81,13 @@ class DebianServer:
 
     def create(self) -> None:
         """Make an empty cluster, with the roles."""
+        self._init()
+        self.write("pg_hba.conf", _HBA + "host all all 127.0.0.1/32 scram-sha-256\n")
+        self.start()
+        for statement in _ROLES.split(";\n")[:-1]:
+            self.ask(statement)
+
+    def _init(self) -> None:
         self.run(
             "initdb",
             "-D",
@@ -84,11 +102,6 @@ class DebianServer:
             "-N",
             "--wal-segsize=1",
         )
-        hba = "host all postgres 127.0.0.1/32 trust\nhost replication postgres 127.0.0.1/32 trust\n"
-        self.write("pg_hba.conf", hba + "host all all 127.0.0.1/32 scram-sha-256\n")
-        self.start()
-        for statement in _ROLES.split(";\n")[:-1]:
-            self.ask(statement)
 
     def copy(self, primary: "DebianServer") -> None:
         """Be a standby of this server, which is stopped for it: not every version here has pg_basebackup."""
@@ -102,6 +115,26 @@ class DebianServer:
         for path in (self._directory, *self._directory.rglob("*")):
             os.chown(path, owner.uid, owner.gid)
         self.start()
+
+    def upgrade(self, old: "DebianServer") -> None:
+        """Take over the data of a stopped server of an older version, and start."""
+        self._init()
+        for server in (old, self):
+            server.write("pg_hba.conf", _HBA + "local all postgres trust\n")
+        old._add_programs_for_upgrade(self._binaries)
+        directories = ["-b", str(old._binaries), "-B", str(self._binaries), "-d", old.data, "-D", self.data]
+        self.run("pg_upgrade", *directories, "-U", "postgres", "--socketdir", str(self._directory.parent))
+        self.start()
+
+    def _add_programs_for_upgrade(self, newer: Path) -> None:
+        """The packages of npm have only the server; these two programs print what is in the control file.
+
+        Versions 13 to 16 write the same control file, but pg_resetwal looks at PG_VERSION.
+        """
+        (self._binaries / "pg_controldata").symlink_to(newer / "pg_controldata")
+        reset = self._binaries / "pg_resetwal"
+        reset.write_text(_RESETWAL.format(newer=newer, version=_DEBIAN))
+        reset.chmod(0o755)
 
     @property
     def data(self) -> str:
@@ -178,14 +211,14 @@ class DebianServer:
         owner = server_owner()
         done = subprocess.run(
             [str(self._binaries / program), *arguments],
-            cwd="/",
+            cwd=self._directory.parent,
             env={"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PGCONNECT_TIMEOUT": "30"},
             capture_output=True,
             text=True,
             check=False,
             **_as(owner),
         )
-        assert done.returncode == 0, done.stderr
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def write(self, name: str, text: str) -> None:
         """Write one of its files."""
@@ -243,6 +276,20 @@ def separate_servers(version: int) -> Iterator[tuple[DebianServer, DebianServer]
         for server in made:
             server.create()
         yield made
+
+
+@contextmanager
+def upgrade(old: int, new: int) -> Iterator[tuple[DebianServer, Callable[[], DebianServer]]]:
+    """A server, and a function that runs pg_upgrade and answers the server of the new version."""
+    with _two(old) as (server, _), _two(new) as (upgraded, _):
+        server.create()
+
+        def run() -> DebianServer:
+            server.stop(signal.SIGINT)
+            upgraded.upgrade(server)
+            return upgraded
+
+        yield server, run
 
 
 @contextmanager

@@ -15,8 +15,8 @@ from tests.processes.failovers import (
     SESSIONS,
     SWITCHOVER,
     TRANSACTIONS,
+    DatabaseRoute,
     Kind,
-    Route,
     run_failover,
 )
 
@@ -33,9 +33,10 @@ TRIED = ALL if LONG else SHORT
     ("kind", "route"), TRIED, ids=[f"{kind.name}, {route.name}" for kind, route in TRIED]
 )
 def test_a_failover_loses_nothing_and_repeats_no_message_under_a_second_id(
-    kind: Kind, route: Route, record_property: Callable[[str, object], None]
+    kind: Kind, route: DatabaseRoute, record_property: Callable[[str, object], None]
 ) -> None:
     row = run_failover(kind, route)
     record_property(SUMMARY, f"{HEAD}\n{row}" if (kind, route) == TRIED[0] else str(row))
     assert row.accepted > 0
+    assert row.replay == "401 stale=true"
     assert (row.lost, row.tally.lost, row.tally.second_ids) == (0, 0, 0)
