@@ -27,6 +27,7 @@ _OPEN, _CLOSE = "alert.open", "alert.close"
 _STANDBY = "read-only: it is a standby"
 
 
+@pytest.mark.skipif(not LONG, reason="the architecture tests refuse such sequences; make faults runs it")
 def test_a_promoted_standby_with_a_broken_sequence_is_repaired_by_the_migration(
     platform: RunningPlatform,
 ) -> None:

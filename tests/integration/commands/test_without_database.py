@@ -56,6 +56,8 @@ def test_the_embedded_database_is_named_with_how_it_is_started(
     [
         ({"HOST": "db.example.com", "PORT": "6432"}, "db.example.com, port 6432"),
         ({"HOST": "", "PORT": ""}, "this machine, port 5432"),
+        ({"HOST": "db1,db2", "PORT": ""}, "db1, port 5432; db2, port 5432"),
+        ({"HOST": "db1,db2", "PORT": "5433,5432"}, "db1, port 5433; db2, port 5432"),
     ],
 )
 def test_another_server_is_named_without_its_password(

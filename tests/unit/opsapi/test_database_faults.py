@@ -1,13 +1,30 @@
 """What errors of the database mean for callers, by SQLSTATE and by the text of a refused connection."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import psycopg
-from django.db import Error, IntegrityError, InterfaceError, InternalError, OperationalError, ProgrammingError
+from django.db import (
+    Error,
+    IntegrityError,
+    InterfaceError,
+    InternalError,
+    NotSupportedError,
+    OperationalError,
+    ProgrammingError,
+)
 from psycopg import errors
 
-from opsapi.postgresql.faults import DatabaseFault, database_fault
+from opsapi.postgresql.faults import DatabaseFault, database_fault, is_transient, refuses_writes
 from tests.each import each
 
 REFUSED = 'connection failed: connection to server at "127.0.0.1", port 5432 failed: '
+
+
+class UnloggedOnStandby(errors.FeatureNotSupported):
+    """What a standby of any version, in any language, answers to a statement that reads an unlogged table."""
+
+    diag: Any = SimpleNamespace(source_function="get_relation_info")
 
 
 def caused_by(error: Error, cause: psycopg.Error) -> Error:
@@ -46,6 +63,10 @@ def caused_by(error: Error, cause: psycopg.Error) -> Error:
             OperationalError(REFUSED + "FATAL:  the database system is in recovery mode"),
             DatabaseFault.STARTING,
         ),
+        (OperationalError(REFUSED + "session is read-only"), DatabaseFault.READ_ONLY),
+        (OperationalError(REFUSED + "server is in hot standby mode"), DatabaseFault.STANDBY),
+        (caused_by(NotSupportedError(), UnloggedOnStandby()), DatabaseFault.STANDBY),
+        (caused_by(NotSupportedError(), errors.FeatureNotSupported()), None),
         (caused_by(IntegrityError(), errors.UniqueViolation()), None),
         (caused_by(ProgrammingError("too many connections"), errors.UndefinedTable()), None),
         (ValueError("too many connections"), None),
@@ -54,3 +75,17 @@ def caused_by(error: Error, cause: psycopg.Error) -> Error:
 )
 def test_errors_are_mapped_to_faults(error: Exception | None, fault: DatabaseFault | None) -> None:
     assert database_fault(error) is fault
+
+
+@each(
+    ("cause", "refuses"),
+    [
+        (errors.ReadOnlySqlTransaction(), True),
+        (UnloggedOnStandby(), True),
+        (errors.FeatureNotSupported(), False),
+        (errors.AdminShutdown(), False),
+    ],
+)
+def test_a_read_only_server_may_be_replaced_by_another(cause: psycopg.Error, refuses: bool) -> None:
+    assert refuses_writes(cause) is refuses
+    assert is_transient(caused_by(InternalError(), cause)) is (refuses or cause.sqlstate == "57P01")
