@@ -11,7 +11,7 @@ LONG_TESTS = tests/browser tests/hostile tests/simulation tests/processes/test_c
     $$(grep -rl --include='test_*.py' hostile.budget tests/admin tests/integration tests/processes | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-slow faults check format bench wheel image demo docs pictures screenshots lock openapi reference
+.PHONY: help install install-dev run test test-slow faults check format bench wheel image demo pictures screenshots lock openapi reference
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,17 +35,17 @@ $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 run: install ## start everything: embedded PostgreSQL, web, worker
 	@exec $(BIN)/python manage.py serve --parent $$PPID
 
-test: install-dev docs ## run the tests that are not slow; ARGS="tests/unit -k digest" runs these tests instead, slow or not
+test: install-dev ## run the tests that are not slow; ARGS="tests/unit -k digest" runs these tests instead, slow or not
 	@$(PYTEST) $(or $(ARGS),-m "not slow")
 
-test-slow: install-dev docs ## run the slow tests: processes, browser, simulation, hostile requests, and others
+test-slow: install-dev ## run the slow tests: processes, browser, simulation, hostile requests, and others
 	@$(PYTEST) -m slow $(ARGS)
 
 faults: install-dev ## the long tests of faults: hostile requests, pairs of writes, killed processes, failing receivers, 100,000 simulated seeds
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG_TESTS) $(ARGS)
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile -m hypothesis tests/unit
 
-check: install-dev docs ## format, lint, types, import order, migrations, OpenAPI, reference, requirements, deployment check, documents
+check: install-dev ## format, lint, types, import order, migrations, OpenAPI, reference, requirements, deployment check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
@@ -70,16 +70,7 @@ reference: install ## write docs/reference
 bench: install-dev ## run the benchmarks, each against a limit measured in the same run
 	@$(BIN)/python -m tests.benchmarks
 
-docs: site/index.html ## build the documents as a site in site/, which the platform serves at /docs/
-
-# Always as a whole: Sphinx does not repeat the warnings about pages that it has read before.
-site/index.html: $(VENV)/.installed-dev $(shell find docs/ tools/pictures.py deploy/ README.md CONTRIBUTING.md CHANGELOG.md .env.example)
-	@rm -rf site.new
-	@$(BIN)/python -m sphinx --quiet --fail-on-warning --nitpicky --keep-going docs site.new
-	@cd site.new && rm -rf .doctrees .buildinfo objects.inv _sources && find . -name '*.map' -delete
-	@rm -rf site && mv site.new site
-
-wheel: install-dev docs ## build the package and its source archive in dist/
+wheel: install-dev ## build the package and its source archive in dist/
 	@rm -rf dist
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(BIN)/python -m hatchling build
 

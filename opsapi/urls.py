@@ -6,8 +6,8 @@ from django.views.generic import RedirectView
 
 from opsapi.api.root import ErrorCodeViewSet, HealthViewSet, RootViewSet, docs_page, metrics_page, schema_page
 from opsapi.api.views import UnknownPath, route
+from opsapi.documents.pages import documents
 from opsapi.page_paths import CONSOLE_PATH, DOCUMENTS_PATH, SETUP_PATH
-from opsapi.static_files import missing_page
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
@@ -35,7 +35,7 @@ urlpatterns = [
     route("health/live", HealthViewSet, get="live"),
     route("health/ready", HealthViewSet, get="ready"),
     path("metrics", metrics_page),
-    re_path(rf"^{DOCUMENTS_PATH.strip('/')}(?:/|\Z)", missing_page),
+    re_path(rf"^{DOCUMENTS_PATH.strip('/')}(?:/|\Z)", documents),
 ]
 
 handler400 = "opsapi.console.error_pages.bad_request"

@@ -34,9 +34,15 @@ DOCS: Policy = {
 }
 """The viewer at `/api/docs/`."""
 
-# Pages of the site, and error pages of the platform, whose font is a file. The theme's symbols are data.
-DOCUMENTS: Policy = {**DOCS, "font-src": [SELF]}
-"""All pages below `/docs/`; their search reads pages."""
+DOCUMENTS: Policy = {
+    **STRICT,
+    "script-src": [SELF],
+    "style-src": [SELF],
+    "img-src": [SELF],
+    "font-src": [SELF],
+    "form-action": [SELF],  # the search
+}
+"""All pages below `/docs/`."""
 
 CONSOLE: Policy = {
     **STRICT,

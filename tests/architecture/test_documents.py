@@ -11,12 +11,12 @@ import pytest
 from django.core.management import get_commands, load_command_class
 
 from automation.agent.settings import NAMES
+from opsapi.documents.rendering import DIAGRAM, diagram_title, picture_name
 from opsapi.environment import READ
 from tests.architecture.test_names import PACKAGES
 from tests.deployment import HOME
 from tests.documents import DEPLOY, ROOT, Block, blocks, documents, name_of, prose, shell_blocks
 from tests.each import each
-from tools.pictures import DIAGRAM, diagram_title, picture_name
 
 PICTURES = ROOT / "docs" / "pictures"
 KINDS = {"run", "server", "title"}

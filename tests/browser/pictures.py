@@ -7,10 +7,10 @@ from pathlib import Path
 
 from playwright.sync_api import Page
 
+from opsapi.documents.rendering import DIAGRAM, picture_name
 from tests.browser.chromium import chromium
 from tests.documents import ROOT, documents
 from tests.processes.downloads import download_npm, kept
-from tools.pictures import DIAGRAM, picture_name
 
 DIRECTORY = ROOT / "docs" / "pictures"
 _MERMAID = ("mermaid@12.3.0", "be0684e8d20bfc874df12c0f04927a5c482f57f2200eec54cca52a4583fd4040")

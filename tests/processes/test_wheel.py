@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from opsapi import VERSION
+from opsapi.documents.library import Library
 from opsapi.program import COMMAND
 from opsapi.setup_link import CREATE_KEY, first_project_call
-from tests.built_site import built_site
 from tests.documents import shell_blocks
 from tests.processes.newcomer import (
     QUICKSTART,
@@ -37,8 +37,7 @@ _PACKAGES = {"opsapi", "accesslist", "alerting", "automation", "events", "integr
 
 
 def _built(directory: Path, target: str, source: Path = ROOT) -> Path:
-    """The file that hatchling builds from the checkout, with the site that is there, or from `source`."""
-    built_site()
+    """The file that hatchling builds from the checkout, or from `source`."""
     command = [sys.executable, "-m", "hatchling", "build", "--target", target, "--directory", str(directory)]
     environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
     subprocess.run(command, cwd=source, env=environment, check=True, capture_output=True)
@@ -104,9 +103,39 @@ def test_the_wheel_has_the_packages_and_no_tests(wheel: Path) -> None:
     tops = {name.split("/")[0] for name in names}
     assert tops == _PACKAGES | {f"opsapi-{VERSION}.dist-info"}
     assert {"opsapi/files/.env.example", "opsapi/files/deploy/nginx.conf"} <= set(names)
-    built = built_site()
-    pages = {f"opsapi/files/site/{file.relative_to(built)}" for file in built.rglob("*") if file.is_file()}
-    assert {name for name in names if name.startswith("opsapi/files/site/")} == pages
+    assert not [name for name in names if "screenshots" in name]
+
+
+def test_the_wheel_has_all_documents(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(tmp_path)
+    shipped, checkout = Library(tmp_path / "opsapi" / "files"), Library(ROOT)
+    assert shipped.pages.keys() == checkout.pages.keys()
+    assert shipped.files.keys() == checkout.files.keys()
+    assert shipped.navigation() == checkout.navigation()
+
+
+def test_every_tool_builds_the_same_wheel_from_a_fresh_clone(tmp_path: Path) -> None:
+    if not (ROOT / ".git").exists():
+        pytest.skip("a source archive has no history to clone")
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", "--no-local", ROOT, clone], check=True)
+    python = [sys.executable, "-m"]
+    pip = [*python, "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    commands: dict[str, list[str | Path]] = {
+        "path": [*pip, "--wheel-dir", tmp_path / "path", clone],
+        "git": [*pip, "--wheel-dir", tmp_path / "git", f"git+file://{clone}"],
+        "build": [*python, "build", "--no-isolation", "--outdir", tmp_path / "build", clone],
+    }
+    built = {}
+    for name, command in commands.items():
+        environment = {**os.environ, "SOURCE_DATE_EPOCH": "1577836800"}
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        (file,) = (tmp_path / name).glob("*.whl")
+        built[name] = hashlib.sha256(file.read_bytes()).hexdigest()
+    assert len(set(built.values())) == 1, built
+    assert list((tmp_path / "build").glob("*.tar.gz"))
 
 
 def test_one_command_starts_it_and_the_quickstart_works(installed: RunningPlatform, tmp_path: Path) -> None:
@@ -119,8 +148,7 @@ def test_one_command_starts_it_and_the_quickstart_works(installed: RunningPlatfo
         assert_quickstart(type_document(QUICKSTART, terminal, installed), terminal.text)
     assert log_in(installed, "ada", password) == 302
     assert installed.get("/agents/v1.0/opsapi-agent.pyz").status_code == 200
-    documents = installed.get("/docs/")
-    assert (documents.status_code, documents.headers["Content-Type"].split(";")[0]) == (200, "text/html")
+    assert "<h1>Install the package</h1>" in installed.get("/docs/how-to/install.html").text
     assert installed.stop() == 0
 
 
