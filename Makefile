@@ -11,7 +11,7 @@ LONG_TESTS = tests/browser tests/hostile tests/simulation tests/processes/test_c
     $$(grep -rl --include='test_*.py' hostile.budget tests/admin tests/integration tests/processes | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-slow faults check format bench wheel image demo pictures screenshots lock openapi reference
+.PHONY: help install install-dev run test test-slow faults check format bench wheel image demo pictures screenshots lock openapi reference sbom
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -45,7 +45,7 @@ faults: install-dev ## the long tests of faults: hostile requests, pairs of writ
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(LONG_TESTS) $(ARGS)
 	@OPSAPI_TEST_FAULTS=long $(BIN)/python -m pytest -n 2 --dist loadfile -m hypothesis tests/unit
 
-check: install-dev ## format, lint, types, import order, migrations, OpenAPI, reference, requirements, deployment check
+check: install-dev ## format, lint, types, import order, migrations, OpenAPI, reference, requirements, bill of materials, deployment check
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy .
@@ -55,6 +55,7 @@ check: install-dev ## format, lint, types, import order, migrations, OpenAPI, re
 	$(BIN)/python manage.py reference --check
 	$(BIN)/python -m pip check
 	$(BIN)/python manage.py licences
+	$(BIN)/python manage.py sbom --check
 	OPSAPI_ENV_FILE=/dev/null OPSAPI_PUBLIC_URL=https://ops.example.com OPSAPI_TRUSTED_PROXIES=127.0.0.1/32 $(BIN)/python manage.py check --deploy --fail-level WARNING
 
 format: install-dev ## format the code and sort the imports
@@ -66,6 +67,9 @@ openapi: install ## write opsapi/api/openapi.json
 
 reference: install ## write docs/reference
 	$(BIN)/python manage.py reference
+
+sbom: install-dev ## write sbom.cdx.json, the bill of materials
+	$(BIN)/python manage.py sbom
 
 bench: install-dev ## run the benchmarks, each against a limit measured in the same run
 	@$(BIN)/python -m tests.benchmarks

@@ -9,11 +9,12 @@ import pytest
 import requests
 from requests.auth import HTTPDigestAuth
 
+from opsapi import VERSION
 from opsapi.api.links import PUBLIC
 from tests.eventually import eventually
 from tests.processes.containers import HARDENED, IMAGE, Podman, engine
 from tests.processes.newcomer import log_in, set_up
-from tests.processes.platform import RunningPlatform, free_port, installation
+from tests.processes.platform import ROOT, RunningPlatform, free_port, installation
 
 pytestmark = [pytest.mark.processes, pytest.mark.container]
 COMPOSE = "deploy/container/compose.yaml"
@@ -57,6 +58,12 @@ def test_the_platform_runs_without_root_on_a_read_only_file_system(
     podman.run("podman", "healthcheck", "run", "opsapi")
     podman.run("podman", "exec", "opsapi", "opsapi", "backup", "/var/lib/opsapi/backup")
     assert contained.is_up
+
+
+def test_the_image_has_the_bill_of_materials(podman: Podman) -> None:
+    file = f"/opt/opsapi/lib/python3.11/site-packages/opsapi-{VERSION}.dist-info/sboms/sbom.cdx.json"
+    shown = podman.run("podman", "run", "--rm", "--entrypoint=cat", IMAGE, file)
+    assert shown == (ROOT / "sbom.cdx.json").read_text()
 
 
 def test_a_new_container_finds_the_data_of_the_old(contained: RunningPlatform) -> None:

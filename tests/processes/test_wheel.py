@@ -115,6 +115,12 @@ def test_the_wheel_has_all_documents(wheel: Path, tmp_path: Path) -> None:
     assert shipped.navigation() == checkout.navigation()
 
 
+def test_the_wheel_has_its_bill_of_materials(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as packed:
+        bill = packed.read(f"opsapi-{VERSION}.dist-info/sboms/sbom.cdx.json")
+    assert bill == (ROOT / "sbom.cdx.json").read_bytes()
+
+
 def test_every_tool_builds_the_same_wheel_from_a_fresh_clone(tmp_path: Path) -> None:
     if not (ROOT / ".git").exists():
         pytest.skip("a source archive has no history to clone")
