@@ -11,7 +11,7 @@ LONG_TESTS = tests/browser tests/hostile tests/simulation tests/processes/test_c
     $$(grep -rl --include='test_*.py' hostile.budget tests/admin tests/integration tests/processes | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-slow faults check format bench wheel image demo pictures screenshots lock openapi reference sbom
+.PHONY: help install install-dev run test test-slow faults check format bench wheel image release demo pictures screenshots lock openapi reference sbom
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -81,6 +81,9 @@ wheel: install-dev ## build the package and its source archive in dist/
 image: wheel ## build the container images localhost/opsapi and localhost/opsapi-database (needs podman)
 	$(IMAGE_BUILD) --tag localhost/opsapi --target platform .
 	$(IMAGE_BUILD) --tag localhost/opsapi-database --target database .
+
+release: install-dev ## build all files of a release in a clean clone: make release TAG=v0.2.0
+	@$(BIN)/python -m tools.release $(or $(TAG),$(error TAG is missing, such as TAG=v0.2.0)) $(ARGS)
 
 demo: install ## add demonstration data to the running installation
 	@$(BIN)/python manage.py demo
