@@ -73,12 +73,10 @@ function addCopyButton(code) {
     } catch {
       button.textContent = "Not allowed";
     }
-    button.classList.add("done");
-    setTimeout(() => {
-      button.textContent = "Copy";
-      button.classList.remove("done");
-    }, 2000);
   });
+  const reset = () => (button.textContent = "Copy");
+  button.addEventListener("blur", reset);
+  code.addEventListener("mouseleave", reset);
   code.append(button);
 }
 
