@@ -76,7 +76,7 @@ class Machine:
         self._started.append(process)
 
     def pull_cable(self) -> None:
-        """From now on no packet gets through, and nobody is told."""
+        """From now on no packet gets through, without any sign."""
         _ip(f"link set {self._cable} down")
 
     def plug_cable(self) -> None:
