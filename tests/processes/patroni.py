@@ -22,12 +22,15 @@ import requests
 from opsapi.embedded.owner import server_owner
 from opsapi.libc import dying_with_parent
 from tests.eventually import eventually
+from tests.hostile.budget import LONG
 from tests.processes.networks import HERE, Machine
 
 PASSWORD = "a-password"
 _ETCD, _PORT, _REST, _PROXY, _POOLER = 2379, 5432, 8008, 5000, 6432
 _ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/nonexistent"}
 _STREAMS = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'"
+_RETRY_SECONDS = 3 if LONG else 4
+"""A primary whose etcd does not answer for so long steps down; the shortest lease allows no more."""
 _LOOK_SECONDS = 0.05
 _WATCHER_SECONDS = 2
 _HAPROXY = """
@@ -123,7 +126,7 @@ class Node:
                 "dcs": {
                     "ttl": lease,
                     "loop_wait": 1,
-                    "retry_timeout": 3,
+                    "retry_timeout": _RETRY_SECONDS,
                     "synchronous_mode": True,
                     "postgresql": {
                         "use_pg_rewind": True,
