@@ -11,7 +11,7 @@ LONG_TESTS = tests/browser tests/hostile tests/simulation tests/processes/test_c
     $$(grep -rl --include='test_*.py' hostile.budget tests/admin tests/integration tests/processes | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-slow faults check format bench wheel image release demo pictures screenshots lock openapi reference sbom
+.PHONY: help install install-dev run test test-slow faults check format bench wheel image release demo fonts pictures screenshots lock openapi reference sbom
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -93,6 +93,9 @@ screenshots: install-dev ## serve demonstration data and take the screenshots of
 
 pictures: install-dev ## draw the diagrams of the documents (needs Chromium and npm)
 	@$(BIN)/python -m tests.browser.pictures
+
+fonts: install ## write the fonts of the console, after you add an icon to tools/icons.txt (needs uv and npm)
+	@uv run --quiet tools/fonts.py
 
 lock: ## pin the requirements (needs uv)
 	uv pip compile --quiet --python-version 3.11 --universal --generate-hashes --no-header --extra embedded pyproject.toml -o requirements.txt

@@ -179,6 +179,7 @@ MIDDLEWARE = [
     "opsapi.api.middleware.request_log",
     "opsapi.api.middleware.request_count",
     "opsapi.api.middleware.response_headers",
+    "opsapi.compression.Compression",
     "opsapi.api.content_security.ContentSecurityPolicy",
     "opsapi.api.middleware.TransientFaults",
     "opsapi.api.middleware.trailing_slash",
@@ -230,6 +231,7 @@ USE_TZ = True
 USE_I18N = False
 FORMAT_MODULE_PATH = ["opsapi.console"]
 STATIC_URL = "/static/"
+STORAGES = {"staticfiles": {"BACKEND": "opsapi.hashed_files.HashedFiles"}}
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = False
 # More parameters than a request line of gunicorn can hold: any number of unknown parameters is ignored.

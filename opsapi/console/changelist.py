@@ -20,6 +20,17 @@ MOST_WORDS = 10
 MOST_CHARACTERS = 200
 TOO_LONG = f"Search for at most {MOST_WORDS} words and {MOST_CHARACTERS} characters."
 
+FILTER_MEDIA = forms.Media(
+    js=[
+        "admin/js/vendor/jquery/jquery.min.js",
+        "admin/js/vendor/select2/select2.full.min.js",
+        "admin/js/jquery.init.js",
+        "unfold/js/select2.init.js",
+    ],
+    css={"screen": ["admin/css/vendor/select2/select2.min.css", "admin/css/autocomplete.css"]},
+)
+"""As the theme's forms of filters, minified."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chip:
@@ -53,6 +64,10 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
         self.model_admin.look_up(request, list(self.result_list))
         if not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count
+
+    def filter_media(self) -> forms.Media:
+        """The scripts and styles of the filters."""
+        return FILTER_MEDIA if self.has_filters else forms.Media()
 
     def chips(self) -> list[Chip]:
         """The active filters, each with a link that removes it."""

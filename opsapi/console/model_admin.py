@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, ClassVar, NoReturn
 
+from django import forms
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.utils import unquote
@@ -72,6 +73,14 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     list_filter_submit = True
     empty_value_display = EMPTY
     compressed_fields = True
+
+    @property
+    def media(self) -> forms.Media:
+        """The script of actions on many rows: pages of the console need no other script of Django's admin.
+
+        Filters and forms add their own.
+        """
+        return forms.Media(js=["admin/js/actions.js"])
 
     # --- who sees what ---------------------------------------------------------------------------------
 
@@ -341,6 +350,7 @@ class ConsoleInline(TabularInline):  # type: ignore[misc]  # the theme is not ty
     view_on_site = False
     show_change_link = False
     empty_value_display = EMPTY
+    media = forms.Media()
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         """The declared fields, with related rows as links."""

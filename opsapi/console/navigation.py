@@ -23,7 +23,7 @@ def navigation(request: HttpRequest, admins: Iterable[Any]) -> list[Context]:
     )
     shown = [admin for admin in listed if admin.has_module_permission(request)]
     home = reverse("admin:index")
-    first = {"items": [_item(_OVERVIEW, "space_dashboard", home, request.path == home)]}
+    first = {"items": [_item(_OVERVIEW, home, icon="space_dashboard", active=request.path == home)]}
     sections = [_section(section, shown, request) for section in Section]
     return [first, *[section for section in sections if section["items"]]]
 
@@ -32,9 +32,9 @@ def _section(section: Section, admins: Iterable[ConsoleAdmin], request: HttpRequ
     items = [
         _item(
             capfirst(str(admin.opts.verbose_name_plural)),
-            admin.icon,
             admin.list_url(),
-            request.path.startswith(admin.list_url()),
+            icon=admin.icon,
+            active=request.path.startswith(admin.list_url()),
         )
         for admin in admins
         if admin.section is section
@@ -42,11 +42,11 @@ def _section(section: Section, admins: Iterable[ConsoleAdmin], request: HttpRequ
     grants = operator_of(request).grants
     if section is Section.PLATFORM and satisfies(grants, Role.GLOBAL_OWNER, INSTALLATION):
         url = reverse("mail_server")
-        items.append(_item("Mail server", "mail", url, request.path == url))
+        items.append(_item("Mail server", url, icon="mail", active=request.path == url))
     return {"title": section.value, "items": items}
 
 
-def _item(title: str, icon: str, link: str, active: bool) -> Context:
+def _item(title: str, link: str, *, icon: str, active: bool) -> Context:
     return {"title": title, "icon": icon, "link": link, "active": active, "has_permission": True}
 
 

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.templatetags.static import static
 from django.test import Client
 from django.urls import reverse
 
@@ -62,7 +63,7 @@ def test_the_measurements_are_there_for_the_script_and_in_words(console: Client,
     text = shown(console, alert_page(alert))
     assert '<script id="plot-data" type="application/json">' in text
     assert "CONNECTIONS: lowest 5.5, highest 5.5, last 5.5." in text
-    assert "console/plot.js" in text
+    assert static("console/plot.js") in text
 
 
 def test_without_measurements_there_is_no_plot(console: Client, project: Project) -> None:

@@ -61,14 +61,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = _parser().parse_args(arguments)
     options.into.mkdir(parents=True, exist_ok=True)
     wanted = [shot for shot in SHOTS if shot.name in options.shots]
-    with _demonstration() as operator, chromium() as browser:
+    with demonstration() as operator, chromium() as browser:
         for path in take(wanted, browser, operator, options.into):
             sys.stdout.write(f"{path}\n")
 
 
 def take(shots: Iterable[Shot], browser: Browser, operator: ScreenshotOperator, into: Path) -> Iterator[Path]:
     """Each as `<name>.png`; AssertionError when a page does what none may."""
-    session = _log_in(browser, operator)
+    session = session_of(browser, operator)
     for shot in shots:
         context = new_context(browser, operator.url, shot.look, session if shot.logged_in else None)
         faults = Faults(context, operator.url)
@@ -79,7 +79,7 @@ def take(shots: Iterable[Shot], browser: Browser, operator: ScreenshotOperator, 
         yield path
 
 
-def _log_in(browser: Browser, operator: ScreenshotOperator) -> StorageState:
+def session_of(browser: Browser, operator: ScreenshotOperator) -> StorageState:
     with closing(new_context(browser, operator.url, _LIGHT)) as context:
         log_in(context.new_page(), operator.username, operator.password)
         return context.storage_state()
@@ -98,7 +98,7 @@ def _open(shot: Shot, context: BrowserContext) -> Page:
 
 
 @contextmanager
-def _demonstration() -> Iterator[ScreenshotOperator]:
+def demonstration() -> Iterator[ScreenshotOperator]:
     forget_foreign_settings()
     with installation(OPSAPI_ENV_FILE=os.devnull) as platform:
         platform.start()
