@@ -4,9 +4,9 @@
 # ///
 """The fonts of the console: `make fonts` writes `opsapi/static/console/fonts` (needs uv and npm).
 
-Run it after you add an icon to `tools/icons.txt`, or after an upgrade of the theme. The icons are a part of the
-theme's font. The text font is Inter with a variable weight, in parts: browsers load a part when a page has a
-character of it.
+Run it after you add an icon to `tools/icons.txt`, or after an upgrade of the theme. The icons are a part of
+the theme's font. The text font is Inter with a variable weight, in parts: browsers load a part if a page has
+a character of it.
 """
 
 import hashlib
@@ -34,10 +34,11 @@ _SIZE = 14
 """Of the axis of optical sizes, which browsers set by the size of the text: the console's text is small."""
 _WEIGHTS = (400, 700)
 _PARTS = {
-    "latin": "20-7E A0-FF 131 152-153 2000-206F 20AC 2122 2190-2199 2212 2215 221E 2248 2260 2264-2265 2713",
+    "latin": "20-7E A0-FF 131 152-153 2000-206F 20AC 2122 2190-2199 2212 2215 221E 2248 2260 2264-2265"
+    " 25B2-25C3 25CF 2713",
     "latin-extended": "100-130 132-151 154-24F 300-36F 1E00-1EFF",
     "others": "250-2FF 370-10FF 1F00-1FFF 2070-20AB 20AD-2121 2123-218F 219A-2211 2213-2214 2216-221D"
-    " 221F-2247 2249-225F 2261-2263 2266-2712 2714-FFFD",
+    " 221F-2247 2249-225F 2261-2263 2266-25B1 25C4-25CE 25D0-2712 2714-FFFD",
 }
 """Ranges of characters, in hexadecimal numbers."""
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from html import unescape
 
 import pytest
+import time_machine
 from django.core.cache import cache
 from django.db import connection
 from django.test import Client
@@ -259,6 +260,20 @@ class TestRefreshing:
     def test_the_widgets_are_not_cached(self, console: Client) -> None:
         answer = console.get(reverse("admin:overview"), headers={"X-Console-Refresh": "1"})
         assert "no-store" in answer["Cache-Control"]
+
+    def test_widgets_that_did_not_change_are_not_sent_again(
+        self, noon: time_machine.Traveller, project: Project, console: Client
+    ) -> None:
+        url = reverse("admin:overview")
+        tag = console.get(url)["ETag"]
+        noon.shift(timedelta(seconds=10))
+        same = console.get(url, headers={"If-None-Match": tag})
+        assert (same.status_code, same.content, same["ETag"]) == (304, b"", tag)
+        assert "no-store" in same["Cache-Control"]
+        make_alert(project)
+        changed = console.get(url, headers={"If-None-Match": tag})
+        assert changed.status_code == 200
+        assert changed["ETag"] != tag
 
     def test_the_widgets_accept_reading_methods_only(self, console: Client) -> None:
         assert console.post(reverse("admin:overview")).status_code == 405

@@ -51,8 +51,14 @@ def in_code(source: str) -> Iterator[str]:
 
 
 def test_it_finds_icons() -> None:
-    source = 'a = f(icon="one")\nclass B:\n    icon: str = "two"\nc = {"icon": "three", "name": "four"}\nicon = "five"'
-    assert sorted(in_code(source)) == ["five", "one", "three", "two"]
+    lines = [
+        'a = f(icon="one")',
+        "class B:",
+        '    icon: str = "two"',
+        'c = {"icon": "three", "name": "no"}',
+        'icon = "four"',
+    ]
+    assert sorted(in_code("\n".join(lines))) == ["four", "one", "three", "two"]
 
 
 def test_icons_of_templates_are_in_the_font() -> None:

@@ -1,7 +1,9 @@
 """The start page keeps itself current. Its time is moved by the test: nobody waits ten seconds."""
 
+import re
+
 import pytest
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Locator, Page, Response, expect
 
 from accesslist.models import Project
 from alerting.choices import AlertStatus
@@ -41,6 +43,23 @@ def test_an_alert_that_closes_disappears_without_reloading(start: Page) -> None:
     expect(_alerts(start)).to_have_count(0)
     expect(start.get_by_text("No open alerts.")).to_be_visible()
     assert start.evaluate("window.isTheSame")
+
+
+def test_a_refresh_without_changes_is_short_and_updates_the_time(start: Page) -> None:
+    url = start.locator("#overview").get_attribute("data-url")
+    answers = (_refresh(start, f"**{url}") for _ in range(20))
+    assert any(answer.status == 304 for answer in answers)
+    expect(start.get_by_text("Last refreshed")).to_have_text(re.compile(r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ$"))
+    expect(_alerts(start)).to_have_count(1)
+    _close_all()
+    start.clock.fast_forward(EVERY)
+    expect(_alerts(start)).to_have_count(0)
+
+
+def _refresh(page: Page, url: str) -> Response:
+    with page.expect_response(url) as answer:
+        page.clock.fast_forward(EVERY)
+    return answer.value
 
 
 def test_it_says_that_the_server_is_gone_and_that_it_is_back(start: Page, faults: Faults) -> None:

@@ -4,6 +4,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 from playwright.sync_api import Browser, CDPSession, Page, StorageState
 
@@ -11,10 +12,6 @@ from tests.browser.chromium import chromium, new_context
 from tests.browser.people import LOGIN, START
 from tests.browser.screenshots import demonstration, session_of
 from tests.browser.viewports import LIGHT
-
-COLD_BYTES = 350_000
-WARM_BYTES = 30_000
-HTML_BYTES = 40_000
 
 SHOWN = (
     ("Login", LOGIN),
@@ -34,7 +31,7 @@ SHOWN = (
 
 @dataclass
 class Weight:
-    """What one visit of a page loaded: bytes over the wire, with headers, and as they are written."""
+    """What a visit of a page loaded: bytes over the wire, with headers; `html` of the page itself."""
 
     requests: int = 0
     html: int = 0
@@ -52,45 +49,41 @@ class Scales:
     def __init__(self, page: Page) -> None:
         self._page = page
         self._weight = Weight()
-        self._kinds: dict[str, tuple[str, str]] = {}
+        self._loading: dict[str, tuple[str, str]] = {}
         self._session: CDPSession = page.context.new_cdp_session(page)
-        self._session.on("Network.responseReceived", self._received)
+        self._session.on("Network.requestWillBeSent", self._sent)
         self._session.on("Network.loadingFinished", self._finished)
+        self._session.on("Network.loadingFailed", self._failed)
         self._session.send("Network.enable")
 
-    def weigh(self, address: str) -> Weight:
-        """Open the page and wait until it loads nothing any more."""
+    def weigh(self, address: str, *, cold: bool) -> Weight:
+        """Open the page, with an empty cache if `cold`, and wait until it has loaded everything."""
         self._page.goto("about:blank")
-        self._weight, self._kinds = Weight(), {}
+        if cold:
+            self._session.send("Network.clearBrowserCache")
+        self._weight, self._loading = Weight(), {}
         self._page.goto(address)
-        self._page.wait_for_load_state("networkidle")
+        self._page.evaluate("document.fonts.ready.then(() => null)")
+        while self._loading:
+            self._page.evaluate("new Promise(requestAnimationFrame).then(() => null)")
         return self._weight
 
-    def _received(self, event: dict[str, object]) -> None:
-        response = event["response"]
-        assert isinstance(response, dict)
-        self._kinds[str(event["requestId"])] = (str(event["type"]), str(response["url"]))
+    def _sent(self, event: dict[str, Any]) -> None:
+        self._loading[event["requestId"]] = (event.get("type", ""), event["request"]["url"])
 
-    def _finished(self, event: dict[str, object]) -> None:
-        size = event["encodedDataLength"]
-        assert isinstance(size, int | float)
-        kind, url = self._kinds.get(str(event["requestId"]), ("", ""))
+    def _failed(self, event: dict[str, Any]) -> None:
+        self._loading.pop(event["requestId"], None)
+
+    def _finished(self, event: dict[str, Any]) -> None:
+        kind, url = self._loading.pop(event["requestId"], ("", ""))
+        size = int(event["encodedDataLength"])
         if not size:
             return
         self._weight.requests += 1
-        self._weight.total += int(size)
-        self._weight.largest.append((int(size), url.rpartition("/")[2] or url))
+        self._weight.total += size
+        self._weight.largest.append((size, url.rstrip("/").rpartition("/")[2]))
         if kind == "Document":
-            self._weight.html += int(size)
-
-
-def cold_and_warm(
-    browser: Browser, url: str, address: str, session: StorageState | None
-) -> tuple[Weight, Weight]:
-    """What a browser without a cache loads for the page, and what it loads when it comes back."""
-    with closing(new_context(browser, url, LIGHT, session)) as context:
-        scales = Scales(context.new_page())
-        return scales.weigh(address), scales.weigh(address)
+            self._weight.html += size
 
 
 def main() -> None:
@@ -105,22 +98,22 @@ def _table(browser: Browser, url: str, session: StorageState) -> Iterator[str]:
     yield "| page | requests | first visit | HTML | next visit |"
     yield "|---|---|---|---|---|"
     for name, path in SHOWN:
-        whose = None if path == LOGIN else session
-        cold, warm = cold_and_warm(browser, url, _address(browser, url, path, whose), whose)
+        with closing(new_context(browser, url, LIGHT, None if path == LOGIN else session)) as context:
+            page = context.new_page()
+            address, scales = _address(page, path), Scales(page)
+            cold, warm = scales.weigh(address, cold=True), scales.weigh(address, cold=False)
         sizes = " | ".join(f"{size / 1000:,.1f} kB" for size in (cold.total, cold.html, warm.total))
         yield f"| {name} | {cold.requests} | {sizes} |"
 
 
-def _address(browser: Browser, url: str, path: str, session: StorageState | None) -> str:
+def _address(page: Page, path: str) -> str:
     listed, is_row, _ = path.partition(" first row")
     if not is_row:
         return path
-    with closing(new_context(browser, url, LIGHT, session)) as context:
-        page = context.new_page()
-        page.goto(listed)
-        # The first row is the header's.
-        link = page.get_by_role("table").get_by_role("row").nth(1).get_by_role("link").first
-        return link.get_attribute("href") or ""
+    page.goto(listed)
+    # The first row is the header's.
+    link = page.get_by_role("table").get_by_role("row").nth(1).get_by_role("link").first
+    return link.get_attribute("href") or ""
 
 
 if __name__ == "__main__":

@@ -63,7 +63,9 @@
     page.querySelectorAll("[data-chart-of]").forEach(draw);
   }
 
+  Chart.defaults.font.family = getComputedStyle(page).fontFamily;
   page.addEventListener("overview:read", drawAll);
+  document.fonts.ready.then(drawAll);
   // The theme's switch for light and dark changes a class of the document.
   new MutationObserver(drawAll).observe(document.documentElement, { attributeFilter: ["class"] });
   drawAll();

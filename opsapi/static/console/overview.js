@@ -10,6 +10,7 @@
   // The widgets as the server sent them: on the page, they may have been opened or folded since.
   const written = new Map();
   let timer = 0;
+  let tag = "";  // of the widgets that are shown
   let lastRead = page.querySelector("[data-read]").dataset.readWords;
   let lastSummary = page.querySelector("[data-read]").dataset.summary;
 
@@ -89,7 +90,7 @@
     let answer;
     try {
       answer = await fetch(page.dataset.url, {
-        headers: { "X-Console-Refresh": "1" },
+        headers: { "X-Console-Refresh": "1", ...(tag && { "If-None-Match": tag }) },
         cache: "no-store",
         redirect: "manual",
         signal: AbortSignal.timeout(GIVE_UP_MS),
@@ -98,8 +99,14 @@
         endSession();
         return false;
       }
+      if (answer.status === 304) {
+        const time = new Date(answer.headers.get("Date")).toISOString();
+        tell({ summary: lastSummary, readWords: `${time.slice(0, 10)} ${time.slice(11, 19)}Z` });
+        return true;
+      }
       if (!answer.ok) throw new Error(`status ${answer.status}`);
       take(new DOMParser().parseFromString(await answer.text(), "text/html"));
+      tag = answer.headers.get("ETag") || "";
     } catch (error) {
       const why = answer && !answer.ok ? `The server returned status ${answer.status}` : "Connection lost";
       showTrouble(`${why}. Showing data from ${lastRead}; retrying every 10 seconds.`);

@@ -98,7 +98,8 @@
   };
 
   const axis = { ticks: { color: GREY }, grid: { color: "rgba(138, 148, 163, 0.2)" } };
-  new window.Chart(canvas, {
+  window.Chart.defaults.font.family = getComputedStyle(canvas).fontFamily;
+  const chart = new window.Chart(canvas, {
     type: "line",
     data: { datasets },
     plugins: [spans, marks],
@@ -137,4 +138,6 @@
       },
     },
   });
+  // Text in a canvas does not change when its font arrives.
+  document.fonts.ready.then(() => chart.update("none"));
 })();

@@ -1,0 +1,65 @@
+"""What pages load, and that they load all that they use."""
+
+from collections.abc import Iterator
+
+import pytest
+from django.contrib import admin
+from playwright.sync_api import Page
+
+from accesslist.models import Project
+from opsapi.console.admin_urls import list_url
+from tests.admin.rows import fill, many, record_event
+from tests.browser.people import LOGIN
+from tests.browser.test_pages import addresses
+from tests.browser.weights import Scales
+
+pytestmark = pytest.mark.chromium
+
+COLD_BYTES = 350_000
+WARM_BYTES = 30_000
+HTML_BYTES = 40_000
+ROWS = 50
+"""On the longest page of a list."""
+
+# An icon is a ligature as wide as it is high; without it, the letters of its name are shown.
+_BROKEN_ICONS = """() => [...document.querySelectorAll(".material-symbols-outlined")].filter((node) => {
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    return range.getBoundingClientRect().width > 1.2 * parseFloat(getComputedStyle(node).fontSize);
+}).map((node) => node.textContent.trim())"""
+_LEFT_OUT = ("hx-", "x-sort", "x-anchor")
+"""Attributes of scripts of the theme that no page loads."""
+_ATTRIBUTES = """() => [...document.querySelectorAll("*")].flatMap((node) => node.getAttributeNames())"""
+
+
+def test_no_page_is_heavy_or_lacks_a_script_or_an_icon(console: Page, project: Project) -> None:
+    many(ROWS)
+    fill(project)
+    record_event(project)
+    scales, faults = Scales(console), []
+    for address in _all_addresses(project):
+        cold = scales.weigh(address, cold=True)
+        faults += [f"{address}: without icon: {name}" for name in console.evaluate(_BROKEN_ICONS)]
+        faults += [f"{address}: {name}" for name in _names(console) if name.startswith(_LEFT_OUT)]
+        warm = scales.weigh(address, cold=False)
+        if cold.total > COLD_BYTES or cold.html > HTML_BYTES or warm.total > WARM_BYTES:
+            faults.append(f"{address}: cold {cold}; warm {warm}")
+    assert not faults, "\n".join(faults)
+
+
+def test_log_in_is_light(page: Page) -> None:
+    scales = Scales(page)
+    cold, warm = scales.weigh(LOGIN, cold=True), scales.weigh(LOGIN, cold=False)
+    assert cold.total < 150_000, cold
+    assert warm.requests == 1, warm
+    assert page.evaluate("document.fonts.check('600 14px Inter')")
+
+
+def _all_addresses(project: Project) -> Iterator[str]:
+    yield from addresses(project)
+    for model in admin.site._registry:
+        yield list_url(model)
+
+
+def _names(page: Page) -> set[str]:
+    return set(page.evaluate(_ATTRIBUTES))
