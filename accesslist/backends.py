@@ -87,11 +87,17 @@ class OperatorBackend(LoginPolicy):
 
 
 def _known(username: str, password: str) -> User | None:
+    user = user_with_password(username, password)
+    return user if user and user.is_staff else None
+
+
+def user_with_password(username: str, password: str) -> User | None:
+    """The user, if the password is right, also without roles; otherwise None, after the same work."""
     user = User.objects.filter(username_key=username_key(username)).first()
     if user is None:
         User().set_password(password)
         return None
-    return user if user.check_password(password) and user.is_staff else None
+    return user if user.check_password(password) else None
 
 
 _TOKEN_LASTS = timedelta(hours=1)

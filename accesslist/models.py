@@ -1,4 +1,4 @@
-"""Organizations, projects, users, teams, API keys, roles and access lists, used nonces and attempts."""
+"""Organizations, projects, users, teams, API keys, roles, invitations, access lists, nonces, attempts."""
 
 from typing import ClassVar
 
@@ -10,11 +10,13 @@ from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
+from accesslist.rules.invitations import Outcome
 from accesslist.rules.second_factor import NEVER
 from accesslist.rules.usernames import LONGEST_SKELETON, skeleton, username_key
+from opsapi.api.principal import ActorKind
 from opsapi.clock import time_words
-from opsapi.fields import CidrField, EncryptedField, PrimaryIdField
-from opsapi.roles import READING, Grant, Role, Scope, holds_somewhere
+from opsapi.fields import CidrField, EncryptedField, IdField, PrimaryIdField
+from opsapi.roles import READING, ROLE_WORDS, Grant, Role, RoleWords, Scope, holds_somewhere
 
 
 class Organization(models.Model):
@@ -109,6 +111,12 @@ class User(AbstractBaseUser):
         default=False,
         db_default=False,
         help_text="Created without an API key (endpoint 5).",
+    )
+    password_given = models.BooleanField(
+        "must change the password",
+        default=False,
+        db_default=False,
+        help_text="Somebody else set the password. The console asks for a new one after the log-in.",
     )
     sessions_ended = models.DateTimeField(null=True, editable=False)
     revocations = models.PositiveIntegerField(default=0, db_default=0, editable=False)
@@ -240,6 +248,11 @@ class RoleGrant(models.Model):
         return self.role
 
     @property
+    def words(self) -> RoleWords:
+        """The role in words."""
+        return ROLE_WORDS[Role(self.role)]
+
+    @property
     def grant(self) -> Grant:
         """The role with its scope."""
         return Grant(Role(self.role), self.org_id, self.project_id)
@@ -248,6 +261,70 @@ class RoleGrant(models.Model):
     def scope(self) -> Scope:
         """The scope, with the organization of the project."""
         return Scope(self.project.org_id if self.project else self.org_id, self.project_id)
+
+
+class Invitation(models.Model):
+    """An invitation to a project or an organization, by a link with a token that works once.
+
+    Of the token, only the hash is stored. An invitation without `outcome` is open: it can be accepted until
+    `expires`, and afterwards be sent again. The roles of the inviter (a user or a key, without a foreign key,
+    because the invitation outlives both) are checked again when somebody accepts.
+    """
+
+    id = PrimaryIdField()
+    org = models.ForeignKey(Organization, null=True, on_delete=models.CASCADE, related_name="invitations")
+    project = models.ForeignKey(Project, null=True, on_delete=models.CASCADE, related_name="invitations")
+    roles = ArrayField(models.CharField(max_length=40))
+    email_address = models.CharField(
+        "e-mail address", max_length=254, null=True, help_text="Empty if anybody who has the link can accept."
+    )
+    email_key = models.CharField(max_length=1000, null=True, editable=False, db_collation="C")
+    token_hash = models.CharField(max_length=64, editable=False)
+    replaced_hashes = ArrayField(models.CharField(max_length=64), default=list, editable=False)
+    inviter_kind = models.CharField(max_length=10, choices=[(kind.value, kind.value) for kind in ActorKind])
+    inviter_id = IdField()
+    inviter_name = models.CharField("invited by", max_length=254)
+    created = models.DateTimeField()
+    expires = models.DateTimeField("valid until")
+    mailed = models.DateTimeField(
+        "sent by e-mail", null=True, help_text="When the mail server accepted the message."
+    )
+    outcome = models.CharField(
+        max_length=10, null=True, choices=[(outcome.value, outcome.value) for outcome in Outcome]
+    )
+    ended = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="invitation_has_one_scope",
+                condition=Q(org__isnull=False, project=None) | Q(org=None, project__isnull=False),
+            ),
+            # One open invitation of an address in a scope.
+            models.UniqueConstraint(
+                "email_key",
+                *[Coalesce(name, Value("")) for name in ("org", "project")],
+                name="invitation_once",
+                condition=Q(outcome=None, email_key__isnull=False),
+            ),
+        ]
+        indexes = [
+            # Invitations to be deleted.
+            models.Index(fields=["expires"], name="invitation_expires"),
+        ]
+
+    def __str__(self) -> str:
+        return self.email_address or "by link"
+
+    @property
+    def scope(self) -> Scope:
+        """The project or the organization; a project without its organization."""
+        return Scope(self.org_id, self.project_id)
+
+    @property
+    def grants(self) -> list[Grant]:
+        """The roles, with their scope."""
+        return [Grant(Role(name), self.org_id, self.project_id) for name in self.roles]
 
 
 class AccessListEntry(models.Model):

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.urls import URLPattern
 
+from accesslist.views.invitations import GroupInvitationViewSet, InvitationViewSet, OrgInvitationViewSet
 from accesslist.views.keys import (
     GlobalAccessListViewSet,
     GroupKeyAccessListViewSet,
@@ -32,6 +33,15 @@ def _key_lists(prefix: str, viewset: type[KeyAccessListViewSet]) -> list[URLPatt
     ]
 
 
+def _invitations(prefix: str, parameter: str, viewset: type[InvitationViewSet]) -> list[URLPattern]:
+    """The invitations to the project or the organization."""
+    return [
+        route(f"{prefix}/invites", viewset, get="index", post="create"),
+        route(f"{prefix}/invites/<{parameter}>", viewset, **ONE),
+        route(f"{prefix}/invites/<{parameter}>/resend", viewset, post="resend"),
+    ]
+
+
 urlpatterns = [
     route("unauth/users", FirstUserViewSet, post="create"),
     route("users", UserViewSet, get="index", post="create"),
@@ -47,10 +57,12 @@ urlpatterns = [
     route("orgs/<org_id>/teams/<team_id>", TeamViewSet, **ONE),
     route("orgs/<org_id>/teams/<team_id>/users", TeamUserViewSet, get="index", post="create"),
     route("orgs/<org_id>/teams/<team_id>/users/<user_id>", TeamUserViewSet, delete="destroy"),
+    *_invitations("orgs/<org_id>", "org_invitation_id", OrgInvitationViewSet),
     route("groups", ProjectViewSet, get="index", post="create"),
     route("groups/byName/<path:group_name>", ProjectViewSet, get="by_name"),
     route("groups/<group_id>", ProjectViewSet, get="retrieve", patch="update", delete="destroy"),
     route("groups/<group_id>/users", GroupUserViewSet, get="index"),
+    *_invitations("groups/<group_id>", "group_invitation_id", GroupInvitationViewSet),
     route("groups/<group_id>/teams", GroupTeamViewSet, get="index", post="create"),
     route("groups/<group_id>/teams/<team_id>", GroupTeamViewSet, **ONE),
     route("groups/<group_id>/apiKeys", GroupKeyViewSet, get="index", post="create"),

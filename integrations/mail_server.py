@@ -10,7 +10,7 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.contrib import admin
-from django.core.mail import EmailMessage, get_connection
+from django.core.mail import EmailMessage
 from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -22,7 +22,6 @@ from accesslist.throttles import throttle
 from automation.selectors.agents import any_agent_exists
 from events.services import event_record
 from events.types import EventType
-from integrations.channels.email import TOTAL_SECONDS, ended_after
 from integrations.messages import printable
 from opsapi import clock
 from opsapi.api.errors import ApiError
@@ -33,6 +32,7 @@ from opsapi.console.admin_urls import add_url
 from opsapi.console.forms import OpenForm
 from opsapi.environment import READ
 from opsapi.hostnames import host_and_port
+from opsapi.outbound.mail import mail_send
 from opsapi.program import env_file
 from opsapi.roles import Role
 
@@ -66,10 +66,8 @@ def mail_server_test(*, to: str, sent_from: str, actor: Actor, now: datetime) ->
         to=[to],
         headers={"Auto-Submitted": "auto-generated"},
     )
-    connection = get_connection()
     try:
-        with ended_after(TOTAL_SECONDS, connection), connection:
-            connection.send_messages([mail])
+        mail_send(mail)
     except (OSError, ValueError) as error:  # The exceptions of smtplib are OSErrors.
         return MailServerTest(to, printable(_fault(error), _LONGEST_ANSWER))
     return MailServerTest(to)

@@ -3,3 +3,4 @@
 CONSOLE_PATH = "/admin/"
 DOCUMENTS_PATH = "/docs/"
 SETUP_PATH = f"{CONSOLE_PATH}setup/"
+INVITATION_PATH = f"{CONSOLE_PATH}invitation/"

@@ -46,6 +46,72 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class RoleWords:
+    """A role for people: its `name`, and what it `allows`, in one line."""
+
+    name: str
+    allows: str
+
+
+ROLE_WORDS: Mapping[Role, RoleWords] = {
+    Role.GLOBAL_OWNER: RoleWords("Global owner", "everything, in all organizations and projects"),
+    Role.GLOBAL_READ_ONLY: RoleWords("Global reader", "read everything"),
+    Role.GLOBAL_MONITORING_ADMIN: RoleWords(
+        "Global operator", "acknowledge, mute, change rules in all projects, and global rules"
+    ),
+    Role.GLOBAL_USER_ADMIN: RoleWords(
+        "Global user administrator", "create users, invite people and give roles everywhere; read everything"
+    ),
+    Role.GLOBAL_BACKUP_ADMIN: RoleWords(
+        "Global backup administrator", "read everything; for backup tools that check the role"
+    ),
+    Role.GLOBAL_AUTOMATION_ADMIN: RoleWords(
+        "Global automation administrator",
+        "change hosts and publish automation configurations in all projects",
+    ),
+    Role.ORG_OWNER: RoleWords(
+        "Organization owner", "everything in the organization and all its projects, also invite people"
+    ),
+    Role.ORG_GROUP_CREATOR: RoleWords(
+        "Project creator", "create projects in the organization, and own these projects"
+    ),
+    Role.ORG_READ_ONLY: RoleWords("Organization reader", "read the organization and all its projects"),
+    Role.ORG_MEMBER: RoleWords(
+        "Organization member", "see the organization, its teams and members, but none of its projects"
+    ),
+    Role.GROUP_OWNER: RoleWords("Project owner", "everything in the project, also invite people"),
+    Role.GROUP_READ_ONLY: RoleWords("Reader", "read the project"),
+    Role.GROUP_MONITORING_ADMIN: RoleWords("Operator", "acknowledge, mute, change rules"),
+    Role.GROUP_USER_ADMIN: RoleWords(
+        "User administrator", "invite people, change API keys and the roles of users and teams"
+    ),
+    Role.GROUP_BACKUP_ADMIN: RoleWords(
+        "Backup administrator", "read the project; for backup tools that check the role"
+    ),
+    Role.GROUP_AUTOMATION_ADMIN: RoleWords(
+        "Automation administrator", "change hosts and publish the automation configuration, with its secrets"
+    ),
+    Role.GROUP_DATA_ACCESS_ADMIN: RoleWords(
+        "Data administrator", "read the project; for data tools that check the role"
+    ),
+    Role.GROUP_DATA_ACCESS_READ_WRITE: RoleWords(
+        "Data writer", "read the project; for data tools that check the role"
+    ),
+    Role.GROUP_DATA_ACCESS_READ_ONLY: RoleWords(
+        "Data reader", "read the project; for data tools that check the role"
+    ),
+    Role.GROUP_AGENT: RoleWords("Agent", "send reports, nothing else; for the keys of agents"),
+}
+"""Role → its words. The only place that describes roles to people; pages show the wire value next to them."""
+
+
+def role_names(roles: Iterable[Role], *, conjunction: str = "or") -> str:
+    """Return the names of the roles in a sentence: `Project owner, Reader or Operator`."""
+    *others, last = [ROLE_WORDS[role].name for role in roles]
+    return f"{', '.join(others)} {conjunction} {last}" if others else last
+
+
+@dataclass(frozen=True, slots=True)
 class Scope:
     """The scope of a required role: a project (with its organization), an organization, or everywhere."""
 

@@ -97,6 +97,7 @@ OPSAPI_METRICS_ALLOW = read.networks("OPSAPI_METRICS_ALLOW")
 OPSAPI_RATE_FAILED_AUTH = read.number("OPSAPI_RATE_FAILED_AUTH", 60, 0, 1_000_000)
 OPSAPI_RATE_FIRST_USER = read.number("OPSAPI_RATE_FIRST_USER", 30, 0, 1_000_000)
 OPSAPI_RATE_TEST_NOTIFICATIONS = read.number("OPSAPI_RATE_TEST_NOTIFICATIONS", 10, 0, 1_000_000)
+OPSAPI_RATE_INVITATIONS = read.number("OPSAPI_RATE_INVITATIONS", 30, 0, 1_000_000)
 OPSAPI_RATE_REPORTS = read.number("OPSAPI_RATE_REPORTS", 60_000, 0, 1_000_000)
 
 # --- limits ----------------------------------------------------------------------------------------
@@ -190,6 +191,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "accesslist.middleware.operator",
+    "accesslist.middleware.own_password_required",
     "accesslist.middleware.second_factor_required",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 from opsapi.api.root import ErrorCodeViewSet, HealthViewSet, RootViewSet, docs_page, metrics_page, schema_page
 from opsapi.api.views import UnknownPath, route
 from opsapi.documents.pages import documents
-from opsapi.page_paths import CONSOLE_PATH, DOCUMENTS_PATH, SETUP_PATH
+from opsapi.page_paths import CONSOLE_PATH, DOCUMENTS_PATH, INVITATION_PATH, SETUP_PATH
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
@@ -23,6 +23,7 @@ urlpatterns = [
     path(CONSOLE_PATH.strip("/"), RedirectView.as_view(url=CONSOLE_PATH)),
     path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.account")),
     path(SETUP_PATH[1:], include("accesslist.first_run")),
+    path(INVITATION_PATH[1:], include("accesslist.invitation_pages")),
     path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server")),
     path(CONSOLE_PATH[1:], admin.site.urls),
     path("api/public/v1.0", include(_public)),

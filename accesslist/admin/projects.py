@@ -11,7 +11,16 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 
-from accesslist.access import CREATE_ORGS, PROJECT_CREATORS, WRITE_ORG, WRITE_PROJECT, WRITE_PROJECT_ACCESS
+from accesslist.access import (
+    CREATE_ORGS,
+    INVITE_TO_ORG,
+    INVITE_TO_PROJECT,
+    PROJECT_CREATORS,
+    WRITE_ORG,
+    WRITE_PROJECT,
+    WRITE_PROJECT_ACCESS,
+)
+from accesslist.admin.invitations import INVITE, invite_action
 from accesslist.forms.projects import (
     DeletionForm,
     OrganizationForm,
@@ -38,7 +47,7 @@ from opsapi.console.admin_urls import add_url, list_url
 from opsapi.console.display import Context, link, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.roles import Role, Scope
+from opsapi.roles import Role, Scope, role_names
 
 
 def _make_org(call: ActionCall) -> ActionOutcome:
@@ -63,6 +72,7 @@ class OrganizationAdmin(ConsoleAdmin):
         form=OrganizationForm,
     )
     actions_of_row: ClassVar[Mapping[str, Action]] = {
+        INVITE: invite_action(INVITE_TO_ORG),
         "rename": Action(
             label="Change",
             done="Changed",
@@ -139,7 +149,8 @@ def _set_team_roles(call: ActionCall) -> ActionOutcome:
         return ActionOutcome(message=f"Team {team.name} no longer has roles in the project.")
     asked = [AskedTeam("team", team.id, roles)]
     group_teams_add(group=group, asked=asked, by=call.operator.grants, actor=call.actor, now=call.now)
-    return ActionOutcome(message=f"Team {team.name} holds {', '.join(roles)} in the project.")
+    held = role_names(roles, conjunction="and")
+    return ActionOutcome(message=f"In the project, the team {team.name} is now: {held}.")
 
 
 @admin.register(Project)
@@ -171,6 +182,7 @@ class ProjectAdmin(ConsoleAdmin):
             access=WRITE_PROJECT,
             form=ProjectChangeForm,
         ),
+        INVITE: invite_action(INVITE_TO_PROJECT),
         "team-roles": Action(
             label="Team roles",
             icon="groups",

@@ -1,18 +1,23 @@
 """Roles in the console: shared parts of the pages of role holders."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from django.contrib import admin
 from django.db.models import Prefetch, Q, QuerySet
 from django.http import HttpRequest
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
 from accesslist.forms.roles import role_words
 from accesslist.models import ApiKey, DigestEpoch, Project, RateWindow, RoleGrant, Team, User
 from accesslist.selectors.users import Sight, held_in
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
+from opsapi.console.display import named
+from opsapi.console.filters import ChoiceFilter
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
+from opsapi.roles import ROLE_WORDS
 
 _SHOWN = "grants_shown"
 
@@ -51,13 +56,33 @@ def roles_shown(visible_scope: VisibleScope, model: type[Any]) -> Q:
     return held_in(sight_in(visible_scope)) if model is User else grants_in_visible_scope(visible_scope)
 
 
+def role_field() -> Callable[[Any, RoleGrant], SafeString]:
+    """The role in words, with its name in the API, in a field or column."""
+
+    @admin.display(description="role", ordering="role")
+    def shown(_admin: Any, grant: RoleGrant) -> SafeString:
+        return named(grant.words.name, grant.role)
+
+    return shown
+
+
+class RoleFilter(ChoiceFilter):
+    """The role of a grant, by its name."""
+
+    title = "role"
+    parameter_name = "role"
+    offered = tuple((role.value, words.name) for role, words in ROLE_WORDS.items())
+
+
 class RoleGrantInline(ConsoleInline):
     """The roles of a key, user or team."""
 
     model = RoleGrant
-    fields = ["role", "org", "project"]
+    fields = ["role_shown", "org", "project"]
     ordering = ["id"]
     hide_title = True
+
+    role_shown = role_field()
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The roles that the operator can see."""
@@ -78,22 +103,25 @@ class WithRoles(ConsoleAdmin):
         return super().get_queryset(request).prefetch_related(Prefetch("grants", grants, to_attr=_SHOWN))
 
     @admin.display(description="roles")
-    def roles(self, holder: ApiKey | User | Team) -> str | None:
-        """Each role with its scope."""
-        return ", ".join(role_words(grant) for grant in getattr(holder, _SHOWN)) or None
+    def roles(self, holder: ApiKey | User | Team) -> SafeString | None:
+        """Each role with its scope, and its name in the API as a tooltip."""
+        shown = ((grant.role, role_words(grant)) for grant in getattr(holder, _SHOWN))
+        return format_html_join(", ", '<span title="{}">{}</span>', shown) or None
 
 
 @admin.register(RoleGrant)
 class RoleGrantAdmin(ConsoleAdmin):
     """All roles, with holder and scope."""
 
-    list_display = ["role", "api_key", "user", "team", "org", "project"]
-    list_filter = ["role"]
+    list_display = ["role_shown", "api_key", "user", "team", "org", "project"]
+    list_filter = [RoleFilter]
     list_select_related = ["api_key", "user", "team", "org", "project"]
     search_fields = ["api_key__public_key", "user__username", "team__name", "org__name", "project__name"]
     ordering = ["id"]
-    fields = ["role", "api_key", "user", "team", "org", "project"]
+    fields = ["role_shown", "api_key", "user", "team", "org", "project"]
     empty_text = "No roles yet."
+
+    role_shown = role_field()
 
 
 @admin.register(DigestEpoch)

@@ -10,6 +10,7 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from accesslist.access import WRITE_USERS
+from accesslist.admin.invitations import invite_button, may_invite, who_may_invite
 from accesslist.admin.roles import WithRoles, sight_in
 from accesslist.forms.account import NewPasswordForm
 from accesslist.forms.roles import as_asked
@@ -25,7 +26,7 @@ from accesslist.services.users import NewUser, user_create, user_delete
 from opsapi.api.permissions import Access, Where, in_installation
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
-from opsapi.console.display import badge, link, urls_seen
+from opsapi.console.display import Context, badge, link, urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.widgets import Tone
 from opsapi.roles import INSTALLATION, Role, satisfies
@@ -107,7 +108,7 @@ def _reset_password(call: ActionCall) -> ActionOutcome:
     password, by = call.values["password"], call.operator.grants
     user_password_reset(user_id=user.id, password=password, by=by, actor=call.actor, now=call.now)
     return ActionOutcome(
-        message=f"{user.username} can now log in with the new password, and change it on their account page."
+        message=f"{user.username} can now log in with the new password, and then has to change it."
     )
 
 
@@ -195,6 +196,15 @@ class UserAdmin(WithRoles):
     ]
     empty_text = "No users yet."
 
+    def _shown_list_actions(self, request: HttpRequest) -> list[Context]:
+        """Also Invite, which creates a user when the invitation is accepted."""
+        shown = super()._shown_list_actions(request)
+        return [*shown, invite_button()] if may_invite(request) else shown
+
+    def list_note(self, request: HttpRequest) -> str:
+        """Says who can invite, to operators who cannot."""
+        return "" if may_invite(request) else who_may_invite()
+
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         """Loads the teams of the users."""
         user = super().get_object(request, object_id, from_field)
@@ -234,7 +244,9 @@ class UserAdmin(WithRoles):
         shown = list(super().get_fields(request, obj))
         if obj is not None and not _administers(request, obj):
             shown = [name for name in shown if name not in _CONTACTS]
-        return [*shown, "last_login", "second_factor"] if _sees_guard(request, obj) else shown
+        return (
+            [*shown, "last_login", "second_factor", "password_given"] if _sees_guard(request, obj) else shown
+        )
 
     @admin.display(description="second factor", boolean=True)
     def second_factor(self, user: User) -> bool:

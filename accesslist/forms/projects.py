@@ -9,10 +9,11 @@ from django.core.exceptions import ValidationError
 from accesslist.forms.scopes import ScopedForm, ScopeField
 from accesslist.serializers.organizations import OrganizationDocument, ProjectChange, ProjectDocument
 from opsapi.api.catalogue import ErrorCode
+from opsapi.console.display import role_choices
 from opsapi.console.forms import ConsoleForm, DocumentForm
 from opsapi.roles import INSTALLATION, Role, Scope
 
-_GROUP_ROLES = [(role.value, role.value) for role in Role if role.is_group]
+_GROUP_ROLES = role_choices(role for role in Role if role.is_group)
 
 
 class OrganizationForm(DocumentForm):

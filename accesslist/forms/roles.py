@@ -17,6 +17,7 @@ from accesslist.selectors.keys import held_by
 from accesslist.selectors.users import orgs_of_groups
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
+from opsapi.console.display import named, role_choices
 from opsapi.console.forms import ConsoleForm, line_field
 from opsapi.roles import Grant, Role, Scope
 
@@ -26,9 +27,9 @@ _SCOPES = (("project", "a project"), ("org", "an organization"))
 
 
 def _roles(prefix: str, label: str) -> forms.MultipleChoiceField:
-    names = [(role.value, role.value) for role in Role if role.startswith(prefix)]
+    choices = role_choices(role for role in Role if role.startswith(prefix))
     return forms.MultipleChoiceField(
-        choices=names, required=False, label=label, widget=forms.CheckboxSelectMultiple
+        choices=choices, required=False, label=label, widget=forms.CheckboxSelectMultiple
     )
 
 
@@ -100,7 +101,9 @@ class HeldRolesForm(RolesForm):
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.offered = self._offered(self.row)
-        names = [(str(number), role_words(grant)) for number, grant in self.offered.items()]
+        names = [
+            (str(number), named(role_words(grant), grant.role)) for number, grant in self.offered.items()
+        ]
         field = self.fields["held"]
         field.choices = names  # type: ignore[attr-defined]  # it is a MultipleChoiceField
         self.initial["held"] = self.initial["offered_then"] = [number for number, _ in names]
@@ -131,9 +134,9 @@ def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:
 
 
 def role_words(row: RoleGrant) -> str:
-    """The role with its scope."""
-    scope = row.org or row.project
-    return f"{row.role} in {scope}" if scope else row.role
+    """The name of the role, with its scope."""
+    scope, name = row.org or row.project, row.words.name
+    return f"{name} in {scope}" if scope else name
 
 
 def _field(role: Role) -> str:

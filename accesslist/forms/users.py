@@ -34,7 +34,8 @@ class UserForm(RolesForm, DocumentForm):
         max_length=1000,
         strip=False,
         widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
-        help_text="An initial password. Give it to the user, who can change it on their account page.",
+        help_text="An initial password. Give it to the user privately; the user has to change it after the "
+        "first log-in. If you invite people instead, they choose their own.",
     )
     emailAddress = forms.CharField(
         required=False,

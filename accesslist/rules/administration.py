@@ -16,6 +16,9 @@ ADMINISTRATORS = (
 )
 """Roles that administer users in some scope."""
 
+INVITERS = ADMINISTRATORS
+"""Roles that can invite people in some scope."""
+
 GROUP_WRITERS = (Role.GROUP_OWNER, Role.GROUP_USER_ADMIN)
 """Roles that write the keys of a project, their access lists, and the roles of teams in it."""
 ORG_WRITERS = (Role.ORG_OWNER,)

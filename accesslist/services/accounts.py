@@ -39,13 +39,17 @@ def user_password_change(*, old_password: str, password: str, actor: Actor, now:
     """Change the actor's password; sessions that started with the old password end.
 
     Raises:
-        ApiError: INVALID_ATTRIBUTE for a wrong `oldPassword`, WEAK_PASSWORD.
+        ApiError: INVALID_ATTRIBUTE for a wrong `oldPassword`, and for a `password` that somebody else gave to
+            the user; WEAK_PASSWORD.
     """
     user = own_user_lock(actor)
     own_password_check(user, old_password, field="oldPassword")
+    if user.password_given and password == old_password:
+        raise refused("password", "Choose a password that nobody else knows.")
     check_password(password, user)
     user.set_password(password)
-    user.save(update_fields=["password"])
+    user.password_given = False
+    user.save(update_fields=["password", "password_given"])
     user_event_record(event_type=EventType.USER_PASSWORD_CHANGED_AUDIT, user=user, actor=actor, now=now)
     return user
 
@@ -55,6 +59,8 @@ def user_password_reset(
     *, user_id: str, password: str, by: Sequence[Grant], actor: Actor, now: datetime
 ) -> User:
     """Set a new password for a user, and end the user's sessions. A second factor stays on.
+
+    The user must change the password after the next log-in.
 
     `by`: the caller's grants.
 
@@ -66,7 +72,8 @@ def user_password_reset(
     user = _resettable(user_id, by, actor, "change your own password on your account page")
     check_password(password, user)
     user.set_password(password)
-    user.save(update_fields=["password"])
+    user.password_given = True
+    user.save(update_fields=["password", "password_given"])
     user_event_record(event_type=EventType.USER_PASSWORD_RESET_AUDIT, user=user, actor=actor, now=now)
     return user
 

@@ -222,17 +222,31 @@ def user_roles_replace(
 
 
 def role_changes_record(
-    *, user: User, old: Sequence[Grant], new: Sequence[Grant], actor: Actor, now: datetime
+    *,
+    user: User,
+    old: Sequence[Grant],
+    new: Sequence[Grant],
+    actor: Actor,
+    now: datetime,
+    was_invited: bool = False,
 ) -> None:
-    """Record the change in each project, each organization and the installation, with its own roles only."""
+    """Record the change in each project, each organization and the installation, with its own roles only.
+
+    `was_invited`: an earlier event says that the user was invited.
+    """
     for scope in dict.fromkeys(grant.scope for grant in (*old, *new)):
         before, after = ([grant for grant in grants if grant.scope == scope] for grants in (old, new))
-        events = role_changes(user, scope, old=before, new=after)
+        events = role_changes(user, scope, old=before, new=after, was_invited=was_invited)
         events_record(events=events, actor=actor, now=now, group_id=scope.group_id, org_id=scope.org_id)
 
 
-def role_changes(user: User, scope: Scope, *, old: Sequence[Grant], new: Sequence[Grant]) -> list[NewEvent]:
-    """Return the events of a scope in which the user's roles changed from `old` to `new`."""
+def role_changes(
+    user: User, scope: Scope, *, old: Sequence[Grant], new: Sequence[Grant], was_invited: bool = False
+) -> list[NewEvent]:
+    """Return the events of a scope in which the user's roles changed from `old` to `new`.
+
+    INVITED_TO_GROUP is among them if the user has never logged in, unless the user `was_invited` before.
+    """
     if set(old) == set(new):
         return []
     return [
@@ -241,19 +255,20 @@ def role_changes(user: User, scope: Scope, *, old: Sequence[Grant], new: Sequenc
             facts=EventFacts(target_username=user.username),
             diffs=diff(DiffType.ROLES, user.id, old=_roles(old), new=_roles(new)),
         )
-        for event_type in _events_of(user, scope, old, new)
+        for event_type in _events_of(scope, old, new, is_stranger=user.last_login is None and not was_invited)
     ]
 
 
-def _events_of(user: User, scope: Scope, before: Sequence[Grant], after: Sequence[Grant]) -> list[EventType]:
-    """Return the events of a role change, with INVITED_TO_GROUP if the user has never logged in."""
+def _events_of(
+    scope: Scope, before: Sequence[Grant], after: Sequence[Grant], *, is_stranger: bool
+) -> list[EventType]:
     recorded = [EventType.USER_ROLES_CHANGED_AUDIT]
     if scope != INSTALLATION and not (before and after):
         in_group = scope.group_id is not None
         joined = EventType.JOINED_GROUP if in_group else EventType.JOINED_ORG
         left = EventType.REMOVED_FROM_GROUP if in_group else EventType.REMOVED_FROM_ORG_AUDIT
         recorded.append(left if before else joined)
-        if in_group and not before and user.last_login is None:
+        if in_group and not before and is_stranger:
             recorded.append(EventType.INVITED_TO_GROUP)
     return recorded
 

@@ -107,7 +107,7 @@ def first_user_create(
 def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetime) -> User:
     """Create a user with the requested roles, if the caller may grant them.
 
-    `by`: the caller's grants.
+    The user must change the password after the first log-in. `by`: the caller's grants.
 
     Raises:
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
@@ -117,7 +117,7 @@ def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetim
     roles = RoleRequest(asked_roles(new.roles), INSTALLATION, by)
     grants = roles.grants()
     grants_admit(roles, added=grants)
-    user = _insert(new, grants, now)
+    user = _insert(new, grants, now, password_given=True)
     _record_created(user, actor, now)
     in_places = [grant for grant in grants if not grant.role.is_global]
     role_changes_record(user=user, old=(), new=in_places, actor=actor, now=now)
@@ -150,6 +150,23 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
     user.delete()
 
 
+@transaction.atomic
+def invited_user_create(
+    *, new: NewUser, grants: Sequence[Grant], remote_address: str | None, now: datetime
+) -> tuple[User, Actor]:
+    """Create a user who accepts an invitation, with the roles that it gives. `new.roles` is not used.
+
+    Returns the user, and the user as the actor of what follows.
+
+    Raises:
+        ApiError: INVALID_USERNAME, WEAK_PASSWORD, USER_ALREADY_EXISTS.
+    """
+    user = _insert(new, grants, now)
+    actor = _created_by_themselves(user, grants, remote_address, now)
+    role_changes_record(user=user, old=(), new=grants, actor=actor, now=now, was_invited=True)
+    return user, actor
+
+
 def _user_register(new: NewUser, remote_address: str | None, now: datetime) -> User:
     grants = _grants_of_a_stranger(new.roles)
     user = _insert(new, grants, now, self_registered=True)
@@ -167,12 +184,15 @@ def _created_by_themselves(
     return actor
 
 
-def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, *, self_registered: bool = False) -> User:
-    """Create the row and its roles; refuse an invalid, used or look-alike name and a weak password."""
+def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, **marks: bool) -> User:
+    """Create the row and its roles; refuse an invalid, used or look-alike name and a weak password.
+
+    `marks`: flags of the row.
+    """
     forms = username_forms(new.username)
     columns = {name: value for name, value in asdict(new).items() if name not in {"password", "roles"}}
     columns["email_address"] = new.email_address or as_email(new.username)
-    user = User(**columns, **forms, self_registered=self_registered, created=now)
+    user = User(**columns, **forms, **marks, created=now)
     check_new_user(new.password, user)
     if name_is_taken(forms):  # Before the hash, which is expensive on purpose.
         raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username)

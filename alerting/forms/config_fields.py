@@ -23,6 +23,7 @@ from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
 from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
 from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
 from opsapi.console.forms import CLEAR, SecretInput, themed
+from opsapi.roles import ROLE_WORDS, Role
 
 _NONE_CHOSEN = ("", "–")
 _HELP = {
@@ -203,6 +204,11 @@ class Box:
     value: str
     ticked: bool
     types: str
+
+    @property
+    def words(self) -> str:
+        """The name of the role: only roles are checkboxes."""
+        return ROLE_WORDS[Role(self.value)].name
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,16 +2,12 @@
 
 import logging
 import smtplib
-import socket
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping
 from datetime import datetime
 from email.utils import format_datetime, parseaddr
 
 from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
-from django.core.mail.backends.base import BaseEmailBackend
 from django.template.loader import render_to_string
 
 from integrations.channels.base import Channel, ChannelField, DeliveryError
@@ -19,11 +15,10 @@ from integrations.choices import ChannelType, DeliveryFault, MessageKind
 from integrations.messages import Message
 from opsapi.api.fields import EmailAddress, Flag
 from opsapi.outbound.errors import NO_ANSWER
+from opsapi.outbound.mail import TOTAL_SECONDS, ended_after
 
 logger = logging.getLogger(__name__)
 
-TOTAL_SECONDS = 20.0
-"""Seconds for a mail, from the connection to the last reply: well below the 30 s lease of a notification."""
 _CLOSING = 421
 """The server closes the connection after any command (RFC 5321 3.8)."""
 _OF_ONE_MAIL = (smtplib.SMTPRecipientsRefused, smtplib.SMTPDataError)
@@ -96,26 +91,6 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     else:
         return
     raise failure
-
-
-@contextmanager
-def ended_after(seconds: float, connection: BaseEmailBackend) -> Iterator[None]:
-    """Disconnect from a server that is slow with every reply, even if each is within EMAIL_TIMEOUT."""
-    timer = threading.Timer(seconds, _hang_up, [connection])
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _hang_up(connection: BaseEmailBackend) -> None:
-    sock = getattr(getattr(connection, "connection", None), "sock", None)
-    if sock is not None:
-        with suppress(OSError):  # it is already closed
-            # Below TLS, whose own shutdown would disturb the thread that reads.
-            socket.socket.shutdown(sock, socket.SHUT_RDWR)
 
 
 def _explain(error: OSError, *, is_open: bool) -> DeliveryError:

@@ -100,6 +100,8 @@ class ErrorCode(StrEnum):
     TEAM_NOT_FOUND = "TEAM_NOT_FOUND", 404, "No team {0} exists here."
     INVALID_API_KEY_ID = "INVALID_API_KEY_ID", 404, "{0} is not the ID of an API key."
     API_KEY_NOT_FOUND = "API_KEY_NOT_FOUND", 404, "No API key with ID {0} exists here."
+    INVALID_INVITATION_ID = "INVALID_INVITATION_ID", 404, "{0} is not the ID of an invitation."
+    INVITATION_NOT_FOUND = "INVITATION_NOT_FOUND", 404, "No open invitation with ID {0} exists here."
     INVALID_ACCESS_LIST_ENTRY_ID = ("INVALID_ACCESS_LIST_ENTRY_ID", 404,
         "{0} is not the ID of an access list entry.")
     ACCESS_LIST_ENTRY_NOT_FOUND = ("ACCESS_LIST_ENTRY_NOT_FOUND", 404,
@@ -141,6 +143,8 @@ class ErrorCode(StrEnum):
     METHOD_NOT_ALLOWED = "METHOD_NOT_ALLOWED", 405, "The method {0} is not allowed here. Allowed: {1}."
     ADDRESS_ALREADY_IN_ACCESS_LIST = ("ADDRESS_ALREADY_IN_ACCESS_LIST", 409,
         "The address {0} is already on the access list, as entry {1}.")
+    INVITATION_ALREADY_EXISTS = ("INVITATION_ALREADY_EXISTS", 409,
+        "{0} is already invited here, by the invitation {1}. Change it, send it again, or revoke it.")
     ORG_NOT_EMPTY = "ORG_NOT_EMPTY", 409, "The organization {0} still has projects: {1}."
     USER_ALREADY_EXISTS = ("USER_ALREADY_EXISTS", 409,
         "A user with the name {0} or a similar-looking name already exists.")

@@ -163,7 +163,8 @@ class ActionPage:
             form.add_refusal(refusal)
             return None
 
-    def _next(self, outcomes: Sequence[ActionOutcome]) -> HttpResponse:
+    def _next(self, committed: Sequence[ActionOutcome]) -> HttpResponse:
+        outcomes = [outcome.after() if outcome.after else outcome for outcome in committed]
         only, url = _only(outcomes), self._leads_to(outcomes)
         if only and only.template:
             return self._answer(only.template, {**only.context, "row_url": url})

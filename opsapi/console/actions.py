@@ -45,7 +45,8 @@ class ActionOutcome:
 
     The next page shows `message` and `warnings`; it is the page of `row` if the action created a row. Without
     a message, the page names the action and the row. `template` with `context` replaces that page, for values
-    that are shown only once.
+    that are shown only once. `after` runs once the action is committed, for what waits for another server,
+    and returns the outcome that is shown.
     """
 
     message: str = ""
@@ -53,6 +54,7 @@ class ActionOutcome:
     row: Any = None
     template: str = ""
     context: Mapping[str, Any] = field(default_factory=dict)
+    after: "Callable[[], ActionOutcome] | None" = None
 
 
 def _always(_row: Any, _now: datetime) -> bool:

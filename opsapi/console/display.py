@@ -20,6 +20,7 @@ from opsapi import clock
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, time_words
 from opsapi.console.admin_urls import page_url
+from opsapi.roles import ROLE_WORDS, Role
 
 T = TypeVar("T")
 Context = dict[str, Any]
@@ -73,6 +74,23 @@ def badge(words: str, tone: str) -> SafeString:
 def named(words: str, name: str) -> SafeString:
     """A name in words, and below it the name in the API."""
     return format_html('{} <small class="console-name">{}</small>', words, name)
+
+
+def role_shown(role: str) -> SafeString:
+    """A role by its name, with what it allows and its name in the API as a tooltip."""
+    words = ROLE_WORDS[Role(role)]
+    return format_html('<span title="{}: {}">{}</span>', role, words.allows, words.name)
+
+
+def role_choice(role: str) -> SafeString:
+    """A role to choose: its name, what it allows, and its name in the API."""
+    words = ROLE_WORDS[Role(role)]
+    return format_html('<b>{}</b>: {} <small class="console-name">{}</small>', words.name, words.allows, role)
+
+
+def role_choices(roles: Iterable[Role]) -> list[tuple[str, SafeString]]:
+    """The choices of a field for roles."""
+    return [(role.value, role_choice(role)) for role in roles]
 
 
 def ago(moment: datetime | None) -> SafeString | str:

@@ -23,7 +23,7 @@ from opsapi.api.errors import ApiError
 from opsapi.console.actions import operator_of
 from opsapi.console.theme import UNFOLD
 from opsapi.page_paths import CONSOLE_PATH
-from opsapi.roles import Role, Scope
+from opsapi.roles import ROLE_WORDS, Role, Scope
 
 
 class RoleNeededError(PermissionDenied):
@@ -158,7 +158,7 @@ def _failed(request: HttpRequest, error: ApiError) -> ErrorPage:
 
 
 def _needed(request: HttpRequest, error: RoleNeededError) -> str:
-    roles = " or ".join(error.roles)
+    roles = " or ".join(f"{ROLE_WORDS[role].name} ({role})" for role in error.roles)
     return f"You need the role {roles}, or a role that includes it, {_place(request, error)}."
 
 

@@ -255,9 +255,14 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """The list."""
         self.require_reading(request)
-        context = {"list_actions": self._shown_list_actions(request), **(extra_context or {})}
+        shown = {"list_actions": self._shown_list_actions(request), "list_note": self.list_note(request)}
+        context = {**shown, **(extra_context or {})}
         listed: HttpResponse = super().changelist_view(request, context)
         return listed
+
+    def list_note(self, request: HttpRequest) -> str:
+        """A sentence above the list, for this operator."""
+        return ""
 
     def _shown_list_actions(self, request: HttpRequest) -> list[Context]:
         """The buttons of the list except `add_action`; they keep the project that the list is filtered by."""

@@ -84,6 +84,7 @@ HELP: Mapping[str, str] = {
     "accesslist_organization": f"{_CONSOLE}#access",
     "accesslist_team": f"{_CONSOLE}#access",
     "accesslist_user": f"{_CONSOLE}#access",
+    "accesslist_invitation": f"{_CONSOLE}#invite-a-colleague",
     "accesslist_rolegrant": f"{_CONSOLE}#roles",
     "accesslist_apikey": "how-to/api-cookbook#before-you-start",
     "accesslist_accesslistentry": f"{_CONSOLE}#access",

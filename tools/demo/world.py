@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from accesslist.models import User
 from accesslist.rules.access_lists import AccessList, ListWriter
 from accesslist.selectors.users import EVERYTHING
 from accesslist.serializers.organizations import AskedMember, AskedTeam
@@ -67,6 +68,8 @@ class World:
         ]
         new = NewUser(username=username, password=password, first_name=first, last_name=last, roles=roles)
         user = user_create(new=new, by=_ALL_ROLES, actor=self.owner, now=self.moment)
+        # The passwords are for the person who reads them, not for somebody else.
+        User.objects.filter(id=user.id).update(password_given=False)
         self.actors[username] = Actor(
             ActorKind.USER,
             user.id,

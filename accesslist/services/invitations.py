@@ -1,0 +1,353 @@
+"""Invitations: created, changed, sent again, revoked, accepted.
+
+Who creates an invitation, changes its roles or sends it again is its inviter: the invitation gives only roles
+that the inviter can give, now and when somebody accepts.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from accesslist.models import Invitation, User
+from accesslist.rules.invitations import (
+    LASTS,
+    MOST_REPLACED,
+    LinkFault,
+    Outcome,
+    Proof,
+    new_secret,
+    secret_hash,
+    token_of,
+)
+from accesslist.rules.role_requests import refuse_roles_not_held
+from accesslist.rules.usernames import username_key
+from accesslist.selectors.invitations import invitation_proved, invitations_in, roles_split
+from accesslist.services.grants import (
+    grants_create,
+    grants_of,
+    refuse_own_roles,
+    role_changes_record,
+    user_lock,
+)
+from accesslist.services.locks import (
+    REVOCATIONS_LOCK,
+    actor_lock_in_turn,
+    actor_lock_shared,
+    advisory_lock,
+    organization_lock_shared,
+    project_lock_shared,
+    scopes_lock_shared,
+)
+from accesslist.services.users import NewUser, invited_user_create
+from events.choices import DiffType
+from events.diffs import diff
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, get_or_404
+from opsapi.api.principal import Actor, ActorKind
+from opsapi.clock import wire_time
+from opsapi.ids import new_id
+from opsapi.roles import Grant, Role, Scope
+
+
+@dataclass(frozen=True, slots=True)
+class IssuedInvitation:
+    """An invitation with the token of its new link, which is not stored."""
+
+    invitation: Invitation
+    token: str
+
+
+class LinkRefusedError(Exception):
+    """The link of an invitation does not work."""
+
+    def __init__(self, fault: LinkFault) -> None:
+        super().__init__(fault.value)
+        self.fault = fault
+
+
+@transaction.atomic
+def invitation_create(
+    *,
+    here: Scope,
+    roles: Sequence[Role],
+    email_address: str | None,
+    by: Sequence[Grant],
+    actor: Actor,
+    now: datetime,
+) -> IssuedInvitation:
+    """Invite somebody to a project or an organization with roles that the caller holds.
+
+    `here`: the project or the organization. `by`: the caller's grants. Without `email_address`, anybody with
+    the link can accept.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, ROLE_NOT_HELD; INVITATION_ALREADY_EXISTS, if the address has
+            an open invitation there.
+    """
+    actor_lock_shared(actor)
+    _place_lock(here)
+    secret = new_secret()
+    invitation = Invitation(
+        id=new_id(),
+        org_id=None if here.group_id else here.org_id,
+        project_id=here.group_id,
+        roles=_names(roles),
+        email_address=email_address,
+        email_key=username_key(email_address) if email_address else None,
+        token_hash=secret_hash(secret),
+        created=now,
+        expires=now + LASTS,
+        **_inviter(actor),
+    )
+    _refuse_not_held(invitation.grants, by)
+    _insert(invitation, now)
+    _record(_invited(here), invitation, actor, now, new=_facts(invitation))
+    return IssuedInvitation(invitation, token_of(invitation.id, secret))
+
+
+@transaction.atomic
+def invitation_change(
+    *,
+    invitation_id: str,
+    here: Scope,
+    roles: Sequence[Role],
+    by: Sequence[Grant],
+    actor: Actor,
+    now: datetime,
+) -> None:
+    """Replace the roles of an open invitation. Its link stays valid; the caller becomes its inviter.
+
+    Raises:
+        ApiError: INVITATION_NOT_FOUND, ROLE_NOT_HELD, GROUP_NOT_FOUND, ORG_NOT_FOUND.
+    """
+    actor_lock_in_turn(actor)
+    invitation = _open_lock(invitation_id, here)
+    if set(invitation.roles) == set(roles):
+        return
+    old = _facts(invitation)
+    invitation.roles = _names(roles)
+    _refuse_not_held(invitation.grants, by)
+    _update(invitation, **_inviter(actor), roles=invitation.roles)
+    _record(EventType.INVITATION_CHANGED_AUDIT, invitation, actor, now, old=old, new=_facts(invitation))
+
+
+@transaction.atomic
+def invitation_resend(
+    *, invitation_id: str, here: Scope, by: Sequence[Grant], actor: Actor, now: datetime
+) -> IssuedInvitation:
+    """Give an open invitation a new link, valid for another week. The caller becomes its inviter.
+
+    A caller who gets a link could accept the invitation, so the caller needs all its roles.
+
+    Raises:
+        ApiError: INVITATION_NOT_FOUND, ROLE_NOT_HELD, GROUP_NOT_FOUND, ORG_NOT_FOUND.
+    """
+    actor_lock_in_turn(actor)
+    invitation = _open_lock(invitation_id, here)
+    _refuse_not_held(invitation.grants, by)
+    old, secret = _facts(invitation), new_secret()
+    _update(
+        invitation,
+        **_inviter(actor),
+        replaced_hashes=[*invitation.replaced_hashes, invitation.token_hash][-MOST_REPLACED:],
+        token_hash=secret_hash(secret),
+        expires=now + LASTS,
+        mailed=None,
+    )
+    _record(EventType.INVITATION_RESENT_AUDIT, invitation, actor, now, old=old, new=_facts(invitation))
+    return IssuedInvitation(invitation, token_of(invitation.id, secret))
+
+
+@transaction.atomic
+def invitation_revoke(*, invitation_id: str, here: Scope, actor: Actor, now: datetime) -> None:
+    """End an open invitation; its link stops working.
+
+    Raises:
+        ApiError: INVITATION_NOT_FOUND, GROUP_NOT_FOUND, ORG_NOT_FOUND.
+    """
+    actor_lock_in_turn(actor)
+    invitation = _open_lock(invitation_id, here)
+    _update(invitation, outcome=Outcome.REVOKED.value, ended=now)
+    _record(EventType.INVITATION_REVOKED_AUDIT, invitation, actor, now, old=_facts(invitation))
+
+
+def invitation_mailed(*, issued: IssuedInvitation, now: datetime) -> None:
+    """Note that the mail server accepted the message with this link, unless another link replaced it."""
+    sent = Invitation.objects.filter(id=issued.invitation.id, token_hash=issued.invitation.token_hash)
+    sent.update(mailed=now)
+    issued.invitation.mailed = now
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """The user who accepted, the roles that the user got or had already, and the roles that are not given."""
+
+    user: User
+    given: Sequence[Grant]
+    lost: Sequence[Grant]
+
+
+@transaction.atomic
+def invitation_accept_as_new(
+    *, proof: Proof, new: NewUser, remote_address: str | None, now: datetime
+) -> Acceptance:
+    """Create a user with the roles of the invitation. Its address, if any, is the user's e-mail address.
+
+    Of concurrent calls with one link, exactly one succeeds.
+
+    Raises:
+        LinkRefusedError: the link does not work, or the inviter can give none of its roles any more.
+        ApiError: INVALID_USERNAME, WEAK_PASSWORD, USER_ALREADY_EXISTS.
+    """
+    advisory_lock(REVOCATIONS_LOCK)
+    invitation, given, lost = _claim(proof, now)
+    new = replace(new, email_address=invitation.email_address or new.email_address)
+    user, actor = invited_user_create(new=new, grants=given, remote_address=remote_address, now=now)
+    _accepted(invitation, user, actor, now)
+    return Acceptance(user, given, lost)
+
+
+@transaction.atomic
+def invitation_accept(*, proof: Proof, actor: Actor, now: datetime) -> Acceptance:
+    """Give the acting user the roles of the invitation that the user does not have yet.
+
+    Raises:
+        LinkRefusedError: as `invitation_accept_as_new`.
+        ApiError: CANNOT_CHANGE_OWN_ROLES, if the user is the inviter; USER_NOT_FOUND.
+    """
+    advisory_lock(REVOCATIONS_LOCK)
+    user = user_lock((actor.id or "") if actor.kind is ActorKind.USER else "")
+    invitation, given, lost = _claim(proof, now)
+    if invitation.inviter_kind == ActorKind.USER and invitation.inviter_id == user.id:
+        refuse_own_roles(user, actor)
+    held = [grant for grant in grants_of(user) if grant.scope == invitation.scope]
+    added = [grant for grant in given if grant not in held]
+    grants_create(added, holder=user)
+    role_changes_record(user=user, old=held, new=[*held, *added], actor=actor, now=now, was_invited=True)
+    _accepted(invitation, user, actor, now)
+    return Acceptance(user, given, lost)
+
+
+def _claim(proof: Proof, now: datetime) -> tuple[Invitation, list[Grant], list[Grant]]:
+    """Lock the invitation that is being accepted; return the roles that it gives, and the others.
+
+    REVOCATIONS_LOCK is held, so neither the invitation nor the roles of the inviter change meanwhile.
+    """
+    found = invitation_proved(proof, now)
+    if isinstance(found, LinkFault):
+        raise LinkRefusedError(found)
+    existing = scopes_lock_shared(
+        groups=[found.project_id] if found.project_id else (), orgs=[found.org_id] if found.org_id else ()
+    )
+    if not existing.orgs_of_groups and not existing.orgs:
+        raise LinkRefusedError(LinkFault.REVOKED)
+    Invitation.objects.select_for_update(of=["self"]).get(id=found.id)
+    given, lost = roles_split(found)
+    if not given:
+        raise LinkRefusedError(LinkFault.ROLES_LOST)
+    return found, given, lost
+
+
+def _accepted(invitation: Invitation, user: User, actor: Actor, now: datetime) -> None:
+    _update(invitation, outcome=Outcome.ACCEPTED.value, ended=now)
+    _record(
+        EventType.INVITATION_ACCEPTED_AUDIT,
+        invitation,
+        actor,
+        now,
+        user=user.username,
+        old=_facts(invitation),
+    )
+
+
+def _place_lock(here: Scope) -> None:
+    if here.group_id:
+        project_lock_shared(group_id=here.group_id)
+    else:
+        organization_lock_shared(org_id=here.org_id or "")
+
+
+def _open_lock(invitation_id: str, here: Scope) -> Invitation:
+    """Lock the open invitation in the scope. The scope is locked first, as everywhere."""
+    _place_lock(here)
+    rows = invitations_in(here).select_for_update(of=["self"]).filter(id=invitation_id)
+    return get_or_404(rows.first(), ErrorCode.INVITATION_NOT_FOUND, invitation_id)
+
+
+def _insert(invitation: Invitation, now: datetime) -> None:
+    """Insert the row. An expired invitation of the same address ends; a valid invitation refuses it."""
+    same = Invitation.objects.filter(
+        outcome=None,
+        org_id=invitation.org_id,
+        project_id=invitation.project_id,
+        email_key=invitation.email_key,
+    )
+    if invitation.email_key is not None:
+        same.filter(expires__lte=now).update(outcome=Outcome.EXPIRED.value, ended=now)
+    try:
+        with transaction.atomic():
+            invitation.save(force_insert=True)
+    except IntegrityError:
+        there = same.values_list("id", flat=True).first() or ""
+        raise ApiError(ErrorCode.INVITATION_ALREADY_EXISTS, invitation.email_address or "", there) from None
+
+
+def _update(invitation: Invitation, **values: Any) -> None:
+    for name, value in values.items():
+        setattr(invitation, name, value)
+    invitation.save(update_fields=list(values))
+
+
+def _refuse_not_held(grants: Sequence[Grant], by: Sequence[Grant]) -> None:
+    groups = {grant.group_id for grant in grants if grant.group_id}
+    orgs_of_groups = scopes_lock_shared(groups=groups).orgs_of_groups
+    refuse_roles_not_held(grants, by=by, orgs_of_groups=orgs_of_groups)
+
+
+def _inviter(actor: Actor) -> Mapping[str, str]:
+    return {
+        "inviter_kind": actor.kind.value,
+        "inviter_id": actor.id or "",
+        "inviter_name": actor.name or "",
+    }
+
+
+def _names(roles: Sequence[Role]) -> list[str]:
+    return [role.value for role in dict.fromkeys(roles)]
+
+
+def _invited(here: Scope) -> EventType:
+    return EventType.INVITED_TO_GROUP if here.group_id else EventType.INVITED_TO_ORG
+
+
+def _facts(invitation: Invitation) -> dict[str, Any]:
+    """What events show of an invitation: never the token or its hash."""
+    facts: dict[str, Any] = {"roles": list(invitation.roles), "expiresAt": wire_time(invitation.expires)}
+    return {**facts, "username": invitation.email_address} if invitation.email_address else facts
+
+
+def _record(
+    event_type: EventType,
+    invitation: Invitation,
+    actor: Actor,
+    now: datetime,
+    *,
+    user: str | None = None,
+    **sides: Mapping[str, Any],
+) -> None:
+    """Record an event in the project or the organization, about the invited address or the `user`."""
+    event_record(
+        event_type=event_type,
+        actor=actor,
+        now=now,
+        group_id=invitation.project_id,
+        org_id=invitation.org_id,
+        facts=EventFacts(target_username=user or invitation.email_address),
+        diffs=diff(DiffType.ROLES, invitation.id, **sides),
+    )
