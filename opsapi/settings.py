@@ -299,6 +299,7 @@ SPECTACULAR_SETTINGS = {
         "RoleName": "opsapi.roles.Role",
         "GroupRoleName": "alerting.notification_types.GROUP_ROLES",
         "OrgRoleName": "alerting.notification_types.ORG_ROLES",
+        "GroupInvitationRole": "accesslist.serializers.invitations.GROUP_ROLES",
         "Region": "integrations.choices.Region",
         "MatcherField": "alerting.rules.matchers.CONFIG_FIELDS",
         "WindowMatcherField": "alerting.rules.matchers.MatcherField",

@@ -10,8 +10,8 @@ from opsapi.api.fields import EmailAddress, Flag, ListOf, OneOf, ShownId, ShownT
 from opsapi.api.resources import Resource
 from opsapi.roles import Role
 
-_ORG_ROLES = [role.value for role in ORG_INVITATION_ROLES]
-_GROUP_ROLES = [role.value for role in GROUP_INVITATION_ROLES]
+ORG_ROLES = [role.value for role in ORG_INVITATION_ROLES]
+GROUP_ROLES = [role.value for role in GROUP_INVITATION_ROLES]
 _ORG_EXAMPLE = [Role.ORG_MEMBER.value]
 _GROUP_EXAMPLE = [Role.GROUP_MONITORING_ADMIN.value]
 
@@ -28,12 +28,11 @@ class InvitationDocument(Resource):
         help_text="The e-mail address. Without it, anybody who has the link can accept.",
         example="grace@example.com",
     )
-    roles = ListOf(OneOf(_ORG_ROLES), max_length=len(_ORG_ROLES), unique=True, example=_ORG_EXAMPLE)
+    roles = ListOf(OneOf(ORG_ROLES), max_length=len(ORG_ROLES), unique=True, example=_ORG_EXAMPLE)
     createdAt = ShownTime(source="created", read_only=True)
     expiresAt = ShownTime(source="expires", read_only=True, example="2026-11-28T07:26:14Z")
     emailSentAt = ShownTime(
         source="mailed",
-        read_only=True,
         required=False,
         help_text="When the mail server accepted the message with the current link.",
     )
@@ -60,7 +59,7 @@ class GroupInvitationDocument(InvitationDocument):
 
     relations = {"group": "/groups/{groupId}"}
 
-    roles = ListOf(OneOf(_GROUP_ROLES), max_length=len(_GROUP_ROLES), unique=True, example=_GROUP_EXAMPLE)
+    roles = ListOf(OneOf(GROUP_ROLES), max_length=len(GROUP_ROLES), unique=True, example=_GROUP_EXAMPLE)
     groupId = ShownId(source="project_id", read_only=True)
     groupName = ShownText(source="project__name", read_only=True, example="payments")
     links = LinkDocument(many=True, read_only=True)
@@ -68,7 +67,6 @@ class GroupInvitationDocument(InvitationDocument):
 
 def _link_shown() -> ShownText:
     return ShownText(
-        read_only=True,
         required=False,
         help_text="The link, which works once. It is shown only here, and only if no message was sent.",
         example=f"https://ops.example.com/admin/invitation/#{ANOTHER_ID}…",
@@ -77,7 +75,6 @@ def _link_shown() -> ShownText:
 
 def _fault_shown() -> ShownText:
     return ShownText(
-        read_only=True,
         required=False,
         help_text="Why the message could not be sent. Then the answer contains the link.",
         example="the mail server answered 550",
@@ -111,6 +108,7 @@ def _sending() -> Flag:
 class OrgInvitationInput(OrgInvitationDocument):
     """A new invitation to an organization."""
 
+    writable = frozenset({"username", "roles", "sendEmail"})
     refusals = (ErrorCode.MISSING_ATTRIBUTE,)
     sendEmail = _sending()
 
@@ -122,6 +120,7 @@ class OrgInvitationInput(OrgInvitationDocument):
 class GroupInvitationInput(GroupInvitationDocument):
     """A new invitation to a project."""
 
+    writable = frozenset({"username", "roles", "sendEmail"})
     refusals = (ErrorCode.MISSING_ATTRIBUTE,)
     sendEmail = _sending()
 
