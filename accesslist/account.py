@@ -158,12 +158,13 @@ def setup_page(request: HttpRequest) -> HttpResponse:
 
 
 def _done(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> HttpResponse:
+    leads_to = "admin:index" if _password_given(request) else action.leads_to
     result = _proved(request, action, form) if action.proof else _run(request, action, form)
     if isinstance(result, list):
         return _page(request, "console/recovery_codes.html", "Your recovery codes", codes=result)
     if action.done:
         messages.success(request, action.done)
-    return redirect(action.leads_to)
+    return redirect(leads_to)
 
 
 def _proved(request: HttpRequest, action: AccountAction, form: ConsoleForm) -> Any:
@@ -206,10 +207,16 @@ def _page(request: HttpRequest, template: str, title: str, **context: Any) -> Ht
         "factor": factor,
         "qr": _qr_code(factor.setup.uri) if factor.setup else "",
         "back": reverse("account"),
+        "password_given": _password_given(request),
         "session_hours": settings.OPSAPI_SESSION_HOURS,
         "session_idle": settings.OPSAPI_SESSION_IDLE_MINUTES,
     }
     return TemplateResponse(request, template, {**shared, **context})
+
+
+def _password_given(request: HttpRequest) -> bool:
+    """Whether the user must change the password first (`accesslist.middleware.own_password_required`)."""
+    return bool(getattr(request.user, "password_given", False))
 
 
 def _user_id(request: HttpRequest) -> str:

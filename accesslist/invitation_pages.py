@@ -1,7 +1,7 @@
 """The pages of a person who opens the link of an invitation, below /admin/invitation/.
 
 The token is the fragment of the link, which browsers do not send (`opsapi.setup_link`). The page sends it in
-the body of a POST. A signed cookie of these pages then stands for it, with the hash of its secret: it
+the body of a POST. Then a signed cookie of these pages replaces it, with the hash of its secret: it
 survives a log-in, and no URL or log contains it.
 """
 

@@ -53,8 +53,11 @@ def own_password_required(get_response: Respond) -> Respond:
 
 
 def needs_own_password(request: HttpRequest) -> bool:
-    """Whether the request is for the console, by a user who must change the password first."""
-    if not request.path_info.startswith(CONSOLE_PATH):
+    """Whether the request is for the console, by a user who must change the password first.
+
+    Without a session there is no user, and no query: error pages need no database.
+    """
+    if not request.path_info.startswith(CONSOLE_PATH) or settings.SESSION_COOKIE_NAME not in request.COOKIES:
         return False
     return bool(getattr(request.user, "password_given", False))
 

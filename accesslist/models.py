@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce
 from django.utils.crypto import salted_hmac
 from django.utils.functional import cached_property
 
-from accesslist.rules.invitations import Outcome
+from accesslist.rules.invitations import InvitationOutcome
 from accesslist.rules.second_factor import NEVER
 from accesslist.rules.usernames import LONGEST_SKELETON, skeleton, username_key
 from opsapi.api.principal import ActorKind
@@ -290,7 +290,7 @@ class Invitation(models.Model):
         "sent by e-mail", null=True, help_text="When the mail server accepted the message."
     )
     outcome = models.CharField(
-        max_length=10, null=True, choices=[(outcome.value, outcome.value) for outcome in Outcome]
+        max_length=10, null=True, choices=[(outcome.value, outcome.value) for outcome in InvitationOutcome]
     )
     ended = models.DateTimeField(null=True)
 

@@ -119,7 +119,7 @@ def who_may_invite() -> str:
 
 @admin.register(Invitation)
 class InvitationAdmin(ConsoleAdmin):
-    """Open invitations, for those who may invite. The token is stored nowhere."""
+    """Open invitations, for operators who may invite. The token is stored nowhere."""
 
     section = Section.ACCESS
     icon = "outgoing_mail"

@@ -26,7 +26,7 @@ GROUP_INVITATION_ROLES = tuple(role for role in Role if role.is_group and role i
 """All roles of a project except GROUP_AGENT, which is for agents and does not allow a log-in."""
 
 
-class Outcome(StrEnum):
+class InvitationOutcome(StrEnum):
     """How an invitation ended."""
 
     ACCEPTED = "ACCEPTED"
@@ -61,7 +61,7 @@ class TokenState:
 
     token_hash: str
     replaced_hashes: Sequence[str]
-    outcome: Outcome | None
+    outcome: InvitationOutcome | None
     expires: datetime
 
 
@@ -95,13 +95,13 @@ def link_fault(proof: Proof, state: TokenState, now: datetime) -> LinkFault | No
     was_current = [hmac.compare_digest(proof.token_hash, each) for each in state.replaced_hashes]
     if not is_current and not any(was_current):
         return LinkFault.UNKNOWN
-    if state.outcome is Outcome.ACCEPTED:
+    if state.outcome is InvitationOutcome.ACCEPTED:
         return LinkFault.USED
-    if state.outcome is Outcome.REVOKED:
+    if state.outcome is InvitationOutcome.REVOKED:
         return LinkFault.REVOKED
     if not is_current:
         return LinkFault.REPLACED
-    if state.outcome is Outcome.EXPIRED or state.expires <= now:
+    if state.outcome is InvitationOutcome.EXPIRED or state.expires <= now:
         return LinkFault.EXPIRED
     return None
 

@@ -11,8 +11,8 @@ from accesslist.rules.administration import GROUP_WRITERS, ORG_WRITERS
 from accesslist.rules.invitations import (
     GROUP_INVITATION_ROLES,
     ORG_INVITATION_ROLES,
+    InvitationOutcome,
     LinkFault,
-    Outcome,
     Proof,
     TokenState,
     link_fault,
@@ -87,7 +87,7 @@ def token_state(invitation: Invitation) -> TokenState:
     return TokenState(
         invitation.token_hash,
         invitation.replaced_hashes,
-        Outcome(invitation.outcome) if invitation.outcome else None,
+        InvitationOutcome(invitation.outcome) if invitation.outcome else None,
         invitation.expires,
     )
 

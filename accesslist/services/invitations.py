@@ -15,8 +15,8 @@ from accesslist.models import Invitation, User
 from accesslist.rules.invitations import (
     LASTS,
     MOST_REPLACED,
+    InvitationOutcome,
     LinkFault,
-    Outcome,
     Proof,
     new_secret,
     secret_hash,
@@ -173,7 +173,7 @@ def invitation_revoke(*, invitation_id: str, here: Scope, actor: Actor, now: dat
     """
     actor_lock_in_turn(actor)
     invitation = _open_lock(invitation_id, here)
-    _update(invitation, outcome=Outcome.REVOKED.value, ended=now)
+    _update(invitation, outcome=InvitationOutcome.REVOKED.value, ended=now)
     _record(EventType.INVITATION_REVOKED_AUDIT, invitation, actor, now, old=_facts(invitation))
 
 
@@ -255,7 +255,7 @@ def _claim(proof: Proof, now: datetime) -> tuple[Invitation, list[Grant], list[G
 
 
 def _accepted(invitation: Invitation, user: User, actor: Actor, now: datetime) -> None:
-    _update(invitation, outcome=Outcome.ACCEPTED.value, ended=now)
+    _update(invitation, outcome=InvitationOutcome.ACCEPTED.value, ended=now)
     _record(
         EventType.INVITATION_ACCEPTED_AUDIT,
         invitation,
@@ -289,7 +289,7 @@ def _insert(invitation: Invitation, now: datetime) -> None:
         email_key=invitation.email_key,
     )
     if invitation.email_key is not None:
-        same.filter(expires__lte=now).update(outcome=Outcome.EXPIRED.value, ended=now)
+        same.filter(expires__lte=now).update(outcome=InvitationOutcome.EXPIRED.value, ended=now)
     try:
         with transaction.atomic():
             invitation.save(force_insert=True)

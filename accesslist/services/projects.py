@@ -11,7 +11,7 @@ from django.db.models import F, Q, QuerySet
 
 from accesslist.hooks import group_created, group_deleting, group_retagging
 from accesslist.models import ApiKey, Invitation, Organization, Project, RoleGrant, User
-from accesslist.rules.invitations import Outcome
+from accesslist.rules.invitations import InvitationOutcome
 from accesslist.serializers.organizations import OrganizationDocument, ProjectDocument
 from accesslist.services.grants import (
     grants_create,
@@ -159,7 +159,9 @@ def project_delete(*, group_id: str, actor: Actor, now: datetime) -> None:
     old = ProjectDocument.stored(project)
     _record(project, EventType.GROUP_DELETED_AUDIT, actor, now, old=old)
     scope_roles_delete(here=Scope(group_id=project.id), actor=actor, now=now)
-    Invitation.objects.filter(project=project, outcome=None).update(outcome=Outcome.REVOKED, ended=now)
+    Invitation.objects.filter(project=project, outcome=None).update(
+        outcome=InvitationOutcome.REVOKED, ended=now
+    )
     project.deleted, project.org = now, None
     project.save(update_fields=["deleted", "org"])
 

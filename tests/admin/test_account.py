@@ -71,11 +71,12 @@ def test_the_page_shows_the_users_roles(client: Client, project: Project) -> Non
     team = make_team(project, user, UserFactory.create())
     UserFactory.create().grants.create(role=Role.GLOBAL_OWNER.value)
     client.force_login(user)
-    assert re.findall("<li>((?:GLOBAL|ORG|GROUP)_.*)</li>", text_of(client.get(ACCOUNT))) == [
-        f"ORG_MEMBER in the organization {project.org}",
-        "GROUP_OWNER in the project &lt;b&gt;billing&lt;/b&gt;",
-        "GLOBAL_READ_ONLY in the whole installation",
-        f"GROUP_READ_ONLY in the project {project}, from the team {team}",
+    shown = re.findall("<li>(.*) <code.*>(.*)</code> (.*): .*</li>", text_of(client.get(ACCOUNT)))
+    assert shown == [
+        ("Organization member", "ORG_MEMBER", f"in the organization {project.org}"),
+        ("Project owner", "GROUP_OWNER", "in the project &lt;b&gt;billing&lt;/b&gt;"),
+        ("Global reader", "GLOBAL_READ_ONLY", "in the whole installation"),
+        ("Reader", "GROUP_READ_ONLY", f"in the project {project}, from the team {team}"),
     ]
 
 
@@ -85,7 +86,7 @@ def test_the_page_shows_the_number_of_further_roles(client: Client, db: None) ->
         user.grants.create(role=Role.GROUP_READ_ONLY.value, project=place)
     client.force_login(user)
     page = text_of(client.get(ACCOUNT))
-    assert len(re.findall("<li>(?:GLOBAL|ORG|GROUP)_", page)) == MOST_SHOWN
+    assert len(re.findall("<li>Reader <code", page)) == MOST_SHOWN
     assert "and 2 more" in page
 
 

@@ -56,6 +56,11 @@ def team(**changes: Any) -> dict[str, Any]:
     return _with({"name": "on call", "usernames": [COLLEAGUE]}, changes)
 
 
+def invitation(*roles: str, **changes: Any) -> dict[str, Any]:
+    """What invites by a link."""
+    return _with({"roles": list(roles or ["GROUP_READ_ONLY"])}, changes)
+
+
 def team_roles(*roles: str, **changes: Any) -> list[dict[str, Any]]:
     """What gives the team of the tests roles in a project."""
     return [_with({"teamId": TEAM_ID, "roleNames": list(roles or ("GROUP_READ_ONLY",))}, changes)]

@@ -57,6 +57,8 @@ def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
     config = owner.post(f"{group}/alertConfigs", bodies.alert_config()).json()
     global_config = owner.post("/globalAlertConfigs", bodies.global_alert_config()).json()
     key = owner.post(f"{group}/apiKeys", bodies.api_key()).json()
+    invited = owner.post(f"{group}/invites", bodies.invitation()).json()
+    invited_to_org = owner.post(f"/orgs/{project.org_id}/invites", bodies.invitation("ORG_MEMBER")).json()
     window = owner.post(f"{group}/maintenanceWindows", bodies.window()).json()
     integration = owner.post(f"{group}/integrations/SCRAPER", bodies.scraper()).json()
     Host.objects.create(
@@ -85,6 +87,8 @@ def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
         "config_id": config["id"],
         "global_config_id": global_config["id"],
         "window_id": window["id"],
+        "group_invitation_id": invited["id"],
+        "org_invitation_id": invited_to_org["id"],
         "key_id": key["id"],
         "entry_id": make_entry("192.0.0.0/16").id,
         "key_entry_id": make_entry("192.0.0.0/16", key["id"]).id,

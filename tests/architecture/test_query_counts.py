@@ -118,6 +118,12 @@ MAKERS: Mapping[str, Maker] = {
     "/orgs/<org_id>/teams": _user,
     "/groups/<group_id>/teams": _user,
     "/orgs/<org_id>/teams/<team_id>/users": _member,
+    "/orgs/<org_id>/invites": lambda owner, project, number: owner.post(
+        f"/orgs/{project.org_id}/invites", bodies.invitation("ORG_MEMBER")
+    ),
+    "/groups/<group_id>/invites": lambda owner, project, number: owner.post(
+        f"/groups/{project.id}/invites", bodies.invitation()
+    ),
     "/orgs": lambda owner, project, number: OrganizationFactory.create(),
     "/orgs/<org_id>/groups": lambda owner, project, number: ProjectFactory.create(org_id=project.org_id),
     "/groups": lambda owner, project, number: ProjectFactory.create(),

@@ -60,6 +60,29 @@ RECORDED: Mapping[str, tuple[Any, Sequence[str]]] = {
         ["TEAM_ROLES_CHANGED_AUDIT ROLES:MODIFIED"],
     ),
     "DELETE /groups/<group_id>/teams/<team_id>": (None, ["TEAM_REMOVED_FROM_GROUP ROLES:REMOVED"]),
+    "POST /orgs/<org_id>/invites": (bodies.invitation("ORG_MEMBER"), ["INVITED_TO_ORG ROLES:NEW"]),
+    "PATCH /orgs/<org_id>/invites/<org_invitation_id>": (
+        {"roles": ["ORG_READ_ONLY"]},
+        ["INVITATION_CHANGED_AUDIT ROLES:MODIFIED"],
+    ),
+    "POST /orgs/<org_id>/invites/<org_invitation_id>/resend": (
+        None,
+        ["INVITATION_RESENT_AUDIT ROLES:MODIFIED"],
+    ),
+    "DELETE /orgs/<org_id>/invites/<org_invitation_id>": (None, ["INVITATION_REVOKED_AUDIT ROLES:REMOVED"]),
+    "POST /groups/<group_id>/invites": (bodies.invitation(), ["INVITED_TO_GROUP ROLES:NEW"]),
+    "PATCH /groups/<group_id>/invites/<group_invitation_id>": (
+        {"roles": ["GROUP_OWNER"]},
+        ["INVITATION_CHANGED_AUDIT ROLES:MODIFIED"],
+    ),
+    "POST /groups/<group_id>/invites/<group_invitation_id>/resend": (
+        None,
+        ["INVITATION_RESENT_AUDIT ROLES:MODIFIED"],
+    ),
+    "DELETE /groups/<group_id>/invites/<group_invitation_id>": (
+        None,
+        ["INVITATION_REVOKED_AUDIT ROLES:REMOVED"],
+    ),
     "POST /orgs": (bodies.org(), ["ORG_CREATED_AUDIT GROUP:NEW"]),
     "PATCH /orgs/<org_id>": (bodies.org(), ["ORG_RENAMED GROUP:MODIFIED"]),
     "DELETE /orgs/<org_id>": (None, ["ORG_DELETED_AUDIT GROUP:REMOVED"]),

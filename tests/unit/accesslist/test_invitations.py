@@ -7,8 +7,8 @@ import pytest
 from accesslist.rules.invitations import (
     GROUP_INVITATION_ROLES,
     ORG_INVITATION_ROLES,
+    InvitationOutcome,
     LinkFault,
-    Outcome,
     Proof,
     TokenState,
     link_fault,
@@ -26,7 +26,10 @@ SECOND = timedelta(seconds=1)
 
 
 def state(
-    *, outcome: Outcome | None = None, expires: datetime = NOW + SECOND, replaced: tuple[str, ...] = ()
+    *,
+    outcome: InvitationOutcome | None = None,
+    expires: datetime = NOW + SECOND,
+    replaced: tuple[str, ...] = (),
 ) -> TokenState:
     """An invitation whose current secret is `current`."""
     return TokenState(secret_hash("current"), [secret_hash(each) for each in replaced], outcome, expires)
@@ -37,16 +40,16 @@ def state(
     [
         ("current", state(), None),
         ("current", state(expires=NOW), LinkFault.EXPIRED),
-        ("current", state(outcome=Outcome.EXPIRED), LinkFault.EXPIRED),
-        ("current", state(outcome=Outcome.ACCEPTED), LinkFault.USED),
-        ("current", state(outcome=Outcome.ACCEPTED, expires=NOW), LinkFault.USED),
-        ("current", state(outcome=Outcome.REVOKED), LinkFault.REVOKED),
+        ("current", state(outcome=InvitationOutcome.EXPIRED), LinkFault.EXPIRED),
+        ("current", state(outcome=InvitationOutcome.ACCEPTED), LinkFault.USED),
+        ("current", state(outcome=InvitationOutcome.ACCEPTED, expires=NOW), LinkFault.USED),
+        ("current", state(outcome=InvitationOutcome.REVOKED), LinkFault.REVOKED),
         ("earlier", state(replaced=("earlier",)), LinkFault.REPLACED),
-        ("earlier", state(replaced=("earlier",), outcome=Outcome.REVOKED), LinkFault.REVOKED),
-        ("earlier", state(replaced=("earlier",), outcome=Outcome.ACCEPTED), LinkFault.USED),
+        ("earlier", state(replaced=("earlier",), outcome=InvitationOutcome.REVOKED), LinkFault.REVOKED),
+        ("earlier", state(replaced=("earlier",), outcome=InvitationOutcome.ACCEPTED), LinkFault.USED),
         # A stranger with the ID alone learns nothing about the invitation.
         ("guessed", state(), LinkFault.UNKNOWN),
-        ("guessed", state(outcome=Outcome.REVOKED), LinkFault.UNKNOWN),
+        ("guessed", state(outcome=InvitationOutcome.REVOKED), LinkFault.UNKNOWN),
         ("guessed", state(replaced=("earlier",)), LinkFault.UNKNOWN),
     ],
 )
@@ -92,7 +95,7 @@ _MEMBER = Grant(Role.ORG_MEMBER, ORG)
         ([Grant(Role.GROUP_OWNER, group_id=GROUP)], [_MEMBER], []),
     ],
 )
-def test_roles_are_those_that_the_inviter_can_give_now(
+def test_an_invitation_gives_only_roles_that_the_inviter_can_give_now(
     by: list[Grant], wanted: list[Grant], given: list[Grant]
 ) -> None:
     lost = [grant for grant in wanted if grant not in given]

@@ -3,11 +3,13 @@
 from opsapi.roles import (
     IMPLIED,
     INSTALLATION,
+    ROLE_WORDS,
     Grant,
     Role,
     Scope,
     holds_somewhere,
     reaches_group,
+    role_names,
     satisfies,
     satisfies_any,
 )
@@ -128,3 +130,20 @@ def test_one_of_several_roles_is_enough() -> None:
 )
 def test_a_grant_reaches_a_project_when_it_implies_a_role_in_it(grant: Grant, expected: bool) -> None:
     assert reaches_group([grant], IN_GROUP) is expected
+
+
+def test_every_role_has_words_of_its_own() -> None:
+    assert set(ROLE_WORDS) == set(Role)
+    names = [words.name for words in ROLE_WORDS.values()]
+    assert len(set(names)) == len(names)
+    for words in ROLE_WORDS.values():
+        assert words.name[0].isupper()
+        assert words.allows
+        assert not words.allows.endswith(".")
+
+
+def test_names_of_roles_form_a_sentence() -> None:
+    assert role_names([Role.GROUP_OWNER]) == "Project owner"
+    both = [Role.GROUP_OWNER, Role.GROUP_READ_ONLY]
+    assert role_names(both, conjunction="and") == "Project owner and Reader"
+    assert role_names([*both, Role.ORG_OWNER]) == "Project owner, Reader or Organization owner"
