@@ -9,6 +9,7 @@ from alerting.rules.state import AlertState, NotificationState, alert_state, not
 from alerting.rules.timeline import TimelineEntryKind, TimelineNotification
 from alerting.rules.windows import MuteExtent, WindowState
 from alerting.selectors.alerts import alert_acknowledgement
+from automation.metrics import Metric
 from events.wording import in_words
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.clock import age_words
@@ -123,8 +124,8 @@ def window_name(window: MaintenanceWindow) -> str:
 
 
 def alert_words(alert: Alert) -> str:
-    """The alert in words: `Outside metric threshold: CONNECTIONS`."""
-    metric = f": {alert.metric_name}" if alert.metric_name else ""
+    """The alert in words: `Outside metric threshold: Connections`."""
+    metric = f": {Metric(alert.metric_name).spec.words}" if alert.metric_name else ""
     return in_words(alert.event_type) + metric
 
 

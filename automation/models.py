@@ -11,6 +11,8 @@ from django.db.models.functions import Coalesce, Lower
 from accesslist.models import Project
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
+from automation.metrics import Engine
+from automation.wording import AGENT_WORDS, ENGINE_WORDS, TYPE_WORDS
 from opsapi.api.principal import ActorKind
 from opsapi.clock import time_words
 from opsapi.fields import EncryptedField, OptionalIdField, PrimaryIdField
@@ -87,11 +89,17 @@ class Host(models.Model):
     type_name = models.CharField(
         "type",
         max_length=20,
-        choices=[(host_type.value, host_type.value) for host_type in HostType],
+        choices=[(host_type.value, TYPE_WORDS[host_type]) for host_type in HostType],
         default=HostType.NO_DATA.value,
     )
     down = models.BooleanField(default=False)
     version = models.CharField(max_length=50, null=True)
+    engine = models.CharField(
+        max_length=20,
+        null=True,
+        choices=[(engine.value, ENGINE_WORDS[engine]) for engine in Engine],
+        help_text="The database engine, as its agent reports it. Empty if no report says it.",
+    )
     version_behind = models.BooleanField(
         default=False, help_text="Another host of the project runs a newer version of the same series."
     )
@@ -174,7 +182,7 @@ class Agent(models.Model):
         Project, on_delete=models.CASCADE, related_name="agents", verbose_name="project"
     )
     agent_type = models.CharField(
-        max_length=12, choices=[(agent_type.value, agent_type.value) for agent_type in AgentType]
+        max_length=12, choices=[(agent_type.value, AGENT_WORDS[agent_type]) for agent_type in AgentType]
     )
     hostname = models.CharField(max_length=253)
     version = models.CharField(max_length=50)
@@ -201,7 +209,7 @@ class Agent(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.agent_type} {self.hostname}"
+        return f"{AGENT_WORDS[AgentType(self.agent_type)]} agent {self.hostname}"
 
 
 class Source(models.Model):

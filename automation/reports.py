@@ -7,7 +7,7 @@ from typing import Any
 
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
-from automation.metrics import Metric
+from automation.metrics import Engine, Metric
 from events.types import EventType
 
 OLDEST = timedelta(hours=1)
@@ -22,6 +22,7 @@ Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
 class HostReport:
     """The report of a host; `databases` is None if the list was left out.
 
+    `engine` is the engine that the agent names; `engine_of` also reads it from the metrics.
     `lease` is the lease under which the host was polled, if the agent shares hosts.
     """
 
@@ -36,6 +37,7 @@ class HostReport:
     databases: Mapping[str, Samples] | None = None
     samples: Samples = field(default_factory=dict)
     lease: str | None = None
+    engine: Engine | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -64,6 +64,7 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
         "window": window_name(window) if window else "",
         "window_url": page_url(window) if window else "",
         "age": _age(alert, now),
+        "metric": Metric(alert.metric_name).spec.words if alert.metric_name else "",
         "value": _value(alert, timeline.threshold),
         "config_url": page_url_of(AlertConfig, timeline.config.id) if timeline.config.is_there else None,
         "entries": [
@@ -181,7 +182,7 @@ def _plot(measured: MeasurementWindow | None, alert: Alert) -> Plot | None:
     if measured is None or not measured.points:
         return None
     return Plot(
-        label=measured.metric.value,
+        label=measured.metric.spec.words,
         units=unit_words(measured.units),
         since=measured.span.since,
         until=measured.span.until,

@@ -35,6 +35,7 @@ from alerting.services.alerts import alert_acknowledge
 from alerting.services.windows import window_create
 from events.models import Event
 from events.types import EVENT_TYPES, AlertEffect
+from events.wording import in_words
 from opsapi import clock
 from opsapi.clock import time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
@@ -143,7 +144,7 @@ class TypeFilter(ChoiceFilter):
     title = "type"
     parameter_name = "type"
     offered = tuple(
-        (name.value, name.value) for name, spec in EVENT_TYPES.items() if spec.kind is AlertEffect.OPENING
+        (name.value, in_words(name)) for name, spec in EVENT_TYPES.items() if spec.kind is AlertEffect.OPENING
     )
 
     def chosen(self, rows: Rows, value: str) -> Rows:

@@ -191,7 +191,7 @@ Rows = QuerySet[AlertConfig]
 class CategoryFilter(ChoiceFilter):
     title = "category"
     parameter_name = "category"
-    offered = tuple(dict.fromkeys((spec.category.value, spec.category.value) for spec in _EVENT_TYPES))
+    offered = tuple(dict.fromkeys((spec.category.value, in_words(spec.category)) for spec in _EVENT_TYPES))
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         return rows.filter(event_type__in=[spec.name for spec in _EVENT_TYPES if spec.category == value])
@@ -200,7 +200,7 @@ class CategoryFilter(ChoiceFilter):
 class EventTypeFilter(ChoiceFilter):
     title = "event type"
     parameter_name = "event_type"
-    offered = tuple((spec.name, spec.name) for spec in _EVENT_TYPES)
+    offered = tuple((spec.name, in_words(spec.name)) for spec in _EVENT_TYPES)
 
 
 class RecipientFilter(ChoiceFilter):

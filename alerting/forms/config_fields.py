@@ -21,6 +21,7 @@ from alerting.forms.config_inputs import (
 )
 from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
 from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
+from events.wording import in_words
 from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
 from opsapi.console.forms import CLEAR, SecretInput, themed
 from opsapi.roles import ROLE_WORDS, Role
@@ -104,10 +105,11 @@ def event_field(*, is_global: bool) -> forms.Field:
     """The event type, by category; its options have attributes for the script."""
     by_category: dict[str, list[tuple[str, str]]] = {}
     for spec in (specs := event_types(is_global=is_global)):
-        by_category.setdefault(spec.category.value, []).append((spec.name, spec.name))
+        by_category.setdefault(in_words(spec.category), []).append((spec.name, in_words(spec.name)))
     choices = list(by_category.items())
     marks = {
         spec.name: {
+            "title": spec.name,
             "data-matchers": " ".join(matched_fields(spec)),
             "data-threshold": THRESHOLD_OF.get(spec.needs, ""),
             **({"data-global": ""} if spec.global_only else {}),
@@ -125,6 +127,7 @@ def threshold_fields() -> dict[str, forms.Field]:
     }
     marks = {
         metric.value: {
+            "title": metric.value,
             "data-units": " ".join(allowed_units(metric)),
             "data-base": base_unit(metric).value,
             "data-meaning": metric.spec.meaning
@@ -133,7 +136,7 @@ def threshold_fields() -> dict[str, forms.Field]:
         for metric in Metric
     }
     choices = [
-        (subject.value, [(metric.value, metric.value) for metric in all_of])
+        (subject.value, [(metric.value, metric.spec.words) for metric in all_of])
         for subject, all_of in by_subject(Metric)
     ]
     fields["metricThreshold.metricName"] = _marked("metricName", [_NONE_CHOSEN, *choices], marks)

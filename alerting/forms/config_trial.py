@@ -143,7 +143,7 @@ def _plot(found: DryRunResult, threshold: MetricThreshold | None) -> tuple[Plot 
     span = Span(found.start, found.until)
     measured = host_measurements(alerts[0].facts["hostId"], threshold.metric, span, threshold)
     plot = Plot(
-        label=f"{threshold.metric.value} of {name}",
+        label=f"{threshold.metric.spec.words} of {name}",
         units=unit_words(measured.units),
         since=found.start,
         until=found.until,

@@ -41,9 +41,9 @@ class RecordedThreshold:
 
     @property
     def required(self) -> str:
-        """For example: CONNECTIONS above 900."""
+        """For example: Connections above 900."""
         threshold = self.threshold
-        measured = threshold.metric.value if isinstance(threshold, MetricThreshold) else "members"
+        measured = threshold.metric.spec.words if isinstance(threshold, MetricThreshold) else "Members"
         return f"{measured} {limit_words(threshold)}"
 
     @property

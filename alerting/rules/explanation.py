@@ -22,6 +22,7 @@ from alerting.rules.transition import (
     threshold_verdict,
 )
 from alerting.rules.wording import condition_words, limit_words, matcher_words, value_words
+from events.wording import in_words
 from opsapi.clock import time_words
 
 NOT_RECORDED = "not recorded"
@@ -123,7 +124,7 @@ def explain(situation: Situation) -> Explanation:
     if not situation.enabled:
         return _no(NoAlertReason.DISABLED, "The configuration is disabled.")
     if observed is None:
-        return _no(NoAlertReason.OTHER_TARGET, f"{config.event_type.value} is not about this host.")
+        return _no(NoAlertReason.OTHER_TARGET, f"“{in_words(config.event_type)}” is not about this host.")
     if not situation.reported:
         return _no(NoAlertReason.NOT_REPORTED, "No agent has reported the host.")
     compared = [compared_matcher(matcher, observed.subject) for matcher in config.matchers]
@@ -150,7 +151,9 @@ def _decided(situation: Situation, observed: Observation, compared: Sequence[Com
     config, alert = situation.config, situation.alert
     if observed.condition is Condition.HAPPENED:
         if alert is None:
-            detail = f"An alert opens when a {config.event_type.value} event is recorded for the host."
+            detail = (
+                f"An alert opens when the event “{in_words(config.event_type)}” is recorded for the host."
+            )
             return _no(NoAlertReason.NO_EVENT, detail, compared)
         return _alerting(situation, alert.opens, compared, alert.current_value)
     decision = step(config, observed, AlertView(alert.current_value) if alert else None)
@@ -171,7 +174,7 @@ def _is_false(decision: Decision, observed: Observation) -> bool:
 
 def _unmeasured(situation: Situation) -> str:
     threshold = situation.config.metric_threshold
-    name = threshold.metric.value if threshold else "the number of members"
+    name = threshold.metric.spec.words if threshold else "the number of members"
     if situation.measured is None:
         return f"The host has no measurements, so {name} is unknown."
     return f"The newest measurements, of {time_words(situation.measured)}, do not contain {name}."
@@ -181,12 +184,15 @@ def _false_condition(situation: Situation, value: float | None) -> tuple[NoAlert
     config = situation.config
     if (threshold := config.metric_threshold) and value is not None:
         shown = value_words(threshold.metric, value, threshold)
-        detail = f"{threshold.metric.value} is {shown}, which is not {limit_words(threshold)}."
+        detail = f"{threshold.metric.spec.words} is {shown}, which is not {limit_words(threshold)}."
         return NoAlertReason.INSIDE_THRESHOLD, detail
     if config.threshold and value is not None:
         detail = f"The number of members is {value:g}, which is not {limit_words(config.threshold)}."
         return NoAlertReason.INSIDE_THRESHOLD, detail
-    return NoAlertReason.CONDITION_FALSE, f"The condition {config.event_type.value} is false for the host."
+    return (
+        NoAlertReason.CONDITION_FALSE,
+        f"The condition “{in_words(config.event_type)}” is false for the host.",
+    )
 
 
 def _alerting(

@@ -49,13 +49,13 @@ class MeasurementWindow:
     def words(self) -> str:
         """The plot in words, for users who cannot see it."""
         if not self.points:
-            return f"{self.metric.value}: no measurements in this time."
+            return f"{self.metric.spec.words}: no measurements in this time."
         numbers = [number for _, number in self.points]
         lowest, highest, last = (
             self._value_words(number) for number in (min(numbers), max(numbers), numbers[-1])
         )
         limit = f" Threshold: {limit_words(self.threshold)}." if self.threshold else ""
-        return f"{self.metric.value}: lowest {lowest}, highest {highest}, last {last}.{limit}"
+        return f"{self.metric.spec.words}: lowest {lowest}, highest {highest}, last {last}.{limit}"
 
     def _value_words(self, number: float) -> str:
         """In the units of the threshold; without a threshold, in the most readable unit."""

@@ -30,13 +30,13 @@ _SIDES: Mapping[ThresholdOperator, str] = {
     ThresholdOperator.LESS_THAN: "below",
 }
 _COUNTED: Mapping[EventType, str] = {
-    EventType.TOO_FEW_HEALTHY_MEMBERS: "healthy members",
-    EventType.TOO_MANY_UNHEALTHY_MEMBERS: "unhealthy members",
+    EventType.TOO_FEW_HEALTHY_MEMBERS: "Healthy members",
+    EventType.TOO_MANY_UNHEALTHY_MEMBERS: "Unhealthy members",
 }
 
 
 def condition_words(config: ConfigView, *, with_matchers: bool = True) -> str:
-    """The condition of a configuration: `CONNECTIONS above 900, where HOSTNAME starts with “db”`."""
+    """The condition of a configuration: `Connections above 900, where HOSTNAME starts with “db”`."""
     required = [matcher_words(matcher) for matcher in config.matchers] if with_matchers else []
     where = f", where {' and '.join(required)}" if required else ""
     return _threshold_words(config) + where
@@ -67,17 +67,17 @@ def target_words(facts: Mapping[str, Any]) -> str:
     if address is None:
         return "the project"
     if facts.get("hostname") and facts.get("port") is None and facts.get("sourceTypeName"):
-        return f"the {facts['sourceTypeName']} agent on {address}"
+        return f"the {in_words(facts['sourceTypeName']).lower()} agent on {address}"
     return address
 
 
 def _threshold_words(config: ConfigView) -> str:
     if config.metric_threshold:
-        return f"{config.metric_threshold.metric.value} {limit_words(config.metric_threshold)}"
+        return f"{config.metric_threshold.metric.spec.words} {limit_words(config.metric_threshold)}"
+    counted = in_words(config.event_type)
     if config.threshold:
-        counted = _COUNTED.get(config.event_type, config.event_type.value)
-        return f"{counted} {limit_words(config.threshold)}"
-    return config.event_type.value
+        return f"{_COUNTED.get(config.event_type, counted)} {limit_words(config.threshold)}"
+    return counted
 
 
 Facts = dict[str, str]

@@ -95,15 +95,15 @@ def _opening_event(alert: Alert) -> Event | None:
 
 
 def _value_words(alert: Alert, view: ConfigView | None, first: tuple[float, datetime] | None) -> str:
-    """`CONNECTIONS was 1,650: above 900`."""
+    """`Connections was 1,650: above 900`."""
     metric = Metric(str(alert.metric_name))
     threshold = view.metric_threshold if view else None
     limit = limit_words(threshold) if threshold else "outside"
     if first is None:
-        return f"{metric.value} was {limit}; the value is no longer stored"
+        return f"{metric.spec.words} was {limit}; the value is no longer stored"
     value, reported = first
     since = "" if reported == alert.created else f" (reported at {time_words(reported)})"
-    return f"{metric.value} was {value_words(metric, value, threshold)}: {limit}{since}"
+    return f"{metric.spec.words} was {value_words(metric, value, threshold)}: {limit}{since}"
 
 
 def _entry(event: Event, alert: Alert) -> TimelineEntry:

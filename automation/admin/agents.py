@@ -21,10 +21,12 @@ from automation.agent.settings import PREFIX
 from automation.agent_file import NAME, agent_file
 from automation.choices import AgentType, MetricState
 from automation.forms import MONGODB, POSTGRESQL, NewAgentForm
+from automation.metrics import Metric
 from automation.models import Agent, FleetWatch, Host, ReportAnswer
 from automation.selectors.agents import WatchedHost, Watching, first_report, project_of_agent_key, watching
 from automation.selectors.hosts import hosts_at
 from automation.services.agents import agent_delete
+from automation.wording import database_words
 from opsapi import clock
 from opsapi.api.links import AGENTS
 from opsapi.clock import ago_words, time_words
@@ -122,7 +124,8 @@ def _agent_row(agent: Agent) -> Mapping[str, Any]:
 
 def _host_row(host: Host, now: datetime) -> Mapping[str, Any]:
     words, tone = host_state(host, now)
-    return {"row": host, "url": page_url(host), "state": words, "tone": tone}
+    database = database_words(engine=host.engine, version=host.version, type_name=host.type_name)
+    return {"row": host, "url": page_url(host), "state": words, "tone": tone, "database": database}
 
 
 _MOST_METRICS = 100
@@ -173,6 +176,12 @@ def _host(watched: WatchedHost, host: Host | None, now: datetime) -> Sequence[Ce
     return [address, Cell(state, tone=tone), Cell(time_words(watched.until))]
 
 
+def _metric(name: str) -> Cell:
+    """The metric in words; the agent may be newer and know others."""
+    known = Metric._value2member_map_.get(name)
+    return Cell(Metric(name).spec.words, hint=name) if known else Cell(name)
+
+
 def _metrics(agent: Agent, found: Watching) -> Panel:
     hosts: dict[int, list[str]] = defaultdict(list)
     for watched in found.hosts:
@@ -185,7 +194,7 @@ def _metrics(agent: Agent, found: Watching) -> Panel:
             for metric in metric_set.get(state.value.lower(), ()):
                 missing[rank, metric, role] += hosts[place]
     rows = [
-        [Cell(metric), _why(rank, role), Cell(_named(missing[rank, metric, role]))]
+        [_metric(metric), _why(rank, role), Cell(_named(missing[rank, metric, role]))]
         for rank, metric, role in sorted(missing)
     ]
     return Panel(

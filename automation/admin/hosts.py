@@ -25,6 +25,7 @@ from automation.selectors.hosts import without_data
 from automation.selectors.measurements import measured_series, newest_measurements
 from automation.services.hosts import host_change, host_create, host_delete
 from automation.units import convert
+from automation.wording import ENGINE_WORDS, database_words, type_words
 from events.models import Event
 from events.search import EventSearch, search_page
 from events.wording import in_words
@@ -34,6 +35,7 @@ from opsapi.clock import ago_words, parse_time, time_words
 from opsapi.console.action_pages import to_form
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
+from opsapi.console.changelist import is_too_long
 from opsapi.console.display import Context, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -76,6 +78,12 @@ def host_context(host: Host, visible_scope: VisibleScope, *, wanted: str, now: d
     return {
         "state": state,
         "tone": tone,
+        "database": database_words(
+            engine=host.engine,
+            version=host.version,
+            type_name=host.type_name,
+            replica_set=host.replica_set_name,
+        ),
         "is_old": unheard_for(host.last_report, now) is not None,
         "age": ago_words(measured.reported, now) if measured.reported else "",
         "measured": measured,
@@ -162,7 +170,8 @@ def _members(host: Host, now: datetime) -> Panel:
 
 def _member(host: Host, now: datetime) -> Sequence[Cell]:
     state, tone = host_state(host, now)
-    return [Cell(str(host), page_url(host)), Cell(host.type_name), Cell(state, tone=tone)]
+    role = Cell(type_words(host.type_name, host.engine), hint=host.type_name)
+    return [Cell(str(host), page_url(host)), role, Cell(state, tone=tone)]
 
 
 def _databases(host: Host) -> Panel:
@@ -190,7 +199,7 @@ def measured_of(host: Host, wanted: str, *, now: datetime) -> HostMeasurements:
         return HostMeasurements(newest, None, None, "No measurements yet.")
     points = _points(host, metric, now)
     if not points:
-        words = f"{metric}: no measurements in the last 24 hours."
+        words = f"{metric.spec.words}: no measurements in the last 24 hours."
         return HostMeasurements(newest, metric, None, words, last.at.reported)
     plot, words = _plot(metric, points, now), _plot_words(metric, points)
     return HostMeasurements(newest, metric, plot, words, last.at.reported)
@@ -212,7 +221,7 @@ def _plot(metric: Metric, points: Sequence[tuple[str, float]], now: datetime) ->
     unit = best_unit(metric, max(abs(value) for _, value in points))
     base = base_unit(metric)
     return Plot(
-        label=metric.value,
+        label=metric.spec.words,
         units=unit_words(unit),
         since=now - SHOWN,
         until=now,
@@ -223,7 +232,7 @@ def _plot(metric: Metric, points: Sequence[tuple[str, float]], now: datetime) ->
 def _plot_words(metric: Metric, points: Sequence[tuple[str, float]]) -> str:
     values = [value for _, value in points]
     least, most = quantity_of(metric, min(values)), quantity_of(metric, max(values))
-    return f"{metric}, last 24 hours: {least} to {most}, latest {quantity_of(metric, values[-1])}."
+    return f"{metric.spec.words}, last 24 hours: {least} to {most}, latest {quantity_of(metric, values[-1])}."
 
 
 _AS_REPORTED = (
@@ -242,6 +251,9 @@ def _change(call: ActionCall) -> None:
     host_change(group_id=host.group_id, host_id=host.id, changes=call.values, actor=call.actor, now=call.now)
 
 
+_UNKNOWN = "unknown"
+
+
 class DataFilter(ChoiceFilter):
     """Filter by whether the state is known."""
 
@@ -252,6 +264,17 @@ class DataFilter(ChoiceFilter):
     def chosen(self, rows: QuerySet[Host], value: str) -> QuerySet[Host]:
         unknown = without_data(clock.now())
         return rows.filter(unknown) if value == "none" else rows.exclude(unknown)
+
+
+class EngineFilter(ChoiceFilter):
+    """Filter by engine, and by whether the engine is known."""
+
+    title = "engine"
+    parameter_name = "engine"
+    offered = (*((engine.value, words) for engine, words in ENGINE_WORDS.items()), (_UNKNOWN, "Unknown"))
+
+    def chosen(self, rows: QuerySet[Host], value: str) -> QuerySet[Host]:
+        return rows.filter(engine=None) if value == _UNKNOWN else rows.filter(engine=value)
 
 
 @admin.register(Host)
@@ -294,25 +317,38 @@ class HostAdmin(HostColumns, ConsoleAdmin):
             bulk=True,
         ),
     }
-    list_display = ["address", "state", "reported", "type_name", "shown_version", "set_name", project]
+    list_display = ["address", "state", "reported", "database", "set_name", project]
     list_filter = [
         ("down", admin.BooleanFieldListFilter),
         DataFilter,
+        EngineFilter,
         "type_name",
         "version_behind",
         ("reported_by", RelatedFilter),
         ("group", RelatedFilter),
     ]
     list_select_related = ["group", "replica_set"]
-    search_fields = ["hostname", "replica_set_name", "cluster_name", "group__name", "group__id__exact"]
-    search_help_text = "Part of the name of a host, replica set, cluster or project, or a project ID."
+    search_fields = [
+        "hostname",
+        "replica_set_name",
+        "cluster_name",
+        "engine",
+        "version",
+        "group__name",
+        "group__id__exact",
+    ]
+    search_help_text = (
+        "Part of the name of a host, replica set, cluster, project or engine, or of a version; a label, such "
+        "as env=prod; or a project ID."
+    )
     ordering = ["group__name", "hostname", "port"]
     fields = [
         "id",
         "group",
         "hostname",
         "port",
-        "type_name",
+        "role",
+        "shown_engine",
         "shown_version",
         "replica_set",
         "cluster",
@@ -326,6 +362,17 @@ class HostAdmin(HostColumns, ConsoleAdmin):
 
     class Media:
         css = {"all": ["console/overview.css", "console/fleet.css"]}
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Words with `=` are labels, such as `env=prod`."""
+        words = [] if is_too_long(search_term) else search_term.split()
+        labels = [word for word in words if "=" in word]
+        if labels:
+            search_term = " ".join(word for word in words if word not in labels)
+            queryset = queryset.filter(labels__contains=dict(label.split("=", 1) for label in labels))
+        return super().get_search_results(request, queryset, search_term)
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Adds the links of other apps."""

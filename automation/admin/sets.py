@@ -26,7 +26,7 @@ class MemberInline(HostColumns, ConsoleInline):
     model = Host
     verbose_name_plural = "members"
     hide_title = True
-    fields = ["host", "type_name", "state", "shown_version", "reported"]
+    fields = ["host", "state", "database", "reported"]
     ordering = ["hostname", "port"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Host]:

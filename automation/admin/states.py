@@ -3,16 +3,19 @@
 from datetime import datetime
 
 from django.contrib import admin
+from django.db.models import Value
+from django.db.models.functions import Coalesce, Concat
 from django.utils.safestring import SafeString
 
 from automation.choices import HostType
 from automation.models import Agent, Host, ReplicaSet
 from automation.rules.heartbeats import unheard_for
 from automation.selectors.hosts import MembersNow
+from automation.wording import database_words, engine_words, type_words
 from opsapi import clock
 from opsapi.clock import age_words
 from opsapi.console.admin_urls import list_url
-from opsapi.console.display import EMPTY, ago, badge, link
+from opsapi.console.display import EMPTY, ago, badge, link, tipped
 from opsapi.console.widgets import Tone
 
 State = tuple[str, Tone]
@@ -28,6 +31,25 @@ class HostColumns:
     def state(self, host: Host) -> SafeString:
         """Up, down or no data."""
         return badge(*host_state(host, clock.now()))
+
+    @admin.display(
+        description="database", ordering=Concat(Coalesce("engine", Value("")), Coalesce("version", Value("")))
+    )
+    def database(self, host: Host) -> SafeString:
+        """Engine, version and type, with the type in the API as a tooltip."""
+        version = with_behind(host.version, behind=host.version_behind) if host.version else None
+        words = database_words(engine=host.engine, version=version, type_name=host.type_name)
+        return tipped(words, host.type_name)
+
+    @admin.display(description="type", ordering="type_name")
+    def role(self, host: Host) -> SafeString:
+        """The type in the words of the engine."""
+        return tipped(type_words(host.type_name, host.engine), host.type_name)
+
+    @admin.display(description="engine", ordering="engine")
+    def shown_engine(self, host: Host) -> str:
+        """The engine, if a report says it."""
+        return engine_words(host.engine)
 
     @admin.display(description="version", ordering="version")
     def shown_version(self, host: Host) -> str:

@@ -65,6 +65,7 @@ class HostReading:
     """The report of a host.
 
     `uptime` is in seconds. `databases` has the samples of each database; None if they were not polled.
+    `engine` is the engine that read the host, a name of the platform's closed set.
     """
 
     address: ServerAddress
@@ -77,6 +78,7 @@ class HostReading:
     uptime: int | None = None
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
+    engine: str | None = None
 
 
 class HasSamples(Protocol):

@@ -17,11 +17,12 @@ LARGEST_BYTES = 3_500_000
 Document = dict[str, Any]
 
 _OPTIONAL = frozenset(
-    {"version", "replicaSetName", "clusterName", "shardName", "uptimeSeconds", "databases", "lease"}
+    {"version", "replicaSetName", "clusterName", "shardName", "uptimeSeconds", "databases", "lease", "engine"}
 )
 """Optional fields of a host."""
 
 _LABELS = "labels"
+_ENGINE = "engine"
 _LABEL_FIELD = re.compile(r"labels(?:\.(\w+))?")
 _FIELD = re.compile(r"hosts\[(\d+)\](?:\.databases\[(\d+)\])?(?:\.measurements\[(\d+)\])?(?:\.(\w+))?")
 
@@ -40,8 +41,8 @@ def bodies_of(
     Without hosts, a single report says that the agent is up.
 
     `hostname` and `version` identify the agent; `labels` are the labels of all hosts. `unknown` has the names
-    of metrics to leave out, and "labels" to leave out the labels. `lease_of` returns the lease under which a
-    host was polled.
+    of metrics to leave out, "labels" to leave out the labels, and "engine" to leave out the engines of hosts.
+    `lease_of` returns the lease under which a host was polled.
     """
     head: Document = {"agentType": "MONITORING", "hostname": hostname, "version": version}
     if _LABELS not in unknown:
@@ -73,9 +74,9 @@ def measurements_in(readings: Iterable[HostReading], unknown: Collection[str] = 
 def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
     """The report without rejected parts, and the names that the platform does not know.
 
-    The names are of metrics, or "labels". A rejected measurement, database, label or optional field of a host
-    is removed alone; any other fault of a host removes the whole host. The body is None if the fault concerns
-    the whole report or an unknown path, or if nothing was removed.
+    The names are of metrics, or "labels", or "engine". A rejected measurement, database, label or optional
+    field of a host is removed alone; any other fault of a host removes the whole host. The body is None if
+    the fault concerns the whole report or an unknown path, or if nothing was removed.
     """
     try:
         return _without(json.loads(body), bad_fields)
@@ -112,12 +113,16 @@ def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | Non
             unknown |= {measurement["metricName"]} if found[4] == "metricName" else set()
         elif owner is host and found[4] in _OPTIONAL and found[4] in host:
             optional.append((host, found[4]))
+            unknown |= {found[4]} & {_ENGINE}
         else:
             refused.add(id(owner))
     if not refused and not optional:
         return None, frozenset()
     for owner, name in optional:
         owner.pop(name, None)
+    if _ENGINE in unknown:  # The platform lists only some of many faults, and no host may keep it.
+        for host in hosts:
+            host.pop(_ENGINE, None)
     _remove(document, refused, unknown)
     return _json(document), frozenset(unknown)
 
@@ -175,6 +180,7 @@ def _host(reading: HostReading, unknown: Collection[str], lease: str | None) -> 
         ],
         "measurements": _measurements(reading.samples, unknown),
         "lease": lease,
+        _ENGINE: None if _ENGINE in unknown else reading.engine,
     }
     return {name: value for name, value in document.items() if value is not None}
 

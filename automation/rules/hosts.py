@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 
 from automation.choices import HostType
+from automation.metrics import Engine
 from automation.reports import HostReport
 from events.types import EventType
 
@@ -128,6 +129,19 @@ def restart_event(before: int | None, after: int | None) -> EventType | None:
     if before is None or after is None or after >= before:
         return None
     return EventType.HOST_RESTARTED
+
+
+def engine_of(report: HostReport) -> Engine | None:
+    """The database engine of a host: the one that the agent names, or the one that alone has its metrics.
+
+    Older agents do not name it. None if neither says it: a host that is down is not measured.
+    """
+    if report.engine is not None:
+        return report.engine
+    measured = (report.samples, *(report.databases or {}).values())
+    found = {metric.spec.engines for samples in measured for metric in samples}
+    sole = {engines[0] for engines in found if len(engines) == 1}
+    return sole.pop() if len(sole) == 1 else None
 
 
 def has_left(before: HostType, after: HostType, *, reachable: bool) -> bool:

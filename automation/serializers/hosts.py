@@ -74,6 +74,12 @@ class HostDocument(Resource):
         example=HostType.REPLICA_PRIMARY.value,
     )
     reachable = ShownFlag(required=False, help_text="Absent until the first report.", example=True)
+    engine = ShownChoice(
+        [engine.value for engine in Engine],
+        required=False,
+        help_text="The database engine. Absent while no report says it.",
+        example=Engine.MONGODB.value,
+    )
     version = ShownText(required=False, example="7.0.14")
     replicaSetName = ShownText(source="replica_set_name", required=False, example="rs0")
     replicaStateName = ShownChoice(

@@ -12,7 +12,7 @@ from rest_framework import serializers
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.fields import DatabaseName, Hostname, Labels, MetricUnit, Port
-from automation.metrics import Metric, allowed_units, base_unit
+from automation.metrics import Engine, Metric, allowed_units, base_unit
 from automation.reports import (
     NEWEST,
     OLDEST,
@@ -145,6 +145,12 @@ class ReportedHostDocument(Document):
     port = Port()
     typeName = OneOf(_HOST_TYPES, source="type_name")
     reachable = Flag()
+    engine = OneOf(
+        [engine.value for engine in Engine],
+        required=False,
+        help_text="The database engine. If left out, it follows from metrics that only a single engine has; "
+        "otherwise the stored value stays.",
+    )
     version = Text(max_length=50, required=False)
     replicaSetName = Text(max_length=200, source="replica_set_name", required=False, help_text=_STAYS)
     clusterName = Text(max_length=200, source="cluster_name", required=False, help_text=_STAYS)
@@ -280,6 +286,7 @@ class ReportDocument(Document):
                 "port": 27017,
                 "typeName": HostType.REPLICA_PRIMARY.value,
                 "reachable": True,
+                "engine": Engine.MONGODB.value,
                 "replicaSetName": "rs0",
                 "measurements": [{"metricName": Metric.CONNECTIONS.value, "number": 812}],
             }
@@ -372,6 +379,8 @@ def _host(values: Values) -> HostReport:
         databases = {database["databaseName"]: database.get("samples", {}) for database in databases}
     own = {name: value for name, value in values.items() if name not in {"hostname", "port"}}
     host = {**own, "type_name": HostType(own["type_name"]), "databases": databases}
+    if "engine" in own:
+        host["engine"] = Engine(own["engine"])
     return HostReport(address=Address(values["hostname"], values["port"]), **host)
 
 

@@ -13,7 +13,7 @@ from automation.addresses import Address
 from automation.choices import HostType
 from automation.models import Cluster, Host
 from automation.reports import HostReport
-from automation.rules.hosts import has_left
+from automation.rules.hosts import engine_of, has_left
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.services.replica_sets import SetKey, replica_sets_named
 from opsapi.fields import Among
@@ -27,6 +27,7 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
     "type_name": "text",
     "down": "boolean",
     "version": "text",
+    "engine": "text",
     "replica_set_name": "text",
     "replica_set_id": "text",
     "cluster_id": "text",
@@ -203,6 +204,8 @@ def _apply(host: Host, report: HostReport, clusters: ClustersByName, now: dateti
         value = getattr(report, name)
         if value is not None:
             setattr(host, name, value)
+    if engine := engine_of(report):
+        host.engine = engine.value
     if report.cluster_name is not None:
         host.cluster = clusters[report.cluster_name]
         # The same spelling for all hosts, because alerts identify clusters by name.

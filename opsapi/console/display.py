@@ -71,6 +71,11 @@ def badge(words: str, tone: str) -> SafeString:
     return render_to_string("unfold/helpers/label.html", {"text": words, "type": tone})
 
 
+def tipped(words: str, name: str) -> SafeString:
+    """A name in words, with the name in the API as a tooltip."""
+    return format_html('<span title="{}">{}</span>', name, words)
+
+
 def named(words: str, name: str) -> SafeString:
     """A name in words, and below it the name in the API."""
     return format_html('{} <small class="console-name">{}</small>', words, name)

@@ -24,11 +24,12 @@ class Tone(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A text, with an optional link; with a tone it is shown as a label."""
+    """A text, with an optional link and tooltip; with a tone it is shown as a label."""
 
     text: str
     url: str = ""
     tone: Tone | None = None
+    hint: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

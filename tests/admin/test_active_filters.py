@@ -51,7 +51,7 @@ def test_removing_the_last_filter_leads_to_the_whole_list(console: Client) -> No
     ("url", "words"),
     [
         ("/admin/automation/host/?down__exact=1", "Down: Yes"),
-        ("/admin/automation/host/?type_name__exact=STANDALONE", "Type: STANDALONE"),
+        ("/admin/automation/host/?type_name__exact=STANDALONE", "Type: Standalone"),
         ("/admin/alerting/notification/?status__exact=FAILED", "State: Failed"),
         ("/admin/alerting/alertconfig/?enabled__exact=0", "Enabled: No"),
         ("/admin/alerting/alert/?status=nothing", "State: nothing"),

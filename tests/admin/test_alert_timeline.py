@@ -62,7 +62,7 @@ def test_the_measurements_are_there_for_the_script_and_in_words(console: Client,
     measure(host, clock.now(), CONNECTIONS=5.5)
     text = shown(console, alert_page(alert))
     assert '<script id="plot-data" type="application/json">' in text
-    assert "CONNECTIONS: lowest 5.5, highest 5.5, last 5.5." in text
+    assert "Connections: lowest 5.5, highest 5.5, last 5.5." in text
     assert static("console/plot.js") in text
 
 

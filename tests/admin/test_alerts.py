@@ -133,7 +133,7 @@ def test_an_operator_without_a_role_there_sees_nothing(project: Project, three: 
         ({"event_type": "HOST_SSL_CERTIFICATE_STALE"}, "Host SSL certificate stale"),
         (
             {"event_type": "OUTSIDE_METRIC_THRESHOLD", "metric_name": "CONNECTIONS", "current_value": 1.0},
-            "Outside metric threshold: CONNECTIONS",
+            "Outside metric threshold: Connections",
         ),
     ],
     ids=["a word or two", "an acronym", "a metric"],

@@ -183,7 +183,7 @@ def test_a_host_s_page_shows_what_is_known_of_it(console: Client, project: Proje
     assert "New host" in page
     assert "1,234" in page
     assert "3 GB" in page
-    assert "CONNECTIONS, last 24 hours: 1,234 to 1,234, latest 1,234." in page
+    assert "Connections, last 24 hours: 1,234 to 1,234, latest 1,234." in page
 
 
 def test_a_host_s_page_shows_the_labels_of_its_agent(console: Client, project: Project) -> None:
@@ -202,11 +202,55 @@ def test_a_name_is_above_its_page_as_it_is(console: Client, project: Project) ->
     assert re.findall(r"<a[^>]*>\s*(.*?)\s*</a>", head[0]) == ["Fleet", "Hosts", str(host)]
 
 
+@each(
+    ("query", "found"),
+    [
+        ({"engine": "POSTGRESQL"}, {"pg1"}),
+        ({"engine": "MONGODB"}, {"mongo1"}),
+        ({"engine": "unknown"}, {"new1"}),
+        ({"engine": "nothing"}, set()),
+        ({"q": "PostgreSQL"}, {"pg1"}),
+        ({"q": "postgresql 18.4"}, {"pg1"}),
+        ({"q": "18.4"}, {"pg1"}),
+        ({"q": "env=prod"}, {"pg1"}),
+        ({"q": "env=prod dc=fra1 pg"}, {"pg1"}),
+        ({"q": "env=prod mongo"}, set()),
+        ({"q": "env=pro"}, set()),
+        ({"q": "env=staging"}, set()),
+        ({"q": "="}, set()),
+    ],
+)
+def test_hosts_are_found_by_engine_version_and_label(
+    query: dict[str, str], found: set[str], console: Client, project: Project
+) -> None:
+    report = host_report("pg1", type_name=HostType.REPLICA_PRIMARY, version="18.4", PG_XID_AGE=1.0)
+    ingest(project, report, labels={"env": "prod", "dc": "fra1"})
+    ingest(project, host_report("mongo1", version="6.0.5", CURSORS_TOTAL_OPEN=1.0))
+    make_host(project, "new1")
+    page = _page(console, HOSTS, **query)
+    assert {name for name in ("pg1", "mongo1", "new1") if f"{name}:27017" in page} == found
+
+
+def test_a_host_says_its_engine_version_and_type_in_words(console: Client, project: Project) -> None:
+    ingest(
+        project,
+        host_report("pg1", type_name=HostType.REPLICA_PRIMARY, version="18.4", PG_XID_AGE=1.0),
+        host_report("new1"),
+    )
+    listed = _page(console, HOSTS)
+    assert '<span title="REPLICA_PRIMARY">PostgreSQL 18.4 · primary</span>' in listed
+    assert '<span title="STANDALONE">Unknown engine · standalone</span>' in listed
+    page = _page(console, page_of(Host.objects.get(hostname="pg1")))
+    assert '<span title="REPLICA_PRIMARY">PostgreSQL 18.4 · primary</span></h2>' in page
+    assert 'title="PG_XID_AGE: ' in page
+    assert ">Transaction ID age</a>" in page
+
+
 @each("wanted", ["MEMORY_RESIDENT", "", "NOTHING", "<b>"])
 def test_one_of_the_metrics_is_plotted(wanted: str, console: Client, project: Project) -> None:
     ingest(project, host_report("db1", CONNECTIONS=5.0, MEMORY_RESIDENT=1e30))
     page = console.get(page_of(Host.objects.get()), {"metric": wanted})
-    plotted = "MEMORY_RESIDENT" if wanted == "MEMORY_RESIDENT" else "CONNECTIONS"
+    plotted = "Resident memory" if wanted == "MEMORY_RESIDENT" else "Connections"
     assert page.context["measured"].plot.label == plotted
     assert "<b>" not in page.content.decode()
 

@@ -64,7 +64,13 @@ def test_a_report_is_taken_and_counted(
 
 def test_what_was_accepted_can_be_read_at_once(agent: ApiClient, reader: ApiClient, project: Project) -> None:
     full_host = host(
-        version="8.0", replicaSetName="rs0", clusterName="c", shardName="s", uptimeSeconds=60, reachable=False
+        version="8.0",
+        engine="MONGODB",
+        replicaSetName="rs0",
+        clusterName="c",
+        shardName="s",
+        uptimeSeconds=60,
+        reachable=False,
     )
     agent.report(project.id, report(full_host))
     (shown,) = reader.get(f"/groups/{project.id}/hosts").json()["results"]
@@ -91,6 +97,25 @@ def test_what_a_report_leaves_out_stays_as_it_was(agent: ApiClient, project: Pro
     stored = Host.objects.get()
     assert (stored.version, stored.replica_set_name) == ("8.1", "rs0")
     assert list(Database.objects.values_list("name", flat=True)) == ["a"]
+
+
+def test_the_engine_is_reported_or_follows_from_the_metrics_and_stays(
+    agent: ApiClient, reader: ApiClient, project: Project
+) -> None:
+    def shown() -> str | None:
+        (found,) = reader.get(f"/groups/{project.id}/hosts").json()["results"]
+        return found.get("engine")
+
+    agent.report(project.id, report(host(measurements=[{"metricName": "CONNECTIONS", "number": 1}])))
+    assert shown() is None
+    agent.report(project.id, report(host(measurements=[{"metricName": "PG_XID_AGE", "number": 1}])))
+    assert shown() == "POSTGRESQL"
+    agent.report(project.id, report(host(reachable=False)))
+    assert shown() == "POSTGRESQL"
+    agent.report(project.id, report(host(engine="MONGODB")))
+    assert shown() == "MONGODB"
+    answer = agent.report(project.id, report(host(engine="ORACLE")))
+    assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_ENUM_VALUE")
 
 
 def test_databases_replace_the_hosts_list(agent: ApiClient, project: Project) -> None:

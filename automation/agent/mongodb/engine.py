@@ -27,6 +27,9 @@ from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
 
+NAME = "MONGODB"
+"""This engine in reports."""
+
 MOST_MEMBERS = 50
 """Limit of a replica set: MongoDB allows no more."""
 
@@ -132,7 +135,7 @@ class Deployment:
     def readings(self) -> Sequence[HostReading]:
         """The results since the last call."""
         fresh, self._fresh = self._fresh, {}
-        return list(fresh.values())
+        return [replace(reading, engine=NAME) for reading in fresh.values()]
 
     def close(self) -> None:
         """Stop resolving names. Connections end with the process, because a poll may use them."""

@@ -15,6 +15,9 @@ from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
 
+NAME = "POSTGRESQL"
+"""This engine in reports."""
+
 STANDALONE, PRIMARY, STANDBY = "STANDALONE", "REPLICA_PRIMARY", "REPLICA_SECONDARY"
 
 _OF_DEBIAN = re.compile(r"\d+(\.\d+)?/[^/]+")
@@ -90,7 +93,7 @@ class PostgreSQL:
             except Exception as error:  # noqa: BLE001 - a failure affects no other server.
                 log_unexpected(address, error)
             else:
-                readings.extend([reading] if reading else [])
+                readings.extend([replace(reading, engine=NAME)] if reading else [])
         return readings
 
     def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:

@@ -60,7 +60,7 @@ def test_it_names_the_event_that_began_it_and_the_condition(project: Project) ->
     shown = timeline()
     assert shown.entries[0].text == "HOST_DOWN of db1:27017 was recorded."
     assert shown.entries[0].event_id is not None
-    assert (shown.config.id, shown.config.words) == (config.id, "HOST_DOWN, where HOSTNAME starts with “db”")
+    assert (shown.config.id, shown.config.words) == (config.id, "Host down, where HOSTNAME starts with “db”")
     assert (shown.config.is_there, shown.config.changed_since) == (True, False)
 
 
@@ -81,7 +81,7 @@ def test_it_holds_the_value_against_the_threshold(project: Project) -> None:
     shown = timeline()
     assert (shown.entries[0].text, shown.entries[0].reason) == (
         f"{host.hostname}:27017 crossed its threshold.",
-        "CONNECTIONS was 1,650: above 900",
+        "Connections was 1,650: above 900",
     )
 
 
@@ -91,14 +91,14 @@ def test_a_changed_configuration_begins_it_with_what_was_reported_before(project
     metric_config(project)
     evaluate(NOW)
     assert timeline().entries[0].reason == (
-        "CONNECTIONS was 1,650: above 900 (reported at 2099-11-21 11:00:00Z)"
+        "Connections was 1,650: above 900 (reported at 2099-11-21 11:00:00Z)"
     )
 
 
 def test_a_value_that_is_not_kept_any_more_is_not_created_up(project: Project) -> None:
     config = metric_config(project)
     alert = metric_alert(project, make_host(project), config_id=config.id)
-    assert timeline(alert).entries[0].reason == "CONNECTIONS was above 900; the value is no longer stored"
+    assert timeline(alert).entries[0].reason == "Connections was above 900; the value is no longer stored"
 
 
 def test_it_says_who_acknowledged_it_until_when_and_why(project: Project) -> None:

@@ -64,7 +64,7 @@ def test_points_are_in_the_units_of_the_threshold() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, ThresholdOperator.GREATER_THAN, 2, Unit.GIGABYTES)
     found = in_units(Metric.MEMORY_RESIDENT, Span(NOW, NOW), [(NOW, 2**30), (NOW + SECOND, 2**32)], threshold)
     assert found.points == ((NOW, 1.0), (NOW + SECOND, 4.0))
-    assert found.words == ("MEMORY_RESIDENT: lowest 1 GB, highest 4 GB, last 4 GB. Threshold: above 2 GB.")
+    assert found.words == ("Resident memory: lowest 1 GB, highest 4 GB, last 4 GB. Threshold: above 2 GB.")
 
 
 def test_shares_stay_in_percent() -> None:
@@ -72,14 +72,14 @@ def test_shares_stay_in_percent() -> None:
     found = in_units(Metric.CONNECTIONS_PERCENT, Span(NOW, NOW), [(NOW, 82.5)], threshold)
     assert (found.points, found.units) == (((NOW, 82.5),), Unit.PERCENT)
     assert found.words == (
-        "CONNECTIONS_PERCENT: lowest 82.5 %, highest 82.5 %, last 82.5 %. Threshold: above 80 %."
+        "Connections in use: lowest 82.5 %, highest 82.5 %, last 82.5 %. Threshold: above 80 %."
     )
 
 
 def test_without_a_threshold_they_are_as_they_were_stored() -> None:
     found = in_units(Metric.CONNECTIONS, Span(NOW, NOW), [(NOW, 5.0)], None)
     assert (found.units, found.threshold) == (Unit.RAW, None)
-    assert found.words == "CONNECTIONS: lowest 5, highest 5, last 5."
+    assert found.words == "Connections: lowest 5, highest 5, last 5."
 
 
 def test_it_says_when_nothing_was_measured() -> None:

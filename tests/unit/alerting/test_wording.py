@@ -17,7 +17,7 @@ _ABOVE, _BELOW = ThresholdOperator.GREATER_THAN, ThresholdOperator.LESS_THAN
 
 
 def test_a_condition_without_more_is_its_event_type() -> None:
-    assert condition_words(ConfigView("c", EventType.HOST_DOWN)) == "HOST_DOWN"
+    assert condition_words(ConfigView("c", EventType.HOST_DOWN)) == "Host down"
 
 
 def test_it_names_every_matcher() -> None:
@@ -26,8 +26,8 @@ def test_it_names_every_matcher() -> None:
         Matcher(MatcherField.PORT, MatcherOperator.NOT_EQUALS, "27018"),
     ]
     config = ConfigView("c", EventType.HOST_DOWN, matchers)
-    assert condition_words(config) == "HOST_DOWN, where HOSTNAME starts with “pay-” and PORT is not “27018”"
-    assert condition_words(config, with_matchers=False) == "HOST_DOWN"
+    assert condition_words(config) == "Host down, where HOSTNAME starts with “pay-” and PORT is not “27018”"
+    assert condition_words(config, with_matchers=False) == "Host down"
 
 
 @each("operator", list(MatcherOperator))
@@ -49,14 +49,14 @@ def test_a_threshold_operator_without_words_is_an_error() -> None:
 def test_it_holds_a_metric_against_its_limit() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, _ABOVE, 2.5, Unit.GIGABYTES)
     config = ConfigView("c", EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold)
-    assert condition_words(config) == "MEMORY_RESIDENT above 2.5 GB"
+    assert condition_words(config) == "Resident memory above 2.5 GB"
 
 
 @each(
     ("event_type", "words"),
     [
-        (EventType.TOO_FEW_HEALTHY_MEMBERS, "healthy members below 3"),
-        (EventType.TOO_MANY_UNHEALTHY_MEMBERS, "unhealthy members below 3"),
+        (EventType.TOO_FEW_HEALTHY_MEMBERS, "Healthy members below 3"),
+        (EventType.TOO_MANY_UNHEALTHY_MEMBERS, "Unhealthy members below 3"),
     ],
 )
 def test_it_counts_members(event_type: EventType, words: str) -> None:
@@ -73,7 +73,7 @@ def test_a_value_is_in_the_units_of_its_threshold_or_as_it_reads_best() -> None:
     ("facts", "words"),
     [
         ({"hostname": "db1", "port": 27017, "sourceTypeName": "STANDALONE"}, "db1:27017"),
-        ({"hostname": "agent1", "sourceTypeName": "MONITORING"}, "the MONITORING agent on agent1"),
+        ({"hostname": "agent1", "sourceTypeName": "MONITORING"}, "the monitoring agent on agent1"),
         ({"replicaSetName": "rs0", "clusterName": "orders"}, "rs0"),
         ({"clusterName": "orders"}, "orders"),
         ({}, "the project"),

@@ -115,7 +115,7 @@ def test_the_facts_of_an_alert_name_everything_in_order_of_importance() -> None:
         ("Cluster", "orders"),
         ("Project", "payments"),
         ("Since", "2026-11-21 07:26:14Z"),
-        ("Configuration", "MEMORY_RESIDENT above 1 GB, where HOSTNAME starts with “pay-”"),
+        ("Configuration", "Resident memory above 1 GB, where HOSTNAME starts with “pay-”"),
     ]
 
 
@@ -144,7 +144,7 @@ def test_a_count_of_members_has_a_threshold() -> None:
     config = ConfigView("c", EventType.TOO_FEW_HEALTHY_MEMBERS, threshold=CountThreshold(_BELOW, 3))
     document = {"eventTypeName": "TOO_FEW_HEALTHY_MEMBERS", "created": "2026-11-21T07:26:14Z"}
     facts = alert_facts(document, config, project="payments")
-    assert (facts["Threshold"], facts["Configuration"]) == ("below 3", "healthy members below 3")
+    assert (facts["Threshold"], facts["Configuration"]) == ("below 3", "Healthy members below 3")
 
 
 def test_matchers_of_a_global_configuration_are_hidden_from_others() -> None:
@@ -154,7 +154,7 @@ def test_matchers_of_a_global_configuration_are_hidden_from_others() -> None:
     facts = alert_facts(
         {"eventTypeName": "HOST_DOWN", "created": "2026-11-21T07:26:14Z"}, config, project="payments"
     )
-    assert facts["Configuration"] == "HOST_DOWN (global)"
+    assert facts["Configuration"] == "Host down (global)"
 
 
 def event(name: str) -> dict[str, Any]:
@@ -188,6 +188,6 @@ def test_nothing_that_a_stranger_wrote_is_among_the_facts() -> None:
 def test_a_test_names_the_configuration_and_who_asked_for_it() -> None:
     facts = facts_of_test(event("ALERT_CONFIG_TESTED_AUDIT"), CONFIG, project="payments")
     assert facts["Alert"] == "Outside metric threshold (OUTSIDE_METRIC_THRESHOLD)"
-    assert facts["Configuration"].startswith("MEMORY_RESIDENT above 1 GB")
+    assert facts["Configuration"].startswith("Resident memory above 1 GB")
     assert (facts["By"], facts["Project"]) == ("ada", "payments")
     assert "Event" not in facts

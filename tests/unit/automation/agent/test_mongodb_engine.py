@@ -184,6 +184,7 @@ def test_a_late_answer_is_reported_with_the_next_and_loses_no_sample() -> None:
         deployment.take(MongoAnswer(A, answer.hello, samples=[sample]))
     (found,) = deployment.readings()
     assert [sample.number for sample in found.samples] == [1.0, 2.0]
+    assert found.engine == "MONGODB"
 
 
 def test_a_problem_is_reported_once_and_its_end_as_well(caplog: pytest.LogCaptureFixture) -> None:

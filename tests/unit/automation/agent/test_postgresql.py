@@ -55,7 +55,9 @@ def readings_of_round(engine: PostgreSQL, *answers: PostgresAnswer) -> list[Host
 
 def types(readings: Iterable[HostReading]) -> list[tuple[str, bool, str | None]]:
     """Type, whether reachable, and set of each."""
-    return [(reading.type_name, reading.reachable, reading.replica_set) for reading in readings]
+    found = list(readings)
+    assert {reading.engine for reading in found} <= {"POSTGRESQL"}
+    return [(reading.type_name, reading.reachable, reading.replica_set) for reading in found]
 
 
 @each(

@@ -32,6 +32,7 @@ def reading(number: int = 0, *samples: Sample) -> HostReading:
         "REPLICA_PRIMARY",
         reachable=True,
         version="6.0.5",
+        engine="MONGODB",
         replica_set="rs0",
         cluster="rs0",
         uptime=5,
@@ -62,6 +63,7 @@ def test_the_platform_reads_it() -> None:
     assert (report.hostname, report.version, len(report.hosts)) == ("agent1", "0.1.0", 2)
     first, second = report.hosts
     assert (first.replica_set_name, first.uptime_seconds, second.reachable) == ("rs0", 5, False)
+    assert (first.engine, second.engine) == ("MONGODB", None)
     assert [str(metric) for metric in first.samples] == ["CONNECTIONS"]
     assert second.databases is None
     assert measurements_in(readings) == 2
@@ -174,6 +176,17 @@ def test_a_refused_field_that_a_host_need_not_have_goes_alone(name: str) -> None
     (before,), (after,) = json.loads(body)["hosts"], json.loads(reduced)["hosts"]
     assert (before.keys() - after.keys(), unknown) == ({name}, frozenset())
     assert after["measurements"] == before["measurements"]
+
+
+def test_an_older_platform_gets_no_engines() -> None:
+    (body,) = bodies(reading(0), reading(1))
+    # The platform lists only some of many faults.
+    reduced, unknown = without(body, ["hosts[0].engine"])
+    assert reduced is not None
+    assert unknown == {"engine"}
+    (later,) = bodies(reading(0), reading(1), unknown=unknown)
+    assert json.loads(reduced) == json.loads(later)
+    assert "engine" not in later.decode()
 
 
 @each(
