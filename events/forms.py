@@ -16,6 +16,7 @@ from events.wording import in_words
 from opsapi.api.principal import Operator
 from opsapi.clock import parse_filter_time
 from opsapi.console.forms import DateTimeText, line_field, themed
+from opsapi.hostnames import name_and_port
 from opsapi.ids import is_id
 
 _ANY = ("", "Any")
@@ -80,7 +81,7 @@ class EventFilters(forms.Form):
     type = forms.ChoiceField(choices=_TYPES, required=False)
     who = _text("User or API key (username or public key)")
     address = _text("Remote address")
-    host = _text("Host name")
+    host = _text("Host (name or name:port)")
     start = FilterDateTime(label="From (UTC)", end_of_day=False)
     end = FilterDateTime(label="Until (UTC)", end_of_day=True)
     q = _text("ID of an event, project or alert")
@@ -158,12 +159,14 @@ class EventFilters(forms.Form):
     def search(self) -> EventSearch:
         """The search, limited to what the operator can read."""
         values = self.cleaned_data
+        hostname, port = name_and_port(values["host"])
         return EventSearch(
             visible_scope=self.operator.visible_scope(),
             event_types=self._types(),
             who=values["who"] or None,
             remote_address=values["address"] or None,
-            hostname=values["host"] or None,
+            hostname=hostname or None,
+            port=port,
             start=self._start(),
             end=values["end"],
             **{"group_id": values["project"], **values["q"]},

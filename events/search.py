@@ -32,7 +32,8 @@ MOST_BRANCHES = 64
 class EventSearch:
     """The search: all given conditions must match.
 
-    `visible_scope` is what the operator can read. `start` and `end` are whole seconds, both included.
+    `visible_scope` is what the operator can read. `port` is the port of `hostname`: a machine can have
+    several hosts. `start` and `end` are whole seconds, both included.
     """
 
     visible_scope: VisibleScope
@@ -42,6 +43,7 @@ class EventSearch:
     who: str | None = None
     remote_address: str | None = None
     hostname: str | None = None
+    port: int | None = None
     alert_id: str | None = None
     start: datetime | None = None
     end: datetime | None = None
@@ -74,7 +76,8 @@ def way(search: EventSearch) -> Way:
     narrow = _narrow(search)
     if narrow:
         first, *others = narrow
-        return Way((first,), _all([*others, *_types(search), *_scope(search)]))
+        at_port = [Q(details__port=search.port)] if search.port is not None else []
+        return Way((first,), _all([*others, *at_port, *_types(search), *_scope(search)]))
     types = [Q(event_type=name) for name in search.event_types] or [Q()]
     branches = [scope & of_type for scope in _scopes(search) for of_type in types]
     if len(branches) <= MOST_BRANCHES:

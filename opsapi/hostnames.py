@@ -10,6 +10,8 @@ LONGEST_NAME = 253
 
 _LABEL = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 
+_WITH_PORT = re.compile(r"(?:\[([^\[\]]+)\]|([^:]+)):([0-9]{1,5})", re.ASCII)
+
 
 def canonical_hostname(text: str) -> str | None:
     """Return the canonical form of a host name (RFC 1123) or an IP address; None if it is neither.
@@ -32,6 +34,12 @@ def _canonical_name(text: str) -> str | None:
     is_name = len(name) <= LONGEST_NAME and all(_LABEL.fullmatch(label) for label in labels)
     is_numbers = len(labels) > 1 and all(label.isdigit() for label in labels)
     return name if is_name and not is_numbers else None
+
+
+def name_and_port(text: str) -> tuple[str, int | None]:
+    """Split `hostname:port`, with an IPv6 address in brackets; without a port, the whole text is the name."""
+    found = _WITH_PORT.fullmatch(text)
+    return (found[1] or found[2], int(found[3])) if found else (text, None)
 
 
 def host_and_port(hostname: str, port: int | None = None) -> str:

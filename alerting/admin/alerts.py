@@ -202,8 +202,8 @@ class AlertAdmin(ConsoleAdmin):
     # get_search_results interprets the search; without a field, Django shows no search box.
     search_fields = ["id__exact"]
     search_help_text = (
-        "Start of a host, replica set or cluster name, part of an event type, or the full ID of an "
-        "alert, alert configuration or project."
+        "Start of a host, replica set or cluster name, or the whole name in quotes; part of an event "
+        "type; or the full ID of an alert, alert configuration or project."
     )
     paginator = AlertPaginator
     ordering = ["-created", "-id"]

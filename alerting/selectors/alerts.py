@@ -234,7 +234,8 @@ def alerts_matching(alerts: QuerySet[Alert], term: str, *, visible_scope: Visibl
     An id is that of an alert, otherwise of a configuration, otherwise of a project. Only operators who read
     everything can search by a global configuration. Other terms match the beginning of a target's name in any
     case: a host with or without its port, the host of an agent, a replica set or a cluster. From three
-    characters on, they also match a part of an event type.
+    characters on, they also match a part of an event type. In quotes, a term is the whole name of an agent,
+    replica set or cluster.
     """
     term = term.strip()
     if not term:
@@ -253,6 +254,8 @@ def _of_id(alerts: QuerySet[Alert], term: str, visible_scope: VisibleScope) -> Q
 
 
 def _about(term: str) -> Q:
+    if len(term) > 2 and term[0] == term[-1] == '"':
+        return Q(target_name=term[1:-1], facts__port__isnull=True)
     name, colon, port = term.rpartition(":")
     if colon and port.isascii() and port.isdigit():
         return Q(target_name=name.strip("[]"), facts__port=int(port[:6]))

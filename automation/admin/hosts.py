@@ -126,9 +126,11 @@ def _panels(host: Host, visible_scope: VisibleScope, now: datetime) -> Iterator[
 
 
 def _events(host: Host, visible_scope: VisibleScope, now: datetime) -> Panel:
-    search = EventSearch(visible_scope=visible_scope, group_id=host.group_id, hostname=host.hostname)
+    search = EventSearch(
+        visible_scope=visible_scope, group_id=host.group_id, hostname=host.hostname, port=host.port
+    )
     page = search_page(search, size=_MOST_EVENTS)
-    url = list_url(Event, host=host.hostname, project=host.group_id)
+    url = list_url(Event, host=str(host), project=host.group_id)
     return Panel(
         name="events",
         title="Latest events",
@@ -183,7 +185,7 @@ def _databases(host: Host) -> Panel:
         headers=["Name"],
         rows=[[Cell(database.name, page_url(database))] for database in found.rows],
         count=found.count,
-        url=list_url(Database, q=host.hostname),
+        url=list_url(Database, host__id__exact=host.id),
         empty="Agents report no databases of this host.",
     )
 
@@ -405,6 +407,7 @@ class DatabaseAdmin(ConsoleAdmin):
 
     group_path = "host__group_id"
     list_display = ["name", "host"]
+    list_filter = [("host", RelatedFilter)]
     list_select_related = ["host"]
     search_fields = ["name", "host__hostname"]
     ordering = ["name", "id"]

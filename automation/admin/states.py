@@ -98,8 +98,8 @@ def agent_state(agent: Agent) -> State:
 
 
 def alerts_about(name: str, group_id: str) -> SafeString:
-    """A link to the alerts about a name in a project."""
-    url = list_url("alerting.alert", q=name, group__id__exact=group_id)
+    """A link to the alerts about an agent, replica set or cluster of a project."""
+    url = list_url("alerting.alert", q=f'"{name}"', group__id__exact=group_id)
     return link(url, "Show alerts")
 
 

@@ -1,7 +1,9 @@
 """The fleet in the console: the state of hosts and agents, and the actions on them."""
 
 import re
+from dataclasses import replace
 from datetime import timedelta
+from html import unescape
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, User
 from alerting.models import Alert
+from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.models import Agent, Host, ReplicaSet
 from events.facts import EventFacts
@@ -184,6 +187,42 @@ def test_a_host_s_page_shows_what_is_known_of_it(console: Client, project: Proje
     assert "1,234" in page
     assert "3 GB" in page
     assert "Connections, last 24 hours: 1,234 to 1,234, latest 1,234." in page
+
+
+def test_a_host_s_page_shows_no_events_and_databases_of_another_port(
+    console: Client, project: Project
+) -> None:
+    first, second = (Address("db1.example.com", port) for port in (27017, 27018))
+    for address, name in ((first, "orders"), (second, "invoices")):
+        ingest(project, replace(host_report(databases=[name]), address=address))
+    host = Host.objects.get(port=27017)
+    panels = {panel.name: panel for panel in console.get(page_of(host)).context["panels"]}
+    (event,) = Event.objects.filter(event_type="NEW_HOST", details__port=27017)
+    assert [row[0].url for row in panels["events"].rows] == [page_of(event)]
+    every_event = console.get(panels["events"].url).content.decode()
+    assert page_of(event) in every_event
+    assert "db1.example.com:27018" not in every_event
+    databases = _page(console, panels["databases"].url)
+    assert ">orders<" in databases
+    assert ">invoices<" not in databases
+
+
+def test_alerts_of_a_replica_set_are_not_of_sets_and_hosts_whose_names_start_alike(
+    console: Client, project: Project
+) -> None:
+    make_config(project)
+    ingest(project, host_report("db1", replica_set_name="rs0"))
+    of_set = make_alert(project, event_type="NO_PRIMARY", facts={"replicaSetName": "rs0"})
+    others = [
+        make_alert(project, event_type="NO_PRIMARY", facts={"replicaSetName": "rs01"}),
+        make_alert(project, facts={"hostname": "rs0", "port": 27017}),
+        make_alert(project, facts={"hostname": "rs0-a", "port": 27017}),
+    ]
+    page = _page(console, page_of(ReplicaSet.objects.get()))
+    url = unescape(re.search(r'href="([^"]*)"[^>]*>Show alerts', page)[1])  # type: ignore[index]
+    listed = _page(console, url)
+    assert page_of(of_set) in listed
+    assert not [alert for alert in others if page_of(alert) in listed]
 
 
 def test_a_host_s_page_shows_the_labels_of_its_agent(console: Client, project: Project) -> None:

@@ -1,6 +1,6 @@
 """Host names: their canonical form, and their notation with a port."""
 
-from opsapi.hostnames import canonical_hostname, host_and_port
+from opsapi.hostnames import canonical_hostname, host_and_port, name_and_port
 from tests.each import each
 
 LABEL = "a" * 63
@@ -80,3 +80,22 @@ def test_anything_else_is_no_name(text: str) -> None:
 )
 def test_ipv6_address_is_in_brackets_before_a_port(hostname: str, port: int | None, expected: str) -> None:
     assert host_and_port(hostname, port) == expected
+
+
+@each(
+    ("text", "split"),
+    [
+        ("db1:27017", ("db1", 27017)),
+        ("db1", ("db1", None)),
+        ("[::1]:27017", ("::1", 27017)),
+        ("::1", ("::1", None)),
+        ("::1:27017", ("::1:27017", None)),
+        ("db1:", ("db1:", None)),
+        (":27017", (":27017", None)),
+        ("db1:123456", ("db1:123456", None)),
+        ("db1:²", ("db1:²", None)),
+        ("", ("", None)),
+    ],
+)
+def test_a_port_is_split_from_its_name(text: str, split: tuple[str, int | None]) -> None:
+    assert name_and_port(text) == split
