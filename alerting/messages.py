@@ -28,7 +28,7 @@ from alerting.serializers.alerts import present_alert
 from events.models import Event
 from events.selectors import EventRow, event_row
 from events.serializers import GLOBAL_EVENTS, present_event
-from events.wording import in_words
+from events.wording import in_words, sentence
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
@@ -171,6 +171,9 @@ def _of_event(notification: Notification) -> Message:
         raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
     links, project = _links(), _project_name(row["group_id"])
     document = present_event(row, links, among=_found_among(row))
+    target = target_of(document)
+    # Channels show the target beside the headline.
+    headline = in_words(row["event_type"]) if target else sentence(row["event_type"], document, project)
     return Message(
         delivery_id=notification.id,
         kind=MessageKind.INFORM,
@@ -178,10 +181,10 @@ def _of_event(notification: Notification) -> Message:
         thread_key=row["id"],
         document=document,
         event_type_name=row["event_type"],
-        headline=in_words(row["event_type"]),
+        headline=headline,
         known=event_facts(document, project=project),
         project_name=project,
-        target=target_of(document),
+        target=target,
         link=_page(links, "events/event", row["id"]),
     )
 

@@ -22,7 +22,7 @@ from alerting.rules.matchers import MAX_REGEX_LENGTH, hosts_matcher
 from alerting.rules.wording import target_words
 from alerting.selectors.alerts import Age, active_first_rows, alerts_matching
 from alerting.selectors.destinations import destinations_failing
-from alerting.selectors.notification_log import origins_of
+from alerting.selectors.notification_log import NotifiedEvent, events_of_notifications, origins_of
 from alerting.selectors.overview import (
     AgeCount,
     active_alerts,
@@ -39,7 +39,7 @@ from integrations.choices import ChannelType
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
 from opsapi.console.actions import LinkOfRows
-from opsapi.console.admin_urls import add_url, list_url, page_url
+from opsapi.console.admin_urls import add_url, list_url, page_url, page_url_of
 from opsapi.console.widgets import Cell, Notice, Panel, Tone, Widget, number_of
 from opsapi.first_rows import in_visible_scope
 from opsapi.program import COMMAND
@@ -114,14 +114,14 @@ def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
 
 def _notifications(visible_scope: VisibleScope, now: datetime) -> Panel:
     found = notifications_failing(visible_scope=visible_scope, now=now)
-    origins = origins_of(found.rows)
+    origins, events = origins_of(found.rows), events_of_notifications(found.rows)
     return Panel(
         name="notifications",
         rank=40,
         title="Failing notifications",
         unit="notifications failing",
-        headers=["Recipient", "Alert", "Project", "State", "Attempts", "Reason"],
-        rows=[_notification(row, origins[row.id].place, now) for row in found.rows],
+        headers=["Recipient", "About", "Project", "State", "Attempts", "Reason"],
+        rows=[_notification(row, origins[row.id].place, events.get(row.id), now) for row in found.rows],
         count=found.count,
         url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
         empty="No failed deliveries in the last 24 hours. Failed and retrying notifications appear here.",
@@ -130,21 +130,30 @@ def _notifications(visible_scope: VisibleScope, now: datetime) -> Panel:
     )
 
 
-def _notification(notification: Notification, place: str, now: datetime) -> Sequence[Cell]:
+def _notification(
+    notification: Notification, place: str, event: NotifiedEvent | None, now: datetime
+) -> Sequence[Cell]:
     channel = ChannelType(notification.channel) if notification.channel else None
     to = recipient_words(
         type_name=notification.type_name, channel=channel, recipient=notification.recipient, place=place
     )
     return [
         Cell(to, page_url(notification)),
-        Cell(str(notification.alert), page_url(notification.alert))
-        if notification.alert
-        else Cell("an event"),
+        _about(notification, event),
         Cell(notification.group.name, page_url(notification.group)) if notification.group else Cell("none"),
         _outcome(notification, now),
         Cell(f"{notification.attempts:,}"),
         Cell(notification.reason or ""),
     ]
+
+
+def _about(notification: Notification, event: NotifiedEvent | None) -> Cell:
+    """The alert or event, with a link if everybody who sees the notification sees its page."""
+    if notification.alert:
+        return Cell(str(notification.alert), page_url(notification.alert))
+    if event is None:
+        return Cell("an event that is no longer stored")
+    return Cell(event.words, page_url_of("events.event", event.id) if event.is_of_project else "")
 
 
 def _outcome(notification: Notification, now: datetime) -> Cell:

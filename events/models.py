@@ -5,6 +5,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import IsNull
 
+from events.wording import sentence
 from opsapi.fields import JsonText, OptionalIdField, PrimaryIdField
 
 WHO = Coalesce(JsonText("details", "username"), JsonText("details", "publicKey"))
@@ -68,7 +69,7 @@ class Event(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.event_type} {self.id}"
+        return sentence(self.event_type, self.details, None)
 
 
 class EventCount(models.Model):

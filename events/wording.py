@@ -32,6 +32,36 @@ def in_words(name: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+_SENTENCES = {
+    "INVITED_TO_GROUP": "{user} was invited to {project}",
+    "INVITED_TO_ORG": "{user} was invited to the organization",
+    "JOINED_GROUP": "{user} joined {project}",
+    "JOINED_ORG": "{user} joined the organization",
+    "REMOVED_FROM_GROUP": "{user} was removed from {project}",
+    "REMOVED_FROM_ORG_AUDIT": "{user} was removed from the organization",
+    "USER_ADDED_TO_TEAM": "{user} was added to a team",
+    "USER_REMOVED_FROM_TEAM_AUDIT": "{user} was removed from a team",
+    "USER_ROLES_CHANGED_AUDIT": "The roles of {user} changed",
+}
+"""What happened to a user, by event type."""
+_BY_STRANGERS = frozenset({"USER_CREATED_AUDIT"})
+"""Strangers can make the platform record these, with a name of their choice."""
+
+
+def sentence(event_type: str, details: Mapping[str, Any], project: str | None) -> str:
+    """What happened and to whom: `nina joined payments`, `Host restarted: db1:27017`.
+
+    Without a project name, it says "a project". Names that strangers choose are left out.
+    """
+    words, user = in_words(event_type), details.get("targetUsername")
+    if event_type in _BY_STRANGERS:
+        return words
+    if user and event_type in _SENTENCES:
+        return _SENTENCES[event_type].format(user=user, project=project or "a project")
+    named = about(details)
+    return f"{words}: {named}" if named else words
+
+
 def acting(details: Mapping[str, Any]) -> str | None:
     """The user or key that acted; None for the platform itself."""
     who: str | None = details.get("username") or details.get("publicKey")

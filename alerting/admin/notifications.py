@@ -20,11 +20,15 @@ from alerting.rules.delivery_policy import muted_by
 from alerting.rules.state import NotificationState
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import waiting_for
-from alerting.selectors.notification_log import Origin, of_own_configs, origins_of, scheduled
+from alerting.selectors.notification_log import (
+    Origin,
+    events_of_notifications,
+    of_own_configs,
+    origins_of,
+    scheduled,
+)
 from alerting.selectors.targets import targets_of
 from alerting.services.resend import notification_resend
-from events.models import Event
-from events.wording import in_words
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind
 from opsapi import clock
@@ -159,15 +163,15 @@ class NotificationAdmin(ConsoleAdmin):
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         visible_scope, origins = operator_of(request).visible_scope(), origins_of(rows)
         targets = targets_of([row.alert for row in rows if row.alert])
-        events = Event.objects.filter(id__in={row.event_id for row in rows if row.event_id})
-        types = dict(events.values_list("id", "event_type"))
-        event_urls = urls_seen(self.admin_site, visible_scope, "events.event", "id", types)
+        events = events_of_notifications(rows)
+        event_ids = {event.id for event in events.values()}
+        event_urls = urls_seen(self.admin_site, visible_scope, "events.event", "id", event_ids)
         held_by = {muted_by(row.silenced_by, row.reason) for row in rows}
         windows = {row.id: row for row in MaintenanceWindow.objects.filter(id__in=held_by)}
         for row in rows:
             row.origin = origins.get(row.id, Origin())
             row.target = targets.get(row.alert_id or "")
-            row.event_type = types.get(row.event_id or "")
+            row.event = events.get(row.id)
             row.event_url = event_urls.get(row.event_id or "", "")
             row.window = windows.get(muted_by(row.silenced_by, row.reason) or "")
             row.config_url = url_seen(self.admin_site, visible_scope, row.origin.config)
@@ -181,7 +185,7 @@ class NotificationAdmin(ConsoleAdmin):
     @admin.display(description="about")
     def about(self, notification: Any) -> SafeString | str | None:
         if notification.alert is None:
-            words = in_words(notification.event_type) if notification.event_type else None
+            words = short(notification.event.words) if notification.event else None
             return link(notification.event_url, words) if words and notification.event_url else words
         alert, target = notification.alert, notification.target
         about = target_words(alert.facts)

@@ -20,7 +20,9 @@ from alerting.models import (
 from alerting.notification_types import recipient_words
 from alerting.selectors.notification_settings import recipient_shown, team_name, type_of
 from alerting.selectors.recipient_addresses import recipient_label
+from events.models import Event
 from events.selectors import EventRow, event_row
+from events.wording import sentence
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind
 from integrations.models import Integration
@@ -80,6 +82,36 @@ def notified_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | N
     # The project must not see other events of its organization.
     logged = Notification.objects.filter(event_id=event_id, group_id=group_id).exists()
     return event_row(event_id, org_id=org_id) if logged else None
+
+
+@dataclass(frozen=True, slots=True)
+class NotifiedEvent:
+    """The event of a one-shot notification: its id, and what happened in a sentence.
+
+    `is_of_project`: whether the event belongs to the project of the notification, so its readers see it.
+    """
+
+    id: str
+    words: str
+    is_of_project: bool
+
+
+def events_of_notifications(notifications: Collection[Notification]) -> dict[str, NotifiedEvent]:
+    """The event of each notification without an alert, by the id of the notification, with one query.
+
+    Events that retention has deleted are left out. The notifications have their projects loaded.
+    """
+    ids = {notification.event_id for notification in notifications if notification.event_id}
+    events = Event.objects.defer("raw", "diffs").in_bulk(ids) if ids else {}
+    found: dict[str, NotifiedEvent] = {}
+    for notification in notifications:
+        event = events.get(notification.event_id or "")
+        if event is not None:
+            is_of_project = event.group_id is not None and event.group_id == notification.group_id
+            project = notification.group.name if is_of_project and notification.group else None
+            words = sentence(event.event_type, event.details, project)
+            found[notification.id] = NotifiedEvent(event.id, words, is_of_project)
+    return found
 
 
 def scheduled(now: datetime) -> Q:

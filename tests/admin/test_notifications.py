@@ -6,14 +6,19 @@ from html import unescape
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, Team
+from alerting.messages import messages_of
 from alerting.models import AlertConfig, MaintenanceWindow, Notification
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
 from integrations.models import Integration
 from opsapi import clock
+from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role
 from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
@@ -70,11 +75,33 @@ def test_one_of_an_event_leads_to_the_event_for_who_may_see_it(console: Client, 
     config = make_config(project)
     make_notification(project, event_id=event.id, setting_id=config.settings.get().id)
     page = cell(shown(console, LOG), "about")
-    assert (words(page), f'href="{page_of(event)}"' in page) == ("Host down", True)
+    assert (words(page), f'href="{page_of(event)}"' in page) == ("Host down: db1:27017", True)
     event.group_id, event.org_id = None, None
     event.save()
     mine = cell(shown(browser_with(Role.GROUP_OWNER, project=project), LOG), "about")
-    assert (words(mine), "href" in mine) == ("Host down", False)
+    assert (words(mine), "href" in mine) == ("Host down: db1:27017", False)
+
+
+def test_one_of_a_person_names_the_person_and_the_project(console: Client, project: Project) -> None:
+    with transaction.atomic():
+        joined = event_record(
+            event_type=EventType.JOINED_GROUP,
+            actor=SYSTEM,
+            now=clock.now(),
+            group_id=project.id,
+            facts=EventFacts(target_username="nina"),
+        )
+    setting = make_config(project).settings.get()
+    failed = {"status": "FAILED", "attempts": 1, "reason": "refused", "kind": "alert.inform"}
+    made = make_notification(project, event_id=joined.id, setting_id=setting.id, **failed)
+    expected = f"nina joined {project.name}"
+    assert words(cell(shown(console, LOG), "about")) == expected
+    overview = shown(console, "/admin/")
+    assert f'<a href="{page_of(joined)}"><span>{expected}</span></a>' in overview
+    (message,) = messages_of([made], alerts={}, settings=[], now=clock.now(), incidents={}).values()
+    assert message.what == expected
+    joined.delete()
+    assert "an event that is no longer stored" in shown(console, "/admin/")
 
 
 def test_slack_is_called_slack_and_its_channel_is_named(console: Client, project: Project) -> None:
