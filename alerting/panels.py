@@ -19,6 +19,7 @@ from alerting.models import (
 from alerting.notification_types import recipient_words
 from alerting.presentation import alert_cells, notifications_waiting_url, window_badge
 from alerting.rules.matchers import MAX_REGEX_LENGTH, hosts_matcher
+from alerting.rules.windows import category_list
 from alerting.rules.wording import target_words
 from alerting.selectors.alerts import Age, active_first_rows, alerts_matching
 from alerting.selectors.destinations import destinations_failing
@@ -188,7 +189,7 @@ def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
     return [
         Cell(word, page_url(window), tone),
         Cell(window.group.name, page_url(window.group)),
-        Cell(", ".join(window.alert_types)),
+        Cell(category_list(window.alert_types)),
         Cell(when),
         Cell(window.description or ""),
     ]

@@ -9,8 +9,6 @@ from alerting.rules.state import AlertState, NotificationState, alert_state, not
 from alerting.rules.timeline import TimelineEntryKind, TimelineNotification
 from alerting.rules.windows import MuteExtent, WindowState
 from alerting.selectors.alerts import alert_acknowledgement
-from automation.metrics import Metric
-from events.wording import in_words
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.clock import age_words
 from opsapi.console.admin_urls import list_url, page_url
@@ -119,21 +117,11 @@ def muted_words(extent: MuteExtent) -> str:
     return f"This window mutes {extent.sentence}{counted}."
 
 
-def window_name(window: MaintenanceWindow) -> str:
-    return window.description or f"{', '.join(window.alert_types)} ({window.id})"
-
-
-def alert_words(alert: Alert) -> str:
-    """The alert in words: `Outside metric threshold: Connections`."""
-    metric = f": {Metric(alert.metric_name).spec.words}" if alert.metric_name else ""
-    return in_words(alert.event_type) + metric
-
-
 def alert_cells(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[Cell, Cell, Cell]:
     """Name, state and age for lists of active alerts."""
     word, tone = alert_badge(alert, now, is_muted=is_muted)
     return (
-        Cell(alert_words(alert), page_url(alert)),
+        Cell(alert.words, page_url(alert)),
         Cell(word, tone=tone),
         Cell(age_words(now - alert.created)),
     )

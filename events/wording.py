@@ -27,9 +27,14 @@ _ABOUT = (
 
 def in_words(name: str) -> str:
     """`HOST_DOWN` → `Host down`: a name of a closed set in words, without the suffix `_AUDIT`."""
-    words = [part if part in _ACRONYMS else _WORDS.get(part, part.lower()) for part in name.split("_")]
-    text = " ".join(word for word in words if word)
+    text = inner_words(name)
     return text[:1].upper() + text[1:]
+
+
+def inner_words(name: str) -> str:
+    """As `in_words`, for the middle of a sentence: `host down`, `BI connector`."""
+    words = [part if part in _ACRONYMS else _WORDS.get(part, part.lower()) for part in name.split("_")]
+    return " ".join(word for word in words if word)
 
 
 _SENTENCES = {

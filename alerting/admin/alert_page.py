@@ -9,7 +9,7 @@ from alerting.admin.notifications import RESEND
 from alerting.choices import ACTIVE
 from alerting.forms.questions import UserQuestion
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
-from alerting.presentation import ENTRY_BADGES, alert_badge, alert_words, notification_badge, window_name
+from alerting.presentation import ENTRY_BADGES, alert_badge, notification_badge
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.measurement_window import MeasurementWindow
 from alerting.rules.notification_reasons import NotificationExplanation
@@ -56,12 +56,12 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
     return {
         "timeline": timeline,
         "question": question,
-        "words": alert_words(alert),
+        "words": alert.words,
         "target": target_words(alert.facts),
         "target_url": page_url(target) if target else "",
         "state": state,
         "tone": tone,
-        "window": window_name(window) if window else "",
+        "window": str(window) if window else "",
         "window_url": page_url(window) if window else "",
         "age": _age(alert, now),
         "metric": Metric(alert.metric_name).spec.words if alert.metric_name else "",

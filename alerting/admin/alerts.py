@@ -16,7 +16,7 @@ from alerting.choices import ACTIVE, AlertStatus
 from alerting.forms.alerts import AcknowledgeForm, AlertWindowForm
 from alerting.forms.questions import UserQuestion
 from alerting.models import Alert, Notification
-from alerting.presentation import alert_badge, alert_words, muted_words, window_name
+from alerting.presentation import alert_badge, muted_words
 from alerting.rules.state import alert_state
 from alerting.rules.windows import named_target
 from alerting.rules.wording import target_words
@@ -255,7 +255,7 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="type")
     def event(self, alert: Alert) -> SafeString:
-        return named(alert_words(alert), alert.event_type)
+        return named(alert.words, alert.event_type)
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         windows, targets = muting_windows(rows, now=clock.now()), targets_of(rows)
@@ -279,7 +279,7 @@ class AlertAdmin(ConsoleAdmin):
     @admin.display(description="muted by")
     def muted_by(self, alert: Any) -> SafeString | None:
         """The maintenance window that mutes the alert now."""
-        return link(page_url(alert.window), window_name(alert.window)) if alert.window else None
+        return link(page_url(alert.window), str(alert.window)) if alert.window else None
 
     @admin.display(description="age")
     def age(self, alert: Alert) -> SafeString | str:

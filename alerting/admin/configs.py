@@ -20,9 +20,9 @@ from alerting.forms.questions import HostQuestion
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_tests import alert_config_test
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.presentation import alert_badge, alert_words
+from alerting.presentation import alert_badge
 from alerting.rules.noise import noise_sentences
-from alerting.rules.wording import condition_words, counted_words, target_words
+from alerting.rules.wording import condition_words, counted_words, target_words, where_words
 from alerting.selectors.alerts import active_first_rows
 from alerting.selectors.config_views import config_view
 from alerting.selectors.configs import config_audits
@@ -45,7 +45,7 @@ from opsapi.api.permissions import Access, Where
 from opsapi.clock import age_words, time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import action_url, list_url, page_url
-from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project
+from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project, tipped
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.first_rows import first_rows, more_words
@@ -230,7 +230,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     list_actions = OF_LIST
     actions_of_row = OF_ROW
     list_display = [
-        "event",
+        "title",
         "enabled",
         "covers",
         "recipients",
@@ -325,6 +325,12 @@ class AlertConfigAdmin(ConsoleAdmin):
         sentences = noise_sentences(with_suggested_threshold(config.noise, config))
         return format_html_join("", "<p>{}</p>", ((sentence,) for sentence in sentences))
 
+    @admin.display(description="condition", ordering="event_type")
+    def title(self, config: AlertConfig) -> SafeString:
+        """The condition in words; its matchers below, its event type as a tooltip."""
+        words, where = tipped(str(config), config.event_type), where_words(config_view(config).matchers)
+        return format_html('{} <small class="console-where">{}</small>', words, where) if where else words
+
     @admin.display(description="type", ordering="event_type")
     def event(self, config: AlertConfig) -> SafeString:
         return named(in_words(config.event_type), config.event_type)
@@ -372,7 +378,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         rows = [
             (
                 badge(*alert_badge(row, now, is_muted=row.id in muted)),
-                link(page_url(row), alert_words(row)),
+                link(page_url(row), row.words),
                 link(page_url(targets[row.id]), target_words(row.facts))
                 if row.id in targets
                 else target_words(row.facts),

@@ -15,11 +15,11 @@ from alerting.models import Destination, EvaluationTurn, Notification, Unreachab
 from alerting.presentation import (
     DESTINATION_LABELS,
     DESTINATION_WORDS,
-    alert_words,
     notifications_waiting_url,
 )
 from alerting.rules.wording import counted_words, target_words
 from alerting.selectors.destinations import host_unreachable, waiting_for, with_state, with_waiting
+from alerting.selectors.notification_log import NotifiedEvent, events_of_notifications
 from alerting.services.resend import destination_send_now
 from events.wording import in_words
 from opsapi import clock
@@ -116,7 +116,8 @@ class DestinationAdmin(ConsoleAdmin):
         return with_waiting(seen if visible_scope.everything else seen.filter(is_global=False))
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert"))
+        now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert", "group"))
+        events = events_of_notifications(found.rows)
         unreachable = host_unreachable(row.host) if row.failures else None
         until = unreachable.next_try if unreachable else row.next_try
         page = {
@@ -128,7 +129,9 @@ class DestinationAdmin(ConsoleAdmin):
             "waiting_words": counted_words(row.waiting_count, "notification"),
             "pause": f"tried again in {age_words(until - now)}" if until and until > now else None,
             "pace": f"{row.pace_ms / 1000:g} s" if row.pace_ms else None,
-            "waiting": [_waiting(notification, now) for notification in found.rows],
+            "waiting": [
+                _waiting(notification, events.get(notification.id), now) for notification in found.rows
+            ],
             "more": found.left_out_words,
             "waiting_url": notifications_waiting_url(row),
         }
@@ -165,10 +168,10 @@ def _waited(since: datetime | None) -> SafeString | str | None:
     return ago(since) if since and since <= clock.now() else None
 
 
-def _waiting(notification: Notification, now: datetime) -> Context:
+def _waiting(notification: Notification, event: NotifiedEvent | None, now: datetime) -> Context:
     return {
         "row": notification,
-        "words": alert_words(notification.alert) if notification.alert else "Event",
+        "words": notification.alert.words if notification.alert else event.words if event else "Event",
         "target": target_words(notification.alert.facts) if notification.alert else "",
         "alert_url": page_url(notification.alert) if notification.alert else "",
         "url": page_url(notification),

@@ -15,7 +15,7 @@ from alerting.access import WRITE
 from alerting.choices import NotificationStatus
 from alerting.models import Destination, MaintenanceWindow, Notification, NotificationAttempt
 from alerting.notification_types import recipient_words
-from alerting.presentation import ATTEMPT_TONES, alert_words, notification_badge, window_name
+from alerting.presentation import ATTEMPT_TONES, notification_badge
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.state import NotificationState
 from alerting.rules.wording import target_words
@@ -191,7 +191,7 @@ class NotificationAdmin(ConsoleAdmin):
         about = target_words(alert.facts)
         return format_html(
             "<div>{} {}<br>{}</div>",
-            link(page_url(alert), alert_words(alert)),
+            link(page_url(alert), alert.words),
             _KINDS[MessageKind(notification.kind)],
             link(page_url(target), about) if target else about,
         )
@@ -217,7 +217,7 @@ class NotificationAdmin(ConsoleAdmin):
         if notification.window is not None:
             return format_html(
                 "<span>muted by {}</span>",
-                link(page_url(notification.window), window_name(notification.window)),
+                link(page_url(notification.window), str(notification.window)),
             )
         if notification.reason and notification.attempts > 1:
             return short(f"{notification.reason} ({notification.attempts} attempts)")

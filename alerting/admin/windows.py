@@ -16,7 +16,7 @@ from alerting.forms.windows import NewWindowForm, WindowForm
 from alerting.models import Alert, MaintenanceWindow
 from alerting.presentation import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_badge
 from alerting.rules.recurrence import recurrence_words
-from alerting.rules.windows import MuteExtent, WindowState
+from alerting.rules.windows import MuteExtent, WindowState, category_list
 from alerting.selectors.window_previews import shown_window, window_extents
 from alerting.selectors.windows import in_state
 from alerting.services.windows import window_change, window_create, window_delete
@@ -180,8 +180,8 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
 
     @admin.display(description="window", ordering="description")
     def description_or_id(self, window: MaintenanceWindow) -> str | SafeString | None:
-        """The description."""
-        return short(window.description or window.id)
+        """The description, otherwise what the window mutes and when."""
+        return short(window.rule.title)
 
     @admin.display(description="alerts")
     def alerts(self, window: MaintenanceWindow) -> SafeString:
@@ -192,7 +192,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     @admin.display(description="alert types")
     def types(self, window: MaintenanceWindow) -> str:
         """The alert types."""
-        return ", ".join(window.alert_types)
+        return category_list(window.alert_types)
 
     @admin.display(description="repeats")
     def repeats(self, window: MaintenanceWindow) -> str:

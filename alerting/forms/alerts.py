@@ -9,7 +9,6 @@ from django import forms
 from alerting.forms.windows import WindowFields
 from alerting.rules.state import MORNING, AcknowledgementPreset, until_of
 from alerting.rules.windows import named_target
-from alerting.rules.wording import target_words
 from alerting.serializers.alerts import AcknowledgementDocument
 from alerting.serializers.windows import WindowDocument
 from events.types import EVENT_TYPES, EventType
@@ -77,7 +76,7 @@ class AlertWindowForm(WindowFields):
             "startDate": now,
             "endDate": now + _USUAL_WINDOW,
             "alertTypeNames": [EVENT_TYPES[EventType(alert.event_type)].category.value],
-            "description": f"{alert.event_type} of {target_words(alert.facts)} (alert {alert.id})",
+            "description": f"{alert} (alert {alert.id})",
         }
 
     def muted_target(self) -> str:

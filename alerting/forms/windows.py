@@ -25,11 +25,16 @@ from alerting.rules.recurrence import MAX_RRULE_LENGTH, TIME_ZONES, WEEKDAYS
 from alerting.rules.windows import MuteExtent
 from alerting.selectors.window_previews import ShownWindow, mute_extent, shown_window
 from alerting.serializers.windows import WindowChange, WindowDocument
-from events.types import ALERT_CATEGORIES
+from events.types import ALERT_CATEGORIES, Category
+from events.wording import in_words
 from opsapi import clock
-from opsapi.console.forms import DateTimeText, DocumentForm, LinesField
+from opsapi.console.forms import DateTimeText, DocumentForm, FoldedBoxes, LinesField
 
-_CATEGORIES = [(category.value, category.value) for category in ALERT_CATEGORIES]
+_CATEGORIES = [category.value for category in ALERT_CATEGORIES]
+_SELDOM = frozenset(
+    {Category.BI_CONNECTOR, Category.DATA_EXPLORER, Category.BACKUP, Category.TEAM, Category.USER}
+)
+"""Categories that windows seldom mute; the form shows them on request."""
 _PERIOD = ("Period", ["startDate", "endDate", "timeZone", "repeat", "weekdays", "rrule"])
 _TARGETS = ("Alerts", ["alertTypeNames", "hosts", "matchers"])
 
@@ -52,7 +57,8 @@ class WindowFields(DocumentForm):
         required=False,
         choices=[(name, name) for name in TIME_ZONES],
         initial=UTC_NAME,
-        help_text="Of start and end. A repeating window starts at the same local time all year.",
+        help_text="Start and end are in this time zone. A repeating window starts at the same local time all "
+        "year.",
     )
     repeat = forms.ChoiceField(
         label="Repeat",
@@ -64,31 +70,40 @@ class WindowFields(DocumentForm):
         required=False,
         choices=list(WEEKDAYS.items()),
         widget=forms.CheckboxSelectMultiple,
-        help_text="With “Every week”. If you select none, the window repeats on the weekday of its start.",
+        help_text="The weekdays of “Every week”. If you select none, the window repeats on the weekday of "
+        "its start.",
     )
     rrule = forms.CharField(
         label="Rule",
         required=False,
         max_length=MAX_RRULE_LENGTH,
         widget=forms.TextInput({"placeholder": "FREQ=MONTHLY;BYDAY=2TU"}),
-        help_text="An RRULE of RFC 5545. The example is the second Tuesday of each month.",
+        help_text="This is an RRULE of RFC 5545. The example means the second Tuesday of each month.",
     )
     alertTypeNames = forms.MultipleChoiceField(
         label="Alert types",
-        choices=_CATEGORIES,
-        widget=forms.CheckboxSelectMultiple,
-        help_text="Mutes alerts of these types in the whole project, or only for the targets below.",
+        choices=[
+            *((name.value, in_words(name)) for name in ALERT_CATEGORIES if name not in _SELDOM),
+            (
+                "More alert types",
+                [(name.value, in_words(name)) for name in ALERT_CATEGORIES if name in _SELDOM],
+            ),
+        ],
+        widget=FoldedBoxes,
+        help_text="The window mutes alerts of these types, in the whole project or only for the targets "
+        "below.",
     )
     hosts = LinesField(
         label="Hosts",
         required=False,
-        help_text="Only these hosts, one host:port per line, with the alert type HOST. Leave blank for all.",
+        help_text="The window mutes only alerts of these hosts, one host:port per line. They need the alert "
+        "type Host. Leave this blank for all hosts.",
     )
     matchers = LinesField(
         label="Matchers",
         required=False,
-        help_text="Only targets that match every matcher. One per line: REPLICA_SET_NAME EQUALS orders, "
-        "or LABEL EQUALS env=staging for hosts with this label.",
+        help_text="The window mutes only targets that match every matcher. Enter one per line, such as "
+        "REPLICA_SET_NAME EQUALS orders, or LABEL EQUALS env=staging for hosts with this label.",
     )
 
     def is_valid(self) -> bool:
@@ -146,7 +161,7 @@ class WindowFields(DocumentForm):
     def extent(self) -> MuteExtent | None:
         """What the window mutes, as far as the form is filled in; None without a project or types."""
         group, chosen = self.muted_project(), self["alertTypeNames"].value() or []
-        categories = [name for name, _ in _CATEGORIES if name in chosen]
+        categories = [name for name in _CATEGORIES if name in chosen]
         if group is None or not categories:
             return None
         return mute_extent(

@@ -9,6 +9,7 @@ from django.db.models.functions import Coalesce, Collate, Lower
 from accesslist.models import Project
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.rules.wording import target_words
+from automation.metrics import Metric
 from events.wording import in_words
 from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
 
@@ -105,4 +106,10 @@ class Alert(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{in_words(self.event_type)}, {target_words(self.facts)}"
+        return f"{self.words}, {target_words(self.facts)}"
+
+    @property
+    def words(self) -> str:
+        """The condition in words: `Outside metric threshold: Connections`."""
+        metric = f": {Metric(self.metric_name).spec.words}" if self.metric_name else ""
+        return in_words(self.event_type) + metric

@@ -10,7 +10,8 @@ from django.db.models import Q
 
 from accesslist.models import Project
 from alerting.choices import GROUP_WAIT_SEC, Grouping
-from events.wording import in_words
+from alerting.rules.thresholds import count_threshold_of, metric_threshold_of
+from alerting.rules.wording import config_title
 from opsapi.fields import EncryptedField, IdField, PrimaryIdField
 
 
@@ -94,7 +95,11 @@ class AlertConfig(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{in_words(self.event_type)} ({self.id})"
+        return config_title(
+            self.event_type,
+            metric_threshold_of(self.metric_threshold) if self.metric_threshold else None,
+            count_threshold_of(self.threshold) if self.threshold else None,
+        )
 
 
 class KeptSettingManager(models.Manager["NotificationSetting"]):

@@ -3,11 +3,16 @@
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.utils.text import Truncator
 
 from accesslist.models import Project
 from alerting.rules.windows import WindowRule, window_rule
 from events.types import ALERT_CATEGORIES
+from events.wording import in_words
 from opsapi.fields import PrimaryIdField
+
+LONGEST_TITLE = 120
+"""Maximum characters of a window's title in links and headings."""
 
 
 class MaintenanceWindow(models.Model):
@@ -22,11 +27,15 @@ class MaintenanceWindow(models.Model):
     )
     alert_types = ArrayField(
         models.CharField(
-            max_length=30, choices=[(category.value, category.value) for category in ALERT_CATEGORIES]
+            max_length=30, choices=[(category.value, in_words(category)) for category in ALERT_CATEGORIES]
         )
     )
-    start = models.DateTimeField(help_text="Inclusive; of the first occurrence.")
-    end = models.DateTimeField(help_text="Exclusive; of the first occurrence.")
+    start = models.DateTimeField(
+        help_text="Notifications are muted from this time, the start of the first occurrence if it repeats."
+    )
+    end = models.DateTimeField(
+        help_text="Notifications are sent again from this time, the end of the first occurrence if it repeats."
+    )
     description = models.CharField(max_length=1000, null=True)
     recurrence = models.JSONField(null=True, help_text="As in the API; null if the window occurs once.")
     last_end = models.DateTimeField(
@@ -50,7 +59,7 @@ class MaintenanceWindow(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{', '.join(self.alert_types)} ({self.id})"
+        return Truncator(self.rule.title).chars(LONGEST_TITLE)
 
     @property
     def rule(self) -> WindowRule:
@@ -62,4 +71,5 @@ class MaintenanceWindow(models.Model):
             recurrence=self.recurrence,
             matchers=self.matchers,
             description=self.description,
+            categories=self.alert_types,
         )

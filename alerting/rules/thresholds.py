@@ -1,10 +1,10 @@
 """Whether measured values and member counts are outside a threshold."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, mean
-from typing import ClassVar, assert_never
+from typing import Any, ClassVar, assert_never
 
 from automation.metrics import Metric, base_unit
 from automation.units import Unit, convert
@@ -48,6 +48,21 @@ class CountThreshold:
     operator: ThresholdOperator
     threshold: float
     units: ClassVar[Unit] = Unit.RAW
+
+
+def metric_threshold_of(stored: Mapping[str, Any]) -> MetricThreshold:
+    """Return a stored threshold. Raises LookupError or ValueError if this version does not know it."""
+    return MetricThreshold(
+        metric=Metric(stored["metricName"]),
+        operator=ThresholdOperator(stored["operator"]),
+        threshold=stored["threshold"],
+        units=Unit(stored["units"]),
+    )
+
+
+def count_threshold_of(stored: Mapping[str, Any]) -> CountThreshold:
+    """Return a stored threshold on members. Raises as `metric_threshold_of`."""
+    return CountThreshold(ThresholdOperator(stored["operator"]), stored["threshold"])
 
 
 @dataclass(frozen=True)

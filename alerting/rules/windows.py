@@ -2,14 +2,15 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from alerting.rules.matchers import Matcher, MatchSubject, matcher_of, matches
-from alerting.rules.recurrence import Occurrence, Recurrence, occurrences, recurrence_of
+from alerting.rules.recurrence import Occurrence, Recurrence, occurrences, recurrence_of, recurrence_words
 from alerting.rules.wording import counted_words, target_of, target_words
 from events.types import ALERT_CATEGORIES, Category
+from events.wording import in_words, inner_words
 
 
 class WindowState(StrEnum):
@@ -32,7 +33,7 @@ class WindowRule:
     """When a maintenance window mutes alerts of its categories, and of which targets.
 
     `start` and `end`, which is exclusive, are the first or only occurrence. Without matchers it mutes all
-    targets.
+    targets. `description` and `categories` are empty where nobody reads its name.
     """
 
     id: str
@@ -41,11 +42,30 @@ class WindowRule:
     recurrence: Recurrence | None = None
     matchers: Sequence[Matcher] = ()
     description: str | None = None
+    categories: Collection[str] = ()
 
     @property
     def name(self) -> str:
-        """The description, or the id."""
-        return f"“{self.description}”" if self.description else self.id
+        """The title in quotes; the id if the categories were not read."""
+        return f"“{self.title}”" if self.description or self.categories else self.id
+
+    @property
+    def title(self) -> str:
+        """The description, otherwise what the window mutes and when.
+
+        For example: Host alerts, 2026-11-29 02:00 to 04:00 UTC.
+        """
+        if self.description:
+            return self.description
+        of = " of selected targets" if self.matchers else ""
+        return f"{_category_words(self.categories)} alerts{of}, {self._when()}"
+
+    def _when(self) -> str:
+        if self.recurrence:
+            return recurrence_words(self.recurrence)
+        start, end = self.start.astimezone(UTC), self.end.astimezone(UTC)
+        until = f"{end:%H:%M}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M}"
+        return f"{start:%Y-%m-%d %H:%M} to {until} UTC"
 
     def occurrences(self, after: datetime) -> Iterator[Occurrence]:
         """Yield the occurrences that end after a time, in order."""
@@ -69,6 +89,7 @@ def window_rule(
     recurrence: Mapping[str, str] | None,
     matchers: Iterable[Mapping[str, str]] | None,
     description: str | None = None,
+    categories: Collection[str] = (),
 ) -> WindowRule:
     """Return the rule of a stored window, by its columns."""
     return WindowRule(
@@ -78,6 +99,7 @@ def window_rule(
         recurrence=recurrence_of(recurrence) if recurrence else None,
         matchers=[matcher_of(matcher) for matcher in matchers or ()],
         description=description,
+        categories=categories,
     )
 
 
@@ -141,16 +163,18 @@ class MuteExtent:
 
     @property
     def alerts(self) -> str:
-        """For example: all BACKUP alerts and all HOST alerts of 7 hosts."""
+        """For example: all backup alerts and all host alerts of 7 hosts."""
         chosen = [category for category in ALERT_CATEGORIES if category.value in self.categories]
         if self.is_narrow:
-            names = _listed([category.value for category in chosen])
+            names = _listed([inner_words(category) for category in chosen])
             return f"{names} alerts of targets that match all its matchers"
-        return _listed([f"all {category.value} alerts{self._of_targets(category)}" for category in chosen])
+        return _listed(
+            [f"all {inner_words(category)} alerts{self._of_targets(category)}" for category in chosen]
+        )
 
     @property
     def sentence(self) -> str:
-        """For example: all HOST alerts of 7 hosts in customer-accounts, not only db1.example.com:27017."""
+        """For example: all host alerts of 7 hosts in customer-accounts, not only db1.example.com:27017."""
         narrower = f", not only {self.not_only}" if self.not_only and not self.is_narrow else ""
         return f"{self.alerts} in {self.project}{narrower}"
 
@@ -171,6 +195,18 @@ class MuteExtent:
         return f" of {count} {NOUNS[category][count != 1]}"
 
 
+def category_list(categories: Collection[str]) -> str:
+    """Categories in words, in their usual order: `Host, Replica set`."""
+    return ", ".join(in_words(category) for category in ALERT_CATEGORIES if category.value in categories)
+
+
+def _category_words(categories: Collection[str]) -> str:
+    """For example: Host and replica set."""
+    chosen = [inner_words(category) for category in ALERT_CATEGORIES if category.value in categories]
+    words = _listed(chosen)
+    return words[:1].upper() + words[1:]
+
+
 def _listed(parts: Sequence[str]) -> str:
-    """For example: HOST, CLUSTER and BACKUP."""
+    """For example: host, cluster and backup."""
     return " and ".join(part for part in (", ".join(parts[:-1]), *parts[-1:]) if part)

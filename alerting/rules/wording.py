@@ -29,6 +29,10 @@ _SIDES: Mapping[ThresholdOperator, str] = {
     ThresholdOperator.GREATER_THAN: "above",
     ThresholdOperator.LESS_THAN: "below",
 }
+_SIGNS: Mapping[ThresholdOperator, str] = {
+    ThresholdOperator.GREATER_THAN: ">",
+    ThresholdOperator.LESS_THAN: "<",
+}
 _COUNTED: Mapping[EventType, str] = {
     EventType.TOO_FEW_HEALTHY_MEMBERS: "Healthy members",
     EventType.TOO_MANY_UNHEALTHY_MEMBERS: "Unhealthy members",
@@ -37,9 +41,24 @@ _COUNTED: Mapping[EventType, str] = {
 
 def condition_words(config: ConfigView, *, with_matchers: bool = True) -> str:
     """The condition of a configuration: `Connections above 900, where HOSTNAME starts with “db”`."""
-    required = [matcher_words(matcher) for matcher in config.matchers] if with_matchers else []
-    where = f", where {' and '.join(required)}" if required else ""
-    return _threshold_words(config) + where
+    where = where_words(config.matchers) if with_matchers else ""
+    return ", ".join(filter(None, (_threshold_words(config), where)))
+
+
+def config_title(
+    event_type: str, metric_threshold: MetricThreshold | None, threshold: CountThreshold | None
+) -> str:
+    """The condition of a configuration in a few words: `Used cache > 12 GB`, `Host down`."""
+    words = in_words(event_type)
+    if metric_threshold:
+        return _compared_words(metric_threshold.metric.spec.words, metric_threshold)
+    if threshold:
+        return _compared_words(_COUNTED.get(EventType(event_type), words), threshold)
+    return words
+
+
+def _compared_words(words: str, threshold: MetricThreshold | CountThreshold) -> str:
+    return f"{words} {_SIGNS[threshold.operator]} {_limit(threshold)}"
 
 
 def limit_words(threshold: MetricThreshold | CountThreshold) -> str:
@@ -82,10 +101,6 @@ def _threshold_words(config: ConfigView) -> str:
 
 Facts = dict[str, str]
 
-_SIGNS: Mapping[ThresholdOperator, str] = {
-    ThresholdOperator.GREATER_THAN: ">",
-    ThresholdOperator.LESS_THAN: "<",
-}
 _NAMED = 5
 """The most alerts of an incident that a line names."""
 _LASTING: Mapping[MessageKind, str] = {
@@ -205,7 +220,7 @@ def _metric_headline(document: Mapping[str, Any], threshold: MetricThreshold | N
         return words if value is None else f"{words} {value_words(metric, value, None)}"
     # The last value of an ended alert is inside its threshold.
     if value is None or "resolved" in document:
-        return f"{words} {_SIGNS[threshold.operator]} {_limit(threshold)}"
+        return _compared_words(words, threshold)
     return f"{words} {comparison(metric, value, threshold)}"
 
 
@@ -275,6 +290,11 @@ def _time(wire: str) -> str:
 def matcher_words(matcher: Matcher) -> str:
     """A matcher in words: `HOSTNAME starts with “db”`."""
     return f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”"
+
+
+def where_words(matchers: Sequence[Matcher]) -> str:
+    """The matchers of a condition: `where HOSTNAME starts with “db”`; empty without matchers."""
+    return f"where {' and '.join(map(matcher_words, matchers))}" if matchers else ""
 
 
 def counted_words(number: int, noun: str) -> str:

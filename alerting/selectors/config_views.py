@@ -18,11 +18,14 @@ import orjson
 from alerting.models import AlertConfig
 from alerting.rules.config_index import NO_CONFIGS, ConfigIndex
 from alerting.rules.matchers import Matcher, matcher_of
-from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.rules.thresholds import (
+    CountThreshold,
+    MetricThreshold,
+    count_threshold_of,
+    metric_threshold_of,
+)
 from alerting.rules.transition import ConfigView
 from alerting.selectors.scopes import CONCERNED, concerned_parameters
-from automation.metrics import Metric
-from automation.units import Unit
 from events.types import EventType
 from opsapi.fields import Among
 from opsapi.sql import fetch_rows
@@ -109,19 +112,12 @@ def _matchers(stored: str) -> tuple[Matcher, ...]:
 
 @_cached
 def _metric_threshold(text: str) -> MetricThreshold:
-    stored = orjson.loads(text)
-    return MetricThreshold(
-        metric=Metric(stored["metricName"]),
-        operator=ThresholdOperator(stored["operator"]),
-        threshold=stored["threshold"],
-        units=Unit(stored["units"]),
-    )
+    return metric_threshold_of(orjson.loads(text))
 
 
 @_cached
 def _threshold(text: str) -> CountThreshold:
-    stored = orjson.loads(text)
-    return CountThreshold(ThresholdOperator(stored["operator"]), stored["threshold"])
+    return count_threshold_of(orjson.loads(text))
 
 
 CONFIGS_KEPT = 500_000

@@ -20,9 +20,9 @@ from alerting.rules.windows import MuteCounts, MuteExtent, WindowRule, window_ru
 from alerting.selectors.subjects import TargetFacts, subjects_of
 from automation.labels import LabelSets, label_texts
 from automation.models import Agent, Cluster, Host, ReplicaSet
-from automation.selectors.hosts import hosts_of
+from automation.selectors.hosts import facts_of_replica_set, hosts_of
 from events.types import EVENT_TYPES, Category, EventType
-from opsapi.first_rows import MOST_SHOWN, more_words
+from opsapi.first_rows import MOST_SHOWN, FirstRows, more_words
 
 _TARGETS: Mapping[Category, type[Model]] = {
     Category.HOST: Host,
@@ -151,12 +151,17 @@ def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str]) 
 
 @dataclass(frozen=True, slots=True)
 class ShownWindow:
-    """A preview as the console shows it: four weeks, and the first hosts and alerts as rows."""
+    """A preview as the console shows it: four weeks, and the first hosts and alerts as rows.
+
+    `loud_sets` are replica sets of muted hosts whose own alerts, such as NO_PRIMARY, the window does not
+    mute.
+    """
 
     preview: WindowPreview
     calendar: Calendar
     hosts: Sequence[Host]
     alerts: Sequence[Alert]
+    loud_sets: FirstRows[ReplicaSet]
 
     @property
     def more_hosts(self) -> str:
@@ -174,4 +179,18 @@ def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime) -> 
     preview = window_preview(group_id=group_id, values=values, now=now)
     hosts = hosts_of(group_id).filter(id__in=preview.hosts.ids[:MOST_SHOWN])
     alerts = Alert.objects.filter(id__in=preview.alerts.ids[:MOST_SHOWN]).order_by("-created", "-id")
-    return ShownWindow(preview, window_calendar(preview.rule, now), list(hosts), list(alerts))
+    calendar = window_calendar(preview.rule, now)
+    loud_sets = _loud_sets(group_id, preview, values["alert_types"])
+    return ShownWindow(preview, calendar, list(hosts), list(alerts), loud_sets)
+
+
+def _loud_sets(group_id: str, preview: WindowPreview, categories: Collection[str]) -> FirstRows[ReplicaSet]:
+    """Of the replica sets of the named hosts, the sets whose alerts the window does not mute."""
+    of_hosts = Host.objects.filter(id__in=preview.hosts.ids, replica_set__isnull=False)
+    sets = ReplicaSet.objects.filter(id__in=of_hosts.values("replica_set_id")).select_related("cluster")
+    rows = list(sets.order_by("name", "id"))
+    if rows and Category.REPLICA_SET.value in categories:
+        targets = {row.id: TargetFacts(group_id, facts_of_replica_set(row).document()) for row in rows}
+        subjects = subjects_of([preview.rule], targets)
+        rows = [row for row in rows if not preview.rule.mutes(subjects[row.id])]
+    return FirstRows(rows[:MOST_SHOWN], len(rows))

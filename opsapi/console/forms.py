@@ -45,6 +45,21 @@ class DateTimeText(forms.CharField):
         return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if isinstance(value, datetime) else value
 
 
+class FoldedBoxes(widgets.UnfoldAdminCheckboxSelectMultipleWidget):  # type: ignore[misc]  # not typed
+    """Checkboxes; groups with a name are folded, unless they contain a selected box."""
+
+    template_name = "console/folded_boxes.html"
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        """Adds to each group whether it is open."""
+        context: dict[str, Any] = super().get_context(name, value, attrs)
+        context["groups"] = [
+            (title, options, any(option["selected"] for option in options))
+            for title, options, _ in context["widget"]["optgroups"]
+        ]
+        return context
+
+
 class LinesField(forms.CharField):
     """A multi-line text with line feeds only: browsers send two characters."""
 

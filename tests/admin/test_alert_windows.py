@@ -25,7 +25,7 @@ HOUR = timedelta(hours=1)
 
 def test_the_form_of_a_window_is_filled_from_the_alert(console: Client, project: Project) -> None:
     form = shown(console, alert_page(make_alert(project), "window"))
-    assert "HOST_DOWN of db1.example.com:27017" in form
+    assert "Host down, db1.example.com:27017" in form
     ticked = re.findall(r'<input[^>]*name="alertTypeNames"[^>]*\bchecked\b[^>:]*>', form)
     assert len(ticked) == 1
     assert 'value="HOST"' in ticked[0]

@@ -1,6 +1,7 @@
 """A maintenance window says in numbers what it mutes: in its forms, when saved, on its page, in the list."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -8,6 +9,8 @@ from pytest_django import DjangoAssertNumQueries
 
 from accesslist.models import Project, User
 from alerting.models import MaintenanceWindow
+from automation.models import ReplicaSet
+from events.types import ALERT_CATEGORIES
 from opsapi.roles import Role
 from tests.admin.alert_pages import alert_page, window_values
 from tests.admin.operators import action_url, browser_with, page_of
@@ -17,7 +20,7 @@ from tests.admin.writing import confirm, post
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
-from tests.factories.automation import make_host
+from tests.factories.automation import host_report, ingest, make_host
 
 pytestmark = pytest.mark.django_db
 
@@ -37,7 +40,7 @@ def fleet(project: Project) -> None:
 
 
 def _says(text: str, project: Project, *, hosts: int = 3, alerts: int = 2) -> None:
-    assert f"all HOST alerts of {hosts} hosts in {project.name}" in text
+    assert f"all host alerts of {hosts} hosts in {project.name}" in text
     assert f"{alerts} open alert" in text
 
 
@@ -73,7 +76,7 @@ def test_a_preview_saves_nothing_and_the_form_can_be_sent_after_it(
     values = typed(project, alertTypeNames=["HOST", "BACKUP"])
     answer = confirm(console, ADD, preview="yes", **values)
     extent = answer.context["form"].extent
-    assert extent.sentence == f"all BACKUP alerts and all HOST alerts of 3 hosts in {project.name}"
+    assert extent.sentence == f"all backup alerts and all host alerts of 3 hosts in {project.name}"
     assert not MaintenanceWindow.objects.exists()
     post(console, ADD, confirmed="yes", once=answer.context["token"], **values)
     assert MaintenanceWindow.objects.get().alert_types == ["HOST", "BACKUP"]
@@ -100,7 +103,7 @@ def test_without_types_that_exist_there_is_nothing_to_count(
 def test_a_changed_window_says_what_it_mutes_now(console: Client, operator: User, project: Project) -> None:
     window = make_window(project, alertTypeNames=["BACKUP"])
     change = action_url(window, "change")
-    assert "all BACKUP alerts" in shown(console, change)
+    assert "all backup alerts" in shown(console, change)
     confirm(console, change, **typed(project, alertTypeNames=["HOST"]))
     _says(shown(console, page_of(window)), project)
 
@@ -110,7 +113,7 @@ def test_the_page_of_a_window_says_it_as_strongly_as_it_counts(
     begins: int, tone: str, console: Client, project: Project
 ) -> None:
     answer = console.get(page_of(make_window(project, timedelta(hours=begins))))
-    assert f"all HOST alerts of 3 hosts in {project.name}" in text_of(answer)
+    assert f"all host alerts of 3 hosts in {project.name}" in text_of(answer)
     assert ("2 open alerts now" in text_of(answer)) is (begins >= 0)
     assert answer.context["tone"] == tone
 
@@ -121,9 +124,58 @@ def test_the_list_says_it_with_as_many_statements_for_many_windows(
     make_window(project)
     with django_assert_max_num_queries(40) as few:
         text = shown(console, LIST)
-    assert "all HOST alerts of 3 hosts" in text
+    assert "all host alerts of 3 hosts" in text
     assert "2 open alerts now" in text
     for other in ProjectFactory.create_batch(3):
         make_window(other)
     with django_assert_max_num_queries(len(few)):
         shown(console, LIST)
+
+
+@each(
+    ("changes", "is_loud"),
+    [
+        ({"alertTypeNames": ["HOST"], "hosts": "db1.example.com:27017"}, True),
+        ({"alertTypeNames": ["HOST"]}, True),
+        ({"alertTypeNames": ["HOST", "REPLICA_SET"], "matchers": "REPLICA_SET_NAME CONTAINS rs"}, False),
+        ({"alertTypeNames": ["HOST", "CLUSTER"]}, True),
+        ({"alertTypeNames": ["HOST", "REPLICA_SET"]}, False),
+        ({"alertTypeNames": ["HOST", "REPLICA_SET"], "matchers": "REPLICA_SET_NAME EQUALS rs0"}, False),
+        ({"alertTypeNames": ["HOST"], "hosts": "db3.example.com:27017"}, False),
+        ({"alertTypeNames": ["REPLICA_SET"]}, False),
+    ],
+)
+def test_muted_hosts_whose_replica_sets_are_not_muted_are_named(
+    changes: dict[str, Any], is_loud: bool, console: Client, project: Project
+) -> None:
+    ingest(project, host_report("db1.example.com", replica_set_name="rs0"))
+    make_host(project, "db3.example.com")
+    answer = confirm(console, ADD, preview="yes", **typed(project, **changes))
+    assert answer.context["form"].shown is not None
+    page = page_of(ReplicaSet.objects.get())
+    assert (f'href="{page}"' in text_of(answer)) is is_loud
+
+
+def test_seldom_muted_categories_are_folded_until_one_is_selected(console: Client, project: Project) -> None:
+    page = shown(console, f"{ADD}?group={project.id}&alertTypeNames=HOST")
+    first, _, more = page.partition("<summary>More alert types</summary>")
+    assert '<details class="console-more">' in first
+    assert 'value="REPLICA_SET"' in first
+    assert {name for name in ALERT_CATEGORIES if f'value="{name}"' in more} == {
+        "BACKUP",
+        "BI_CONNECTOR",
+        "DATA_EXPLORER",
+        "TEAM",
+        "USER",
+    }
+    opened = shown(console, f"{ADD}?group={project.id}&alertTypeNames=BACKUP")
+    assert '<details class="console-more" open>' in opened
+
+
+def test_a_window_without_description_is_called_by_what_it_mutes_and_when(
+    console: Client, project: Project
+) -> None:
+    window = make_window(project, description=None)
+    page = shown(console, page_of(window))
+    assert window.id not in page.partition("</title>")[0]
+    assert f"{window.start:%Y-%m-%d %H:%M} to" in page.partition("</title>")[0]

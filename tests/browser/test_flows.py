@@ -55,7 +55,7 @@ def test_an_alert_is_acknowledged_and_muted(page: Page, operator: User, project:
     page.get_by_role("link", name="Create maintenance window").click()
     page.get_by_role("button", name="Create maintenance window").click()
     expect(page.get_by_text("Maintenance window created")).to_be_visible()
-    expect(page.get_by_text(f"all HOST alerts of 0 hosts in {project.name}")).to_be_visible()
+    expect(page.get_by_text(f"all host alerts of 0 hosts in {project.name}")).to_be_visible()
     window = MaintenanceWindow.objects.get(group=project)
     assert window.alert_types == ["HOST"]
     assert window.start <= clock.now() < window.end

@@ -8,24 +8,24 @@ from tests.each import each
 @each(
     ("categories", "hosts", "alerts", "sentence", "open_words"),
     [
-        (["HOST"], 0, 0, "all HOST alerts of 0 hosts in orders", "no open alerts"),
-        (["HOST"], 1, 1, "all HOST alerts of 1 host in orders", "1 open alert"),
-        (["HOST"], 7, 2, "all HOST alerts of 7 hosts in orders", "2 open alerts"),
+        (["HOST"], 0, 0, "all host alerts of 0 hosts in orders", "no open alerts"),
+        (["HOST"], 1, 1, "all host alerts of 1 host in orders", "1 open alert"),
+        (["HOST"], 7, 2, "all host alerts of 7 hosts in orders", "2 open alerts"),
         (
             ["HOST", "BACKUP"],
             2,
             2,
-            "all BACKUP alerts and all HOST alerts of 2 hosts in orders",
+            "all backup alerts and all host alerts of 2 hosts in orders",
             "2 open alerts",
         ),
         (
             ["HOST", "USER", "BACKUP"],
             1,
             0,
-            "all BACKUP alerts, all HOST alerts of 1 host and all USER alerts in orders",
+            "all backup alerts, all host alerts of 1 host and all user alerts in orders",
             "no open alerts",
         ),
-        (["BACKUP"], 2, 2, "all BACKUP alerts in orders", "no open alerts"),
+        (["BACKUP"], 2, 2, "all backup alerts in orders", "no open alerts"),
     ],
 )
 def test_it_counts_what_is_of_its_categories(

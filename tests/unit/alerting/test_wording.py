@@ -7,7 +7,7 @@ import pytest
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
-from alerting.rules.wording import condition_words, limit_words, target_words, value_words
+from alerting.rules.wording import condition_words, config_title, limit_words, target_words, value_words
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType
@@ -81,3 +81,25 @@ def test_a_value_is_in_the_units_of_its_threshold_or_as_it_reads_best() -> None:
 )
 def test_it_names_the_target(facts: dict[str, str | int], words: str) -> None:
     assert target_words(facts) == words
+
+
+@each(
+    ("config", "title"),
+    [
+        (ConfigView("c", EventType.HOST_DOWN), "Host down"),
+        (
+            ConfigView(
+                "c",
+                EventType.OUTSIDE_METRIC_THRESHOLD,
+                metric_threshold=MetricThreshold(Metric.CACHE_USED_BYTES, _ABOVE, 12, Unit.GIGABYTES),
+            ),
+            "Used cache > 12 GB",
+        ),
+        (
+            ConfigView("c", EventType.TOO_FEW_HEALTHY_MEMBERS, threshold=CountThreshold(_BELOW, 3)),
+            "Healthy members < 3",
+        ),
+    ],
+)
+def test_a_configuration_is_called_by_its_condition(config: ConfigView, title: str) -> None:
+    assert config_title(config.event_type, config.metric_threshold, config.threshold) == title
