@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from django.contrib import admin
+from django.db.models import Model
 
 from alerting.admin.notifications import RESEND
 from alerting.choices import ACTIVE
@@ -27,10 +28,12 @@ from alerting.selectors.targets import targets_of
 from alerting.selectors.timeline import AlertTimeline, alert_timeline
 from alerting.selectors.windows import muting_windows
 from automation.metrics import Metric
+from automation.models import Agent, Host, ReplicaSet
 from automation.quantities import unit_words
+from automation.rules.heartbeats import unheard_for
 from events.models import Event
 from opsapi.api.principal import Operator
-from opsapi.clock import age_words, ago_words
+from opsapi.clock import age_words, ago_words, time_words
 from opsapi.console.admin_urls import action_url, list_url, page_url, page_url_of
 from opsapi.console.display import Context, cut, urls_seen
 from opsapi.console.widgets import Plot, Tone
@@ -63,6 +66,7 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
         "tone": tone,
         "window": str(window) if window else "",
         "window_url": page_url(window) if window else "",
+        "known": list(known_now(target, now)) if alert.status in ACTIVE else [],
         "age": _age(alert, now),
         "metric": Metric(alert.metric_name).spec.words if alert.metric_name else "",
         "value": _value(alert, timeline.threshold),
@@ -87,6 +91,37 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
         "incident": _incident(alert, now),
         "plot": _plot(timeline.measured, alert),
     }
+
+
+def known_now(target: Model | None, now: datetime) -> Iterator[tuple[str, str]]:
+    """The state of the target of an active alert, as last reported, and by which agent."""
+    if isinstance(target, Host):
+        agent = Agent.objects.filter(id=target.reported_by_id).first()
+        yield "Reported by", str(agent) if agent else "no agent"
+        yield "State now", _host_words(target, now)
+        yield "Last report", _moment(target.last_report, now)
+    elif isinstance(target, Agent):
+        yield "State now", "silent" if target.down else "reporting"
+        yield "Last report", _moment(target.last_report, now)
+    elif isinstance(target, ReplicaSet):
+        counts = (
+            ("primaries", target.primaries),
+            ("healthy", target.healthy),
+            ("unhealthy", target.unhealthy),
+        )
+        yield "Members now", ", ".join(f"{words}: {count}" for words, count in counts)
+
+
+def _host_words(host: Host, now: datetime) -> str:
+    """Whether the host is reported unreachable, or not reported; `Host.down` is both."""
+    silence = unheard_for(host.last_report, now)
+    if host.last_report is None or silence is not None:
+        return "not reported any more" if host.last_report else "never reported"
+    return "reported as unreachable" if host.down else "reported as reachable"
+
+
+def _moment(at: datetime | None, now: datetime) -> str:
+    return f"{time_words(at)}, {ago_words(at, now)}" if at else "never"
 
 
 def _age(alert: Alert, now: datetime) -> str:

@@ -34,7 +34,8 @@ class MaintenanceWindow(models.Model):
         help_text="Notifications are muted from this time, the start of the first occurrence if it repeats."
     )
     end = models.DateTimeField(
-        help_text="Notifications are sent again from this time, the end of the first occurrence if it repeats."
+        help_text="Notifications are sent again from this time, the end of the first occurrence if it "
+        "repeats."
     )
     description = models.CharField(max_length=1000, null=True)
     recurrence = models.JSONField(null=True, help_text="As in the API; null if the window occurs once.")

@@ -9,6 +9,7 @@ from alerting.rules.thresholds import CountThreshold, MetricThreshold, Threshold
 from alerting.rules.transition import ConfigView
 from automation.metrics import Metric, base_unit
 from automation.quantities import quantity_of, readable_quantity, unit_words
+from automation.rules.heartbeats import AGENT_DOWN, HEARTBEAT_TIMEOUT
 from automation.units import Unit, convert
 from events.types import EventType
 from events.wording import acting, in_words
@@ -59,6 +60,54 @@ def config_title(
 
 def _compared_words(words: str, threshold: MetricThreshold | CountThreshold) -> str:
     return f"{words} {_SIGNS[threshold.operator]} {_limit(threshold)}"
+
+
+_STARTED: Mapping[EventType, str] = {
+    EventType.AUTOMATION_AGENT_DOWN: "{Target} stopped reporting",
+    EventType.BACKUP_AGENT_DOWN: "{Target} stopped reporting",
+    EventType.MONITORING_AGENT_DOWN: "{Target} stopped reporting",
+    EventType.MONITORING_AGENT_VERSION_BEHIND: "{Target} is older than another agent of the project",
+    EventType.BACKUP_AGENT_VERSION_BEHIND: "{Target} is older than another agent of the project",
+    EventType.OPLOG_BEHIND: "The backup of {target} fell behind its oplog",
+    EventType.RESYNC_REQUIRED: "The backup of {target} needs a resync",
+    EventType.INCONSISTENT_BACKUP_CONFIGURATION: "The backup configuration of {target} is inconsistent",
+    EventType.BAD_CLUSTERSHOTS: "The cluster {target} has bad snapshots",
+    EventType.BI_CONNECTOR_DOWN: "The BI connector of {target} is down",
+    EventType.CLUSTER_MONGOS_IS_MISSING: "The cluster {target} has no mongos",
+    EventType.HOST_DOWN: "The host {target} is down",
+    EventType.HOST_RECOVERING: "The host {target} is recovering",
+    EventType.HOST_SSL_CERTIFICATE_STALE: "The certificate of {target} is stale",
+    EventType.VERSION_BEHIND: "The host {target} runs an older version than another host of the project",
+    EventType.OUTSIDE_METRIC_THRESHOLD: "A value of {target} crossed its threshold",
+    EventType.ORG_USERS_WITHOUT_MFA: "A user of the organization has no second factor",
+    EventType.USERS_WITHOUT_MULTI_FACTOR_AUTH: "A user of the project has no second factor",
+    EventType.NO_PRIMARY: "The replica set {target} has no primary",
+    EventType.MULTIPLE_PRIMARIES: "The replica set {target} has more than one primary",
+    EventType.TOO_FEW_HEALTHY_MEMBERS: "The replica set {target} has too few healthy members",
+    EventType.TOO_MANY_UNHEALTHY_MEMBERS: "The replica set {target} has too many unhealthy members",
+}
+"""What started, for each event type that opens alerts. `{Target}` starts with "the"."""
+
+
+def started_words(event_type: EventType, facts: Mapping[str, Any]) -> str:
+    """What started an alert, as a sentence: `The host db1:27017 is down.`"""
+    target = target_words(facts)
+    words = _STARTED[event_type].format(target=target, Target=target[:1].upper() + target[1:])
+    return f"{words}."
+
+
+def down_reason(event_type: EventType, details: Mapping[str, Any], at: datetime) -> str | None:
+    """Why a host or agent counts as down, from the event that says it; None for other types.
+
+    Reports have an author. The platform itself notices silence.
+    """
+    if event_type in AGENT_DOWN.values():
+        return f"No report for {age_words(HEARTBEAT_TIMEOUT)}"
+    if event_type is not EventType.HOST_DOWN:
+        return None
+    if acting(details):
+        return f"An agent reported at {time_words(at)} that it cannot reach the host"
+    return f"No report of the host for {age_words(HEARTBEAT_TIMEOUT)}, while its agent kept reporting"
 
 
 def limit_words(threshold: MetricThreshold | CountThreshold) -> str:

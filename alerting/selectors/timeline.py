@@ -98,7 +98,7 @@ def _timeline_config(explanation: AlertExplanation, *, sees_config: bool) -> Tim
     if not sees_config:
         return TimelineConfig(id=alert.config_id, words=NOT_SHOWN)
     if config is None or explanation.view is None:
-        gone = f"{alert.event_type}, by a deleted alert configuration"
+        gone = f"{alert.words}, by a deleted alert configuration"
         return TimelineConfig(id=alert.config_id, words=gone)
     return TimelineConfig(
         id=config.id,

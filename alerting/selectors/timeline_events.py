@@ -9,10 +9,11 @@ from alerting.choices import AlertStatus
 from alerting.models import Alert
 from alerting.rules.timeline import AcknowledgementChange, TimelineEntry, TimelineEntryKind, lapses
 from alerting.rules.transition import ConfigView, target_key
-from alerting.rules.wording import limit_words, target_words, value_words
+from alerting.rules.wording import down_reason, limit_words, started_words, value_words
 from automation.metrics import Metric
 from events.models import Event
 from events.types import EVENT_TYPES, EventType, closing_type
+from events.wording import in_words
 from opsapi.clock import parse_time, time_words
 from opsapi.first_rows import ends_of
 
@@ -61,20 +62,15 @@ def began(alert: Alert, view: ConfigView | None, value: tuple[float, datetime] |
 
     `view` is None if the configuration is not shown. `value` is the alert's `first_value`.
     """
-    where = target_words(alert.facts)
+    event_type = EventType(alert.event_type)
     event = None if alert.metric_name else _opening_event(alert)
-    text = (
-        f"{alert.event_type} of {where} was recorded."
-        if event
-        else f"{alert.event_type} is true for {where}."
-    )
-    reason = None
+    reason = down_reason(event_type, event.details, event.created) if event else None
     if alert.metric_name is not None:
-        text, reason = f"{where} crossed its threshold.", _value_words(alert, view, value)
+        reason = _value_words(alert, view, value)
     return TimelineEntry(
         at=alert.created,
         kind=TimelineEntryKind.BEGAN,
-        text=text,
+        text=started_words(event_type, alert.facts),
         reason=reason,
         event_id=event.id if event else None,
     )
@@ -124,7 +120,7 @@ def _kind_and_text(event: Event, alert: Alert) -> tuple[TimelineEntryKind, str]:
         return TimelineEntryKind.OPENED, "The alert opened."
     if event.event_type == closing_type(EventType(alert.event_type)):
         return TimelineEntryKind.CLOSED, "The condition ended and the alert closed."
-    kind, text = _AUDITS.get(event.event_type, (TimelineEntryKind.OTHER, f"{event.event_type} was recorded."))
+    kind, text = _AUDITS.get(event.event_type, (TimelineEntryKind.OTHER, f"{in_words(event.event_type)}."))
     if kind is TimelineEntryKind.ACKNOWLEDGED:
         until = _changed(event, "acknowledgedUntil")
         text += f" until {time_words(parse_time(until))}." if until else ": the comment was changed."

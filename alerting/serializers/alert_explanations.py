@@ -44,7 +44,7 @@ class OpeningSignalDocument(Document):
     example = {
         "created": A_TIME,
         "eventTypeName": EventType.OUTSIDE_METRIC_THRESHOLD.value,
-        "detail": "db1.example.com:27017 crossed its threshold. CONNECTIONS was 1,650: above 900.",
+        "detail": "A value of db1.example.com:27017 crossed its threshold. Connections was 1,650: above 900.",
         "currentValue": CurrentValueDocument.example,
         "measured": A_TIME,
     }
@@ -89,7 +89,7 @@ class ExplainedConditionDocument(Document):
 
     example = {
         "state": ConditionState.SAME.value,
-        "detail": "CONNECTIONS above 900.",
+        "detail": "Connections above 900.",
         "matchers": [ComparedMatcherDocument.example],
         "threshold": RecordedThresholdDocument.example,
     }

@@ -1,5 +1,6 @@
 """Finding alerts in the console: the list, its filters and its search."""
 
+import re
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -11,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert
+from automation.models import Host
 from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.alert_pages import ALERTS, alert_page
@@ -18,7 +20,9 @@ from tests.admin.operators import browser_with
 from tests.admin.reading import shown
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_alert
+from tests.factories.alerting import make_alert, make_config
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import evaluate
 
 pytestmark = pytest.mark.django_db
 
@@ -153,3 +157,21 @@ def test_an_alert_is_called_by_what_it_is_and_about(console: Client, project: Pr
     alert = make_alert(project, facts={"hostname": "db1.example.com", "port": 27017})
     assert str(alert) == "Host down, db1.example.com:27017"
     assert f"<li>{alert}</li>" in shown(console, alert_page(alert, "acknowledge"))
+
+
+def test_the_page_of_a_down_host_says_who_reports_it_and_how(console: Client, project: Project) -> None:
+    config = make_config(project)
+    ingest(project, host_report("db1"), agent="vm")
+    ingest(project, host_report("db1", reachable=False), agent="vm")
+    evaluate()
+    alert = Alert.objects.get(config_id=config.id)
+    page = shown(console, alert_page(alert))
+    assert "The host db1:27017 is down." in page
+    assert "that it cannot reach the host." in page
+    assert ">HOST_DOWN.<" not in page
+    known = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page))
+    assert (known["Reported by"], known["State now"]) == ("Monitoring agent vm", "reported as unreachable")
+    Host.objects.update(last_report=clock.now() - timedelta(minutes=9))
+    known = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", shown(console, alert_page(alert))))
+    assert known["State now"] == "not reported any more"
+    assert known["Last report"].endswith("9 min ago")

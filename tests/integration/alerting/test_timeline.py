@@ -6,6 +6,7 @@ from accesslist.models import Project
 from alerting.choices import DropReason
 from alerting.rules.timeline import TimelineEntryKind
 from alerting.services.configs import alert_config_delete, alert_config_update
+from opsapi.clock import time_words
 from tests.factories.alerting import EMAIL, make_alert, make_config
 from tests.factories.automation import host_report, ingest, make_host
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
@@ -58,7 +59,8 @@ def test_it_names_the_event_that_began_it_and_the_condition(project: Project) ->
     )
     goes_down(project)
     shown = timeline()
-    assert shown.entries[0].text == "HOST_DOWN of db1:27017 was recorded."
+    assert shown.entries[0].text == "The host db1:27017 is down."
+    assert shown.entries[0].reason == f"An agent reported at {time_words(NOW)} that it cannot reach the host"
     assert shown.entries[0].event_id is not None
     assert (shown.config.id, shown.config.words) == (config.id, "Host down, where HOSTNAME starts with “db”")
     assert (shown.config.is_there, shown.config.changed_since) == (True, False)
@@ -80,7 +82,7 @@ def test_it_holds_the_value_against_the_threshold(project: Project) -> None:
     evaluate(NOW)
     shown = timeline()
     assert (shown.entries[0].text, shown.entries[0].reason) == (
-        f"{host.hostname}:27017 crossed its threshold.",
+        f"A value of {host.hostname}:27017 crossed its threshold.",
         "Connections was 1,650: above 900",
     )
 

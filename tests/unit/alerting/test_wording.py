@@ -1,5 +1,6 @@
 """Conditions, values and targets in words."""
 
+from datetime import UTC, datetime
 from typing import cast
 
 import pytest
@@ -7,10 +8,19 @@ import pytest
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
-from alerting.rules.wording import condition_words, config_title, limit_words, target_words, value_words
+from alerting.rules.wording import (
+    _STARTED,
+    condition_words,
+    config_title,
+    down_reason,
+    limit_words,
+    started_words,
+    target_words,
+    value_words,
+)
 from automation.metrics import Metric
 from automation.units import Unit
-from events.types import EventType
+from events.types import EVENT_TYPES, AlertEffect, EventType
 from tests.each import each
 
 _ABOVE, _BELOW = ThresholdOperator.GREATER_THAN, ThresholdOperator.LESS_THAN
@@ -103,3 +113,34 @@ def test_it_names_the_target(facts: dict[str, str | int], words: str) -> None:
 )
 def test_a_configuration_is_called_by_its_condition(config: ConfigView, title: str) -> None:
     assert config_title(config.event_type, config.metric_threshold, config.threshold) == title
+
+
+def test_every_event_type_that_opens_alerts_says_what_started() -> None:
+    opening = {name for name, spec in EVENT_TYPES.items() if spec.kind is AlertEffect.OPENING}
+    assert set(_STARTED) == opening
+    for event_type in opening:
+        said = started_words(event_type, {"hostname": "{target}", "port": 27017})
+        assert said.endswith(".")
+        assert event_type.value not in said
+
+
+_AT = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
+
+
+@each(
+    ("event_type", "details", "words"),
+    [
+        (
+            EventType.HOST_DOWN,
+            {"publicKey": "k3yp7b"},
+            "An agent reported at 2026-11-21 07:26:14Z that it cannot reach the host",
+        ),
+        (EventType.HOST_DOWN, {}, "No report of the host for 4 min, while its agent kept reporting"),
+        (EventType.MONITORING_AGENT_DOWN, {}, "No report for 4 min"),
+        (EventType.NO_PRIMARY, {}, None),
+    ],
+)
+def test_it_says_whether_a_host_was_reported_or_silent(
+    event_type: EventType, details: dict[str, str], words: str | None
+) -> None:
+    assert down_reason(event_type, details, _AT) == words
