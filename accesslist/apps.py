@@ -25,7 +25,7 @@ class AccesslistConfig(AppConfig):
     """Identity and access."""
 
     name = "accesslist"
-    verbose_name = "Identity and access"
+    verbose_name = "Access"
     root_links = {
         "groups": "/groups",
         "orgs": "/orgs",

@@ -201,6 +201,7 @@ def _destinations(visible_scope: VisibleScope, now: datetime) -> Panel:
         name="destinations",
         rank=50,
         title="Failing destinations",
+        is_wide=True,
         unit="destinations failing",
         headers=["Destination", "Project", "Since", "Waiting", "Last error"],
         rows=[_destination(row, now) for row in found.rows],

@@ -26,6 +26,7 @@ def _hosts(visible_scope: VisibleScope, now: datetime) -> Panel:
         name="hosts",
         rank=20,
         title="Hosts down",
+        is_wide=True,
         unit="hosts down",
         headers=["Host", "Project", "Replica set", "Last report"],
         rows=[_host(host, _set_of(host), now) for host in found.rows],

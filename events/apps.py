@@ -7,7 +7,7 @@ class EventsConfig(AppConfig):
     """The event log."""
 
     name = "events"
-    verbose_name = "Events"
+    verbose_name = "Alerting"
     root_links = {"globalEvents": "/globalEvents", "eventTypes": "/eventTypes"}
 
     def ready(self) -> None:

@@ -17,7 +17,7 @@ class IntegrationsConfig(AppConfig):
     """The integrations."""
 
     name = "integrations"
-    verbose_name = "Integrations"
+    verbose_name = "Alerting"
 
 
 _SMS = ("OPSAPI_SMS_ACCOUNT", "OPSAPI_SMS_TOKEN", "OPSAPI_SMS_FROM")

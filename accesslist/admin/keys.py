@@ -23,7 +23,7 @@ from accesslist.rules.administration import (
     writers_of,
 )
 from accesslist.rules.role_requests import RoleRequest, scope_of
-from accesslist.selectors.keys import blocks_of, held_by
+from accesslist.selectors.keys import blocks_of, held_by, key_creator, last_recorded_use
 from accesslist.selectors.users import orgs_of_groups
 from accesslist.services.access_lists import (
     access_list_entries_create,
@@ -37,7 +37,7 @@ from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import Operator, VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.admin_urls import page_url
-from opsapi.console.display import link
+from opsapi.console.display import ago, link
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
 from opsapi.redaction import MASK
 from opsapi.roles import INSTALLATION, Grant, Scope
@@ -312,7 +312,7 @@ class ApiKeyAdmin(WithRoles):
     list_filter = ["created"]
     search_fields = ["public_key", "desc", "id__exact"]
     ordering = ["created", "id"]
-    fields = ["id", "public_key", "private_key", "description", "created"]
+    fields = ["id", "public_key", "private_key", "description", "created", "created_by", "last_use"]
     inlines = [RoleGrantInline, AccessListInline]
     empty_text = "No API keys yet."
 
@@ -320,6 +320,19 @@ class ApiKeyAdmin(WithRoles):
     def private_key(self, key: ApiKey) -> str:
         """The last four characters of the private key, the only part stored in plain text."""
         return MASK + key.private_last4
+
+    @admin.display(description="created by")
+    def created_by(self, key: ApiKey) -> str:
+        """The author of the event that records the creation."""
+        return key_creator(key) or "not recorded"
+
+    @admin.display(description="last recorded use")
+    def last_use(self, key: ApiKey) -> SafeString | str:
+        """The newest event by the key, or call from an address on its list; other calls leave no record."""
+        used = last_recorded_use(key)
+        return (
+            ago(used) if used else "none: only changes, and calls of keys with an access list, are recorded"
+        )
 
     @admin.display(description="description", ordering="desc")
     def description(self, key: ApiKey) -> str:

@@ -5,12 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import OuterRef, Q, QuerySet
+from django.db.models import Max, OuterRef, Q, QuerySet
+from django.db.models.lookups import Exact
 
 from accesslist.models import AccessListEntry, ApiKey, RoleGrant
 from accesslist.rules.access_lists import SeenCaller
 from accesslist.rules.administration import is_within_scope
+from events.models import WHO, Event
 from events.selectors import EventFilter, event_rows
+from events.types import EventType
+from events.wording import acting
 from opsapi.clock import parse_time
 from opsapi.fields import JsonRows
 from opsapi.roles import INSTALLATION, Grant, Scope
@@ -104,3 +108,22 @@ def recent_callers(key_id: str | None, *, now: datetime) -> list[SeenCaller]:
 def _keys_with_global_roles() -> Collection[str | None]:
     grants = RoleGrant.objects.filter(api_key__isnull=False, org=None, project=None)
     return set(grants.values_list("api_key_id", flat=True))
+
+
+def key_creator(key: ApiKey) -> str | None:
+    """Return the user or key that created the key; None if its event is not stored or has no author."""
+    recorded = Event.objects.filter(
+        event_type=EventType.API_KEY_CREATED_AUDIT.value,
+        created=key.created,
+        details__targetPublicKey=key.public_key,
+    )
+    event = recorded.only("details").first()
+    return acting(event.details) if event else None
+
+
+def last_recorded_use(key: ApiKey) -> datetime | None:
+    """Return the time of the key's newest event, or of its newest call from an address on its list."""
+    by_key = Event.objects.filter(Exact(WHO, key.public_key)).order_by("-created", "-id")
+    changed = by_key.values_list("created", flat=True).first()
+    called = entries_of(key.id).aggregate(newest=Max("last_used"))["newest"]
+    return max((moment for moment in (changed, called) if moment), default=None)

@@ -41,7 +41,7 @@ from opsapi.clock import time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.changelist import BoundedPaginator
-from opsapi.console.display import Context, ago, badge, json_field, link, named, project, short, urls_seen
+from opsapi.console.display import Context, ago, badge, json_field, link, project, short, tipped, urls_seen
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
@@ -86,6 +86,7 @@ OF_ALERT: Mapping[str, Action] = {
         access=WRITE,
         form=AcknowledgeForm,
         icon="front_hand",
+        primary=True,
         bulk=True,
         offered=lambda alert, _now: alert.status in ACTIVE,
     ),
@@ -255,7 +256,7 @@ class AlertAdmin(ConsoleAdmin):
 
     @admin.display(description="type")
     def event(self, alert: Alert) -> SafeString:
-        return named(alert.words, alert.event_type)
+        return tipped(alert.words, alert.event_type)
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         windows, targets = muting_windows(rows, now=clock.now()), targets_of(rows)

@@ -239,7 +239,6 @@ class AlertConfigAdmin(ConsoleAdmin):
         "flaps",
         "acknowledged",
         "messages",
-        "updated",
     ]
     list_filter = [
         ("group", RelatedFilter),

@@ -28,7 +28,7 @@ from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES, Category
 from events.wording import in_words
 from opsapi import clock
-from opsapi.console.forms import DateTimeText, DocumentForm, FoldedBoxes, LinesField
+from opsapi.console.forms import DateTimeText, DocumentForm, LinesField, folded_boxes
 
 _CATEGORIES = [category.value for category in ALERT_CATEGORIES]
 _SELDOM = frozenset(
@@ -89,7 +89,7 @@ class WindowFields(DocumentForm):
                 [(name.value, in_words(name)) for name in ALERT_CATEGORIES if name in _SELDOM],
             ),
         ],
-        widget=FoldedBoxes,
+        widget=folded_boxes(),
         help_text="The window mutes alerts of these types, in the whole project or only for the targets "
         "below.",
     )

@@ -385,7 +385,7 @@ class ReportAnswerAdmin(ConsoleAdmin):
 
     section = Section.PLATFORM
     icon = "replay"
-    list_display = ["created", "answer"]
+    list_display = ["created", short_field("answer")]
     ordering = ["-created"]
     fields = ["created", "answer", "id", "body"]
     empty_text = "No reports with an Idempotency-Key in the last 24 hours."

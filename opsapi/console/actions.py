@@ -69,7 +69,8 @@ class Action:
     success. `text`: what the action does, shown on its page. `run`: calls the service and may raise its
     ApiError, which the page shows. `access`: the access of the API's route, or a function of the row that
     returns it. `button`: the page's button, if it is not the usual one. `form`: the input; without it, the
-    page only asks for a confirmation. `offered`: whether the action makes sense for a row now. `bulk`: also
+    page only asks for a confirmation. `primary`: what operators most often do on the
+    page. `offered`: whether the action makes sense for a row now. `bulk`: also
     offered in the list, for all selected rows or none. `creates`: creates something or could be repeated, so
     that a page runs it once, however often it is submitted. `atomic`: False for actions that wait for other
     servers and must not hold a transaction meanwhile.
@@ -83,6 +84,7 @@ class Action:
     text: str = ""
     button: str = ""
     icon: str = "arrow_forward"
+    primary: bool = False
     danger: bool = False
     bulk: bool = False
     creates: bool = False

@@ -84,7 +84,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
         status=403,
         title="You don't have access to this",
         text=_needed(request, needed) if needed else "Your roles don't allow this.",
-        advice="Ask an owner for the role. Your account lists the roles you have.",
+        advice=f"Ask {_giver(needed)} for the role. Your account lists the roles you have.",
         links=[(reverse("account"), "Your account")],
     )
     return _answer(request, page)
@@ -160,6 +160,17 @@ def _failed(request: HttpRequest, error: ApiError) -> ErrorPage:
 def _needed(request: HttpRequest, error: RoleNeededError) -> str:
     roles = " or ".join(f"{ROLE_WORDS[role].name} ({role})" for role in error.roles)
     return f"You need the role {roles}, or a role that includes it, {_place(request, error)}."
+
+
+def _giver(error: RoleNeededError | None) -> str:
+    """Who can give the required role."""
+    if error is None:
+        return "an owner"
+    if (error.scope and error.scope.group_id) or all(role.is_group for role in error.roles):
+        return "an owner of the project (GROUP_OWNER)"
+    if all(role.is_global for role in error.roles):
+        return "a user with the role GLOBAL_OWNER, who runs this installation,"
+    return "an owner of the organization (ORG_OWNER)"
 
 
 def _place(request: HttpRequest, error: RoleNeededError) -> str:

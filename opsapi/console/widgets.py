@@ -22,6 +22,10 @@ class Tone(StrEnum):
     BAD = "danger"
 
 
+_LONG = 45
+"""Characters of a word that may break anywhere, because it can be wider than its column."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A text, with an optional link and tooltip; with a tone it is shown as a label."""
@@ -30,6 +34,15 @@ class Cell:
     url: str = ""
     tone: Tone | None = None
     hint: str = ""
+
+    @property
+    def css(self) -> str:
+        """How the text wraps: an address stays whole, ordinary words too; only long names break anywhere."""
+        words = self.text.split()
+        if any(len(word) > _LONG for word in words):
+            return "console-long"
+        is_address = len(words) == 1 and any(mark in self.text for mark in ".:@")
+        return "console-address" if is_address else "console-words"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

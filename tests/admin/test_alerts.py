@@ -147,7 +147,7 @@ def test_words_come_before_the_name_of_the_type(
 ) -> None:
     alert = make_alert(project, **changes)
     name = f'<small class="console-name">{alert.event_type}</small>'
-    assert f"{words} {name}" in shown(console, ALERTS)
+    assert f'<span title="{alert.event_type}">{words}</span>' in shown(console, ALERTS)
     page = shown(console, alert_page(alert))
     assert f"<strong>{words}</strong>" in page
     assert name in page
@@ -167,6 +167,7 @@ def test_the_page_of_a_down_host_says_who_reports_it_and_how(console: Client, pr
     alert = Alert.objects.get(config_id=config.id)
     page = shown(console, alert_page(alert))
     assert "The host db1:27017 is down." in page
+    assert re.search(r'class="console-button console-button-primary"[^>]*>\s*<span[^>]*>front_hand<', page)
     assert "that it cannot reach the host." in page
     assert ">HOST_DOWN.<" not in page
     known = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page))

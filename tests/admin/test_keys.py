@@ -1,15 +1,23 @@
 """API keys in the console: who changes what of them."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from accesslist.models import ApiKey, Project, RoleGrant, User
+from accesslist.models import AccessListEntry, ApiKey, Project, RoleGrant, User
+from accesslist.selectors.keys import key_creator, last_recorded_use
+from accesslist.services.keys import api_key_create
+from events.services import event_record
 from events.types import EventType
+from opsapi import clock
+from opsapi.api.principal import Actor, ActorKind
 from opsapi.roles import Grant, Role
 from tests.admin.operators import action_url, no_ticks, operator_with, page_of, ticks
+from tests.admin.reading import shown
 from tests.admin.writing import confirm, leaves_events
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key, make_team
@@ -211,3 +219,29 @@ def test_at_most_the_offered_number_of_roles_is_read(
     # What is not offered stays.
     confirm(console, action_url(key, "roles"), **no_ticks(key))
     assert list(RoleGrant.objects.filter(api_key=key).values_list("role", flat=True)) == ["GROUP_AGENT"]
+
+
+def test_a_key_says_who_created_it_and_when_its_use_was_last_recorded(
+    console: Client, operator: User, project: Project
+) -> None:
+    unrecorded = key_with(in_project(project))
+    page = shown(console, page_of(unrecorded))
+    assert "not recorded" in page
+    assert "none: only changes" in page
+    actor = Actor(ActorKind.USER, str(operator.id), operator.username, is_global_admin=True)
+    grants = [in_project(project)]
+    key = api_key_create(values={"desc": "new"}, grants=grants, actor=actor, now=clock.now()).key
+    assert key_creator(key) == operator.username
+    assert last_recorded_use(key) is None
+    called = clock.now() - timedelta(days=2)
+    AccessListEntry.objects.create(
+        api_key=key, cidr_block="192.0.2.0/24", created=called, updated=called, last_used=called
+    )
+    assert last_recorded_use(key) == called
+    by_key = Actor(ActorKind.KEY, key.id, key.public_key)
+    with transaction.atomic():
+        event = event_record(
+            event_type=EventType.ADD_HOST_AUDIT, actor=by_key, now=clock.now(), group_id=project.id
+        )
+    assert last_recorded_use(key) == event.created
+    assert "not recorded" not in shown(console, page_of(key))

@@ -99,7 +99,9 @@ def test_the_set_up_continues_until_an_agent_has_reported(console: Client, proje
 def test_only_global_owners_see_it(project: Project) -> None:
     for role in (Role.GLOBAL_READ_ONLY, Role.GLOBAL_USER_ADMIN, Role.GLOBAL_MONITORING_ADMIN):
         browser = browser_with(role)
-        assert browser.get(PAGE).status_code == 403
+        refused = browser.get(PAGE)
+        assert refused.status_code == 403
+        assert "Ask a user with the role GLOBAL_OWNER" in refused.content.decode()
         assert PAGE not in browser.get("/admin/").content.decode()
         assert post(browser, PAGE, address=TO).status_code == 302
     assert PAGE in browser_with(Role.GLOBAL_OWNER).get("/admin/").content.decode()

@@ -36,6 +36,28 @@
     return ticks;
   };
 
+  // In the font of the page.
+  window.Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
+
+  // A sample of a line for the legend, dashed as in the plot.
+  const sample = (color, dash) => {
+    const drawn = document.createElement("canvas");
+    [drawn.width, drawn.height] = [28, 8];
+    const pen = drawn.getContext("2d");
+    pen.strokeStyle = color;
+    pen.lineWidth = 2;
+    pen.setLineDash(dash);
+    pen.beginPath();
+    pen.moveTo(0, 4);
+    pen.lineTo(28, 4);
+    pen.stroke();
+    return drawn;
+  };
+  const legend = (chart) =>
+    window.Chart.defaults.plugins.legend.labels
+      .generateLabels(chart)
+      .map((label, place) => ({ ...label, pointStyle: sample(datasets[place].borderColor, datasets[place].borderDash ?? []) }));
+
   const datasets = [
     {
       label: plot.label,
@@ -73,6 +95,30 @@
     },
   };
 
+  // The time without measurements after the last sample, if it is longer than a few samples apart.
+  const nothing = {
+    id: "nothing",
+    beforeDatasetsDraw: ({ ctx, chartArea, scales }) => {
+      const times = plot.points.map(([moment]) => moment);
+      const last = times[times.length - 1];
+      const steps = times.slice(1).map((moment, place) => moment - times[place]).sort((a, b) => a - b);
+      const usual = steps.length ? steps[Math.floor(steps.length / 2)] : 5 * MINUTE;
+      const left = scales.x.getPixelForValue(last);
+      if (last === undefined || plot.until - last < 3 * usual || chartArea.right - left < 8) {
+        return;
+      }
+      ctx.save();
+      ctx.fillStyle = "rgba(138, 148, 163, 0.15)";
+      ctx.fillRect(left, chartArea.top, chartArea.right - left, chartArea.bottom - chartArea.top);
+      if (chartArea.right - left > 50) {
+        ctx.fillStyle = GREY;
+        ctx.textAlign = "center";
+        ctx.fillText("no data", (left + chartArea.right) / 2, (chartArea.top + chartArea.bottom) / 2);
+      }
+      ctx.restore();
+    },
+  };
+
   // Vertical lines at the beginning and the end, with labels.
   const marks = {
     id: "marks",
@@ -102,14 +148,14 @@
   const chart = new window.Chart(canvas, {
     type: "line",
     data: { datasets },
-    plugins: [spans, marks],
+    plugins: [spans, nothing, marks],
     options: {
       animation: false,
       maintainAspectRatio: false,
       parsing: false,
       interaction: { mode: "nearest", axis: "x", intersect: false },
       plugins: {
-        legend: { labels: { color: GREY, usePointStyle: true, pointStyle: "line" } },
+        legend: { labels: { color: GREY, usePointStyle: true, pointStyleWidth: 32, padding: 16, generateLabels: legend } },
         tooltip: {
           callbacks: {
             title: (items) => (items.length ? clock(items[0].parsed.x, true) : ""),
@@ -133,7 +179,7 @@
           beginAtZero: true,
           // The scale of a percentage goes to 100; only sums over several cores exceed it.
           ...(plot.units === "%" ? { suggestedMax: 100 } : { grace: "5%" }),
-          title: { display: plot.units !== "", text: plot.units, color: GREY },
+          title: { display: true, text: plot.units === "" ? "count" : plot.units, color: GREY },
         },
       },
     },

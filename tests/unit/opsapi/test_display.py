@@ -7,6 +7,7 @@ from django.utils.html import strip_tags
 from opsapi import clock
 from opsapi.clock import time_words
 from opsapi.console.display import EMPTY, LONGEST, ago, cut, link, short
+from opsapi.console.widgets import Cell
 from opsapi.first_rows import more_words
 from tests.each import each
 
@@ -59,3 +60,19 @@ def test_how_long_ago_bears_the_time_itself() -> None:
     assert ago(None) == EMPTY
     assert f'title="{time_words(moment)}"' in ago(moment)
     assert strip_tags(ago(moment)) == "5 min ago"
+
+
+@each(
+    ("text", "css"),
+    [
+        ("accounts-c.harbour.example:27017", "console-address"),
+        ("oncall@harbour.example", "console-address"),
+        ("Webhook hooks.brightside.example", "console-words"),
+        ("customer-accounts", "console-words"),
+        ("", "console-words"),
+        ("x" * 46, "console-long"),
+        ("Host down, " + "x" * 63 + ".example.com:27017", "console-long"),
+    ],
+)
+def test_an_address_stays_whole_and_only_long_names_break_anywhere(text: str, css: str) -> None:
+    assert Cell(text).css == css
