@@ -104,7 +104,8 @@ def test_the_engine_is_reported_or_follows_from_the_metrics_and_stays(
 ) -> None:
     def shown() -> str | None:
         (found,) = reader.get(f"/groups/{project.id}/hosts").json()["results"]
-        return found.get("engine")
+        engine: str | None = found.get("engine")
+        return engine
 
     agent.report(project.id, report(host(measurements=[{"metricName": "CONNECTIONS", "number": 1}])))
     assert shown() is None

@@ -93,7 +93,7 @@ def _of(name: str) -> str:
 
 def _body(answer: HttpResponseBase) -> bytes:
     if not isinstance(answer, FileResponse) or not answer.file_to_stream:
-        return b"".join(answer)  # type: ignore[arg-type]  # all answers can be read
+        return b"".join(answer)
     # Closing the answer would end a request, and with it the connection of the tests before.
     with closing(answer.file_to_stream) as stream:
         return bytes(stream.read())
