@@ -19,6 +19,10 @@ _START = {"README.md": "start.html"}
 """The page of the README is named for its content."""
 _FILES = ("docs/pictures/*.svg", "deploy/**/*", ".env.example", "LICENSE")
 """Files that documents show or link to."""
+_BEHIND = frozenset(
+    {"architecture.html", "changelog.html", "contract.html", "contributing.html", "decisions.html"}
+)
+"""Pages for developers and history: their hits come after the hits of guides with the same words."""
 _SNIPPET = 160
 """Characters of a hit's text."""
 
@@ -143,7 +147,7 @@ class Library:
             if matched
         ]
         complete = [each for each in scored if each[0] == len(words)]
-        best = sorted(complete or scored, key=lambda each: (-each[0], -each[1]))
+        best = sorted(complete or scored, key=lambda each: each[:2], reverse=True)
         return Found(
             hits=[hit() for _, _, hit in best[:MOST_HITS]], count=len(best), all_words=bool(complete)
         )
@@ -161,6 +165,7 @@ class Library:
             in_titles = sum(4 * (word in page_title) + 6 * (word in title) for word in words)
             as_phrase = 10 * (phrase in title) + 5 * (phrase in text)
             score = in_titles + as_phrase + sum(min(text.count(word), 3) for word in words)
+            score -= 20 * (name in _BEHIND)
             yield matched, score, partial(_hit, name, document.title, section, words)
 
 

@@ -18,6 +18,7 @@ from tests.each import each
 
 FILES = {
     "README.md": "# The product\n\nRead the [guide](docs/how-to/install.md#first-step).\n",
+    "CHANGELOG.md": "# Changelog\n\n## Guide\n\nA new guide.\n",
     "docs/index.md": "# Home\n\n## Use\n\n[Start](../README.md), [install](how-to/install.md#first-step)\n",
     "docs/how-to/install.md": "# Install\n\n![one](../pictures/one.svg)\n\n## First step\n\nUnpack & go.\n",
     "docs/pictures/one.svg": "<svg/>",
@@ -188,6 +189,11 @@ def test_every_search_is_answered_and_shown_as_text(query: str) -> None:
     text = page(f"/docs/search.html?q={query}")
     assert "<b>" not in text
     assert text.count("<li>\n      <a") <= MOST_HITS
+
+
+def test_guides_come_before_the_history_and_the_pages_for_developers(library: Path) -> None:
+    found = re.findall(r'<li>\n      <a href="/docs/([^"#]*)', page("/docs/search.html?q=guide"))
+    assert found == ["start.html", "changelog.html"]
 
 
 def test_a_search_says_how_many_of_the_hits_it_shows() -> None:
