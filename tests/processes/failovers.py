@@ -154,8 +154,14 @@ class Probes:
 
     def replay(self) -> str:
         """What the platform answers when somebody sends the first accepted request again."""
-        with requests.Session() as session:
-            answer = session.send(self.requests[0], timeout=_ANSWER_SECONDS)
+        sent = self.requests[0]
+        answer = requests.request(  # without the hooks that would try again with a new nonce
+            sent.method or "",
+            sent.url or "",
+            data=sent.body,
+            headers=dict(sent.headers),
+            timeout=_ANSWER_SECONDS,
+        )
         return f"{answer.status_code} {answer.headers.get('WWW-Authenticate', '').rpartition(' ')[2]}"
 
     def lost(self, found: PatroniCluster) -> int:
