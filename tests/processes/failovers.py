@@ -155,13 +155,9 @@ class Probes:
     def replay(self) -> str:
         """What the platform answers when somebody sends the first accepted request again."""
         sent = self.requests[0]
-        answer = requests.request(  # without the hooks that would try again with a new nonce
-            sent.method or "",
-            sent.url or "",
-            data=sent.body,
-            headers=dict(sent.headers),
-            timeout=_ANSWER_SECONDS,
-        )
+        # Without the hooks of its session, which would try again with a new nonce.
+        more = {"data": sent.body, "headers": dict(sent.headers), "timeout": _ANSWER_SECONDS}
+        answer = requests.request(str(sent.method), str(sent.url), **more)
         return f"{answer.status_code} {answer.headers.get('WWW-Authenticate', '').rpartition(' ')[2]}"
 
     def lost(self, found: PatroniCluster) -> int:
