@@ -155,9 +155,13 @@ class Probes:
     def replay(self) -> str:
         """What the platform answers when somebody sends the first accepted request again."""
         sent = self.requests[0]
-        # Without the hooks of its session, which would try again with a new nonce.
-        more = {"data": sent.body, "headers": dict(sent.headers), "timeout": _ANSWER_SECONDS}
-        answer = requests.request(str(sent.method), str(sent.url), **more)
+        answer = requests.request(  # without the hooks of its session, which would try a new nonce
+            str(sent.method),
+            str(sent.url),
+            data=sent.body,
+            headers=dict(sent.headers),
+            timeout=_ANSWER_SECONDS,
+        )
         return f"{answer.status_code} {answer.headers.get('WWW-Authenticate', '').rpartition(' ')[2]}"
 
     def lost(self, found: PatroniCluster) -> int:
