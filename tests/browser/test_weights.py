@@ -8,7 +8,7 @@ from playwright.sync_api import Page
 
 from accesslist.models import Project
 from opsapi.console.admin_urls import list_url
-from tests.admin.rows import fill, many, record_event
+from tests.admin.rows import fill, record_event
 from tests.browser.people import LOGIN
 from tests.browser.test_pages import addresses
 from tests.browser.weights import Scales
@@ -18,8 +18,6 @@ pytestmark = pytest.mark.chromium
 COLD_BYTES = 350_000
 WARM_BYTES = 30_000
 HTML_BYTES = 40_000
-ROWS = 50
-"""On the longest page of a list."""
 
 # An icon is a ligature as wide as it is high; without it, the letters of its name are shown.
 _BROKEN_ICONS = """() => [...document.querySelectorAll(".material-symbols-outlined")].filter((node) => {
@@ -33,7 +31,6 @@ _ATTRIBUTES = """() => [...document.querySelectorAll("*")].flatMap((node) => nod
 
 
 def test_no_page_is_heavy_or_lacks_a_script_or_an_icon(console: Page, project: Project) -> None:
-    many(ROWS)
     fill(project)
     record_event(project)
     scales, faults = Scales(console), []
