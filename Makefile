@@ -21,15 +21,16 @@ install: $(VENV)/.installed ## create .venv and install the pinned requirements
 $(VENV)/.installed: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version.split()[0])'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+# The pins are complete (`pip check` in `make check`), so pip need not resolve them: --no-deps.
 	@echo "installing the pinned requirements …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements.txt
 	@touch $@
 
 install-dev: $(VENV)/.installed-dev ## install the requirements of tests and checks too
 
 $(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
 	@echo "installing the pinned development requirements …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements-dev.txt
 	@touch $@
 
 run: install ## start everything: embedded PostgreSQL, web, worker

@@ -212,7 +212,7 @@ def _program(name: str, at_least: int) -> tuple[Path, int]:
     """Return the installed program of PostgreSQL with the oldest fitting major version, and this version.
 
     A program cannot dump a newer server or read the dump of a newer program, and an older server may not
-    accept what a newer program writes. Of one major version, the newest minor version is taken.
+    accept what a newer program writes. Of one major version, the newest minor version counts.
     """
     found: list[tuple[int, int, Path]] = []
     paths = [Path(path)] if (path := shutil.which(name)) else []

@@ -48,7 +48,7 @@ def upgrade(
 
     The caller holds the lock of the data directory. `programs` is the directory of `postgres` and `pg_dump`
     of the old version; without it, the version's Debian package is used. `binaries` is the directory of the
-    new programs, if they are not those of the package.
+    new programs; without it, the programs of the package are used.
 
     Raises: EmbeddedDatabaseError: there is nothing to upgrade, an old program is missing or cannot run, or
     the disk is full. The old files are unchanged.

@@ -141,7 +141,7 @@ def test_files_of_a_newer_major_version_are_not_sent_to_the_upgrade(server: Serv
 
 
 def test_programs_in_another_directory_are_used(server: Server, parent: Path) -> None:
-    """OPSAPI_POSTGRESQL_BIN: for example those of a Debian package."""
+    """OPSAPI_POSTGRESQL_BIN: for example the programs of a Debian package."""
     programs = parent / "programs"
     programs.symlink_to(find_binaries())
     assert find_binaries(str(programs)) == find_binaries()
