@@ -114,7 +114,7 @@ def key_creator(key: ApiKey) -> str | None:
     """Return the user or key that created the key; None if its event is not stored or has no author."""
     recorded = Event.objects.filter(
         event_type=EventType.API_KEY_CREATED_AUDIT.value,
-        created=key.created,
+        created=key.created.replace(microsecond=0),  # Events have whole seconds.
         details__targetPublicKey=key.public_key,
     )
     event = recorded.only("details").first()

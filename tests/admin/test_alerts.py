@@ -164,7 +164,7 @@ def test_the_page_of_a_down_host_says_who_reports_it_and_how(console: Client, pr
     ingest(project, host_report("db1"), agent="vm")
     ingest(project, host_report("db1", reachable=False), agent="vm")
     evaluate()
-    alert = Alert.objects.get(config_id=config.id)
+    alert = Alert.objects.get(config_id=config.id, status="OPEN")
     page = shown(console, alert_page(alert))
     assert "The host db1:27017 is down." in page
     assert re.search(r'class="console-button console-button-primary"[^>]*>\s*<span[^>]*>front_hand<', page)

@@ -113,7 +113,7 @@ def test_the_keyboard_is_enough_to_make_one(console: Page, project: Project) -> 
     tab_to(console.get_by_label("Project", exact=True))
     console.keyboard.type(project.name)
     tab_to(console.get_by_label("Event type"))
-    console.keyboard.type("HOST_DOWN")
+    console.keyboard.type("Host down")
     tab_to(_of(_row(console, 1), "typeName"))
     console.keyboard.type("EMAIL")
     tab_to(console.get_by_label("E-mail address"))
