@@ -55,7 +55,7 @@ Page = Callable[[HttpRequest, Proof, Invitation], HttpResponse]
 
 
 def _with_invitation(page: Page) -> Callable[[HttpRequest], HttpResponse]:
-    """A page for visitors who opened a link that works. Others are asked for the token, or told why not."""
+    """A page for visitors who opened a link that works. Others are asked for the token, or see the reason."""
 
     @never_cache
     @require_http_methods(["GET", "HEAD", "POST"])

@@ -19,6 +19,7 @@ from accesslist.models import (
     Team,
     User,
 )
+from accesslist.services.invitations import invitation_create
 from accesslist.services.keys import api_key_create
 from alerting.choices import NotificationStatus
 from alerting.models import (
@@ -47,7 +48,7 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.encryption import encrypt
 from opsapi.ids import new_id
-from opsapi.roles import Grant, Role
+from opsapi.roles import Grant, Role, Scope
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory
 from tests.factories.alerting import (
     EMAIL,
@@ -106,6 +107,14 @@ def fill(project: Project) -> None:
     team = Team.objects.create(org_id=project.org_id, name="on call", created=now)
     team.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
     team.members.add(_operator_with_second_factor())
+    invitation_create(
+        here=Scope(org_id=project.org_id, group_id=project.id),
+        roles=[Role.GROUP_READ_ONLY],
+        email_address=f"{new_id()}@example.com",
+        by=[Grant(Role.GLOBAL_OWNER)],
+        actor=SYSTEM,
+        now=now,
+    )
     DigestUse.objects.create(nonce=new_id(), nc="00000001", used=now)
     RateWindow.objects.create(bucket=f"login name {new_id()}", started=now, count=1)
     ingest(

@@ -11,7 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
 from accesslist.models import Project, User
 from opsapi import clock
-from opsapi.page_paths import SETUP_PATH
+from opsapi.page_paths import INVITATION_PATH, SETUP_PATH
 from opsapi.roles import Role
 from tests.admin.operators import operator_with
 from tests.admin.rows import make_operator
@@ -22,6 +22,8 @@ from tests.factories.second_factors import begin_second_factor
 LOGIN = "/admin/login/"
 SETUP = "/admin/account/second-factor/setup/"
 TOKEN = f"{SETUP_PATH}token/"
+OPEN = (SETUP_PATH, INVITATION_PATH)
+"""Pages for visitors without an account, which have tests of their own."""
 pytestmark = pytest.mark.django_db
 
 
@@ -59,7 +61,8 @@ def test_every_post_needs_the_token_of_its_form(operator: User, project: Project
 
 
 def test_strangers_are_led_to_the_login_everywhere(client: Client, operator: User, project: Project) -> None:
-    guarded = [path for path in PATHS if not path.startswith((LOGIN, "/admin/logout/", TOKEN))]
+    open_paths = (LOGIN, "/admin/logout/", TOKEN, INVITATION_PATH)
+    guarded = [path for path in PATHS if not path.startswith(open_paths)]
     answers = {path: client.get(path) for path in guarded}
     odd = {path: answer.status_code for path, answer in answers.items() if answer.status_code != 302}
     assert odd == {}
@@ -72,7 +75,7 @@ def test_who_lost_every_role_meanwhile_is_led_to_the_login_everywhere(
 ) -> None:
     operator.grants.all().delete()
     for path in PATHS:
-        if path.startswith((LOGIN, "/admin/logout/", SETUP_PATH)):
+        if path.startswith((LOGIN, "/admin/logout/", *OPEN)):
             continue
         for answer in (console.get(path), console.post(path)):
             assert (answer.status_code, answer["Location"][: len(LOGIN)]) == (302, LOGIN), path

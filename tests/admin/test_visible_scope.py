@@ -21,6 +21,7 @@ pytestmark = pytest.mark.django_db
 MODELS = [model._meta.label_lower for model in shown_models()]
 # What belongs to no project: seen by holders of a global role only.
 OF_THE_INSTALLATION = {
+    "accesslist.invitation",  # seen by operators who can invite
     "accesslist.digestepoch",
     "accesslist.ratewindow",
     "accesslist.organization",

@@ -10,7 +10,7 @@ from rest_framework import serializers
 
 from accesslist import digest
 from accesslist.authentication import nonce_key
-from accesslist.models import ApiKey, User
+from accesslist.models import ApiKey, Invitation, User
 from alerting.models import NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.serializers.notifications import DOCUMENTS as NOTIFICATION_DOCUMENTS
@@ -83,6 +83,8 @@ HARMLESS_FIELDS = {
 
 _SHOWN_IN_FULL = re.compile(r".*/automationConfig(/revisions/\d+(/restore)?)?(\?.*)?")
 """Answers with the automation configuration, including its secrets for callers who can publish it."""
+_INVITATION_LINK = re.compile(r'"link":"[^"]*/admin/invitation/#[0-9a-f]{24}([^"]+)"')
+"""The secret in the link of a new invitation."""
 _LOOKS_SECRET = re.compile(r"key|token|secret|password|credential|url", re.IGNORECASE)
 
 
@@ -162,13 +164,17 @@ class Witness(ApiClient):
         self.secrets |= {key.private_key, digest.ha1(key.public_key, digest.REALM, key.private_key)}
 
     def request(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
-        """As any request; a key created by it is a secret from then on, shown this once."""
+        """As any request; a key or link created by it is a secret from then on, shown this once."""
         answer = super().request(method, path, body, **options)
         text = answer.content.decode()
         for public, private in _keys_in(answer.json() if text else {}):
             self.learn(KeyPair("", public, private))
             assert text.count(private) == 1
             text = text.replace(private, "")
+        for token in _INVITATION_LINK.findall(text):
+            self.secrets.add(token)
+            assert text.count(token) == 1
+            text = text.replace(token, "")
         if answer.status_code == 200 and _SHOWN_IN_FULL.fullmatch(path):
             text = text.replace(bodies.SECRET, "")
         self.shown.append((f"{method} {path}", f"{text} {dict(answer.headers)}"))
@@ -193,6 +199,7 @@ def kept_secrets() -> set[str]:
     stored = {
         *ApiKey.objects.values_list("ha1", flat=True),
         *User.objects.values_list("password", flat=True),
+        *Invitation.objects.values_list("token_hash", flat=True),
         *Integration.objects.values_list("secrets", flat=True),
         *AutomationRevision.objects.values_list("document", flat=True),
         *NotificationSetting.objects.exclude(secrets=None).values_list("secrets", flat=True),
