@@ -1,8 +1,10 @@
 """The number of events per hour: the chart of the console's start page.
 
 A day can have hundreds of thousands of events, and the page asks every ten seconds. Each process therefore
-caches the counts: past hours for some minutes, because late reports still add events to them, and the current
-hour for some seconds."""
+caches the counts: the current hour for some seconds, and the past hours as long as their number of events
+stays the same. Late reports, the demonstration and retention change it. `EventCount` has the number of events
+of the days, from which the current hour is subtracted.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -16,7 +18,7 @@ from django.db.models import Count
 from django.db.models.functions import TruncHour
 
 from events.models import Event
-from events.selectors import event_scope
+from events.selectors import event_number, event_scope
 from events.types import EVENT_TYPES, Category
 from opsapi.api.principal import VisibleScope
 from opsapi.console.admin_urls import list_url
@@ -25,7 +27,6 @@ from opsapi.console.widgets import Cell, Chart
 HOURS = 24
 """Number of hours shown, including the current hour."""
 _HOUR = timedelta(hours=1)
-_PAST_REMEMBERED = timedelta(minutes=10)
 _RUNNING_REMEMBERED = timedelta(seconds=10)
 
 
@@ -72,27 +73,37 @@ class EventHour:
 
 
 def event_hours(*, visible_scope: VisibleScope, now: datetime) -> list[EventHour]:
-    """The last HOURS hours, oldest first, including the current hour. Counts are seconds to minutes old."""
+    """The last HOURS hours, oldest first, including the current hour. Counts are at most seconds old."""
     running = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     starts = [running - back * _HOUR for back in reversed(range(HOURS))]
-    past = _remembered(visible_scope, starts[0], running, now, _PAST_REMEMBERED)
-    counts = {**past, **_remembered(visible_scope, running, running + _HOUR, now, _RUNNING_REMEMBERED)}
+    current, past_number = _running(visible_scope, starts[0], now)
+    counts = {**_past(visible_scope, starts[0], running, past_number), **current}
     return [
         EventHour(start, {group: counts.get((start, group), 0) for group in EventGroup}) for start in starts
     ]
 
 
-def _remembered(
-    visible_scope: VisibleScope, start: datetime, end: datetime, now: datetime, how_long: timedelta
-) -> Counts:
-    """As `_counted`, cached for that time."""
-    stretch = int(now.timestamp() // how_long.total_seconds())
-    key = f"events.panels:{_name(visible_scope)}:{start.timestamp():.0f}:{end.timestamp():.0f}:{stretch}"
-    found: Counts | None = cache.get(key)
+def _running(visible_scope: VisibleScope, first: datetime, now: datetime) -> tuple[Counts, int]:
+    """The counts of the current hour, and the number of earlier events since the day of `first`; cached."""
+    running = first + (HOURS - 1) * _HOUR
+    stretch = int(now.timestamp() // _RUNNING_REMEMBERED.total_seconds())
+    key = f"events.panels:{_name(visible_scope)}:{running.timestamp():.0f}:now:{stretch}"
+    found: tuple[Counts, int] | None = cache.get(key)
     if found is None:
-        found = _counted(visible_scope, start, end)
-        cache.set(key, found, timeout=how_long.total_seconds())
+        past_number = event_number(visible_scope, since=first, until=running)
+        found = _counted(visible_scope, running, running + _HOUR), past_number
+        cache.set(key, found, timeout=_RUNNING_REMEMBERED.total_seconds())
     return found
+
+
+def _past(visible_scope: VisibleScope, start: datetime, end: datetime, number: int) -> Counts:
+    """As `_counted`, cached as long as the `number` of events stays the same."""
+    key = f"events.panels:{_name(visible_scope)}:{end.timestamp():.0f}:past"
+    found: tuple[int, Counts] | None = cache.get(key)
+    if found is None or found[0] != number:
+        found = number, _counted(visible_scope, start, end)
+        cache.set(key, found, timeout=_HOUR.total_seconds())
+    return found[1]
 
 
 def _name(visible_scope: VisibleScope) -> str:

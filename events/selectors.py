@@ -13,6 +13,7 @@ from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
 from opsapi.fields import Among, WireTime
+from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
 
@@ -123,6 +124,30 @@ def event_count(events: EventFilter) -> int:
         edges |= Q(created__gte=datetime.combine(after, time(), UTC))
     in_whole_days: int = counts.aggregate(sum=Sum("number", default=0))["sum"]
     return in_whole_days + (events.applied(Event.objects.filter(edges)).count() if edges else 0)
+
+
+_SINCE_DAY = """
+SELECT (SELECT coalesce(sum(number), 0) FROM events_eventcount
+         WHERE scope = ANY(%(scopes)s) AND day >= %(day)s)"""
+_ALL_AFTER = " - (SELECT count(*) FROM events_event WHERE created >= %(until)s)"
+# An event of a project and an organization counts for both, as in `EventCount`.
+_READABLE_AFTER = """
+     - (SELECT count(*) FROM events_event WHERE group_id = ANY(%(scopes)s) AND created >= %(until)s)
+     - (SELECT count(*) FROM events_event WHERE org_id = ANY(%(scopes)s) AND created >= %(until)s)"""
+
+
+def event_number(visible_scope: VisibleScope, *, since: datetime, until: datetime) -> int:
+    """Return a number that changes with the number of readable events from the day of `since` to `until`.
+
+    It costs as much as counting the events after `until`. One statement reads both numbers, so that they are
+    of the same moment.
+    """
+    everything = visible_scope.everything
+    scopes = [""] if everything else [*visible_scope.group_ids, *visible_scope.org_ids]
+    values: JsonObject = {"scopes": scopes, "day": since.astimezone(UTC).date(), "until": until}
+    statement = _SINCE_DAY + (_ALL_AFTER if everything else _READABLE_AFTER)
+    [(number,)] = fetch_rows(statement, values)
+    return int(number)
 
 
 class EventRows(DeferredRows):

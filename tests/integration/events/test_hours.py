@@ -14,6 +14,7 @@ from events.panels import GROUPS, HOURS, EventGroup, event_hours
 from events.types import Category
 from opsapi.api.principal import VisibleScope
 from opsapi.ids import new_id
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 NOW = datetime(2099, 11, 21, 12, 34, 56, tzinfo=UTC)
@@ -134,18 +135,46 @@ def statements(now: datetime) -> int:
 
 def test_what_was_counted_is_remembered() -> None:
     first = NOON + 30 * MINUTE
-    assert [statements(first + ago) for ago in (0 * SECOND, 9 * SECOND)] == [2, 0]
+    assert [statements(first + ago) for ago in (0 * SECOND, 9 * SECOND)] == [3, 0]
 
 
-def test_the_running_hour_is_counted_again_after_seconds_and_the_past_after_minutes() -> None:
+def test_the_running_hour_is_counted_again_after_seconds_and_the_past_only_if_it_changed() -> None:
     first = NOON + 30 * MINUTE
     statements(first)
     make_event(NOON)
-    make_event(NOON - HOUR)
     assert found(now=first + 9 * SECOND) == {}
+    assert statements(first + 10 * SECOND) == 2
     assert found(now=first + 10 * SECOND) == {(NOON, EventGroup.FLEET): 1}
-    assert statements(first + 20 * SECOND) == 1
-    assert found(now=first + 10 * MINUTE) == {(NOON, EventGroup.FLEET): 1, (NOON - HOUR, EventGroup.FLEET): 1}
+    assert statements(first + 20 * SECOND) == 2
+
+
+@each("hours", [1, 12, 23])
+def test_past_hours_that_change_are_counted_again(hours: int) -> None:
+    first, late = NOON + 30 * MINUTE, NOON - hours * HOUR
+    cache.clear()
+    statements(first)
+    make_event(late)
+    assert statements(first + 10 * SECOND) == 3
+    assert found(now=first + 10 * SECOND) == {(late, EventGroup.FLEET): 1}
+    Event.objects.all().delete()
+    assert found(now=first + 20 * SECOND) == {}
+
+
+def test_a_reader_of_projects_sees_their_past_change_and_counts_no_other_again(project: Project) -> None:
+    other = ProjectFactory.create()
+    visible_scope = VisibleScope(group_ids=frozenset({project.id}), org_ids=frozenset({str(project.org_id)}))
+    assert found(visible_scope) == {}
+    make_event(NOON - HOUR, group_id=other.id)
+    with CaptureQueriesContext(connection) as queries:
+        assert found(visible_scope, NOW + 10 * SECOND) == {}
+    assert len(queries) == 2
+    make_event(NOON - HOUR, group_id=project.id, org_id=str(project.org_id))
+    make_event(NOON, group_id=project.id, org_id=str(project.org_id))
+    expected = {(NOON - HOUR, EventGroup.FLEET): 1, (NOON, EventGroup.FLEET): 1}
+    assert found(visible_scope, NOW + 20 * SECOND) == expected
+    with CaptureQueriesContext(connection) as queries:
+        assert found(visible_scope, NOW + 30 * SECOND) == expected
+    assert len(queries) == 2
 
 
 def test_an_hour_that_ended_is_counted_whole() -> None:
