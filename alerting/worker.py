@@ -42,6 +42,7 @@ from events.choices import Work
 from events.services import WAKE_CHANNEL, event_counts_merge
 from opsapi import clock
 from opsapi.logs import first_line
+from opsapi.sql import database_time
 
 _CHECK_SECONDS = 0.25
 """Interval of connection checks."""
@@ -338,6 +339,6 @@ def _check_agents_and_users() -> bool:
 
     Return False, because the next check can wait.
     """
-    heartbeats_sweep(clock=clock.now)
+    heartbeats_sweep(clock=database_time)
     second_factors_sweep(now=clock.now())
     return False

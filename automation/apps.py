@@ -1,6 +1,10 @@
 """Registers the fleet with the platform."""
 
+from collections.abc import Callable
+
 from django.apps import AppConfig
+
+from automation.rules.heartbeats import Detection, detection_words
 
 
 class AutomationConfig(AppConfig):
@@ -11,9 +15,25 @@ class AutomationConfig(AppConfig):
     root_links = {"metricNames": "/metricNames"}
 
     def ready(self) -> None:
-        """Panels and metrics need the models, which are loaded only now."""
+        """Panels, metrics and selectors need the models, which are loaded only now."""
         from automation.panels import fleet_widgets  # noqa: PLC0415 - see above
+        from automation.selectors.agents import detection_now  # noqa: PLC0415
         from automation.services.old_measurements import fleet_metrics  # noqa: PLC0415
 
         self.metrics = [fleet_metrics]
         self.overview = [fleet_widgets]
+        self.detection_now = detection_now
+
+    @property
+    def readiness(self) -> dict[str, object]:
+        """Somebody must act if no worker looks for agents and hosts that stopped reporting."""
+        return {"detection": lambda: self._detection_words(lambda found: found.has_failed)}
+
+    @property
+    def readiness_notes(self) -> dict[str, object]:
+        """After the platform was away, agents and hosts get their time to report again."""
+        return {"detection": lambda: self._detection_words(lambda found: found.is_pausing)}
+
+    def _detection_words(self, wanted: Callable[[Detection], bool]) -> str | None:
+        found, now = self.detection_now()
+        return detection_words(found, now) if wanted(found) else None

@@ -195,17 +195,17 @@ class Agent(models.Model):
     returned = models.DateTimeField(
         null=True, help_text="When the agent last reported again after a heartbeat timeout."
     )
+    demonstration = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The agent belongs to the demonstration, so its silence raises nothing. "
+        "A real report removes the mark.",
+    )
 
     class Meta:
         # The heartbeat is not indexed, as for hosts.
         constraints = [
             models.UniqueConstraint("group", "agent_type", Lower("hostname"), name="agent_once"),
-        ]
-        indexes = [
-            # Agents that stopped reporting, for the start page of the console.
-            models.Index(
-                fields=["group", "agent_type", "hostname"], name="agent_silent", condition=Q(down=True)
-            ),
         ]
 
     def __str__(self) -> str:
@@ -374,7 +374,10 @@ class ReportAnswer(models.Model):
 
 
 class FleetWatch(models.Model):
-    """When the clocks of heartbeat timeouts started, and the last search: one row per installation."""
+    """When the clocks of heartbeat timeouts started, and the last search: one row per installation.
+
+    A trigger refuses a start more than a minute ahead of the database (migration `clocks_not_ahead`).
+    """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)
     counting_since = models.DateTimeField()

@@ -4,20 +4,28 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 
 from automation.models import Agent, Host
-from automation.selectors.agents import agents_timed_out
+from automation.rules.heartbeats import detection_words
+from automation.selectors.agents import agents_silent, detection_now
 from automation.selectors.hosts import hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import EMPTY
-from opsapi.console.widgets import Cell, Panel, Tone
+from opsapi.console.widgets import Cell, Notice, Panel, Tone, Widget
 
 
-def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Panel]:
-    """Hosts that are down, hosts without data, and agents that stopped reporting."""
+def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget]:
+    """Hosts that are down, hosts without data, agents that stopped reporting, and whether that is noticed."""
+    yield from _detection()
     yield _hosts(visible_scope, now)
     yield _without_data(visible_scope, now)
     yield _agents(visible_scope, now)
+
+
+def _detection() -> Iterator[Notice]:
+    found, at = detection_now()
+    if words := detection_words(found, at):
+        yield Notice(f"{words[0].upper()}{words[1:]}.")
 
 
 def _hosts(visible_scope: VisibleScope, now: datetime) -> Panel:
@@ -74,7 +82,7 @@ def _agent_of(host: Host) -> Cell:
 
 
 def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
-    found = agents_timed_out(visible_scope)
+    found = agents_silent(visible_scope, now)
     return Panel(
         name="agents",
         rank=30,
@@ -83,7 +91,7 @@ def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
         headers=["Agent", "Type", "Project", "Last report"],
         rows=[_agent(agent, now) for agent in found.rows],
         count=found.count,
-        url=list_url(Agent, down__exact=1),
+        url=list_url(Agent, reports="no"),
         empty="All agents report. An agent is listed here after four minutes without a report.",
         remedy=Cell("All agents", list_url(Agent)),
         tone=Tone.BAD,

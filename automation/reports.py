@@ -87,7 +87,10 @@ class LeaseRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A report of an agent. `labels` are of all its hosts; None leaves their labels unchanged."""
+    """A report of an agent. `labels` are of all its hosts; None leaves their labels unchanged.
+
+    `demonstration`: the report belongs to the demonstration. No agent can say so.
+    """
 
     agent_type: AgentType
     hostname: str
@@ -97,6 +100,7 @@ class Report:
     processes: Sequence[ProcessReport] = ()
     leases: LeaseRequest | None = None
     labels: Mapping[str, str] | None = None
+    demonstration: bool = False
 
     @property
     def sample_count(self) -> int:

@@ -32,6 +32,11 @@ def readiness() -> Mapping[str, HealthCheck]:
     return {name: check for checks in contributions("readiness") for name, check in checks.items()}
 
 
+def readiness_notes() -> Mapping[str, HealthCheck]:
+    """Return the `readiness_notes` of all apps: name → what is off for a known, short time, or None."""
+    return {name: note for notes in contributions("readiness_notes") for name, note in notes.items()}
+
+
 def metrics() -> list[CollectMetrics]:
     """Return the `metrics` of all apps, in the order of the apps."""
     return [collect for contributed in contributions("metrics") for collect in contributed]

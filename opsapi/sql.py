@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from datetime import datetime
+from typing import Any, cast
 
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
@@ -49,6 +50,12 @@ def fetch_rows(sql: str, params: Any = None) -> list[tuple[Any, ...]]:
         cursor.execute(sql, params)
         found: list[tuple[Any, ...]] = cursor.fetchall()
         return found
+
+
+def database_time() -> datetime:
+    """Return the time of the database, which all machines share; their own clocks may differ."""
+    [(moment,)] = fetch_rows("SELECT clock_timestamp()")
+    return cast(datetime, moment)
 
 
 def first_row(statement: str, parameters: Any) -> tuple[Any, ...]:

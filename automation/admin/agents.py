@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -23,7 +24,14 @@ from automation.choices import AgentType, MetricState
 from automation.forms import MONGODB, POSTGRESQL, NewAgentForm
 from automation.metrics import Metric
 from automation.models import Agent, FleetWatch, Host, ReportAnswer
-from automation.selectors.agents import WatchedHost, Watching, first_report, project_of_agent_key, watching
+from automation.selectors.agents import (
+    WatchedHost,
+    Watching,
+    first_report,
+    is_silent,
+    project_of_agent_key,
+    watching,
+)
 from automation.selectors.hosts import hosts_at
 from automation.services.agents import agent_delete
 from automation.wording import database_words
@@ -34,7 +42,7 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_o
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, ago, badge, link, project, short_field
 from opsapi.console.error_pages import MissingError
-from opsapi.console.filters import RelatedFilter
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.widgets import Cell, Panel, Tone
 from opsapi.first_rows import MOST_SHOWN
@@ -109,16 +117,16 @@ def waiting_context(key_id: str, since: datetime, group_id: str) -> Mapping[str,
     return {
         "waiting_url": reverse("admin:automation_agent_first_report", args=[key_id]),
         "since": since,
-        "arrived": [_agent_row(agent) for agent in came.arrived],
-        "others": [_agent_row(agent) for agent in came.others],
+        "arrived": [_agent_row(agent, now) for agent in came.arrived],
+        "others": [_agent_row(agent, now) for agent in came.others],
         "hosts": [_host_row(host, now) for host in came.hosts],
         "host_count": came.host_count,
         "hosts_url": list_url(Host, group__id__exact=group_id),
     }
 
 
-def _agent_row(agent: Agent) -> Mapping[str, Any]:
-    words, tone = agent_state(agent)
+def _agent_row(agent: Agent, now: datetime) -> Mapping[str, Any]:
+    words, tone = agent_state(agent, now)
     return {"row": agent, "url": page_url(agent), "state": words, "tone": tone}
 
 
@@ -139,7 +147,7 @@ _WHY: Sequence[tuple[MetricState, str, Tone]] = (
 
 def agent_context(agent: Agent, now: datetime) -> Mapping[str, Any]:
     """The state of the agent and its panels."""
-    state, tone = agent_state(agent)
+    state, tone = agent_state(agent, now)
     found = watching(agent, now)
     return {
         "state": state,
@@ -251,6 +259,20 @@ def _forget(call: ActionCall) -> None:
     )
 
 
+class ReportsFilter(ChoiceFilter):
+    """Filter by whether the agent reports, as its state says."""
+
+    title = "reports"
+    parameter_name = "reports"
+    offered = (("no", "No report"), ("yes", "Reporting"), ("demonstration", "Demonstration"))
+
+    def chosen(self, rows: QuerySet[Agent], value: str) -> QuerySet[Agent]:
+        silent = is_silent(clock.now())
+        if value == "no":
+            return rows.filter(silent)
+        return rows.exclude(silent).filter(demonstration=value == "demonstration")
+
+
 @admin.register(Agent)
 class AgentAdmin(ConsoleAdmin):
     """Agents with their last report and state."""
@@ -285,7 +307,7 @@ class AgentAdmin(ConsoleAdmin):
     }
     list_display = [short_field("hostname"), "state", "agent_type", "shown_version", project, "reported"]
     list_filter = [
-        ("down", admin.BooleanFieldListFilter),
+        ReportsFilter,
         "agent_type",
         "version_behind",
         ("group", RelatedFilter),
@@ -346,7 +368,8 @@ class AgentAdmin(ConsoleAdmin):
 
     @admin.display(description="state")
     def state(self, agent: Agent) -> SafeString:
-        return badge(*agent_state(agent))
+        """Reporting, the time since the last report, or demonstration."""
+        return badge(*agent_state(agent, clock.now()))
 
     @admin.display(description="hosts")
     def hosts(self, agent: Agent) -> SafeString:

@@ -21,7 +21,7 @@ from automation.metrics import Metric, MetricSubject, base_unit, by_subject
 from automation.models import Agent, Database, Host
 from automation.quantities import best_unit, quantity_of, unit_words
 from automation.rules.heartbeats import unheard_for
-from automation.selectors.hosts import without_data
+from automation.selectors.hosts import of_demonstration, without_data
 from automation.selectors.measurements import measured_series, newest_measurements
 from automation.services.hosts import host_change, host_create, host_delete
 from automation.units import convert
@@ -157,7 +157,7 @@ def _event(event: Event, now: datetime) -> Sequence[Cell]:
 
 def _members(host: Host, now: datetime) -> Panel:
     same = Host.objects.filter(replica_set=host.replica_set_id).order_by("hostname", "port")
-    found = first_rows(same if host.replica_set_id else Host.objects.none())
+    found = first_rows(same.select_related("reported_by") if host.replica_set_id else Host.objects.none())
     return Panel(
         name="members",
         title="Replica set",
@@ -261,11 +261,17 @@ class DataFilter(ChoiceFilter):
 
     title = "data"
     parameter_name = "data"
-    offered = (("none", "No data"), ("current", "Current"))
+    offered = (("none", "No data"), ("current", "Current"), ("demonstration", "Demonstration"))
 
     def chosen(self, rows: QuerySet[Host], value: str) -> QuerySet[Host]:
-        unknown = without_data(clock.now())
-        return rows.filter(unknown) if value == "none" else rows.exclude(unknown)
+        now = clock.now()
+        unknown, demonstrated = without_data(now), of_demonstration(now)
+        match value:
+            case "none":
+                return rows.filter(unknown)
+            case "demonstration":
+                return rows.filter(demonstrated)
+        return rows.exclude(unknown | demonstrated)
 
 
 class EngineFilter(ChoiceFilter):
@@ -329,7 +335,7 @@ class HostAdmin(HostColumns, ConsoleAdmin):
         ("reported_by", RelatedFilter),
         ("group", RelatedFilter),
     ]
-    list_select_related = ["group", "replica_set"]
+    list_select_related = ["group", "replica_set", "reported_by"]
     search_fields = [
         "hostname",
         "replica_set_name",

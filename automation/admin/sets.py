@@ -32,7 +32,7 @@ class MemberInline(HostColumns, ConsoleInline):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Host]:
         """Excludes hosts that the worker is still purging."""
         rows: QuerySet[Host] = super().get_queryset(request)
-        return rows.filter(deleted=None)
+        return rows.filter(deleted=None).select_related("reported_by")
 
     @admin.display(description="host")
     def host(self, host: Host) -> SafeString:

@@ -22,6 +22,7 @@ State = tuple[str, Tone]
 """The words and the tone of a state."""
 
 _NO_DATA = "no data"
+_DEMONSTRATION: State = ("demonstration", Tone.INFO)
 
 
 class HostColumns:
@@ -29,7 +30,7 @@ class HostColumns:
 
     @admin.display(description="state")
     def state(self, host: Host) -> SafeString:
-        """Up, down or no data."""
+        """Up, down, no data, or demonstration."""
         return badge(*host_state(host, clock.now()))
 
     @admin.display(
@@ -63,14 +64,19 @@ class HostColumns:
 
 
 def host_state(host: Host, now: datetime) -> State:
-    """Down, up, or no data with the time since the last report."""
+    """Down, up, or no data with the time since the last report.
+
+    A host of the demonstration is not expected to be reported.
+    """
     if host.down:
         return "down", Tone.BAD
     if host.type_name == HostType.NO_DATA.value or host.last_report is None:
         return _NO_DATA, Tone.PLAIN
-    if unheard_for(host.last_report, now):
-        return _no_data(host.last_report, now)
-    return "up", Tone.GOOD
+    if not unheard_for(host.last_report, now):
+        return "up", Tone.GOOD
+    if host.reported_by is not None and host.reported_by.demonstration:
+        return _DEMONSTRATION
+    return _no_data(host.last_report, now)
 
 
 def set_state(replica_set: ReplicaSet, members: MembersNow, now: datetime) -> State:
@@ -81,7 +87,7 @@ def set_state(replica_set: ReplicaSet, members: MembersNow, now: datetime) -> St
         return "several primaries" if replica_set.primaries else "no primary", Tone.BAD
     if members.known.unhealthy:
         return "members unhealthy", Tone.WARNING
-    return _unknown(members, now) or ("healthy", Tone.GOOD)
+    return _unknown(members, now) or _demonstrated(members) or ("healthy", Tone.GOOD)
 
 
 def cluster_state(members: MembersNow, now: datetime) -> State:
@@ -90,11 +96,19 @@ def cluster_state(members: MembersNow, now: datetime) -> State:
         return "no hosts", Tone.PLAIN
     if members.down:
         return f"{members.down} down", Tone.BAD
-    return _unknown(members, now) or ("up", Tone.GOOD)
+    return _unknown(members, now) or _demonstrated(members) or ("up", Tone.GOOD)
 
 
-def agent_state(agent: Agent) -> State:
-    return ("not reporting", Tone.BAD) if agent.down else ("reporting", Tone.GOOD)
+def agent_state(agent: Agent, now: datetime) -> State:
+    """Reporting, or the time since the last report; from the last report, as for a host.
+
+    An agent of the demonstration is not expected to report, but it can be down as part of the demonstration.
+    """
+    if agent.demonstration and not agent.down:
+        return _DEMONSTRATION
+    if agent.down or unheard_for(agent.last_report, now):
+        return f"no report · {age_words(now - agent.last_report)}", Tone.BAD
+    return "reporting", Tone.GOOD
 
 
 def alerts_about(name: str, group_id: str) -> SafeString:
@@ -114,6 +128,10 @@ def _unknown(members: MembersNow, now: datetime) -> State | None:
     if members.unknown < members.hosts:
         return f"{members.unknown} unknown", Tone.PLAIN
     return _no_data(members.last_report, now)
+
+
+def _demonstrated(members: MembersNow) -> State | None:
+    return _DEMONSTRATION if members.demonstration else None
 
 
 def _no_data(last_report: datetime | None, now: datetime) -> State:

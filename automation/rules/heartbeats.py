@@ -1,15 +1,20 @@
 """Decides on heartbeat timeouts, and when the platform itself was down; events of agents. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import StrEnum, auto
 
 from automation.choices import AgentType
 from events.types import EventType, closing_type
+from opsapi.clock import ago_words, time_words
 
 HEARTBEAT_TIMEOUT = timedelta(minutes=4)
 """An agent or host without a report for this long has a heartbeat timeout."""
 ABSENCE = timedelta(seconds=60)
 """If no sweep ran for longer than this, the platform was down and nobody could report."""
+AHEAD = timedelta(minutes=1)
+"""A stored time that is further in the future was written by a clock that was wrong, so it says nothing."""
 
 
 def heard_limit(now: datetime) -> datetime:
@@ -18,7 +23,7 @@ def heard_limit(now: datetime) -> datetime:
 
 
 def unheard_for(last_report: datetime | None, now: datetime) -> timedelta | None:
-    """Time since the last report of a host, if it is longer than the heartbeat timeout.
+    """Time since the last report of a host or agent, if it is at least the heartbeat timeout.
 
     None while the report counts, and before the first report. Only pages use this: alerts follow from the
     sweep.
@@ -38,13 +43,100 @@ def timed_out_since(*, counting_since: datetime, now: datetime) -> datetime | No
 
 
 def clocks_start(*, counting_since: datetime, swept: datetime | None, now: datetime) -> datetime:
-    """When the clocks of heartbeat timeouts started: unchanged, or now if the last sweep is too long ago.
+    """When the clocks of heartbeat timeouts started: unchanged, or now.
 
-    Clocks with a start in the future start at that time.
+    They start now if the last sweep is too long ago, and if a stored time is in the future: then nobody knows
+    since when they run.
     """
-    if swept is None or now - swept > ABSENCE:
-        return max(counting_since, now)
+    if swept is None or abs(now - swept) > ABSENCE or counting_since > now + AHEAD:
+        return now
     return counting_since
+
+
+class DetectionGap(StrEnum):
+    """Why agents and hosts that stop reporting are not noticed at the moment."""
+
+    NO_AGENT = auto()
+    """No agent has reported yet, so there is nothing to notice."""
+    NEVER_SWEPT = auto()
+    NOT_SWEPT = auto()
+    """The last sweep is too long ago."""
+    CLOCK_AHEAD = auto()
+    """The last sweep, or the start of the clocks, is in the future. The next sweep repairs it."""
+    COUNTING = auto()
+    """The clocks started less than the heartbeat timeout ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """Whether agents and hosts that stop reporting are noticed.
+
+    `gap` is None if they are, otherwise the reason. `since` is the stored time that the reason is about, and
+    `until` when they are noticed again, if that is known.
+    """
+
+    gap: DetectionGap | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether somebody must act, because no worker sweeps."""
+        return self.gap in {DetectionGap.NEVER_SWEPT, DetectionGap.NOT_SWEPT, DetectionGap.CLOCK_AHEAD}
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether it is off for a known, short time, as after a restart."""
+        return self.gap is DetectionGap.COUNTING
+
+
+def detection(
+    *, any_agent: bool, counting_since: datetime | None, swept: datetime | None, now: datetime
+) -> Detection:
+    """Whether agents and hosts that stop reporting are noticed at `now`.
+
+    `counting_since` and `swept` are the start of the clocks and the last sweep, if there were any.
+    """
+    if not any_agent:
+        return Detection(DetectionGap.NO_AGENT)
+    if counting_since is None or swept is None:
+        return Detection(DetectionGap.NEVER_SWEPT)
+    if (newest := max(counting_since, swept)) > now + AHEAD:
+        return Detection(DetectionGap.CLOCK_AHEAD, since=newest)
+    if now - swept > ABSENCE:
+        return Detection(DetectionGap.NOT_SWEPT, since=swept)
+    if timed_out_since(counting_since=counting_since, now=now) is None:
+        until = counting_since + HEARTBEAT_TIMEOUT
+        return Detection(DetectionGap.COUNTING, since=counting_since, until=until)
+    return Detection()
+
+
+_UNNOTICED = "agents and hosts that stop reporting are not noticed"
+
+
+def detection_words(found: Detection, now: datetime) -> str | None:
+    """Why agents and hosts that stop reporting are not noticed, and until when; None if they are.
+
+    None as well while there is no agent.
+    """
+    since = time_words(found.since) if found.since else ""
+    match found.gap:
+        case DetectionGap.NEVER_SWEPT:
+            return f"{_UNNOTICED} until a worker runs: no worker has looked for them yet"
+        case DetectionGap.NOT_SWEPT if found.since:
+            ago = ago_words(found.since, now)
+            return f"{_UNNOTICED} until a worker runs: no worker has looked for them since {since}, {ago}"
+        case DetectionGap.CLOCK_AHEAD:
+            return (
+                f"{_UNNOTICED} until the next search of a worker: a clock was wrong, the last search is"
+                f" dated {since}"
+            )
+        case DetectionGap.COUNTING if found.until:
+            return (
+                f"{_UNNOTICED} until {time_words(found.until)}: they are given four minutes from {since},"
+                " because the platform was away or nobody reported before"
+            )
+    return None
 
 
 AGENT_DOWN: Mapping[AgentType, EventType] = {

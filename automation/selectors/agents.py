@@ -12,20 +12,50 @@ from accesslist.models import ApiKey
 from automation.addresses import Address
 from automation.choices import AgentType
 from automation.models import Agent, Host, HostLease
+from automation.rules.heartbeats import Detection, detection, heard_limit
 from automation.rules.leases import Key
 from events.facts import EventFacts
 from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
 from opsapi.roles import Role
+from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
 MOST_AGENTS, MOST_HOSTS = 20, 50
 
 
 def any_agent_exists() -> bool:
-    """Return whether an agent has ever reported, so that the first set-up is complete."""
-    return Agent.objects.exists()
+    """Return whether an agent has ever reported, so that the first set-up is complete.
+
+    Agents of the demonstration do not count.
+    """
+    return Agent.objects.filter(demonstration=False).exists()
+
+
+_DETECTION = """
+SELECT EXISTS (SELECT FROM automation_agent WHERE NOT demonstration), watch.counting_since, watch.swept,
+       clock_timestamp()
+  FROM (SELECT) AS nothing LEFT JOIN automation_fleetwatch AS watch ON true
+"""
+
+
+def detection_now() -> tuple[Detection, datetime]:
+    """Return whether agents and hosts that stop reporting are noticed now, and the time of the database.
+
+    Workers sweep by the clock of the database, so the clock of this machine does not count.
+    """
+    [(any_agent, counting_since, swept, now)] = fetch_rows(_DETECTION)
+    found = detection(any_agent=any_agent, counting_since=counting_since, swept=swept, now=now)
+    return found, now
+
+
+def is_silent(now: datetime) -> Q:
+    """Agents that do not report: without a report for the heartbeat timeout, or down.
+
+    Agents of the demonstration have nobody who reports; only those that are down are silent.
+    """
+    return Q(down=True) | Q(last_report__lte=heard_limit(now), demonstration=False)
 
 
 def agents_of(group_id: str, agent_type: str | None = None) -> QuerySet[Agent]:
@@ -92,16 +122,16 @@ def first_report(group_id: str, since: datetime) -> FirstReport:
     is_new = Q(created__gte=since) | Q(returned__gte=since)
     arrived = list(heard.filter(is_new).order_by("-created")[:MOST_AGENTS])
     others = list(heard.exclude(id__in=[agent.id for agent in arrived]).order_by("hostname")[:MOST_AGENTS])
-    hosts = Host.objects.filter(reported_by__in=arrived).order_by("hostname", "port")
+    hosts = Host.objects.filter(reported_by__in=arrived).select_related("reported_by")
+    hosts = hosts.order_by("hostname", "port")
     return FirstReport(arrived, others, list(hosts[:MOST_HOSTS]), hosts.count() if arrived else 0)
 
 
-def agents_timed_out(visible_scope: VisibleScope) -> FirstRows[Agent]:
-    """Return agents that stopped reporting, by project, type and name."""
-    timed_out = Agent.objects.filter(down=True, group__deleted=None).select_related("group")
-    return first_rows(
-        in_visible_scope(timed_out, visible_scope).order_by("group_id", "agent_type", "hostname")
-    )
+def agents_silent(visible_scope: VisibleScope, now: datetime) -> FirstRows[Agent]:
+    """Return agents that do not report, by project, type and name."""
+    # The last report is not indexed, because reports change it; the table of agents is small.
+    silent = Agent.objects.filter(is_silent(now), group__deleted=None).select_related("group")
+    return first_rows(in_visible_scope(silent, visible_scope).order_by("group_id", "agent_type", "hostname"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,8 +150,17 @@ def has_database(host: Host, name: str) -> bool:
 def without_data(now: datetime) -> Q:
     """Hosts with an unknown state: without a report, or without a recent report.
 
-    Hosts that are down count as down.
+    Hosts that are down count as down. Hosts of the demonstration are not expected to be reported.
     """
+    return _unheard(now) & (Q(reported_by=None) | Q(reported_by__demonstration=False))
+
+
+def of_demonstration(now: datetime) -> Q:
+    """Hosts that are not reported any more because they belong to the demonstration."""
+    return _unheard(now) & Q(reported_by__demonstration=True)
+
+
+def _unheard(now: datetime) -> Q:
     return Q(down=False) & (Q(last_report=None) | Q(last_report__lte=heard_limit(now)))
 
 
@@ -209,12 +218,14 @@ def last_of_replica_set(host: Host) -> ReplicaSet | None:
 class MembersNow:
     """The number of all hosts, of hosts that are down and of `unknown` hosts.
 
-    `known` tallies the other hosts as replica sets do. `last_report` is the newest report of an unknown host.
+    `known` tallies the other hosts as replica sets do; `demonstration` of them are hosts of the demonstration
+    that are not reported any more. `last_report` is the newest report of an unknown host.
     """
 
     hosts: int = 0
     down: int = 0
     unknown: int = 0
+    demonstration: int = 0
     known: MemberTally = field(default_factory=MemberTally)
     last_report: datetime | None = None
 
@@ -226,8 +237,13 @@ def members_now(
 
     Ids without hosts are left out.
     """
-    is_unknown = Case(When(without_data(now), then=Value(True)), default=Value(False))
-    hosts = Host.objects.filter(Among(of, ids)).values(of, "type_name", "down", unknown=is_unknown)
+    hosts = Host.objects.filter(Among(of, ids)).values(
+        of,
+        "type_name",
+        "down",
+        unknown=Case(When(without_data(now), then=Value(True)), default=Value(False)),
+        demonstration=Case(When(of_demonstration(now), then=Value(True)), default=Value(False)),
+    )
     found: dict[str, list[JsonObject]] = {}
     for row in hosts.annotate(count=Count("id"), newest=Max("last_report")).order_by():
         found.setdefault(row[of], []).append(row)
@@ -245,6 +261,7 @@ def _members(rows: Collection[JsonObject]) -> MembersNow:
         hosts=sum(row["count"] for row in rows),
         down=sum(row["count"] for row in rows if row["down"]),
         unknown=sum(row["count"] for row in rows if row["unknown"]),
+        demonstration=sum(row["count"] for row in rows if row["demonstration"]),
         known=tally(known),
         last_report=max(reports, default=None),
     )

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
-from django.db.models import Case, Value, When
+from django.db.models import Case, Q, Value, When
+from django.db.models.functions import Now
 from rest_framework import serializers
 
 from automation.choices import AgentState, AgentType, MetricState
 from automation.metrics import Metric
+from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
 from automation.selectors.agents import WatchedHost, Watching
 from opsapi.api.documents import A_TIME, Document, LinkDocument
 from opsapi.api.fields import ShownChoice, ShownFlag, ShownText, ShownTime
@@ -19,6 +21,10 @@ from opsapi.wire_json import JsonObject
 _TYPES = [agent_type.value for agent_type in AgentType]
 
 
+# By the last report, as in the console; the worker marks an agent as down a few seconds later.
+_IS_DOWN = Q(down=True) | Q(last_report__lte=Now() - HEARTBEAT_TIMEOUT)
+
+
 class AgentDocument(Resource):
     """An agent, the time of its last report, and whether it has stopped reporting."""
 
@@ -26,9 +32,10 @@ class AgentDocument(Resource):
     encoded = ("hostname",)
     relations = {"group": "/groups/{group_id}"}
     columns = {
+        "down": Case(When(_IS_DOWN, then=Value(True)), default=Value(False)),
         "stateName": Case(
-            When(down=True, then=Value(AgentState.DOWN.value)), default=Value(AgentState.ACTIVE.value)
-        )
+            When(_IS_DOWN, then=Value(AgentState.DOWN.value)), default=Value(AgentState.ACTIVE.value)
+        ),
     }
 
     agentType = ShownChoice(_TYPES, source="agent_type", example=AgentType.MONITORING.value)
@@ -45,6 +52,9 @@ class AgentDocument(Resource):
         [state.value for state in AgentState],
         help_text="The same as down, as a word.",
         example=AgentState.ACTIVE.value,
+    )
+    demonstration = ShownFlag(
+        help_text="Whether the agent belongs to the demonstration: its silence raises nothing.", example=False
     )
     links = LinkDocument(many=True)
 

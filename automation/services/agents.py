@@ -1,5 +1,8 @@
 """Heartbeats of agents: records them, finds timeouts of agents and hosts; adds and deletes agents.
 
+Agents of the demonstration do not report any more. Their silence and that of their hosts raises nothing, and
+their reports say nothing about whether other agents could report.
+
 Any number of workers can search. Found rows are checked again under the locks of a report, in the same
 order. Each transaction covers a batch of a project.
 """
@@ -36,7 +39,7 @@ from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.principal import SYSTEM, Actor
-from opsapi.sql import fetch_rows
+from opsapi.sql import execute, fetch_rows
 
 PROJECTS_AT_ONCE = 500
 """Maximum number of projects in a sweep; the next sweep continues."""
@@ -52,6 +55,7 @@ def heartbeats_sweep(*, clock: Callable[[], datetime]) -> None:
     """Mark agents that stopped reporting, and hosts that their agents stopped reporting, as down.
 
     The clock is read again after each batch, so a long sweep does not look like an absence of the platform.
+    Workers pass the clock of the database, because the clocks of machines differ.
     """
     now = clock()
     limit = sweep_begin(now=now)
@@ -70,28 +74,37 @@ def _groups_with_timeouts(limit: datetime) -> list[str]:
     return [group_id for (group_id,) in agents.union(hosts)[:PROJECTS_AT_ONCE]]
 
 
-def _timed_out_agents(limit: datetime) -> QuerySet[Agent]:
-    return Agent.objects.filter(down=False, last_report__lte=limit)
+def _timed_out_agents(limit: datetime, *, demonstration: bool = False) -> QuerySet[Agent]:
+    return Agent.objects.filter(down=False, last_report__lte=limit, demonstration=demonstration)
 
 
-def _timed_out_hosts(limit: datetime) -> QuerySet[Host]:
+def _timed_out_hosts(limit: datetime, *, demonstration: bool = False) -> QuerySet[Host]:
     """Hosts without a report although their agent reports, and did not return within the timeout."""
     reporting = Q(reported_by__returned=None) | Q(reported_by__returned__lte=limit)
     timed_out = Host.objects.filter(down=False, last_report__lte=limit)
-    return timed_out.filter(reporting, reported_by__down=False, reported_by__last_report__gt=limit)
+    return timed_out.filter(
+        reporting,
+        reported_by__down=False,
+        reported_by__last_report__gt=limit,
+        reported_by__demonstration=demonstration,
+    )
 
 
 @transaction.atomic
-def group_timeouts_mark(*, group_id: str, limit: datetime, now: datetime) -> bool:
+def group_timeouts_mark(
+    *, group_id: str, limit: datetime, now: datetime, demonstration: bool = False
+) -> bool:
     """Mark a batch of agents and hosts of a project whose last report is not after `limit`.
 
-    Return whether there may be more.
+    `demonstration`: of agents of the demonstration instead of other agents. Return whether there may be more.
     """
     if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
         return False
     # Locked in the same order as by reports. Rows that reported while this waited are left out.
-    agents = list(_batch(_timed_out_agents(limit).filter(group_id=group_id)))
-    hosts = list(_batch(_timed_out_hosts(limit).filter(group_id=group_id)))
+    timed_out = _timed_out_agents(limit, demonstration=demonstration)
+    agents = list(_batch(timed_out.filter(group_id=group_id)))
+    unheard = _timed_out_hosts(limit, demonstration=demonstration)
+    hosts = list(_batch(unheard.filter(group_id=group_id)))
     events = [*_agents_down(agents), *_hosts_down(hosts)]
     sets = replica_sets_count(set_ids={host.replica_set_id for host in hosts if host.replica_set_id})
     events_record(events=[*events, *sets.events], actor=SYSTEM, now=now, group_id=group_id)
@@ -123,12 +136,17 @@ def _hosts_down(hosts: Sequence[Host]) -> list[NewEvent]:
     ]
 
 
+# A process whose clock is ahead must not stop the clocks of heartbeat timeouts until then.
+_START = """
+INSERT INTO automation_fleetwatch (id, counting_since) VALUES (1, least(%s, clock_timestamp()))
+ON CONFLICT (id)"""
+_START_ONCE = f"{_START} DO NOTHING"
+_RESTART = f"{_START} DO UPDATE SET counting_since = excluded.counting_since"
+
+
 def clocks_restart(*, now: datetime) -> None:
     """Count heartbeat timeouts from now on, because agents could not report before."""
-    watch = FleetWatch(counting_since=now)
-    FleetWatch.objects.bulk_create(
-        [watch], update_conflicts=True, unique_fields=["id"], update_fields=["counting_since"]
-    )
+    execute(_RESTART, [now])
 
 
 @transaction.atomic
@@ -137,9 +155,10 @@ def sweep_begin(*, now: datetime) -> datetime | None:
 
     Return None if the clocks started too recently, or if another worker has just swept.
     """
-    FleetWatch.objects.bulk_create([FleetWatch(counting_since=now)], ignore_conflicts=True)
+    execute(_START_ONCE, [now])
     watch = FleetWatch.objects.select_for_update().get()
-    if watch.swept is not None and now - watch.swept < SWEEP_GAP:
+    # A sweep in the future is no recent sweep: its clock was wrong.
+    if watch.swept is not None and abs(now - watch.swept) < SWEEP_GAP:
         return None
     _note(watch, now)
     return timed_out_since(counting_since=watch.counting_since, now=now)
@@ -164,7 +183,7 @@ HEARTBEAT = timedelta(seconds=1)
 # Returns the id of an agent without changes, and writes its heartbeat if it is due. Returns no row otherwise.
 _BEAT = """
 WITH known AS (
-    SELECT id, version = %(version)s AND NOT down
+    SELECT id, version = %(version)s AND NOT down AND demonstration = %(demonstration)s
                AND last_report > %(young)s AND last_report <= %(ahead)s AS is_young
       FROM automation_agent
      WHERE group_id = %(group_id)s AND agent_type = %(agent_type)s AND lower(hostname) = %(hostname)s
@@ -172,6 +191,7 @@ WITH known AS (
     UPDATE automation_agent AS agent SET last_report = %(now)s FROM known
      WHERE agent.id = known.id AND NOT known.is_young
        AND agent.version = %(version)s AND NOT agent.down
+       AND agent.demonstration = %(demonstration)s
        AND agent.last_report > %(heard)s AND agent.last_report <= %(ahead)s
     RETURNING agent.id
 )
@@ -197,12 +217,16 @@ def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
         return Heartbeat(agent_id, [], compare_versions=False)
     agent = _known(group_id, report)
     limit = now - HEARTBEAT_TIMEOUT
-    was_timed_out = agent is None or agent.last_report <= limit
-    if was_timed_out and not Agent.objects.filter(last_report__gt=limit).exists():
+    was_timed_out = agent is None or agent.demonstration or agent.last_report <= limit
+    if was_timed_out and not report.demonstration and not _anybody_reported(limit):
         clocks_restart(now=now)  # No agent reported for the timeout: the platform was down.
     if agent is None:
         return _agent_add(group_id, report, now)
     return _beat(agent, report, now)
+
+
+def _anybody_reported(limit: datetime) -> bool:
+    return Agent.objects.filter(last_report__gt=limit, demonstration=False).exists()
 
 
 @transaction.atomic
@@ -242,6 +266,7 @@ def _beat_steadily(group_id: str, report: Report, now: datetime) -> str | None:
         "agent_type": report.agent_type.value,
         "hostname": report.hostname.lower(),
         "version": report.version,
+        "demonstration": report.demonstration,
         "now": now,
         "heard": heard_limit(now),
         "young": now - HEARTBEAT,
@@ -263,6 +288,7 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
         version=report.version,
         created=now,
         last_report=now,
+        demonstration=report.demonstration,
     )
     Agent.objects.bulk_create([fresh], ignore_conflicts=True)
     agent = _known(group_id, report)
@@ -276,11 +302,13 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
 
 def _beat(agent: Agent, report: Report, now: datetime) -> Heartbeat:
     version_changed, was_down = agent.version != report.version, agent.down
+    becomes_real = agent.demonstration and not report.demonstration
     # Its hosts get the full timeout again, even if no sweep has noticed the gap.
-    if was_down or agent.last_report <= now - HEARTBEAT_TIMEOUT:
+    if was_down or becomes_real or agent.last_report <= now - HEARTBEAT_TIMEOUT:
         agent.returned = now
     agent.version, agent.last_report, agent.down = report.version, now, False
-    agent.save(update_fields=["version", "last_report", "down", "returned"])
+    agent.demonstration = report.demonstration
+    agent.save(update_fields=["version", "last_report", "down", "returned", "demonstration"])
     up = transition_event(AGENT_DOWN[AgentType(agent.agent_type)], holds=False)
     events = [NewEvent(event_type=up, facts=facts_of_agent(agent))] if was_down else []
     return Heartbeat(agent.id, events, version_changed or was_down)

@@ -8,7 +8,7 @@ is for Prometheus. It needs no key, and a loopback address or an address of OPSA
 import gzip
 import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
 from ipaddress import ip_network
@@ -37,7 +37,7 @@ from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY, OPEN
 from opsapi.api.query import LISTING, PAGING
 from opsapi.api.views import ApiViewSet
-from opsapi.apps import readiness, root_links
+from opsapi.apps import HealthCheck, readiness, readiness_notes, root_links
 from opsapi.metric_series import exposition
 from opsapi.postgresql.base import this_connection
 from opsapi.postgresql.faults import DatabaseFault, database_fault
@@ -131,6 +131,12 @@ class HealthDocument(Document):
     missing = serializers.DictField(
         child=serializers.CharField(), required=False, help_text="Failed checks with their causes."
     )
+    notes = serializers.DictField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="What is off for a known, short time, such as the `detection` of agents and hosts that "
+        "stop reporting, for four minutes after the platform was away.",
+    )
 
 
 class HealthViewSet(ApiViewSet):
@@ -147,12 +153,13 @@ class HealthViewSet(ApiViewSet):
         return Response({"ok": True})
 
     def ready(self, request: Request) -> Response:
-        """200 if the database accepts writes and is migrated, keys work and a worker runs, otherwise 503."""
-        missing = _missing()
+        """200 if the database accepts writes and is migrated, keys work, and a worker works, otherwise 503."""
+        missing, notes = _state()
+        noted = {"notes": notes} if notes else {}
         if not missing:
-            return Response({"ok": True})
+            return Response({"ok": True, **noted})
         retry = {"Retry-After": str(UNAVAILABLE_RETRY_SECONDS)}
-        return Response({"ok": False, "missing": missing}, status=503, headers=retry)
+        return Response({"ok": False, "missing": missing, **noted}, status=503, headers=retry)
 
 
 def _store() -> None:
@@ -165,19 +172,24 @@ write_trial = WriteTrial(_store)
 """Shows whether a report can be stored."""
 
 
-def _missing() -> dict[str, str]:
+def _state() -> tuple[dict[str, str], dict[str, str]]:
+    """What is missing, and the notes."""
     try:
         with _in_time():
             if fetch_rows("SELECT pg_is_in_recovery()") == [(True,)]:
-                return {"database": DatabaseFault.STANDBY.words}
+                return {"database": DatabaseFault.STANDBY.words}, {}
             if unapplied_migrations():
-                return {"migrations": "not all migrations are applied"}
-            found = {name: check() for name, check in readiness().items()}
+                return {"migrations": "not all migrations are applied"}, {}
+            missing, notes = _answers(readiness()), _answers(readiness_notes())
         write_trial.run()
     except Error as error:
         fault = database_fault(error)
-        return {"database": fault.words if fault else "not usable"}
-    return {name: fault for name, fault in found.items() if fault}
+        return {"database": fault.words if fault else "not usable"}, {}
+    return missing, notes
+
+
+def _answers(checks: Mapping[str, HealthCheck]) -> dict[str, str]:
+    return {name: words for name, check in checks.items() if (words := check())}
 
 
 @contextmanager

@@ -142,11 +142,67 @@ def test_a_list_shows_how_hosts_and_agents_are(console: Client, project: Project
     hosts, agents = _page(console, HOSTS), _page(console, "/admin/automation/agent/")
     assert "3 h 21 min</span> ago" in hosts
     assert "3 h 21 min</span> ago" in agents
-    assert "not reporting" in agents.lower()
+    assert "no report · 3 h 21 min" in agents.lower()
     assert {word for word in (">down<", ">up<", ">no data<") if word in _squeezed(hosts)} == {
         ">down<",
         ">no data<",
     }
+
+
+@each(
+    ("minutes", "marks", "states"),
+    [
+        (0, {}, ("reporting", "up")),
+        (17, {}, ("no report · 17 min", "no data · 17 min")),
+        (17, {"down": True}, ("no report · 17 min", "no data · 17 min")),
+        (0, {"demonstration": True}, ("demonstration", "up")),
+        (17, {"demonstration": True}, ("demonstration", "demonstration")),
+        (17, {"demonstration": True, "down": True}, ("no report · 17 min", "demonstration")),
+    ],
+)
+def test_states_follow_from_the_last_report(
+    console: Client, project: Project, minutes: int, marks: dict[str, bool], states: tuple[str, str]
+) -> None:
+    agent, host = states
+    primary = host_report("db1", type_name=HostType.REPLICA_PRIMARY, replica_set_name="rs0", cluster_name="c")
+    ingest(project, primary, now=clock.now() - timedelta(minutes=minutes))
+    Agent.objects.update(**marks)
+    row, db1 = Agent.objects.get(), Host.objects.get()
+    for url, state in (
+        ("/admin/automation/agent/", agent),
+        (page_of(row), agent),
+        (HOSTS, host),
+        (page_of(db1), host),
+        ("/admin/automation/replicaset/", {"up": "healthy"}.get(host, host)),
+        ("/admin/automation/cluster/", host),
+    ):
+        assert f">{state}<" in _squeezed(_page(console, url)), url
+
+
+@each(
+    ("url", "query", "found"),
+    [
+        ("agent", {"reports": "no"}, {"silent", "down"}),
+        ("agent", {"reports": "yes"}, {"heard"}),
+        ("agent", {"reports": "demonstration"}, {"shown"}),
+        ("host", {"data": "none"}, {"silent", "down"}),
+        ("host", {"data": "current"}, {"heard"}),
+        ("host", {"data": "demonstration"}, {"shown"}),
+    ],
+)
+def test_they_are_found_by_whether_they_report(
+    console: Client, project: Project, url: str, query: dict[str, str], found: set[str]
+) -> None:
+    names = {"heard": 0, "silent": 17, "down": 17, "shown": 17}
+    for name, minutes in names.items():
+        ago = timedelta(minutes=minutes)
+        ingest(
+            project, host_report(f"{name}.example.com"), agent=f"{name}.example.com", now=clock.now() - ago
+        )
+    Agent.objects.filter(hostname__startswith="down").update(down=True)
+    Agent.objects.filter(hostname__startswith="shown").update(demonstration=True)
+    page = _page(console, f"/admin/automation/{url}/", **query)
+    assert {name for name in names if f"{name}.example.com" in page} == found
 
 
 def _squeezed(page: str) -> str:

@@ -15,17 +15,19 @@ from django.urls import reverse
 
 from accesslist.models import Project, User
 from alerting.models import Alert, MaintenanceWindow, WorkerHeartbeat
-from automation.models import Agent
+from automation.models import Agent, FleetWatch
 from events.models import Event
 from opsapi import clock
+from opsapi.clock import time_words
 from opsapi.first_rows import MOST_COUNTED
 from opsapi.roles import Role
+from opsapi.sql import database_time
 from tests.admin.operators import browser_with
 from tests.admin.rows import record_event
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_config, make_destination, make_notification
-from tests.factories.automation import make_host
+from tests.factories.automation import host_report, ingest, make_host
 
 HOUR = timedelta(hours=1)
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -195,6 +197,44 @@ class TestWhatIsShown:
         fill_installation()
         for browser in (console, reader):
             assert "No worker is running" not in start_page(browser)
+
+    @each(
+        ("swept", "counting", "text"),
+        [
+            (15, 600, None),
+            (15, 60, "until 2"),
+            (600, 6000, "until a worker runs"),
+            (-600, 6000, "a clock was wrong"),
+        ],
+    )
+    def test_silence_that_is_not_noticed_is_said_to_everybody(
+        self, project: Project, console: Client, swept: int, counting: int, text: str | None
+    ) -> None:
+        now = database_time()
+        times = {
+            "swept": now - timedelta(seconds=swept),
+            "counting_since": now - timedelta(seconds=counting),
+        }
+        FleetWatch.objects.update_or_create(id=1, defaults=times)
+        reader = browser_with(Role.GROUP_READ_ONLY, project=project)
+        assert "not noticed" not in start_page(console)
+        ingest(project)
+        FleetWatch.objects.update(**times)
+        until = time_words(now - timedelta(seconds=counting) + timedelta(minutes=4))
+        for browser in (console, reader):
+            page = start_page(browser)
+            assert ("are not noticed" in page) is (text is not None)
+            assert (text or "") in page
+            assert (until in page) is (counting < 240)
+
+    def test_panels_of_agents_and_hosts_agree(self, project: Project, console: Client) -> None:
+        ingest(project, host_report("db1"), now=clock.now() - timedelta(minutes=17))
+        page = start_page(console)
+        assert numbers(page)["hosts without data"] == numbers(page)["agents not reporting"] == "1"
+        assert "17 min ago" in panel(page, "agents")
+        Agent.objects.update(demonstration=True)
+        page = start_page(console)
+        assert numbers(page)["hosts without data"] == numbers(page)["agents not reporting"] == "0"
 
     def test_hostile_names_are_text(self, project: Project, console: Client) -> None:
         Project.objects.update(name=HOSTILE)

@@ -1,6 +1,7 @@
 """Readiness: 200 says that a report can be stored, 503 says what keeps it from that (product, "health")."""
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import Any
 
 import psycopg
@@ -10,16 +11,19 @@ from django.test import Client
 from psycopg import errors
 
 from accesslist.apps import authentication_trial
-from accesslist.models import DigestUse
+from accesslist.models import DigestUse, Project
 from alerting.services.leases import worker_seen
+from automation.models import Agent, FleetWatch
 from opsapi import clock
 from opsapi.api import root
 from opsapi.api.root import write_trial
+from opsapi.clock import time_words
 from opsapi.embedded.layout import Layout
 from opsapi.postgresql.faults import DatabaseFault, database_fault
-from opsapi.sql import execute
+from opsapi.sql import database_time, execute
 from tests.client import ApiClient
 from tests.each import each
+from tests.factories.automation import ingest
 from tests.integration.embedded.sql import run_sql
 from tests.racing import in_other_session
 from tests.shared import run_directory
@@ -165,6 +169,48 @@ def test_a_successful_write_counts_for_a_second_and_a_failed_write_is_retried() 
 def test_a_worker_that_is_missing_is_named_with_the_rest_well() -> None:
     worker_seen(name="host:1", now=clock.now().replace(year=2020))
     assert ready() == (503, {"ok": False, "missing": {"worker": "no worker was seen in the last minute"}})
+
+
+class TestDetection:
+    """Whether agents and hosts that stop reporting are noticed."""
+
+    @pytest.fixture(autouse=True)
+    def _reported(self, project: Project) -> None:
+        ingest(project)
+
+    def swept(self, *, ago: int, counting: int) -> None:
+        """The last sweep and the start of the clocks, in seconds before now."""
+        now = database_time()
+        times = {"swept": now - timedelta(seconds=ago), "counting_since": now - timedelta(seconds=counting)}
+        FleetWatch.objects.update_or_create(id=1, defaults=times)
+
+    def test_nothing_is_said_while_they_are(self) -> None:
+        self.swept(ago=15, counting=240)
+        assert ready() == (200, {"ok": True})
+
+    def test_clocks_that_have_just_started_are_a_note(self) -> None:
+        self.swept(ago=0, counting=60)
+        status, document = ready()
+        assert (status, document["ok"], "missing" in document) == (200, True, False)
+        until = FleetWatch.objects.get().counting_since + timedelta(minutes=4)
+        assert time_words(until) in document["notes"]["detection"]
+
+    @each("ago", [61, 86_400])
+    def test_a_worker_that_does_not_sweep_is_missing(self, ago: int) -> None:
+        self.swept(ago=ago, counting=90_000)
+        status, document = ready()
+        assert (status, [*document["missing"]], "notes" in document) == (503, ["detection"], False)
+        assert time_words(FleetWatch.objects.get().swept or clock.now()) in document["missing"]["detection"]
+
+    def test_it_is_missing_before_the_first_sweep_and_after_one_in_the_future(self) -> None:
+        assert [*ready()[1]["missing"]] == ["detection"]
+        self.swept(ago=-86_400, counting=90_000)
+        assert [*ready()[1]["missing"]] == ["detection"]
+
+    def test_an_installation_without_agents_misses_nothing(self) -> None:
+        Agent.objects.update(demonstration=True)
+        self.swept(ago=86_400, counting=90_000)
+        assert ready() == (200, {"ok": True})
 
 
 @pytest.mark.django_db(transaction=True)

@@ -90,6 +90,7 @@ def ingest(
     version: str = "1.0",
     leases: LeaseRequest | None = None,
     labels: Mapping[str, str] | None = None,
+    demonstration: bool = False,
     now: datetime | None = None,
 ) -> None:
     """Take a report of an agent; at `now` it was measured as well."""
@@ -104,6 +105,7 @@ def ingest(
         processes=processes,
         leases=leases,
         labels=labels,
+        demonstration=demonstration,
     )
     report_ingest(group_id=project.id, report=report, actor=AGENT, now=now or clock.now())
 

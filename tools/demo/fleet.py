@@ -166,6 +166,7 @@ def report(
         ],
         events=[],
         processes=processes if agent.agent_type is AgentType.AUTOMATION else (),
+        demonstration=True,
     )
 
 

@@ -1,7 +1,8 @@
 """What happens in the demonstration: the setup, three weeks before the end, and the last day."""
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -9,21 +10,22 @@ from typing import Any
 
 from django.db import connection, transaction
 
-from accesslist.models import User
-from accesslist.rules.usernames import username_key
+from accesslist.models import RoleGrant
 from accesslist.services.keys import NewKey
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.delivery import DeliveryAttempt, decide, record
 from alerting.evaluation import evaluate_signals, open_tracked
-from alerting.models import Alert, Notification
+from alerting.models import Alert, AlertConfig, Notification, UnreachableHost
 from alerting.rules.destination_health import PROBE_EVERY
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_set_enabled
+from automation.models import Agent
 from automation.reports import ProcessReport
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
-from automation.services.agents import clocks_restart, group_timeouts_mark
+from automation.services.agents import group_timeouts_mark
 from automation.services.ingest import report_ingest
-from events.models import Signal
+from events.models import Event, Signal
+from events.types import EventType
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.roles import Role
@@ -66,7 +68,9 @@ def _deliver_until(moment: datetime) -> None:
         at = max(at or due, due)
         claims = claim(worker=0, slots=64, clock=partial(_same, at))
         ended = [(attempt, _outcome(attempt)) for attempt in decide(claims, now=at)]
-        record(ended, now=at)
+        for attempt, outcome in ended:
+            # An attempt ends when its answer is there, so it begins when its notification is due.
+            record([(attempt, outcome)], now=at + timedelta(milliseconds=outcome.latency_ms))
         if not claims:
             # The first notification goes to a destination that fails, and was just tried.
             at += PROBE_EVERY
@@ -100,23 +104,26 @@ def _outcome(attempt: DeliveryAttempt) -> Outcome:
 
 _FIRST_REPORT = 20 * DAY
 _AGENTS_ADDRESS = "192.0.2.100"
+_LONGEST_ANSWER = timedelta(seconds=5)
 _WEEK = 7 * DAY
+_HALF_A_DAY = DAY // 2
+_HARBOUR, _BRIGHTSIDE = "Harbour Bank", "Brightside Media"
 OWNER = "demo"
 _INES, _MIRA, _TOMAS = "ines@audit.example", "mira@harbour.example", "tomas@harbour.example"
 _LENA, _SAMIR = "lena@harbour.example", "samir@brightside.example"
 _DEPLOYS = "deployment pipeline"
 _SERVICE_KEY = "0123456789abcdef0123456789abcdef"
 
-# A worker that runs for an hour after the demonstration sends no reminder: reminders are a week apart.
-_GROUP = {"typeName": "GROUP", "emailEnabled": True, "smsEnabled": False, "intervalMin": _WEEK}
-_ADMIN = {"typeName": "ADMIN", "intervalMin": _WEEK}
-_WEBHOOK = {"typeName": "WEBHOOK", "intervalMin": _WEEK}
-_TEAM_CHAT = {"typeName": "TEAM_CHAT_SERVICE", "intervalMin": _WEEK}
+# A worker that runs for hours after the demonstration sends no reminder.
+_GROUP = {"typeName": "GROUP", "emailEnabled": True, "smsEnabled": False, "intervalMin": DAY}
+_ADMIN = {"typeName": "ADMIN", "intervalMin": DAY}
+_WEBHOOK = {"typeName": "WEBHOOK", "intervalMin": _HALF_A_DAY}
+_TEAM_CHAT = {"typeName": "TEAM_CHAT_SERVICE", "intervalMin": _HALF_A_DAY}
 _FAILING = {**_WEBHOOK, "webhookUrl": f"https://{FAILING_RECEIVER}/in/shift"}
 
 
 def _mail(address: str, delay: int = 0) -> Mapping[str, Any]:
-    return {"typeName": "EMAIL", "emailAddress": address, "delayMin": delay, "intervalMin": _WEEK}
+    return {"typeName": "EMAIL", "emailAddress": address, "delayMin": delay, "intervalMin": DAY}
 
 
 def _above(metric: str, threshold: float, units: str = "RAW") -> Mapping[str, Any]:
@@ -126,12 +133,13 @@ def _above(metric: str, threshold: float, units: str = "RAW") -> Mapping[str, An
 
 def set_up(world: World) -> None:
     """Create projects, people, keys, integrations and alert configurations."""
-    world.add_project("payments", "Harbour Bank", ("production", "pci"))
-    world.add_project("customer-accounts", "Harbour Bank", ("production",))
-    world.add_project("catalogue", "Brightside Media", ("production", "media"))
-    world.add_project("recommendations", "Brightside Media", ("staging", "media"))
-    world.add_user(_INES, "Ines Moreau", "192.0.2.41", Role.GLOBAL_READ_ONLY)
-    world.add_user(_MIRA, "Mira Lindqvist", "198.51.100.17", Role.ORG_OWNER, ["Harbour Bank"])
+    world.add_project("payments", _HARBOUR, ("production", "pci"))
+    world.add_project("customer-accounts", _HARBOUR, ("production",))
+    world.add_project("catalogue", _BRIGHTSIDE, ("production", "media"))
+    world.add_project("recommendations", _BRIGHTSIDE, ("staging", "media"))
+    reader = Role.ORG_READ_ONLY if world.is_guest else Role.GLOBAL_READ_ONLY
+    world.add_user(_INES, "Ines Moreau", "192.0.2.41", reader, [*world.orgs])
+    world.add_user(_MIRA, "Mira Lindqvist", "198.51.100.17", Role.ORG_OWNER, [_HARBOUR])
     world.add_user(
         _TOMAS, "Tomas Oduya", "198.51.100.23", Role.GROUP_MONITORING_ADMIN, ["payments", "customer-accounts"]
     )
@@ -140,13 +148,13 @@ def set_up(world: World) -> None:
         _SAMIR, "Samir Haddad", "198.51.100.77", Role.GROUP_OWNER, ["catalogue", "recommendations"]
     )
     on_call, admin = "payments on-call", Role.GROUP_MONITORING_ADMIN
-    world.add_team(on_call, "Harbour Bank", "payments", admin, [_MIRA, _TOMAS])
+    world.add_team(on_call, _HARBOUR, "payments", admin, [_MIRA, _TOMAS])
     runners = {"203.0.113.56/29": "build runners"}
     world.add_key(_DEPLOYS, "203.0.113.60", Role.GROUP_OWNER, ["catalogue"], runners)
     for group in world.groups:
         world.add_key(_agents_key(group), _AGENTS_ADDRESS, Role.GROUP_AGENT, [group])
     _add_integrations(world)
-    _add_configs(world, {"typeName": "TEAM", "teamId": world.teams[on_call], "intervalMin": _WEEK})
+    _add_configs(world, {"typeName": "TEAM", "teamId": world.teams[on_call], "intervalMin": DAY})
     _evaluate(world)
 
 
@@ -184,6 +192,8 @@ def _add_configs(world: World, team: Mapping[str, Any]) -> None:
     add("HOST_DOWN", _mail(brightside))
     add("VERSION_BEHIND", _mail(brightside, _WEEK))
     add(metric, _mail(brightside, DAY), **_above("OPLOG_SLAVE_LAG_MASTER_TIME", 1, "MINUTES"))
+    if world.is_guest:
+        return
     add = partial(world.add_config, OWNER, None, forAllGroups=True)
     add("MULTIPLE_PRIMARIES", _ADMIN)
     add("AUTOMATION_AGENT_DOWN", _ADMIN, tags=["production"])
@@ -195,7 +205,8 @@ def _starts_with(prefix: str) -> Mapping[str, str]:
 
 def _find_timeouts(world: World) -> None:
     group_id = world.groups["customer-accounts"].id
-    group_timeouts_mark(group_id=group_id, limit=world.moment - HEARTBEAT_TIMEOUT, now=world.moment)
+    limit = world.moment - HEARTBEAT_TIMEOUT
+    group_timeouts_mark(group_id=group_id, limit=limit, now=world.moment, demonstration=True)
 
 
 def _switch(world: World, *, enabled: bool) -> None:
@@ -240,7 +251,8 @@ def play_day(world: World) -> None:
         if ago in _ACTIONS:
             _ACTIONS[ago](world)
             _evaluate(world)
-    deliver_until(world.now)
+    # No answer arrives after the end of the day.
+    deliver_until(world.now - _LONGEST_ANSWER)
 
 
 def _report(world: World, agent: DemoAgent, ago: int, last: int) -> None:
@@ -295,13 +307,16 @@ def _process(host: HostSpec, number: int) -> Mapping[str, Any]:
     }
 
 
-UNWATCHED = timedelta(days=1)
-"""Heartbeat timeouts are off for so long, unless another agent reports: these agents have stopped."""
 _SET_UP = timedelta(days=21)
 
 
 class AlreadyFilledError(Exception):
-    """The demonstration is there."""
+    """The demonstration is there, in these `projects`, added by the user `owner` if that is still known."""
+
+    def __init__(self, projects: Sequence[str], owner: str | None) -> None:
+        super().__init__()
+        self.projects = projects
+        self.owner = owner
 
 
 class WorkWaitsError(Exception):
@@ -310,8 +325,9 @@ class WorkWaitsError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FilledDemo:
-    """What is shown only once: the password of each user, and the owner's key."""
+    """The names of the projects, and what is shown only once: passwords by user, and the owner's key."""
 
+    projects: Sequence[str]
     passwords: Mapping[str, str]
     key: NewKey
 
@@ -320,19 +336,53 @@ class FilledDemo:
 def demo_fill(*, now: datetime) -> FilledDemo:
     """Add three weeks up to `now`, most of all the last day, to whatever is there.
 
-    Raises: AlreadyFilledError, WorkWaitsError; ApiError, if a name of the demonstration is in use.
+    If the installation has an owner, no user, key or configuration of the demonstration concerns anything but
+    the demonstration. Names that are in use get a prefix or a number.
+
+    Raises: AlreadyFilledError, WorkWaitsError; ApiError, if a limit is reached, or a name comes into use.
     """
-    if User.objects.filter(username_key=username_key(OWNER)).exists():
-        raise AlreadyFilledError
+    _refuse_repetition()
     _exclude_worker(now)
-    world = World(now=now.replace(microsecond=0), moment=now - _SET_UP)
-    world.add_user(OWNER, "Demo Owner", "192.0.2.5", Role.GLOBAL_OWNER)
+    is_guest = RoleGrant.objects.filter(role=Role.GLOBAL_OWNER.value).exists()
+    world = World(now=now.replace(microsecond=0), moment=now - _SET_UP, is_guest=is_guest)
+    for name in (_HARBOUR, _BRIGHTSIDE):
+        world.add_organization(name)
+    role, places = (Role.ORG_OWNER, [*world.orgs]) if is_guest else (Role.GLOBAL_OWNER, [""])
+    world.add_user(OWNER, "Demo Owner", "192.0.2.5", role, places)
     world.owner = world.actors[OWNER]
-    key = world.add_key("Key of demo", "192.0.2.5", Role.GLOBAL_OWNER, [""])
-    set_up(world)
-    play_day(world)
-    clocks_restart(now=now + UNWATCHED)
-    return FilledDemo(world.passwords, key)
+    key = world.add_key("Key of demo", "192.0.2.5", role, places)
+    with kept_apart():
+        set_up(world)
+        play_day(world)
+    return FilledDemo([group.name for group in world.groups.values()], world.passwords, key)
+
+
+def _refuse_repetition() -> None:
+    """Raises: AlreadyFilledError."""
+    agents = Agent.objects.filter(demonstration=True, group__deleted=None).order_by("group__name")
+    projects = dict(agents.values_list("group_id", "group__name"))
+    if projects:
+        created = Event.objects.filter(group_id__in=projects, event_type=EventType.GROUP_CREATED.value)
+        owner = created.values_list("details__username", flat=True).first()
+        raise AlreadyFilledError([*projects.values()], owner)
+
+
+@contextmanager
+def kept_apart() -> Iterator[None]:
+    """Keep the global rows of the installation out of the demonstration, inside a transaction.
+
+    No global configuration of the installation notifies anybody of the demonstration, and the outcomes that
+    the demonstration makes up say nothing about hosts of receivers. Other transactions see no difference.
+    """
+    configs = AlertConfig.objects.filter(group=None, enabled=True, deleted=None).order_by("id")
+    enabled = list(configs.select_for_update().values_list("id", flat=True))
+    AlertConfig.objects.filter(id__in=enabled).update(enabled=False)
+    unreachable = list(UnreachableHost.objects.order_by("host").select_for_update())
+    UnreachableHost.objects.all().delete()
+    yield
+    UnreachableHost.objects.filter(host__in=[each.host for each in unreachable]).delete()
+    UnreachableHost.objects.bulk_create(unreachable)
+    AlertConfig.objects.filter(id__in=enabled).update(enabled=True)
 
 
 def _exclude_worker(now: datetime) -> None:

@@ -1,14 +1,15 @@
 """The objects of the demonstration by name, and the services that add to them."""
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import chain, count
 from typing import Any
 
-from accesslist.models import User
+from accesslist.models import Organization, Project, User, username_forms
 from accesslist.rules.access_lists import AccessList, ListWriter
-from accesslist.selectors.users import EVERYTHING
+from accesslist.selectors.users import EVERYTHING, name_is_taken
 from accesslist.serializers.organizations import AskedMember, AskedTeam
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.keys import NewKey, api_key_create
@@ -32,16 +33,34 @@ from opsapi.roles import Grant, Role
 _ALL_ROLES = (Grant(Role.GLOBAL_OWNER),)
 
 
+def place_names(name: str) -> Iterable[str]:
+    """Names for a project or organization, the best first: `payments`, `demo payments`, `demo payments 2`…"""
+    return chain((name, f"demo {name}"), (f"demo {name} {number}" for number in count(2)))
+
+
+def user_names(name: str) -> Iterable[str]:
+    """Names for a user, the best first: `lena@bank.example`, `lena-2@bank.example`…"""
+    local, at, domain = name.partition("@")
+    return chain((name,), (f"{local}-{number}{at}{domain}" for number in count(2)))
+
+
+def _first_free(names: Iterable[str], is_taken: Callable[[str], bool]) -> str:
+    return next(name for name in names if not is_taken(name))
+
+
 @dataclass(slots=True)
 class World:
     """`now` is the end of the day, `moment` the time of the next steps.
 
-    Organizations, projects and teams are found by name, actors by user name or description of the key,
-    alert configurations by project and metric or event type.
+    `is_guest`: the installation has an owner, so the demonstration adds nothing that concerns all projects.
+
+    Organizations, projects and teams are found by the name that they have in an empty installation, actors by
+    such a user name or the description of the key, alert configurations by project and metric or event type.
     """
 
     now: datetime
     moment: datetime
+    is_guest: bool = False
     actors: dict[str, Actor] = field(default_factory=dict)
     passwords: dict[str, str] = field(default_factory=dict)
     orgs: dict[str, str] = field(default_factory=dict)
@@ -59,6 +78,8 @@ class World:
     ) -> None:
         """Create a user who has the role in each place."""
         first, last = name.split()
+        known = username
+        username = _first_free(user_names(known), lambda free: name_is_taken(username_forms(free)))
         password = self.passwords[username] = secrets.token_urlsafe(12)
         roles = [
             {"roleName": grant.role.value}
@@ -70,7 +91,7 @@ class World:
         user = user_create(new=new, by=_ALL_ROLES, actor=self.owner, now=self.moment)
         # The passwords are for the person who reads them, not for somebody else.
         User.objects.filter(id=user.id).update(password_given=False)
-        self.actors[username] = Actor(
+        self.actors[known] = Actor(
             ActorKind.USER,
             user.id,
             username,
@@ -96,17 +117,24 @@ class World:
         access_list_entries_create(of=access_list, new=entries, by=ListWriter(self.owner), now=self.moment)
         return new
 
+    def add_organization(self, name: str) -> None:
+        named = Organization.objects.filter
+        values = {"name": _first_free(place_names(name), lambda free: named(name=free).exists())}
+        self.orgs[name] = organization_create(values=values, actor=self.owner, now=self.moment).id
+
     def add_project(self, name: str, org: str, tags: Sequence[str]) -> None:
-        """Create a project, and its organization if it is the first."""
-        if org not in self.orgs:
-            self.orgs[org] = organization_create(values={"name": org}, actor=self.owner, now=self.moment).id
-        values = {"name": name, "org_id": self.orgs[org], "tags": list(tags)}
+        live = Project.objects.filter(deleted=None).filter
+        free = _first_free(place_names(name), lambda free: live(name=free).exists())
+        values = {"name": free, "org_id": self.orgs[org], "tags": list(tags)}
         project = project_create(values=values, owned_by_creator=False, actor=self.owner, now=self.moment)
-        self.groups[name] = Group(project.id, name, self.orgs[org])
+        self.groups[name] = Group(project.id, free, self.orgs[org])
 
     def add_team(self, name: str, org: str, group: str, role: Role, usernames: Sequence[str]) -> None:
         """Create a team that has the role in a project."""
-        members = [AskedMember(f"usernames[{index}]", username=each) for index, each in enumerate(usernames)]
+        members = [
+            AskedMember(f"usernames[{index}]", username=self.actors[each].name)
+            for index, each in enumerate(usernames)
+        ]
         team = team_create(
             org_id=self.orgs[org],
             values={"name": name},

@@ -15,7 +15,7 @@ from tests.factories.automation import ingest, sweep
 from tests.integration.alerting.pipeline import evaluate, statuses
 
 pytestmark = pytest.mark.django_db
-START = datetime(2099, 1, 1, tzinfo=UTC)
+START = datetime(2025, 1, 1, tzinfo=UTC)
 LATER = START + timedelta(minutes=4)
 
 

@@ -30,7 +30,7 @@ from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
 pytestmark = pytest.mark.django_db
 
 MINUTE = timedelta(minutes=1)
-START = datetime(2099, 3, 4, 23, 30, tzinfo=UTC)
+START = datetime(2025, 3, 4, 23, 30, tzinfo=UTC)
 """Shortly before the end of a partition."""
 STEPS = 50
 SEEDS = range(400) if LONG else (0, 1)

@@ -17,8 +17,8 @@ from alerting.selectors.overview import (
     notifications_failing,
     windows_ahead,
 )
-from automation.models import Agent, Host
-from automation.selectors.agents import agents_timed_out
+from automation.models import Host
+from automation.selectors.agents import agents_silent
 from automation.selectors.hosts import hosts_down
 from opsapi.api.principal import SYSTEM, VisibleScope
 from opsapi.first_rows import MOST_SHOWN
@@ -55,7 +55,7 @@ LISTS: dict[str, Callable[[VisibleScope], Any]] = {
     "notifications": lambda visible_scope: notifications_failing(visible_scope=visible_scope, now=NOW),
     "windows": lambda visible_scope: windows_ahead(visible_scope=visible_scope, now=NOW),
     "hosts": hosts_down,
-    "agents": agents_timed_out,
+    "agents": lambda visible_scope: agents_silent(visible_scope, NOW),
 }
 
 
@@ -100,7 +100,6 @@ OTHERS: dict[str, tuple[type[Model], Callable[[int], dict[str, Any]]]] = {
     "notifications": (Notification, lambda number: {"status": "DELIVERED"}),
     "windows": (MaintenanceWindow, lambda number: {"start": NOW - 2 * DAY, "end": NOW - DAY}),
     "hosts": (Host, lambda number: {"down": False, "hostname": str(number)}),
-    "agents": (Agent, lambda number: {"down": False, "hostname": str(number)}),
 }
 
 

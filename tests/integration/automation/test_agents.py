@@ -11,6 +11,7 @@ from automation.models import Agent, Host
 from automation.services.agents import agent_delete
 from automation.services.versions import version_marks_update
 from events.models import Event, Signal
+from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from tests.client import ApiClient
@@ -19,7 +20,7 @@ from tests.factories.automation import host_report, ingest, sweep
 from tests.racing import THREADS, at_once, while_it_waits
 
 pytestmark = pytest.mark.django_db
-START = datetime(2099, 1, 1, tzinfo=UTC)
+START = datetime(2025, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 
 
@@ -68,6 +69,29 @@ class TestRequest:
         assert (answer.status_code, answer.json()["errorCode"]) == (404, "AGENT_NOT_FOUND")
         assert answer.json()["parameters"] == name.split("/")
         assert Agent.objects.count() == 1
+
+    @each(
+        ("ago", "marks", "is_down"),
+        [
+            (timedelta(), {}, False),
+            (2 * MINUTE, {}, False),
+            (4 * MINUTE, {}, True),
+            (timedelta(), {"down": True}, True),
+            (4 * MINUTE, {"demonstration": True}, True),
+        ],
+    )
+    def test_its_state_follows_from_its_last_report(
+        self, owner: ApiClient, project: Project, ago: timedelta, marks: dict[str, bool], is_down: bool
+    ) -> None:
+        ingest(project, now=clock.now() - ago)
+        Agent.objects.update(**marks)
+        path = f"/groups/{project.id}/agents"
+        for agent in (
+            owner.get(path).json()["results"][0],
+            owner.get(f"{path}/MONITORING/agent1").json(),
+        ):
+            assert (agent["down"], agent["stateName"]) == (is_down, "DOWN" if is_down else "ACTIVE")
+            assert agent["demonstration"] is ("demonstration" in marks)
 
     def test_it_is_recorded_with_what_it_was(self, owner: ApiClient, project: Project) -> None:
         ingest(project, version="1.7")

@@ -16,7 +16,7 @@ from tests.each import each
 from tests.factories.automation import host_report, ingest, make_host, sweep
 
 pytestmark = pytest.mark.django_db
-START = datetime(2099, 1, 1, tzinfo=UTC)
+START = datetime(2025, 1, 1, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 PRIMARY, SECONDARY = HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY
 

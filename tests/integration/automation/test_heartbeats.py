@@ -1,23 +1,38 @@
 """Agents and hosts that should report and do not, and the platform's own absence."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from alerting.worker import _check_agents_and_users
 from automation.choices import AgentType, HostType
 from automation.models import Agent, FleetWatch, Host, ReplicaSet
+from automation.rules.heartbeats import DetectionGap
+from automation.selectors.agents import any_agent_exists, detection_now
 from automation.services.agents import heartbeats_sweep, sweep_begin, sweep_goes_on
 from events.models import Event, Signal
+from opsapi import clock
+from opsapi.sql import database_time
 from tests.each import each
 from tests.factories.automation import host_report, ingest, make_host, sweep
 
 pytestmark = pytest.mark.django_db
-START = datetime(2099, 1, 1, tzinfo=UTC)
+START = datetime(2025, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
+DAY = timedelta(days=1)
+
+
+def without_trigger(write: Callable[[], object]) -> None:
+    """What an earlier version, or a restored backup, may have left."""
+    with connection.cursor() as cursor:
+        cursor.execute("ALTER TABLE automation_fleetwatch DISABLE TRIGGER fleet_watch_not_ahead")
+        write()
+        cursor.execute("ALTER TABLE automation_fleetwatch ENABLE TRIGGER fleet_watch_not_ahead")
 
 
 def recorded(*names: str) -> list[str]:
@@ -245,6 +260,125 @@ class TestAbsence:
         heartbeats_sweep(clock=lambda: START + 4 * MINUTE)
         assert timed_out() == set()
         heartbeats_sweep(clock=lambda: START + 4 * MINUTE + 8 * SECOND)
+        assert timed_out() == {"agent1"}
+
+
+class TestClocks:
+    """Times that a wrong clock wrote do not stop the search."""
+
+    def test_the_database_refuses_a_start_in_the_future(self) -> None:
+        now = clock.now()
+        for ahead in (-DAY, timedelta(), 50 * SECOND):
+            FleetWatch.objects.update_or_create(id=1, defaults={"counting_since": now + ahead})
+        for write in (
+            lambda: FleetWatch.objects.update(counting_since=now + 70 * SECOND),
+            lambda: FleetWatch.objects.bulk_create([FleetWatch(id=1, counting_since=now + DAY)]),
+        ):
+            with pytest.raises(IntegrityError, match="cannot start in the future"), transaction.atomic():
+                write()
+        assert FleetWatch.objects.get().counting_since == now + 50 * SECOND
+
+    def test_a_report_at_a_process_whose_clock_is_ahead_starts_them_now(self, project: Project) -> None:
+        ingest(project, now=clock.now() + DAY)
+        assert FleetWatch.objects.get().counting_since <= database_time()
+
+    @each("column", ["swept", "counting_since"])
+    def test_a_stored_future_is_repaired_by_the_next_sweep(self, project: Project, column: str) -> None:
+        now = database_time()
+        ingest(project, now=now - 10 * MINUTE)
+        stored = {"counting_since": now - DAY, "swept": now - 15 * SECOND, column: now + DAY}
+        without_trigger(lambda: FleetWatch.objects.update_or_create(id=1, defaults=stored))
+        assert detection_now()[0].gap is DetectionGap.CLOCK_AHEAD
+        heartbeats_sweep(clock=lambda: now)
+        watch = FleetWatch.objects.get()
+        assert (watch.counting_since, watch.swept) == (now, now)
+        assert detection_now()[0].gap is DetectionGap.COUNTING
+        FleetWatch.objects.update(counting_since=now - 4 * MINUTE, swept=now - 15 * SECOND)
+        heartbeats_sweep(clock=lambda: now)
+        assert timed_out() == {"agent1"}
+
+    def test_a_worker_sweeps_by_the_clock_of_the_database(
+        self, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        now = clock.now()
+        ingest(project, now=now)
+        FleetWatch.objects.update(counting_since=now - DAY, swept=now - 15 * SECOND)
+        monkeypatch.setattr(clock, "now", lambda: now + DAY)
+        _check_agents_and_users()
+        watch = FleetWatch.objects.get()
+        assert (timed_out(), watch.counting_since) == (set(), now - DAY)
+        assert watch.swept is not None
+        assert watch.swept < now + MINUTE
+
+
+class TestDetection:
+    """Whether silence is noticed, by what is stored."""
+
+    def test_it_needs_an_agent_a_sweep_and_four_minutes(self, project: Project) -> None:
+        assert detection_now()[0].gap is DetectionGap.NO_AGENT
+        now = database_time()
+        ingest(project, now=now)
+        assert detection_now()[0].gap is DetectionGap.NEVER_SWEPT
+        heartbeats_sweep(clock=lambda: now)
+        found, _ = detection_now()
+        assert (found.gap, found.until) == (DetectionGap.COUNTING, now + 4 * MINUTE)
+        FleetWatch.objects.update(counting_since=now - 4 * MINUTE)
+        assert detection_now()[0].gap is None
+        FleetWatch.objects.update(swept=now - 70 * SECOND)
+        assert detection_now()[0].gap is DetectionGap.NOT_SWEPT
+
+    def test_agents_of_the_demonstration_are_none(self, project: Project) -> None:
+        ingest(project, demonstration=True, now=clock.now())
+        assert detection_now()[0].gap is DetectionGap.NO_AGENT
+        assert not any_agent_exists()
+
+
+class TestDemonstration:
+    """Agents of the demonstration do not report; nobody else is concerned."""
+
+    def test_their_silence_and_that_of_their_hosts_raises_nothing(self, project: Project) -> None:
+        ingest(project, host_report("a"), host_report("b"), demonstration=True, now=START)
+        ingest(project, host_report("a"), demonstration=True, now=START + 3 * MINUTE)
+        for minutes in (4, 5, 9, 9999):
+            sweep(START + minutes * MINUTE)
+        assert (down(), timed_out()) == (set(), set())
+        assert recorded("HOST_DOWN", "MONITORING_AGENT_DOWN") == []
+
+    def test_other_agents_and_hosts_of_the_project_time_out_as_usual(self, project: Project) -> None:
+        ingest(project, host_report("a"), demonstration=True, now=START)
+        ingest(project, agent="real", now=START)
+        ingest(project, host_report("b"), host_report("c"), agent="other", now=START)
+        ingest(project, host_report("b"), agent="other", now=START + 3 * MINUTE)
+        sweep(START + 4 * MINUTE)
+        assert (down(), timed_out()) == ({"c"}, {"real"})
+
+    def test_they_never_start_the_clocks(self, project: Project) -> None:
+        ingest(project, now=START)
+        for minutes in (1, 20, 30):
+            ingest(project, agent="shown", demonstration=True, now=START + minutes * MINUTE)
+        assert FleetWatch.objects.get().counting_since == START
+        FleetWatch.objects.all().delete()
+        ingest(project, agent="later", demonstration=True, now=START + 40 * MINUTE)
+        assert not FleetWatch.objects.exists()
+
+    def test_they_do_not_hide_that_no_other_agent_could_report(self, project: Project) -> None:
+        ingest(project, now=START)
+        ingest(project, agent="shown", demonstration=True, now=START + 9 * MINUTE)
+        ingest(project, now=START + 10 * MINUTE)
+        assert FleetWatch.objects.get().counting_since == START + 10 * MINUTE
+
+    @each("later", [SECOND / 2, MINUTE, DAY], ids=["at once", "soon", "later"])
+    def test_a_real_report_ends_the_exemption(self, project: Project, later: timedelta) -> None:
+        ingest(project, host_report("a"), host_report("b"), demonstration=True, now=START)
+        real = START + later
+        ingest(project, host_report("a"), now=real)
+        assert not Agent.objects.get().demonstration
+        sweep(real + 4 * MINUTE - SECOND)
+        assert (down(), timed_out()) == (set(), set())
+        ingest(project, host_report("a"), now=real + 3 * MINUTE)
+        sweep(real + 4 * MINUTE)
+        assert (down(), timed_out()) == ({"b"}, set())
+        sweep(real + 7 * MINUTE)
         assert timed_out() == {"agent1"}
 
 

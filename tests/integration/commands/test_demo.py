@@ -14,11 +14,18 @@ from pytest_django.plugin import DjangoDbBlocker
 from accesslist.models import AccessListEntry, ApiKey, Organization, Project, RoleGrant, User
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.evaluation import evaluate_signals, open_tracked
-from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification
+from alerting.models import (
+    Alert,
+    AlertConfig,
+    Destination,
+    MaintenanceWindow,
+    Notification,
+    NotificationSetting,
+)
 from alerting.models import NotificationAttempt as Attempt
 from automation.choices import AgentType
 from automation.metrics import Metric
-from automation.models import Agent, AutomationRevision, Cluster, Host, Reading, ReplicaSet
+from automation.models import Agent, AutomationRevision, Cluster, FleetWatch, Host, Reading, ReplicaSet
 from automation.readings import NUMBERS
 from automation.services.agents import heartbeats_sweep
 from events.models import Event, Signal
@@ -30,7 +37,7 @@ from tools.demo.timeline import demo_fill
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
 
-NOW = datetime(2099, 11, 21, 15, 30, tzinfo=UTC)
+NOW = datetime(2025, 11, 21, 15, 30, tzinfo=UTC)
 DAY = timedelta(days=1)
 
 
@@ -73,6 +80,11 @@ def test_it_fills_a_fleet_in_replica_sets_and_shards_with_one_agent_that_stopped
     down = Event.objects.filter(event_type__endswith="_AGENT_DOWN", alert_id=None)
     assert [event.event_type for event in down] == [EventType.BACKUP_AGENT_DOWN]
     assert set(Agent.objects.filter(down=False).values_list("last_report", flat=True)) == {NOW}
+    assert not Agent.objects.filter(demonstration=False).exists()
+
+
+def test_it_leaves_the_clocks_of_heartbeat_timeouts_alone() -> None:
+    assert not FleetWatch.objects.exists()
 
 
 def test_it_measures_a_day_at_a_grain_that_makes_a_plot() -> None:
@@ -104,6 +116,19 @@ def test_it_leaves_notifications_with_every_outcome() -> None:
     assert "the receiver answered 404" in failed
     assert Notification.objects.filter(status="PENDING", silenced_by__isnull=False).exists()
     assert Destination.objects.filter(failing_since__isnull=False).exists()
+
+
+def test_attempts_come_after_their_cause_and_before_the_end() -> None:
+    attempts = Attempt.objects.select_related("notification__alert").exclude(notification__alert=None)
+    assert attempts.exists()
+    for attempt in attempts:
+        assert attempt.notification.alert is not None
+        assert attempt.notification.alert.created <= attempt.ended <= NOW
+
+
+def test_reminders_are_due_within_a_day_of_the_message() -> None:
+    settings = NotificationSetting.objects.exclude(interval_min=None)
+    assert set(settings.values_list("interval_min", flat=True)) == {12 * 60, 24 * 60}
 
 
 def test_it_leaves_windows_past_active_and_coming() -> None:
@@ -154,6 +179,14 @@ def test_the_demo_looks_the_same_while_a_worker_runs() -> None:
     assert {urlsplit(url).netloc for url in due.values_list("recipient", flat=True)} == {
         "hooks.brightside.example"
     }
+
+
+def test_its_agents_never_time_out() -> None:
+    for minutes in range(2 * 24 * 60, 2 * 24 * 60 + 6):
+        moment = NOW + timedelta(minutes=minutes)
+        heartbeats_sweep(clock=lambda: moment)  # noqa: B023 - called at once
+    assert not Signal.objects.exists()
+    assert Agent.objects.filter(down=True).count() == 1
 
 
 def test_it_contains_no_reachable_addresses() -> None:

@@ -8,7 +8,10 @@ from automation.choices import AgentType
 from automation.rules.heartbeats import (
     AGENT_DOWN,
     AGENT_VERSION_BEHIND,
+    DetectionGap,
     clocks_start,
+    detection,
+    detection_words,
     timed_out_since,
     transition_event,
     unheard_for,
@@ -18,7 +21,9 @@ from tests.each import each
 
 NOW = datetime(2099, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
 FOUR_MINUTES = timedelta(minutes=4)
+DAY = timedelta(days=1)
 
 
 @each(
@@ -70,9 +75,64 @@ def test_clocks_start_again_when_nobody_looked_for_over_a_minute(ago: timedelta 
     assert clocks_start(counting_since=before, swept=swept, now=NOW) == (NOW if anew else before)
 
 
-def test_clocks_that_are_yet_to_start_do_so_at_their_time() -> None:
-    for swept in (None, NOW - timedelta(days=1), NOW):
-        assert clocks_start(counting_since=NOW + SECOND, swept=swept, now=NOW) == NOW + SECOND
+@each(
+    ("counting_since", "swept", "anew"),
+    [
+        (MINUTE, MINUTE, False),
+        (MINUTE + SECOND, timedelta(), True),
+        (DAY, timedelta(), True),
+        (-DAY, MINUTE + SECOND, True),
+        (-DAY, DAY, True),
+    ],
+)
+def test_times_in_the_future_say_nothing(counting_since: timedelta, swept: timedelta, anew: bool) -> None:
+    before = NOW + counting_since
+    assert clocks_start(counting_since=before, swept=NOW + swept, now=NOW) == (NOW if anew else before)
+
+
+@each(
+    ("counting_since", "swept", "gap", "says"),
+    [
+        (-FOUR_MINUTES, timedelta(), None, ""),
+        (-DAY, -MINUTE, None, ""),
+        (-DAY, MINUTE, None, ""),
+        (-FOUR_MINUTES + SECOND, timedelta(), DetectionGap.COUNTING, "2099-01-01 00:00:01Z"),
+        (timedelta(), timedelta(), DetectionGap.COUNTING, "2099-01-01 00:04:00Z"),
+        (-DAY, -MINUTE - SECOND, DetectionGap.NOT_SWEPT, "2098-12-31 23:58:59Z, 1 min ago"),
+        (timedelta(), -DAY, DetectionGap.NOT_SWEPT, "2098-12-31 00:00:00Z"),
+        (None, None, DetectionGap.NEVER_SWEPT, "yet"),
+        (-DAY, None, DetectionGap.NEVER_SWEPT, "yet"),
+        (DAY, timedelta(), DetectionGap.CLOCK_AHEAD, "2099-01-02 00:00:00Z"),
+        (-DAY, MINUTE + SECOND, DetectionGap.CLOCK_AHEAD, "2099-01-01 00:01:01Z"),
+    ],
+)
+def test_whether_silence_is_noticed(
+    counting_since: timedelta | None, swept: timedelta | None, gap: DetectionGap | None, says: str
+) -> None:
+    stored = {
+        "counting_since": None if counting_since is None else NOW + counting_since,
+        "swept": None if swept is None else NOW + swept,
+    }
+    found = detection(any_agent=True, **stored, now=NOW)
+    assert found.gap is gap
+    assert says in (detection_words(found, NOW) or "")
+    assert (detection_words(found, NOW) is None) is (gap is None)
+    assert found.is_pausing is (gap is DetectionGap.COUNTING)
+    assert found.has_failed is (gap is not None and not found.is_pausing)
+    nothing = detection(any_agent=False, **stored, now=NOW)
+    assert (nothing.gap, nothing.has_failed, detection_words(nothing, NOW)) == (
+        DetectionGap.NO_AGENT,
+        False,
+        None,
+    )
+
+
+def test_a_gap_is_the_time_in_which_no_agent_can_time_out() -> None:
+    for minutes in range(10):
+        since = NOW - minutes * MINUTE
+        found = detection(any_agent=True, counting_since=since, swept=NOW, now=NOW)
+        assert (found.gap is None) is (timed_out_since(counting_since=since, now=NOW) is not None)
+        assert found.until in {None, since + FOUR_MINUTES}
 
 
 def test_every_kind_of_agent_can_be_down_and_two_can_be_behind() -> None:
