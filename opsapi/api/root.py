@@ -153,7 +153,7 @@ class HealthViewSet(ApiViewSet):
         return Response({"ok": True})
 
     def ready(self, request: Request) -> Response:
-        """200 if the database accepts writes and is migrated, keys work, and a worker works, otherwise 503."""
+        """200 if the database accepts writes and is migrated, keys and a worker work, otherwise 503."""
         missing, notes = _state()
         noted = {"notes": notes} if notes else {}
         if not missing:
