@@ -19,7 +19,9 @@ class AlertingConfig(AppConfig):
 
     def ready(self) -> None:
         """Services need the models, which are loaded only now."""
-        from alerting.metrics import alerting_metrics  # noqa: PLC0415 - see above
+        from alerting.forms.preset_part import part_of_new_agent  # noqa: PLC0415 - see above
+        from alerting.metrics import alerting_metrics  # noqa: PLC0415
+        from alerting.notices import setup_checklist, unwatched_notices  # noqa: PLC0415
         from alerting.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
         from alerting.selectors.overview import workers_seen  # noqa: PLC0415
         from alerting.services import config_coverage, configs, purge  # noqa: PLC0415
@@ -28,6 +30,9 @@ class AlertingConfig(AppConfig):
         self.overview = [alerting_widgets]
         self.host_panels = [alerts_of_host]
         self.host_links = [MUTE_HOSTS]
+        self.agent_form_parts = [part_of_new_agent]
+        self.project_notices = [unwatched_notices]
+        self.checklists = [setup_checklist]
         self.workers_seen = workers_seen
 
         group_created.connect(configs.default_configs_create)

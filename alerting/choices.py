@@ -76,6 +76,14 @@ GROUP_WAIT_SEC = 15
 LONGEST_GROUP_WAIT_SEC = 300
 
 
+class SetupMarkName(StrEnum):
+    """What a project or the installation remembers of its set-up."""
+
+    CHANNEL_TESTED = "CHANNEL_TESTED"
+    HOST_DOWN_NOTICE_DISMISSED = "HOST_DOWN_NOTICE_DISMISSED"
+    CHECKLIST_DISMISSED = "CHECKLIST_DISMISSED"
+
+
 class IncidentPart(StrEnum):
     """The role of a notification in its incident; an ordinary message about the incident has none."""
 

@@ -122,7 +122,8 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
         event_type_name=config.event_type,
         headline=in_words(config.event_type),
         known=facts_of_test(message.document, config_view(config), project=message.project_name),
-        config_link=_page(_links(), "alerting/alertconfig", config.id),
+        # The test of a configuration that is not stored yet.
+        config_link=None if config._state.adding else _page(_links(), "alerting/alertconfig", config.id),
         is_test=True,
     )
 

@@ -6,11 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from threading import BoundedSemaphore
+from typing import Any
 
 from django.conf import settings as django_settings
 from django.db import transaction
 
-from accesslist.services.locks import actor_lock_shared
+from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from accesslist.throttles import throttle
 from alerting.messages import message_of_test
 from alerting.models import AlertConfig, NotificationSetting
@@ -23,6 +24,8 @@ from alerting.selectors.notification_settings import (
     type_of,
 )
 from alerting.selectors.recipient_addresses import addresses_of
+from alerting.services.notification_settings import setting_built
+from alerting.services.setup import channel_tested
 from events.facts import EventFacts
 from events.models import Event
 from events.services import event_record
@@ -85,6 +88,28 @@ def alert_config_test(
     if notification_id:
         settings = [setting for setting in settings if setting.id == notification_id]
         get_or_404(settings or None, ErrorCode.NOTIFICATION_NOT_FOUND, notification_id)
+    return _tested_in_turn(config, settings, actor, now)
+
+
+def notification_test(
+    *, group_id: str, notification: Mapping[str, Any], actor: Actor, now: datetime
+) -> NotificationTest:
+    """Send a test by a notification that is not stored yet, as if it belonged to a HOST_DOWN configuration.
+
+    `notification`: a validated setting. As `alert_config_test`, with the same limits.
+
+    Raises:
+        ApiError: RATE_LIMITED, as there; GROUP_NOT_FOUND, if the project was deleted in the meantime.
+    """
+    config = AlertConfig(group_id=group_id, event_type=EventType.HOST_DOWN.value, created=now, updated=now)
+    setting = setting_built(config=config, values=notification)
+    (test,) = _tested_in_turn(config, [setting], actor, now)
+    return test
+
+
+def _tested_in_turn(
+    config: AlertConfig, settings: Sequence[NotificationSetting], actor: Actor, now: datetime
+) -> list[NotificationTest]:
     limit = django_settings.OPSAPI_RATE_TEST_NOTIFICATIONS
     throttle(f"test notifications {config.group_id or 'of global configurations'}", limit, now)
     if not _places.acquire(blocking=False):
@@ -114,20 +139,27 @@ def _tested(
         Outcome(DeliveryStatus.FAILED, plan, 0) if isinstance(plan, str) else _worst(next(sent))
         for plan in plans
     ]
-    return [NotificationTest(*pair) for pair in zip(settings, ended, strict=True)]
+    tests = [NotificationTest(*pair) for pair in zip(settings, ended, strict=True)]
+    if any(test.is_delivered for test in tests):
+        channel_tested(group_id=config.group_id, actor=actor, now=now)
+    return tests
 
 
 @transaction.atomic
 def _record(config: AlertConfig, actor: Actor, now: datetime) -> Event:
     """Record the test before anything is sent, so that its author is known whatever happens."""
     actor_lock_shared(actor)
-    config_found(alert_config(config.id), config.id, config.group_id)
+    is_stored = not config._state.adding
+    if is_stored:
+        config_found(alert_config(config.id), config.id, config.group_id)
+    elif config.group_id is not None:
+        project_lock_shared(group_id=config.group_id)
     return event_record(
         event_type=EventType.ALERT_CONFIG_TESTED_AUDIT,
         actor=actor,
         now=now,
         group_id=config.group_id,
-        facts=EventFacts(alert_config_id=config.id),
+        facts=EventFacts(alert_config_id=config.id) if is_stored else None,
     )
 
 

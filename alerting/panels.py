@@ -22,7 +22,7 @@ from alerting.rules.matchers import MAX_REGEX_LENGTH, hosts_matcher
 from alerting.rules.windows import category_list
 from alerting.rules.wording import target_words
 from alerting.selectors.alerts import Age, active_first_rows, alerts_matching
-from alerting.selectors.destinations import destinations_failing
+from alerting.selectors.destinations import any_message_delivered, destinations_failing
 from alerting.selectors.notification_log import NotifiedEvent, events_of_notifications, origins_of
 from alerting.selectors.overview import (
     AgeCount,
@@ -41,8 +41,8 @@ from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
 from opsapi.console.actions import LinkOfRows
 from opsapi.console.admin_urls import add_url, list_url, page_url, page_url_of
-from opsapi.console.widgets import Cell, Notice, Panel, Tone, Widget, number_of
-from opsapi.first_rows import in_visible_scope
+from opsapi.console.widgets import Cell, Notice, Panel, PanelWhole, Tone, Widget, number_of
+from opsapi.first_rows import FirstRows, in_visible_scope
 from opsapi.program import COMMAND
 
 _NO_WORKER = (
@@ -51,15 +51,23 @@ _NO_WORKER = (
 )
 
 
+def _configs() -> Cell:
+    return Cell("Alert configurations", list_url(AlertConfig))
+
+
 def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget]:
     """Panels of alerting; the panel of workers only for operators who read everything."""
     seen = frozenset(workers_seen(now).values_list("name", flat=True))
     if not seen:
         yield Notice(_NO_WORKER)
     yield _alerts(visible_scope, now)
-    yield _notifications(visible_scope, now)
+    failing = notifications_failing(visible_scope=visible_scope, now=now)
+    destinations = destinations_failing(visible_scope=visible_scope)
+    nothing_sent = not (failing.rows and destinations.rows) and not any_message_delivered(visible_scope)
+    sent = PanelWhole(0 if nothing_sent else 1, "No message has been delivered yet.", _configs())
+    yield _notifications(failing, sent, now)
     yield _windows(visible_scope, now)
-    yield _destinations(visible_scope, now)
+    yield _destinations(destinations, sent, now)
     if visible_scope.everything:
         yield _workers(seen, now)
 
@@ -78,7 +86,7 @@ def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
         url=list_url(Alert, status="active"),
         empty="No open alerts. Alerts appear here when the condition of an enabled alert configuration "
         "is met.",
-        remedy=Cell("Alert configurations", list_url(AlertConfig)),
+        remedy=_configs(),
         facts=_ages(found.ages),
         tone=Tone.BAD if any(age.unacknowledged for age in found.ages) else Tone.WARNING,
         is_wide=True,
@@ -113,8 +121,7 @@ def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
     ]
 
 
-def _notifications(visible_scope: VisibleScope, now: datetime) -> Panel:
-    found = notifications_failing(visible_scope=visible_scope, now=now)
+def _notifications(found: FirstRows[Notification], sent: PanelWhole, now: datetime) -> Panel:
     origins, events = origins_of(found.rows), events_of_notifications(found.rows)
     return Panel(
         name="notifications",
@@ -126,6 +133,7 @@ def _notifications(visible_scope: VisibleScope, now: datetime) -> Panel:
         count=found.count,
         url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
         empty="No failed deliveries in the last 24 hours. Failed and retrying notifications appear here.",
+        whole=sent,
         tone=Tone.BAD,
         is_wide=True,
     )
@@ -195,8 +203,7 @@ def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
     ]
 
 
-def _destinations(visible_scope: VisibleScope, now: datetime) -> Panel:
-    found = destinations_failing(visible_scope=visible_scope)
+def _destinations(found: FirstRows[Destination], sent: PanelWhole, now: datetime) -> Panel:
     return Panel(
         name="destinations",
         rank=50,
@@ -207,7 +214,8 @@ def _destinations(visible_scope: VisibleScope, now: datetime) -> Panel:
         rows=[_destination(row, now) for row in found.rows],
         count=found.count,
         url=list_url(Destination, state=DestinationState.FAILING.value),
-        empty="All destinations accepted their last message.",
+        empty="Every destination that a message was sent to accepted the last one.",
+        whole=sent,
         tone=Tone.BAD,
     )
 

@@ -1,12 +1,14 @@
 """Console forms of the fleet: add an agent, add and change a host, restore a revision."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Protocol, cast
 
 from django import forms
 from django.utils.functional import cached_property
 
 from accesslist.forms import InProjectForm
+from accesslist.forms.scopes import ScopeField
 from automation.selectors.agents import any_agent_exists
 from automation.selectors.revisions import goal_version
 from automation.serializers.automation_config import present_plan
@@ -15,6 +17,8 @@ from automation.services.automation_config import automation_config_restore
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
+from opsapi.api.principal import Actor
+from opsapi.apps import contributions
 from opsapi.clock import time_words
 from opsapi.console.display import cut
 from opsapi.console.forms import ConsoleForm, DocumentForm, single_line
@@ -26,10 +30,34 @@ MONGODB, POSTGRESQL = "mongodb", "postgresql"
 _MOST_SHOWN = 200
 
 
+_NOT_SHOWN = "Nobody is notified yet when a host of this project is down. Choose below what opens alerts."
+
+
+class AgentFormPart(Protocol):
+    """A part that another app adds to the form, as `agent_form_parts` of its AppConfig.
+
+    `is_shown`: whether the submitted page had this part for this project. `run` does what the part asks for,
+    in the transaction of the new key, and returns what was done in words.
+    """
+
+    css: Mapping[str, Sequence[str]]
+    js: Sequence[Any]
+    is_shown: bool
+
+    @property
+    def has_wrong_fields(self) -> bool: ...
+
+    def is_valid(self) -> bool: ...
+
+    def run(self, *, actor: Actor, now: datetime) -> str: ...
+
+
 class NewAgentForm(InProjectForm):
     """The project, the databases to watch, and the description of the key; the last step of the set-up."""
 
+    template = "admin/automation/agent/new_agent_fields.html"
     heading_template = "admin/automation/agent/set_up.html"
+    from_address = frozenset({"group", "databases"})
     field_order = ["group", "databases", "desc"]
 
     databases = forms.MultipleChoiceField(
@@ -46,14 +74,57 @@ class NewAgentForm(InProjectForm):
         help_text="Such as the machine that the agent runs on.",
     )
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        if isinstance(named := self.initial.get("databases"), str):  # from the address
+            self.initial["databases"] = [name for name in (MONGODB, POSTGRESQL) if name in named.split(",")]
+
     @property
     def is_setup(self) -> bool:
         """Whether the first set-up ends with this page."""
         return satisfies(self.operator.grants, Role.GLOBAL_OWNER, INSTALLATION) and not any_agent_exists()
 
     @property
+    def media(self) -> forms.Media:
+        """Also for a part that is shown only for some projects."""
+        added = forms.Media()
+        for part in self.parts:
+            added += forms.Media(css=dict(part.css), js=part.js)
+        return super().media + added
+
+    @cached_property
+    def parts(self) -> Sequence[AgentFormPart]:
+        """What other apps ask for the selected project; nothing until it is known."""
+        group_id = str(self["group"].value() or "")
+        field = cast(ScopeField, self.fields["group"])
+        if not group_id or not field.accepts(group_id):
+            return []
+        data = self.data if self.is_bound else None
+        engines = self["databases"].value() or ()
+        made = (
+            make(data, operator=self.operator, group_id=group_id, engines=engines)
+            for makers in contributions("agent_form_parts")
+            for make in makers
+        )
+        return [part for part in made if part is not None]
+
+    def is_valid(self) -> bool:
+        """No key is created before all parts were shown for the project."""
+        if not super().is_valid():
+            return False
+        if not all(part.is_shown for part in self.parts):
+            self.add_error(None, _NOT_SHOWN)
+            return False
+        return all(part.is_valid() for part in self.parts)
+
+    @property
+    def has_wrong_fields(self) -> bool:
+        return super().has_wrong_fields or any(part.has_wrong_fields for part in self.parts)
+
+    @property
     def values(self) -> Mapping[str, Any]:
-        return {name: self.cleaned_data[name] for name in ("group", "databases", "desc")}
+        values = {name: self.cleaned_data[name] for name in ("group", "databases", "desc")}
+        return {**values, "parts": self.parts}
 
 
 class _AddressFields(DocumentForm):

@@ -5,21 +5,30 @@ from datetime import datetime
 
 from automation.models import Agent, Host
 from automation.rules.heartbeats import detection_words
-from automation.selectors.agents import agents_silent, detection_now
-from automation.selectors.hosts import hosts_down, hosts_without_data
+from automation.selectors.agents import agents_count, agents_silent, detection_now
+from automation.selectors.hosts import hosts_count, hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
-from opsapi.console.admin_urls import list_url, page_url
+from opsapi.console.admin_urls import add_url, list_url, page_url
 from opsapi.console.display import EMPTY
-from opsapi.console.widgets import Cell, Notice, Panel, Tone, Widget
+from opsapi.console.widgets import Cell, Notice, Panel, PanelWhole, Tone, Widget, number_of
+from opsapi.first_rows import FirstRows
 
 
 def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget]:
     """Hosts that are down, hosts without data, agents that stopped reporting, and whether that is noticed."""
     yield from _detection()
-    yield _hosts(visible_scope, now)
-    yield _without_data(visible_scope, now)
+    down, unknown = hosts_down(visible_scope), hosts_without_data(visible_scope, now)
+    # All hosts are counted only if no host is listed.
+    count = down.count + unknown.count or hosts_count(visible_scope)
+    whole = PanelWhole(count, _NO_HOSTS, _add_agent())
+    yield _hosts(down, whole, unknown.count, now)
+    yield _without_data(unknown, whole, now)
     yield _agents(visible_scope, now)
+
+
+_NO_HOSTS = "No hosts yet. An agent reports the hosts that it finds."
+_LISTED = "A host is listed here when its agent can't reach it or stops reporting it."
 
 
 def _detection() -> Iterator[Notice]:
@@ -28,8 +37,11 @@ def _detection() -> Iterator[Notice]:
         yield Notice(f"{words[0].upper()}{words[1:]}.")
 
 
-def _hosts(visible_scope: VisibleScope, now: datetime) -> Panel:
-    found = hosts_down(visible_scope)
+def _add_agent() -> Cell:
+    return Cell("Add agent", add_url(Agent))
+
+
+def _hosts(found: FirstRows[Host], whole: PanelWhole, unknown: int, now: datetime) -> Panel:
     return Panel(
         name="hosts",
         rank=20,
@@ -40,14 +52,21 @@ def _hosts(visible_scope: VisibleScope, now: datetime) -> Panel:
         rows=[_host(host, _set_of(host), now) for host in found.rows],
         count=found.count,
         url=list_url(Host, down__exact=1),
-        empty="All hosts are up. A host is listed here when its agent can't reach it or stops reporting it.",
+        empty=f"{_up_words(unknown)} {_LISTED}",
         remedy=Cell("All hosts", list_url(Host)),
+        whole=whole,
         tone=Tone.BAD,
     )
 
 
-def _without_data(visible_scope: VisibleScope, now: datetime) -> Panel:
-    found = hosts_without_data(visible_scope, now)
+def _up_words(unknown: int) -> str:
+    if not unknown:
+        return "All hosts are up."
+    hosts = "1 host" if unknown == 1 else f"{number_of(unknown)} hosts"
+    return f"No host is reported down. The state of {hosts} is unknown."
+
+
+def _without_data(found: FirstRows[Host], whole: PanelWhole, now: datetime) -> Panel:
     return Panel(
         name="unheard",
         rank=25,
@@ -59,6 +78,7 @@ def _without_data(visible_scope: VisibleScope, now: datetime) -> Panel:
         url=list_url(Host, data="none"),
         empty="All hosts report. A host is listed here after four minutes without a report.",
         remedy=Cell("All hosts", list_url(Host)),
+        whole=whole,
         tone=Tone.WARNING,
         is_wide=True,
     )
@@ -94,6 +114,9 @@ def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
         url=list_url(Agent, reports="no"),
         empty="All agents report. An agent is listed here after four minutes without a report.",
         remedy=Cell("All agents", list_url(Agent)),
+        whole=PanelWhole(
+            found.count or agents_count(visible_scope), "No agent has reported yet.", _add_agent()
+        ),
         tone=Tone.BAD,
     )
 

@@ -29,7 +29,7 @@ from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import page_url, page_url_of
 from opsapi.console.changelist import Chip, chosen_words
 from opsapi.console.display import Context, json_field, urls_seen
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin, Section, notices
 
 # For each ID in an event: the key in its details, the model and its label.
 _NAMED = (
@@ -180,6 +180,7 @@ class EventAdmin(ConsoleAdmin):
         """The event in words, what changed and what it names."""
         return {
             **super().page_context(request, row),
+            **(notices(request, row.group_id) if row.group_id else {}),
             "title": in_words(row.event_type),
             "subtitle": None,
             "event": row,
@@ -230,6 +231,7 @@ class EventAdmin(ConsoleAdmin):
             "chips": list(_chips(filters)),
             "quick": [_quick(filters, last) for last in Last],
             **_going_on(filters, page, direction),
+            **notices(request, request.GET.get("project") or None),
         }
         status = 200 if filters.is_valid() else 400
         return TemplateResponse(request, self.list_template, context, status=status)
@@ -286,6 +288,6 @@ class SignalAdmin(ConsoleAdmin):
     ordering = ["-id"]
     sortable_by = ()
     fields = ["id", "created", "group_id", "kind", "failed", "payload_json"]
-    empty_text = "No signals are waiting. Alerting has evaluated all events."
+    empty_text = "No signals are waiting to be evaluated."
 
     payload_json = staticmethod(json_field("payload"))

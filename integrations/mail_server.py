@@ -22,17 +22,16 @@ from accesslist.throttles import throttle
 from automation.selectors.agents import any_agent_exists
 from events.services import event_record
 from events.types import EventType
+from integrations.mail_settings import mail_server_is_set, mail_server_url
 from integrations.messages import printable
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.links import base_url
 from opsapi.api.principal import Actor
 from opsapi.console.actions import operator_of
-from opsapi.console.admin_urls import add_url
+from opsapi.console.admin_urls import add_url, creation_url
 from opsapi.console.error_pages import RoleNeededError
 from opsapi.console.forms import OpenForm
-from opsapi.environment import READ
-from opsapi.hostnames import host_and_port
 from opsapi.outbound.mail import mail_send
 from opsapi.program import env_file
 from opsapi.roles import Role
@@ -130,16 +129,15 @@ def mail_server_page(request: HttpRequest) -> HttpResponse:
 
 
 def _page(request: HttpRequest, form: OpenForm, **result: Any) -> HttpResponse:
-    groups = operator_of(request).groups()
     context = {
         **admin.site.each_context(request),
         "title": "Mail server",
         "form": form,
         "settings": _settings(),
-        "is_default": _url() == READ["EMAIL_URL"].default,
+        "is_default": not mail_server_is_set(),
         "settings_file": os.environ.get("OPSAPI_ENV_FILE") or env_file(),
         "is_setup": not any_agent_exists(),
-        "add_agent_url": add_url("automation.agent", **({"group": groups[0].id} if len(groups) == 1 else {})),
+        "next_url": creation_url("alerting.alertconfig", "presets"),
         "add_key_url": add_url("accesslist.apikey"),
     }
     return TemplateResponse(request, "console/mail_server.html", {**context, **result})
@@ -148,17 +146,12 @@ def _page(request: HttpRequest, form: OpenForm, **result: Any) -> HttpResponse:
 def _settings() -> Mapping[str, str]:
     user = settings.EMAIL_HOST_USER
     return {
-        "Mail server": _url(),
+        "Mail server": mail_server_url(),
         "Log-in": f"as {user}, {'with' if settings.EMAIL_HOST_PASSWORD else 'without'} a password"
         if user
         else "none",
         "Sender": settings.DEFAULT_FROM_EMAIL,
     }
-
-
-def _url() -> str:
-    scheme = "smtp+ssl" if settings.EMAIL_USE_SSL else "smtp+tls" if settings.EMAIL_USE_TLS else "smtp"
-    return f"{scheme}://{host_and_port(settings.EMAIL_HOST, settings.EMAIL_PORT)}"
 
 
 _guarded: Callable[..., HttpResponse] = admin.site.admin_view(mail_server_page)

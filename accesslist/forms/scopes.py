@@ -11,7 +11,7 @@ from accesslist.models import RoleGrant
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator
-from opsapi.console.forms import ConsoleForm
+from opsapi.console.forms import ConsoleForm, the_only
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.roles import Scope
 
@@ -33,6 +33,16 @@ class ScopeField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of one ki
         pages = cast(ConsoleAdmin, admin.site.get_model_admin(self._model))
         self.queryset = pages.visible(self._model._default_manager.all(), operator.visible_scope())
 
+    def accepts(self, pk: str) -> bool:
+        """Whether a row with this ID can be selected."""
+        return self.queryset is not None and self.queryset.filter(pk=pk).exists()
+
+    def only_choice(self) -> str | None:
+        """The ID of the only row, if the field needs one and there is a single one."""
+        if not self.required or self.queryset is None:
+            return None
+        return the_only(list(self.queryset.order_by("pk").values_list("pk", flat=True)[:2]))
+
 
 class ScopedForm(ConsoleForm):
     """A form with such fields.
@@ -44,9 +54,11 @@ class ScopedForm(ConsoleForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        for field in self.fields.values():
+        for name, field in self.fields.items():
             if isinstance(field, ScopeField):
                 field.narrow(self.operator)
+                if not self.is_bound and not self.initial.get(name):
+                    self.initial[name] = field.only_choice()
 
     def add_refusal(self, refusal: ApiError) -> None:
         """As in other forms, next to the field if it is known."""

@@ -7,14 +7,17 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
 from accesslist.models import Project
-from alerting.access import WRITE, WRITE_GLOBAL
+from alerting.access import DISMISS_CHECKLIST, WRITE, WRITE_GLOBAL
 from alerting.explanations import explain_config
 from alerting.forms.config_inputs import event_types
 from alerting.forms.configs import ConfigForm, CopyForm, NewConfigForm, TestNotificationForm, destinations_of
+from alerting.forms.notices import DismissForm
+from alerting.forms.preset_part import added_words
 from alerting.forms.presets import PresetsForm
 from alerting.forms.questions import HostQuestion
 from alerting.models import Alert, AlertConfig, NotificationSetting
@@ -38,6 +41,7 @@ from alerting.services.configs import (
     alert_config_set_enabled,
     presets_create,
 )
+from alerting.services.setup import checklist_dismiss, host_down_notice_dismiss
 from events.types import EVENT_TYPES, EventType
 from events.wording import acting, in_words
 from opsapi import clock
@@ -64,11 +68,23 @@ def _create(call: ActionCall) -> ActionOutcome:
 
 
 def _add_presets(call: ActionCall) -> ActionOutcome:
-    done = presets_create(**call.values, actor=call.actor, now=call.now)
-    created = f"Added {counted_words(len(done.created), 'alert configuration')}."
-    existing = f" The project already had: {', '.join(done.existing)}." if done.existing else ""
+    values = dict(call.values)
+    next_url = values.pop("next_url")
+    done = presets_create(**values, actor=call.actor, now=call.now)
     warnings = [warning for config in done.created for warning in _warnings(config)]
-    return ActionOutcome(message=created + existing, warnings=warnings)
+    return ActionOutcome(message=added_words(done), warnings=warnings, url=next_url)
+
+
+def _dismiss_host_down(call: ActionCall) -> ActionOutcome:
+    dismissed: Project = call.values["group"]
+    host_down_notice_dismiss(group_id=dismissed.id, actor=call.actor, now=call.now)
+    message = f"Dismissed: nobody is notified when a host of {dismissed.name} is down."
+    return ActionOutcome(message=message, url=page_url(dismissed))
+
+
+def _dismiss_checklist(call: ActionCall) -> ActionOutcome:
+    checklist_dismiss(actor=call.actor, now=call.now)
+    return ActionOutcome(message="The checklist was dismissed.", url=reverse("admin:index"))
 
 
 def _change(call: ActionCall) -> ActionOutcome:
@@ -118,6 +134,24 @@ OF_LIST: Mapping[str, Action] = {
         access=WRITE,
         form=PresetsForm,
         icon="playlist_add",
+    ),
+    # The notices lead to these.
+    "dismiss-host-down": Action(
+        label="Dismiss the notice",
+        text="The notice disappears for all users. It does not come back.",
+        run=_dismiss_host_down,
+        access=WRITE,
+        form=DismissForm,
+        icon="notifications_off",
+        offered=lambda _row, _now: False,
+    ),
+    "dismiss-checklist": Action(
+        label="Dismiss the checklist",
+        text="The checklist disappears for all users. It does not come back.",
+        run=_dismiss_checklist,
+        access=DISMISS_CHECKLIST,
+        icon="done_all",
+        offered=lambda _row, _now: False,
     ),
 }
 OF_ROW: Mapping[str, Action] = {

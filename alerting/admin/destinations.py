@@ -197,7 +197,9 @@ class UnreachableHostAdmin(ConsoleAdmin):
     search_fields = ["host"]
     ordering = ["-since"]
     fields = ["host", "failures", "since", "next_try"]
-    empty_text = "All hosts are reachable. A host is listed here when a message cannot connect to it."
+    empty_text = (
+        "No host is known to be unreachable. A host is listed here when a message cannot connect to it."
+    )
 
 
 @admin.register(EvaluationTurn)

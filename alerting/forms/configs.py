@@ -51,7 +51,7 @@ from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator
 from opsapi.api.resources import Facts
-from opsapi.console.forms import ConsoleForm, themed
+from opsapi.console.forms import ConsoleForm, the_only, themed
 from opsapi.roles import INSTALLATION, Scope
 
 ADD = "add"
@@ -84,7 +84,7 @@ class ConfigForm(ConsoleForm):
         row: AlertConfig | None = None,
         initial: Mapping[str, str] | None = None,
     ) -> None:
-        self.config = row
+        self.config, self.operator = row, operator
         self.typed = renumbered(dict(data.lists())) if data is not None else self.at_first(initial or {})
         self.added = "" if data is None else str(data.get(ADD, ""))
         self.part_faults: dict[str, list[str]] = {}
@@ -290,7 +290,8 @@ class NewConfigForm(ConfigForm):
 
     def at_first(self, initial: Mapping[str, str]) -> Typed:
         """Enabled, notifying immediately."""
-        return {"group": [initial.get("group", "")], "enabled": ["on"]}
+        only = the_only([group_id for group_id, _ in self._first_projects])
+        return {"group": [initial.get("group") or only or ""], "enabled": ["on"]}
 
     @property
     def group(self) -> str:
@@ -314,11 +315,22 @@ class NewConfigForm(ConfigForm):
         everywhere = (
             [(GLOBAL, "All or several projects (global configuration)")] if self.offers_global else []
         )
-        choices = [("", "–"), *everywhere, *writable_projects(self.operator, self.group)]
+        choices = [("", "–"), *everywhere, *self._projects]
         widget = forms.Select(choices=choices)
         help_text = f"Shows the first {MOST_OFFERED} projects by name." if len(choices) > MOST_OFFERED else ""
         group = forms.CharField(required=False, label="Project", widget=widget, help_text=help_text)
         return {"group": themed(group), **super().asked()}
+
+    @cached_property
+    def _first_projects(self) -> list[Offer]:
+        return writable_projects(self.operator)
+
+    @property
+    def _projects(self) -> list[Offer]:
+        """The first projects by name, and the selected one."""
+        if self.group in {"", GLOBAL, *(group_id for group_id, _ in self._first_projects)}:
+            return self._first_projects
+        return writable_projects(self.operator, self.group)
 
     def scope(self) -> Scope:
         return INSTALLATION if self.is_global else Scope(group_id=self.group)

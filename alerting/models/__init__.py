@@ -11,6 +11,7 @@ from alerting.models.notifications import (
     UnreachableHost,
     WorkerHeartbeat,
 )
+from alerting.models.setup import SetupMark
 from alerting.models.windows import MaintenanceWindow
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Notification",
     "NotificationAttempt",
     "NotificationSetting",
+    "SetupMark",
     "UnreachableHost",
     "WorkerHeartbeat",
 ]

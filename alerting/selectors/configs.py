@@ -91,7 +91,7 @@ def writable_projects(operator: Operator, named: str = "") -> list[Offer]:
     """Projects in which the operator may create configurations, by name, including the selected one."""
     visible = visible_projects(operator.grants).order_by("name")
     rows = list(visible.values_list("id", "name", "org_id")[:MOST_OFFERED])
-    if named not in {row[0] for row in rows}:
+    if named and named not in {row[0] for row in rows}:
         rows += visible.filter(id=named).values_list("id", "name", "org_id")
     return [
         (group_id, name)

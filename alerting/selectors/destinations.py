@@ -61,10 +61,20 @@ def waiting_for(destination: str | F) -> QuerySet[Notification]:
 
 def destinations_failing(*, visible_scope: VisibleScope) -> FirstRows[Destination]:
     """The destinations in reach whose last attempt failed, the latest first."""
-    failing = Destination.objects.filter(failing_since__isnull=False, group__deleted=None)
-    if not visible_scope.everything:
-        failing = failing.filter(group_id__in=visible_scope.group_ids, is_global=False)
+    failing = _in_visible_scope(visible_scope).filter(failing_since__isnull=False)
     return first_rows(with_waiting(failing).select_related("group"))
+
+
+def any_message_delivered(visible_scope: VisibleScope) -> bool:
+    """Whether a destination in reach has ever accepted a message."""
+    return _in_visible_scope(visible_scope).filter(answered__isnull=False).exists()
+
+
+def _in_visible_scope(visible_scope: VisibleScope) -> QuerySet[Destination]:
+    live = Destination.objects.filter(group__deleted=None)
+    if visible_scope.everything:
+        return live
+    return live.filter(group_id__in=visible_scope.group_ids, is_global=False)
 
 
 def host_unreachable(host: str) -> UnreachableHost | None:

@@ -66,6 +66,17 @@ def setting_values(setting: NotificationSetting) -> dict[str, Any]:
     return type_of(setting).opened(setting.fields, secrets)
 
 
+def setting_document(setting: NotificationSetting) -> dict[str, Any]:
+    """A stored setting in full, as a validated document has it.
+
+    Raises:
+        CannotDecryptError: as `setting_values`.
+    """
+    common = {"id": setting.id, "typeName": setting.type_name, "delayMin": setting.delay_min}
+    interval = {} if setting.interval_min is None else {"intervalMin": setting.interval_min}
+    return {**common, **interval, **setting_values(setting)}
+
+
 def setting_secrets(setting: NotificationSetting) -> Secrets:
     """The secrets in full, by field; None if they cannot be decrypted."""
     return readable(type_of(setting).secret_fields, setting.fields, lambda: setting_values(setting))

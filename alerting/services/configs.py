@@ -18,9 +18,10 @@ from accesslist.models import Project
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from alerting.choices import ACTIVE, GROUP_WAIT_SEC, Grouping, NotificationStatus, PeopleType
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.presets import Preset
 from alerting.selectors.configs import config_found, configs_of_presets
-from alerting.selectors.notification_settings import config_secrets
+from alerting.selectors.notification_settings import config_secrets, setting_document
 from alerting.selectors.scopes import covered_projects
 from alerting.serializers.configs import config_facts
 from alerting.services.alerts import alerts_delay
@@ -304,20 +305,32 @@ def default_configs_create(*, project: Project, actor: Actor, now: datetime, **_
 
 @dataclass(frozen=True, slots=True)
 class AddedPresets:
-    """The created configurations, and the configurations that the project had already."""
+    """The created configurations, and the configurations that the project had already.
+
+    `extended`: presets whose existing configuration now has the notification too.
+    """
 
     created: Sequence[AlertConfig]
     existing: Mapping[Preset, AlertConfig]
+    extended: Collection[Preset] = ()
 
 
 @transaction.atomic
 def presets_create(
-    *, group_id: str, presets: Collection[Preset], actor: Actor, now: datetime
+    *,
+    group_id: str,
+    presets: Collection[Preset],
+    notification: Values = GROUP_BY_MAIL,
+    extends: bool = False,
+    actor: Actor,
+    now: datetime,
 ) -> AddedPresets:
     """Create a configuration of each preset that the project does not have: all of them, or none.
 
-    Each notifies the project by e-mail, like the default configurations. A repeated call creates nothing,
-    because no other write of the project's configurations comes in between.
+    Each has the `notification`, a validated setting, with the delay of the preset; by default it notifies the
+    project by e-mail, like the default configurations. With `extends`, existing configurations get the
+    notification too, unless they have it. A repeated call changes nothing, because no other write of the
+    project's configurations comes in between.
 
     Raises:
         ApiError: as `alert_config_create`.
@@ -328,15 +341,47 @@ def presets_create(
     there = configs_of_presets(group_id)
     wanted = [preset for preset in Preset if preset in presets]
     created = [
-        alert_config_create(group_id=group_id, values=_values(preset), actor=actor, now=now)
+        alert_config_create(group_id=group_id, values=_values(preset, notification), actor=actor, now=now)
         for preset in wanted
         if preset not in there
     ]
-    return AddedPresets(created, {preset: there[preset] for preset in wanted if preset in there})
+    existing = {preset: there[preset] for preset in wanted if preset in there}
+    extended = [
+        preset
+        for preset, config in existing.items()
+        if extends and _extend(config, _delayed(preset, notification), actor, now)
+    ]
+    return AddedPresets(created, existing, extended)
 
 
-def _values(preset: Preset) -> Mapping[str, Any]:
+def _extend(config: AlertConfig, notification: Values, actor: Actor, now: datetime) -> bool:
+    """Add the notification to the configuration, unless it has it; return whether it was added."""
+    stored = [setting_document(setting) for setting in config.settings.order_by("position")]
+    if any(_is_same_receiver(notification, other) for other in stored):
+        return False
+    extended = {"notifications": [*stored, notification]}
+    alert_config_update(config=config, read=lambda _: extended, actor=actor, now=now)
+    return True
+
+
+def _is_same_receiver(notification: Values, other: Values) -> bool:
+    """Whether both have the same type and fields, whatever their times; of some types there is only one."""
+    if notification["typeName"] != other["typeName"]:
+        return False
+    times = {"id", "delayMin", "intervalMin"}
+    same = all(notification.get(name) == other.get(name) for name in {*notification, *other} - times)
+    return same or NOTIFICATION_TYPES[notification["typeName"]].most == 1
+
+
+def _values(preset: Preset, notification: Values) -> Values:
     spec = preset.spec
     threshold = {} if spec.wire_threshold is None else {"metric_threshold": spec.wire_threshold}
-    by_mail = {**GROUP_BY_MAIL, "delayMin": spec.delay_min}
-    return {"event_type": spec.event_type.value, "notifications": [by_mail], **threshold}
+    return {
+        "event_type": spec.event_type.value,
+        "notifications": [_delayed(preset, notification)],
+        **threshold,
+    }
+
+
+def _delayed(preset: Preset, notification: Values) -> Values:
+    return {**notification, "delayMin": preset.spec.delay_min}

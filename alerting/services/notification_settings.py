@@ -54,6 +54,11 @@ def settings_replace(*, config: AlertConfig, notifications: Sequence[Values]) ->
     return any(changed) or bool(gone)
 
 
+def setting_built(*, config: AlertConfig, values: Values) -> NotificationSetting:
+    """A setting that is not stored, for a test."""
+    return _filled(NotificationSetting(config=config), 0, values)
+
+
 def removed_settings_purge() -> bool:
     """Delete a batch of removed settings that no notification needs; return whether there were any."""
     active = Alert.objects.filter(config_id=OuterRef("config_id"), status__in=ACTIVE)

@@ -25,6 +25,7 @@ from alerting.models import (
     Notification,
     NotificationAttempt,
     NotificationSetting,
+    SetupMark,
 )
 from alerting.rules.transition import target_key
 from alerting.selectors.windows import not_over
@@ -161,6 +162,7 @@ def _purge_batch(group_id: str) -> int:
         or delete_batch(NotificationSetting.with_removed.filter(config__group_id=group_id), PURGED_AT_ONCE)
         or delete_batch(AlertConfig.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(MaintenanceWindow.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(SetupMark.objects.filter(**of_group), PURGED_AT_ONCE)
         or integrations_purge(group_id=group_id, limit=PURGED_AT_ONCE)
         or fleet_purge(group_id=group_id, limit=PURGED_AT_ONCE)
     )

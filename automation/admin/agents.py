@@ -238,12 +238,14 @@ def _add(call: ActionCall) -> ActionOutcome:
     group = call.values["group"]
     asked = as_asked([Grant(Role.GROUP_AGENT, group_id=group.id)])
     roles = RoleRequest(asked, INSTALLATION, call.operator.grants)
+    done = [part.run(actor=call.actor, now=call.now) for part in call.values["parts"]]
     new_key = api_key_issue(values={"desc": call.values["desc"]}, roles=roles, actor=call.actor, now=call.now)
     # As on the page of a new key, only this response contains the private key.
     context = {
         **install_steps(call.address, group.id, new_key, call.values["databases"]),
         **waiting_context(new_key.key.id, new_key.key.created, group.id),
         "project": group,
+        "done": [words for words in done if words],
     }
     message = f"Key {new_key.key.public_key} was created for the agent. Its private key was shown once."
     return ActionOutcome(row=new_key.key, message=message, template=_SHOWN_ONCE, context=context)

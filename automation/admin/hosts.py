@@ -367,6 +367,7 @@ class HostAdmin(HostColumns, ConsoleAdmin):
         "created",
     ]
     empty_text = _AS_REPORTED
+    filled_by = "automation.agent"
 
     class Media:
         css = {"all": ["console/overview.css", "console/fleet.css"]}
@@ -418,4 +419,5 @@ class DatabaseAdmin(ConsoleAdmin):
     search_fields = ["name", "host__hostname"]
     ordering = ["name", "id"]
     fields = ["name", "host"]
+    filled_by = "automation.agent"
     empty_text = "No databases yet. Databases appear when an agent reports them with their hosts."

@@ -72,6 +72,7 @@ class ClusterAdmin(WithMembers):
     search_fields = ["name", "group__name", "group__id__exact"]
     ordering = ["name", "id"]
     fields = ["name", "state", "hosts", "sets", "alerts", "group", "id", "created"]
+    filled_by = "automation.agent"
     empty_text = "No clusters yet. Clusters appear when agents report hosts with a cluster name."
 
     @admin.display(description="state")
@@ -111,6 +112,7 @@ class ReplicaSetAdmin(WithMembers):
         "id",
         "created",
     ]
+    filled_by = "automation.agent"
     empty_text = "No replica sets yet. Replica sets appear when agents report hosts with a replica set name."
 
     @admin.display(description="state")

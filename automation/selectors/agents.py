@@ -17,7 +17,7 @@ from automation.rules.leases import Key
 from events.facts import EventFacts
 from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
-from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
+from opsapi.first_rows import FirstRows, bounded_count, first_rows, in_visible_scope
 from opsapi.roles import Role
 from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
@@ -125,6 +125,11 @@ def first_report(group_id: str, since: datetime) -> FirstReport:
     hosts = Host.objects.filter(reported_by__in=arrived).select_related("reported_by")
     hosts = hosts.order_by("hostname", "port")
     return FirstReport(arrived, others, list(hosts[:MOST_HOSTS]), hosts.count() if arrived else 0)
+
+
+def agents_count(visible_scope: VisibleScope) -> int:
+    """Return the number of readable agents, at most MOST_COUNTED + 1."""
+    return bounded_count(in_visible_scope(Agent.objects.filter(group__deleted=None), visible_scope))
 
 
 def agents_silent(visible_scope: VisibleScope, now: datetime) -> FirstRows[Agent]:

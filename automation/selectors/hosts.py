@@ -19,7 +19,7 @@ from automation.rules.hosts import Members, MemberTally, tally
 from events.facts import EventFacts
 from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
-from opsapi.first_rows import FirstRows, first_rows, in_visible_scope
+from opsapi.first_rows import FirstRows, bounded_count, first_rows, in_visible_scope
 from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
@@ -162,6 +162,11 @@ def of_demonstration(now: datetime) -> Q:
 
 def _unheard(now: datetime) -> Q:
     return Q(down=False) & (Q(last_report=None) | Q(last_report__lte=heard_limit(now)))
+
+
+def hosts_count(visible_scope: VisibleScope) -> int:
+    """Return the number of readable hosts, at most MOST_COUNTED + 1."""
+    return bounded_count(in_visible_scope(Host.objects.filter(group__deleted=None), visible_scope))
 
 
 def hosts_down(visible_scope: VisibleScope) -> FirstRows[Host]:

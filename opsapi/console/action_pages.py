@@ -175,6 +175,8 @@ class ActionPage:
 
     def _leads_to(self, outcomes: Sequence[ActionOutcome]) -> str:
         only = _only(outcomes)
+        if only and only.url:
+            return only.url
         return self.admin.page_url(only.row or self.rows[0]) if only else self.admin.list_url()
 
     def _messages(self, outcomes: Sequence[ActionOutcome]) -> str:

@@ -44,14 +44,15 @@ class ActionOutcome:
     """The result of an action.
 
     The next page shows `message` and `warnings`; it is the page of `row` if the action created a row. Without
-    a message, the page names the action and the row. `template` with `context` replaces that page, for values
-    that are shown only once. `after` runs once the action is committed, for what waits for another server,
-    and returns the outcome that is shown.
+    a message, the page names the action and the row. `url`: another next page. `template` with `context`
+    replaces that page, for values that are shown only once. `after` runs once the action is committed, for
+    what waits for another server, and returns the outcome that is shown.
     """
 
     message: str = ""
     warnings: Sequence[str] = ()
     row: Any = None
+    url: str = ""
     template: str = ""
     context: Mapping[str, Any] = field(default_factory=dict)
     after: "Callable[[], ActionOutcome] | None" = None

@@ -28,7 +28,7 @@ def action_url(model: type[Model], pk: str | int, name: str, **typed: str) -> st
     return _with_query(reverse(f"admin:{_name(model)}_do", args=[quote(pk), name]), typed)
 
 
-def creation_url(model: type[Model], name: str, **typed: str) -> str:
+def creation_url(model: type[Model] | str, name: str, **typed: str) -> str:
     """The page that creates rows, with initial form values."""
     return _with_query(reverse(f"admin:{_name(model)}_create", args=[name]), typed)
 

@@ -56,9 +56,10 @@ def chosen_words(field: forms.Field, text: str) -> str:
 class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not typed
     """A list with the model's name as title. Shows the number of results only for searches and filters."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
+        super().__init__(request, *args, **options)
         self.title = capfirst(self.opts.verbose_name_plural)
+        self.first_step = self.model_admin.first_step(request)
 
     def get_results(self, request: HttpRequest) -> None:
         """Without search and filters, the result is the whole list."""

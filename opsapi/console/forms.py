@@ -93,6 +93,14 @@ class SecretInput(forms.CharField):
         return forms.BooleanField(required=False, label=f"Remove the stored “{self.label}”")
 
 
+T = TypeVar("T")
+
+
+def the_only(offered: Sequence[T]) -> T | None:
+    """What a form preselects: the only choice, if there is a single one."""
+    return offered[0] if len(offered) == 1 else None
+
+
 _Field = TypeVar("_Field", bound=forms.Field)
 _CAPITAL = re.compile(r"([A-Z])")
 _single_line = Text(max_length=1000)

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, NoReturn
 
 from django import forms
+from django.apps import apps
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.utils import unquote
@@ -25,11 +26,12 @@ from opsapi.api.errors import ApiError
 from opsapi.api.principal import VisibleScope
 from opsapi.console.action_pages import ActionPage, to_many
 from opsapi.console.actions import Action, operator_of
-from opsapi.console.admin_urls import action_url, creation_url, list_url, page_url
+from opsapi.console.admin_urls import action_url, add_url, creation_url, list_url, page_url
 from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
 from opsapi.console.display import EMPTY, Context, with_links
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
+from opsapi.console.widgets import project_notices
 from opsapi.roles import INSTALLATION, Role, Scope
 
 
@@ -40,6 +42,11 @@ class Section(StrEnum):
     FLEET = "Fleet"
     ACCESS = "Access"
     PLATFORM = "Platform"
+
+
+def notices(request: HttpRequest, group_id: str | None) -> Context:
+    """The notices about a project, or about all projects that the operator can read."""
+    return {"project_notices": project_notices(operator_of(request), group_id)}
 
 
 class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
@@ -63,6 +70,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     actions_of_row: ClassVar[Mapping[str, Action]] = {}
     empty_text: ClassVar[str] = "Nothing here yet."
     """The text of an empty list."""
+    filled_by: ClassVar[str] = ""
+    """The label of the model whose `add_action` fills an empty list; empty: its own `add_action`."""
 
     view_on_site = False
     show_full_result_count = False
@@ -255,8 +264,16 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """The list."""
         self.require_reading(request)
-        shown = {"list_actions": self._shown_list_actions(request), "list_note": self.list_note(request)}
-        context = {**shown, **(extra_context or {})}
+        context = {
+            "list_actions": self._shown_list_actions(request),
+            "list_note": self.list_note(request),
+            **(
+                {}
+                if self.group_path is None
+                else notices(request, request.GET.get("group__id__exact") or None)
+            ),
+            **(extra_context or {}),
+        }
         listed: HttpResponse = super().changelist_view(request, context)
         return listed
 
@@ -270,8 +287,18 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return [
             {"action": action, "url": creation_url(self.model, name, group=group)}
             for name, action in self.list_actions.items()
-            if action.is_allowed_somewhere(operator)
+            if action.is_allowed_somewhere(operator) and action.offered(None, clock.now())
         ]
+
+    def first_step(self, request: HttpRequest) -> Context | None:
+        """The action that fills the empty list, and its page; None if the operator may not run it."""
+        pages: Any = (
+            self.admin_site.get_model_admin(apps.get_model(self.filled_by)) if self.filled_by else self
+        )
+        if not pages.has_add_permission(request):
+            return None
+        group = request.GET.get("group__id__exact", "")
+        return {"action": pages.add_action, "url": add_url(pages.model, group=group)}
 
     def require_reading(self, request: HttpRequest) -> None:
         """Refuse operators who cannot find any rows, and name a role that can."""
@@ -290,7 +317,9 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         """The template context of a row's page, in addition to Django's."""
-        return {"row_actions": self.row_actions(request, row), "show_history": False}
+        group_id = self.scope_of(row).group_id
+        about_project = notices(request, group_id) if group_id else {}
+        return {"row_actions": self.row_actions(request, row), "show_history": False, **about_project}
 
     # --- where pages are -------------------------------------------------------------------------------
 

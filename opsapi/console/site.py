@@ -23,16 +23,18 @@ from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, answer_of
 from opsapi.console.login import CodePage, PasswordPage, first_login_context, set_refusal_status
 from opsapi.console.navigation import help_url, navigation
-from opsapi.console.widgets import Chart, Notice, Panel, overview
+from opsapi.console.widgets import Chart, Notice, Panel, checklists, overview, project_notices
 
 
 def overview_context(request: HttpRequest) -> Context:
     """Return the context of the template: the widgets for this operator, and the time."""
-    now, visible_scope = clock.now(), operator_of(request).visible_scope()
+    now, operator = clock.now(), operator_of(request)
+    visible_scope = operator.visible_scope()
     parts = [part for contribute in overview() for part in contribute(visible_scope, now)]
     panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda panel: panel.rank)
     return {
-        "notices": [part for part in parts if isinstance(part, Notice)],
+        "notices": [*(part for part in parts if isinstance(part, Notice)), *project_notices(operator)],
+        "checklists": checklists(operator),
         "panels": panels,
         "charts": [part for part in parts if isinstance(part, Chart)],
         "summary": ", ".join(f"{panel.unit}: {panel.number}" for panel in panels),

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from opsapi.api.principal import VisibleScope
+from opsapi.api.principal import Operator, VisibleScope
 from opsapi.apps import contributions
 from opsapi.console.actions import LinkOfRows
 from opsapi.first_rows import MOST_COUNTED, more_words
@@ -45,14 +45,27 @@ class Cell:
         return "console-address" if is_address else "console-words"
 
 
+@dataclass(frozen=True, slots=True)
+class PanelWhole:
+    """What a panel lists a part of, such as all hosts of a list of hosts that are down.
+
+    While there are none, a panel says nothing about all of them: it says `none`, with the link `remedy`.
+    """
+
+    count: int
+    none: str
+    remedy: Cell | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Panel:
     """A list: how many there are, its first rows, and the page of all of them.
 
     `unit`: what the number counts, such as "hosts down". `rows` have a cell for each of `headers`. `facts`
     explain the number; the first is shown next to it. `empty`: text for an empty list, which says how rows
-    get there; `remedy`: a link to do that. `tone`: severity of a number above 0. `count`: at most
-    MOST_COUNTED + 1. `at_least`: the count may be incomplete. The start page sorts panels by `rank`.
+    get there; `remedy`: a link to do that. `whole`: what the rows are a part of, if `empty` speaks about
+    all of them. `tone`: severity of a number above 0. `count`: at most MOST_COUNTED + 1. `at_least`: the
+    count may be incomplete. The start page sorts panels by `rank`.
     """
 
     name: str
@@ -64,6 +77,7 @@ class Panel:
     url: str
     empty: str
     remedy: Cell | None = None
+    whole: PanelWhole | None = None
     facts: Sequence[Cell] = ()
     tone: Tone = Tone.PLAIN
     is_wide: bool = False
@@ -74,6 +88,13 @@ class Panel:
     def number(self) -> str:
         """The count for display."""
         return number_of(self.count)
+
+    @property
+    def nothing(self) -> tuple[str, Cell | None]:
+        """The text and the link of an empty list."""
+        if self.whole is not None and not self.whole.count:
+            return self.whole.none, self.whole.remedy
+        return self.empty, self.remedy
 
     @property
     def more(self) -> str:
@@ -142,9 +163,39 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """An important message above everything else."""
+    """An important message above everything else, with links to what can be done."""
 
     text: str
+    links: Sequence[Cell] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """A step of a checklist. `link` leads to where it is done; without it, `note` says who can do it."""
+
+    text: str
+    is_done: bool
+    link: Cell | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checklist:
+    """Steps to do once. `dismiss_url` hides the list for everybody; empty if the user may not."""
+
+    title: str
+    steps: Sequence[Step]
+    dismiss_url: str = ""
+
+    @property
+    def next_step(self) -> Step | None:
+        """The first step that is open and that the user can do."""
+        return next((step for step in self.steps if not step.is_done and step.link), None)
+
+    @property
+    def done_words(self) -> str:
+        """How many steps are done."""
+        return f"{sum(step.is_done for step in self.steps)} of {len(self.steps)} done"
 
 
 Widget = Panel | Chart | Notice
@@ -169,6 +220,18 @@ def overview() -> list[ContributeWidgets]:
     """Return the `overview` of every app's AppConfig: the widgets of the start page, alerts first."""
     contributed = [contribute for each in contributions("overview") for contribute in each]
     return contributed[::-1]
+
+
+def project_notices(operator: Operator, group_id: str | None = None) -> list[Notice]:
+    """Return the `project_notices` of every app's AppConfig: about a project, or all readable projects."""
+    made = [make for each in contributions("project_notices") for make in each]
+    return [notice for make in made for notice in make(operator, group_id)]
+
+
+def checklists(operator: Operator) -> list[Checklist]:
+    """Return the `checklists` of every app's AppConfig, for the start page."""
+    made = (make(operator) for each in contributions("checklists") for make in each)
+    return [checklist for checklist in made if checklist is not None]
 
 
 def host_panels() -> list[ContributeRowPanel]:

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 HARMLESS = {
     "group",
-    "engine",
+    "databases",
     "type",
     "startDate",
     "endDate",

@@ -88,12 +88,16 @@ def test_the_default_is_said_to_be_no_mail_server(console: Client) -> None:
 
 def test_the_set_up_continues_until_an_agent_has_reported(console: Client, project: Project) -> None:
     answer = console.get(PAGE)
-    add_agent = answer.context["add_agent_url"]
-    assert add_agent.endswith(f"/add/?group={project.id}")
-    assert answer.context["is_setup"] is console.get(add_agent).context["form"].is_setup is True
-    assert browser_with(Role.GROUP_OWNER, project=project).get(add_agent).context["form"].is_setup is False
+    assert answer.context["is_setup"] is True
+    pages = [answer.context["next_url"], "/admin/automation/agent/add/"]
+    owner = browser_with(Role.GROUP_OWNER, project=project)
+    for page in pages:
+        assert console.get(page).context["form"].is_setup is True
+        assert owner.get(page).context["form"].is_setup is False
     fill(project)
-    assert console.get(PAGE).context["is_setup"] is console.get(add_agent).context["form"].is_setup is False
+    assert console.get(PAGE).context["is_setup"] is False
+    for page in pages:
+        assert console.get(page).context["form"].is_setup is False
 
 
 def test_only_global_owners_see_it(project: Project) -> None:

@@ -3,6 +3,7 @@
 import re
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -48,9 +49,16 @@ def waiting(key: ApiKey) -> str:
     return reverse("admin:automation_agent_first_report", args=[key.id])
 
 
+def add(browser: Client, project: Project, **values: Any) -> Any:
+    """Sends the form, without alert configurations."""
+    return confirm(
+        browser, ADD, **{"group": project.id, "shown": project.id, "databases": "mongodb", **values}
+    )
+
+
 def new_key(console: Client, project: Project) -> tuple[ApiKey, str, str]:
     """The key that the page makes, its private part, and the page."""
-    answer = confirm(console, ADD, group=project.id, databases="mongodb", desc="on db1")
+    answer = add(console, project, desc="on db1")
     assert answer.status_code == 200
     key = ApiKey.objects.get(desc="on db1")
     page = answer.content.decode()
@@ -72,14 +80,14 @@ def test_its_key_may_report_and_nothing_else(console: Client, operator: User, pr
 
 def test_its_private_part_is_shown_once(console: Client, project: Project) -> None:
     sent = token(console, ADD)
-    answer = confirm(console, ADD, group=project.id, databases="mongodb", desc="on db1", once=sent)
+    answer = add(console, project, desc="on db1", once=sent)
     key = ApiKey.objects.get(desc="on db1")
     page = answer.content.decode()
     (private,) = set(re.findall(r'PRIVATE_KEY="([^"]+)"', unescape(page)))
     assert page.count(private) == 1
     assert "no-store" in answer["Cache-Control"]
     assert private not in str(dict(console.session))
-    again = confirm(console, ADD, group=project.id, databases="mongodb", desc="on db1", once=sent)
+    again = add(console, project, desc="on db1", once=sent)
     assert again.url == page_of(key)
     shown = [console.get(url).content.decode() for url in (page_of(key), waiting(key), AGENTS)]
     assert private not in "".join(shown)
@@ -118,14 +126,14 @@ def test_the_commands_lead_to_this_platform_and_name_no_key(
 
 
 def test_the_page_is_about_what_is_watched(console: Client, project: Project) -> None:
-    answer = confirm(console, ADD, group=project.id, databases=["postgresql", "mongodb"], desc="on db1")
+    answer = add(console, project, databases=["postgresql", "mongodb"], desc="on db1")
     page = answer.content.decode()
     both = typed(page, "settings")
     assert "OPSAPI_AGENT_MONGODB=" in both
     assert "OPSAPI_AGENT_POSTGRESQL=" in both
     assert "IN ROLE pg_monitor" in typed(page, "create-role")
     assert "clusterMonitor" in typed(page, "create-user")
-    only = confirm(console, ADD, group=project.id, databases=["postgresql"], desc="on db2").content.decode()
+    only = add(console, project, databases=["postgresql"], desc="on db2").content.decode()
     assert "MONGODB" not in typed(only, "settings")
     assert "mongosh" not in only
 
@@ -141,7 +149,7 @@ def test_the_page_is_about_what_is_watched(console: Client, project: Project) ->
 )
 def test_who_may(role: Role, may: bool, project: Project) -> None:
     _, browser = operator_with(role, project=project)
-    confirm(browser, ADD, group=project.id, databases="mongodb", desc="on db1")
+    add(browser, project, desc="on db1")
     assert ApiKey.objects.filter(desc="on db1").exists() is may
 
 

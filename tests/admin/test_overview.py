@@ -293,7 +293,7 @@ class TestRefreshing:
         assert "<html" not in parts
         names = re.findall(r'data-part="(\w+)"', parts)
         assert names == re.findall(r'data-part="(\w+)"', page)
-        assert {*PANELS, *OF_THE_INSTALLATION, "notices", "numbers", "events"} == set(names)
+        assert {*PANELS, *OF_THE_INSTALLATION, "notices", "checklists", "numbers", "events"} == set(names)
         assert 'data-read="' in parts
         assert "hosts down: 1" in parts
 

@@ -7,9 +7,10 @@ from django.test import Client
 
 from accesslist.models import Project, User
 from alerting.models import AlertConfig
-from alerting.rules.presets import Preset, presets_of
-from automation.metrics import Engine
+from alerting.rules.presets import Preset
+from automation.models import Agent
 from events.types import EventType
+from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.configs import CONFIGS, send
 from tests.admin.operators import browser_with
@@ -21,18 +22,19 @@ from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config
 
 PRESETS = f"{CONFIGS}do/presets/"
+TYPE = "notifications[0].typeName"
 MADE = EventType.ALERT_CONFIG_ADDED_AUDIT
 pytestmark = pytest.mark.django_db
 
 
-def at(project: Project, engine: str = "MONGODB") -> str:
+def at(project: Project) -> str:
     """The page of the project's presets."""
-    return f"{PRESETS}?group={project.id}&engine={engine}"
+    return f"{PRESETS}?group={project.id}"
 
 
 def typed(project: Project, *names: str, engine: str = "MONGODB", **changes: Any) -> dict[str, Any]:
-    """As the list of the project and engine is answered."""
-    place = {"group": project.id, "engine": engine, "shown": f"{project.id} {engine}"}
+    """As the list of the project is answered: the members of the project are notified."""
+    place = {"group": project.id, "engines": [engine], "shown": project.id, TYPE: "GROUP"}
     return {**place, "presets": list(names), **changes}
 
 
@@ -43,16 +45,13 @@ def test_the_list_leads_there_with_the_project_it_is_narrowed_to(console: Client
     )
 
 
-@each("engine", Engine)
-def test_all_that_the_project_does_not_have_are_ticked(
-    console: Client, project: Project, engine: Engine
-) -> None:
+def test_all_that_the_project_does_not_have_are_ticked(console: Client, project: Project) -> None:
     config = make_config(project)
-    page = shown(console, at(project, engine.value))
-    expected = [preset.value for preset in presets_of(engine) if preset is not Preset.HOST_DOWN]
-    assert typed_in(page)["presets"] == expected
+    page = shown(console, at(project))
+    ticked = typed_in(page)["presets"]
+    assert sorted(ticked) == sorted(preset.value for preset in Preset if preset is not Preset.HOST_DOWN)
     assert f"{CONFIGS}{config.id}/change/" in page
-    for preset in presets_of(engine):
+    for preset in Preset:
         assert preset.spec.meaning.replace("'", "&#x27;") in page
 
 
@@ -64,10 +63,12 @@ def test_nothing_is_listed_before_the_project_is_known(console: Client, project:
 def test_a_writer_of_only_one_project_does_not_choose_it(project: Project) -> None:
     page = shown(browser_with(Role.GROUP_MONITORING_ADMIN, project=project), PRESETS)
     assert typed_in(page)["group"] == [project.id]
-    assert len(typed_in(page)["presets"]) == len(presets_of(Engine.MONGODB))
+    assert len(typed_in(page)["presets"]) == len(Preset)
 
 
 def test_chosen_presets_are_created(console: Client, operator: User, project: Project) -> None:
+    seen = {"agent_type": "MONITORING", "version": "1", "created": clock.now(), "last_report": clock.now()}
+    Agent.objects.create(group=project, hostname="agent1", **seen)  # the set-up is over
     with leaves_events(operator, MADE, MADE):
         answer = send(console, at(project), typed(project, "NO_PRIMARY", "DIRTY_CACHE"))
     assert answer.headers["Location"] == CONFIGS
@@ -80,10 +81,13 @@ def test_chosen_presets_are_created(console: Client, operator: User, project: Pr
 def test_what_came_to_exist_meanwhile_is_not_created_twice(
     console: Client, operator: User, project: Project
 ) -> None:
-    make_config(project)
-    with leaves_events(operator, MADE):
+    config = make_config(project)
+    with leaves_events(operator, MADE, EventType.ALERT_CONFIG_CHANGED_AUDIT):
         send(console, at(project), typed(project, "HOST_DOWN", "NO_PRIMARY"))
     assert AlertConfig.objects.filter(event_type="HOST_DOWN").count() == 1
+    assert [setting.type_name for setting in config.settings.order_by("position")] == ["WEBHOOK", "GROUP"]
+    with leaves_events(operator):
+        send(console, at(project), typed(project, "HOST_DOWN", "NO_PRIMARY"))
     assert "HOST_DOWN" in shown(console, CONFIGS)
 
 
@@ -92,10 +96,14 @@ def test_what_came_to_exist_meanwhile_is_not_created_twice(
     [
         pytest.param({"show": "yes"}, id="the list is asked for"),
         pytest.param({"shown": ""}, id="no list was shown"),
-        pytest.param({"engine": "POSTGRESQL"}, id="the list of another engine was shown"),
+        pytest.param({"engines": ["POSTGRESQL"], "presets": ["NO_PRIMARY"]}, id="of another engine"),
         pytest.param({"presets": []}, id="nothing is chosen"),
         pytest.param({"presets": ["NOPE"]}, id="no preset is chosen"),
-        pytest.param({"engine": "ORACLE"}, id="no engine is chosen"),
+        pytest.param({"engines": ["ORACLE"]}, id="the engine is unknown"),
+        pytest.param({"engines": []}, id="no engine is chosen"),
+        pytest.param({TYPE: ""}, id="nobody is notified"),
+        pytest.param({TYPE: "USER"}, id="the type is not offered"),
+        pytest.param({TYPE: "WEBHOOK"}, id="the webhook has no URL"),
         pytest.param({"group": ""}, id="no project is chosen"),
     ],
 )
@@ -108,11 +116,18 @@ def test_nothing_is_created_unseen(
     assert not AlertConfig.objects.exists()
 
 
-def test_the_list_of_another_engine_is_shown_again(console: Client, project: Project) -> None:
-    answer = send(console, at(project), typed(project, "HOST_DOWN", engine="POSTGRESQL", show="yes"))
-    page = typed_in(answer.content.decode())
-    assert page["shown"] == [f"{project.id} POSTGRESQL"]
-    assert page["presets"] == [preset.value for preset in presets_of(Engine.POSTGRESQL)]
+def test_the_list_of_another_project_is_shown_again(console: Client, project: Project) -> None:
+    other: Project = ProjectFactory.create()
+    answer = send(console, PRESETS, {**typed(project, "HOST_DOWN"), "group": other.id})
+    assert typed_in(answer.content.decode())["shown"] == [other.id]
+    assert not AlertConfig.objects.exists()
+
+
+def test_only_presets_of_the_chosen_engines_are_created(console: Client, project: Project) -> None:
+    names = ["HOST_DOWN", "NO_PRIMARY", "DEADLOCKS"]
+    send(console, at(project), typed(project, *names, engine="POSTGRESQL"))
+    kinds = set(AlertConfig.objects.values_list("event_type", flat=True))
+    assert kinds == {"HOST_DOWN", "OUTSIDE_METRIC_THRESHOLD"}
 
 
 @each("role", [Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.GROUP_AUTOMATION_ADMIN])

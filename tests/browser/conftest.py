@@ -12,6 +12,9 @@ from tests.browser.faults import Faults
 from tests.browser.sessions import enter
 from tests.browser.site import Site
 from tests.browser.viewports import LIGHT, Viewport
+from tests.receivers import http_receiver
+
+__all__ = ["http_receiver"]
 
 
 # Of the package and not of the session: playwright runs an event loop in this thread until it ends, with

@@ -62,6 +62,7 @@ def test_the_way_from_nothing_to_the_page_of_a_replica_set(
         fill_in_the_set_up(page)
         page.wait_for_url("**/admin/mail-server/")
         reached("the first user is logged in after")
+        _add_presets(page)
         _add_agent(page)
         page.screenshot(path=pictures / "add-agent.png", full_page=True)
         with second_terminal(platform, tmp_path / "database") as terminal:
@@ -79,9 +80,15 @@ def test_the_way_from_nothing_to_the_page_of_a_replica_set(
     record_property(SUMMARY, ", ".join(times))
 
 
+def _add_presets(page: Page) -> None:
+    """From the step of the mail server: the presets of MongoDB, for the members of the project."""
+    page.get_by_role("link", name="What should wake you?").last.click()
+    page.get_by_label("Notify").select_option("GROUP")
+    page.get_by_role("button", name="Add presets").click()
+
+
 def _add_agent(page: Page) -> None:
-    """From the last step of the set-up, for the only project."""
-    page.get_by_role("link", name="Add agent").last.click()
+    """The last step of the set-up, for the only project."""
     page.get_by_label("MongoDB").check()
     page.get_by_label("Description").fill("on the machine of the database")
     page.get_by_role("button", name="Create key").click()

@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('alerting', '0026_one_index_of_configs'),
+        ('alerting', '0001_squashed_0026_one_index_of_configs'),
     ]
 
     operations = [

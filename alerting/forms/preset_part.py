@@ -1,0 +1,379 @@
+"""The part of a form that offers the presets of a project, asks who is notified, and sends a test."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django import forms
+from django.urls import reverse
+from django.utils.functional import cached_property
+from django.utils.html import format_html
+from unfold.widgets import CHECKBOX_CLASSES
+
+from alerting.access import WRITE
+from alerting.choices import PeopleType
+from alerting.forms.config_documents import Typed, faults_of, rows_of, value_of
+from alerting.forms.config_fields import MarkedSelect, ShownInput, field_of
+from alerting.forms.config_inputs import NOTIFICATION_INPUTS, Input
+from alerting.models import AlertConfig
+from alerting.notification_tests import NotificationTest, notification_test
+from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.rules.presets import Preset, presets_of
+from alerting.rules.wording import counted_words
+from alerting.selectors.configs import configs_of_presets
+from alerting.selectors.setup import host_down_is_watched
+from alerting.serializers.configs import config_document
+from alerting.services.configs import DEFAULT_TYPES, GROUP_BY_MAIL, AddedPresets, presets_create
+from automation.metrics import BOTH, Engine
+from events.types import EventType
+from integrations.channels import CHANNELS
+from integrations.mail_settings import mail_server_is_set
+from opsapi import clock
+from opsapi.api.errors import ApiError
+from opsapi.api.principal import Actor, Operator
+from opsapi.console.admin_urls import page_url
+from opsapi.console.forms import ConsoleForm, SecretInput, themed
+from opsapi.encryption import CannotDecryptError, decrypt, encrypt
+from opsapi.roles import Scope
+from opsapi.wire_json import JsonObject, without_nulls
+
+ENGINE_LABELS: Mapping[Engine, str] = {Engine.MONGODB: "MongoDB", Engine.POSTGRESQL: "PostgreSQL"}
+_ROW = "notifications[0]"
+"""The name of the notification in the API's document, so that refusals find its inputs."""
+_TYPE, _ENCRYPTED = f"{_ROW}.typeName", f"{_ROW}.encrypted"
+_LONGEST_ENCRYPTED = 5_000
+_SCHEDULE = frozenset({"delayMin", "intervalMin"})
+"""The preset decides the delay, and the type the reminders."""
+_MAIL_TO_MEMBERS = PeopleType.GROUP.value
+_INPUTS: Mapping[str, Sequence[Input]] = {
+    _MAIL_TO_MEMBERS: (),
+    **{
+        name: [declared for declared in NOTIFICATION_INPUTS[name] if declared.name not in _SCHEDULE]
+        for name in CHANNELS
+    },
+}
+"""The inputs of each offered type of notification. Others can be added on the page of a configuration."""
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRow:
+    """An offered preset; `url` is the project's existing configuration, which gets the receiver too."""
+
+    preset: Preset
+    ticked: bool
+    url: str = ""
+    is_disabled: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PresetGroup:
+    """The presets of one engine, or the presets of all engines, for which `engine` is empty."""
+
+    label: str
+    engine: str
+    rows: Sequence[PresetRow]
+
+
+class PresetPart(ConsoleForm):
+    """The presets of a project and their notification.
+
+    `engines`: only presets of these engines are added. `engines_name`: the input by which the surrounding
+    form asks for them. `may_decline`: a checkbox lets the user add no presets. Secrets are not shown again;
+    if the page is shown again, for a test or because of an error, they come along encrypted for this user.
+    """
+
+    template = "console/preset_part.html"
+    css = {"all": ["console/config-form.css"]}
+    js = [forms.Script("console/preset-part.js", defer=True)]
+    checkbox_class = " ".join(CHECKBOX_CLASSES)
+    shown_name = "shown"
+    wanted_name = "alerts"
+    test_name = "test"
+    """The button that sends a test without saving anything."""
+
+    presets = forms.MultipleChoiceField(
+        required=False, choices=[(preset.value, preset.value) for preset in Preset]
+    )
+
+    def __init__(
+        self,
+        data: Any,
+        *,
+        operator: Operator,
+        group_id: str,
+        engines: Sequence[str],
+        engines_name: str,
+        may_decline: bool = False,
+    ) -> None:
+        self.group_id, self.engines_name, self.may_decline = group_id, engines_name, may_decline
+        self.engines = [engine for engine in Engine if engine.value in {name.upper() for name in engines}]
+        self.is_shown = data is not None and data.get(self.shown_name) == group_id
+        self.typed: Typed = dict(data.lists()) if self.is_shown else {}
+        self._values: Mapping[str, Any] = {}
+        super().__init__(data if self.is_shown else None, operator=operator)
+
+    # --- inputs ----------------------------------------------------------------------------------------
+
+    def add_inputs(self) -> None:
+        """The type of the notification, and the inputs of all types."""
+        labels = {name: NOTIFICATION_TYPES[name].label for name in _INPUTS}
+        labels[_MAIL_TO_MEMBERS] = "Members of the project, by e-mail"
+        # Without a mail server, the user chooses: a default that reaches nobody would look like an answer.
+        blank = [] if self.has_mail_server else [("", "–")]
+        widget = MarkedSelect([*blank, *labels.items()], {})
+        self.fields[_TYPE] = themed(forms.CharField(required=False, label="Notify", widget=widget))
+        for declared in self._inputs().values():
+            field = field_of(declared)
+            if isinstance(field, SecretInput) and declared.name in self._redacted:
+                field.widget.attrs["placeholder"] = "unchanged"
+                field.help_text = format_html(
+                    "Entered: <code>{}</code>. Leave blank to keep it.", self._redacted[declared.name]
+                )
+            elif all(NOTIFICATION_TYPES[name].integration for name in self._types_with(declared.name)):
+                field.help_text = "Leave blank to use the integration of the project."
+            self.fields[f"{_ROW}.{declared.name}"] = field
+
+    @staticmethod
+    def _inputs() -> Mapping[str, Input]:
+        return {declared.name: declared for inputs in _INPUTS.values() for declared in inputs}
+
+    @staticmethod
+    def _types_with(name: str) -> list[str]:
+        return [kind for kind, inputs in _INPUTS.items() if any(declared.name == name for declared in inputs)]
+
+    @property
+    def type_name(self) -> str:
+        """The selected type of notification; empty unless it is offered."""
+        chosen = next(iter(self.typed.get(_TYPE, ())), "") if self.is_shown else self._first_type
+        return chosen if chosen in _INPUTS else ""
+
+    @property
+    def _first_type(self) -> str:
+        return _MAIL_TO_MEMBERS if self.has_mail_server else ""
+
+    @cached_property
+    def has_mail_server(self) -> bool:
+        return mail_server_is_set()
+
+    # --- secrets ---------------------------------------------------------------------------------------
+
+    @property
+    def _owner(self) -> str:
+        """Only this user can use the encrypted secrets, for this project and type."""
+        return f"{self.operator.actor().id} {self.group_id} {self.type_name}"
+
+    @cached_property
+    def _opened(self) -> Mapping[str, str]:
+        """The secrets that came along with the page; nothing, if they belong to something else."""
+        encrypted = next(iter(self.typed.get(_ENCRYPTED, ())), "")
+        if not encrypted:
+            return {}
+        try:
+            opened: Mapping[str, str] = json.loads(decrypt(encrypted, owner=self._owner))
+        except CannotDecryptError:
+            return {}
+        return opened
+
+    @cached_property
+    def _secrets(self) -> Mapping[str, str]:
+        """The typed secrets, and for inputs that were left blank, the secrets that came along."""
+        typed = {
+            declared.name: value_of(declared, self._row, self._opened)
+            for declared in _INPUTS.get(self.type_name, ())
+            if declared.is_secret
+        }
+        return {name: text for name, text in typed.items() if text}
+
+    @cached_property
+    def _redacted(self) -> Mapping[str, str]:
+        return NOTIFICATION_TYPES[self.type_name].shown(self._secrets) if self._secrets else {}
+
+    @property
+    def encrypted(self) -> str:
+        """The secrets, encrypted for the next submission."""
+        text = json.dumps(self._secrets)
+        return encrypt(text, owner=self._owner) if self._secrets and len(text) <= _LONGEST_ENCRYPTED else ""
+
+    @cached_property
+    def _row(self) -> Typed:
+        return next(iter(rows_of(self.typed, "notifications")), {})
+
+    # --- template --------------------------------------------------------------------------------------
+
+    encrypted_name = _ENCRYPTED
+
+    @property
+    def mail_server_url(self) -> str:
+        return reverse("mail_server")
+
+    @property
+    def receiver(self) -> forms.BoundField:
+        return self[_TYPE]
+
+    def receiver_inputs(self) -> list[ShownInput]:
+        return [
+            ShownInput(self[f"{_ROW}.{name}"], " ".join(self._types_with(name))) for name in self._inputs()
+        ]
+
+    def get_initial_for_field(self, field: forms.Field, field_name: str) -> Any:
+        return self._first_type if field_name == _TYPE else super().get_initial_for_field(field, field_name)
+
+    @property
+    def is_wanted(self) -> bool:
+        """Whether presets are to be added."""
+        return not self.may_decline or not self.is_shown or self.wanted_name in self.typed
+
+    def groups_of_rows(self) -> Sequence[PresetGroup]:
+        """The presets by engine, as submitted, or ticked unless the project has them.
+
+        A default configuration that only notifies by e-mail is ticked as well, so that it gets the receiver.
+        """
+        there = configs_of_presets(self.group_id)
+        answered = self.typed.get("presets", ()) if self.is_shown else None
+        rows = {preset: self._preset_row(preset, there.get(preset), answered) for preset in Preset}
+        groups = [
+            PresetGroup("All databases", "", [rows[name] for name in Preset if name.spec.engines == BOTH])
+        ]
+        groups += [
+            PresetGroup(
+                label, engine.value, [rows[name] for name in Preset if name.spec.engines == (engine,)]
+            )
+            for engine, label in ENGINE_LABELS.items()
+        ]
+        return groups
+
+    @staticmethod
+    def _preset_row(preset: Preset, config: AlertConfig | None, answered: Sequence[str] | None) -> PresetRow:
+        first = config is None or _is_as_created(config)
+        ticked = first if answered is None else preset.value in answered
+        if config is None:
+            return PresetRow(preset, ticked=ticked)
+        return PresetRow(preset, ticked=ticked, url=page_url(config), is_disabled=not config.enabled)
+
+    # --- result ----------------------------------------------------------------------------------------
+
+    @property
+    def _asks_for_test(self) -> bool:
+        return self.test_name in self.typed
+
+    def is_valid(self) -> bool:
+        """Not valid while only a test is requested, so that nothing is saved."""
+        return not self._asks_for_test and super().is_valid()
+
+    def clean(self) -> dict[str, Any]:
+        """The presets of the selected engines, and the notification as the API reads it."""
+        chosen = {name for name in self.cleaned_data.get("presets", ()) if self._is_offered(Preset(name))}
+        if not self._asks_for_test:
+            if not self.is_wanted:
+                return self.cleaned_data
+            if not chosen:
+                self.add_error("presets", "Select at least one preset.")
+                return self.cleaned_data
+        if not self.type_name:
+            self.add_error(_TYPE, "Choose who is notified.")
+            return self.cleaned_data
+        try:
+            self._values = {"presets": [Preset(name) for name in chosen], "notification": self._read()}
+        except ApiError as refusal:
+            self.add_refusal(refusal)
+        return self.cleaned_data
+
+    def _is_offered(self, preset: Preset) -> bool:
+        return any(preset in presets_of(engine) for engine in self.engines)
+
+    def _read(self) -> Mapping[str, Any]:
+        """The notification, validated by the schema of the API.
+
+        Raises:
+            ApiError: with every wrong field.
+        """
+        document = {"eventTypeName": EventType.HOST_DOWN.value, "notifications": [self._document()]}
+        context = {"stored": {"groupId": self.group_id}, "group_id": self.group_id}
+        values = config_document(self.group_id)(context=context).read(document)
+        (notification,) = values["notifications"]
+        return dict(notification)
+
+    def _document(self) -> JsonObject:
+        if self.type_name == _MAIL_TO_MEMBERS:
+            return dict(GROUP_BY_MAIL)
+        typed = {
+            declared.name: value_of(declared, self._row, self._opened if declared.is_secret else None)
+            for declared in _INPUTS[self.type_name]
+        }
+        return without_nulls({"typeName": self.type_name, **typed})
+
+    def add_refusal(self, refusal: ApiError) -> None:
+        for name, message in faults_of(refusal.bad_fields, self.fields.keys()):
+            self.add_error(name, message)
+        if not refusal.bad_fields:
+            self.add_error(None, refusal.document()["detail"])
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The project, and the presets and the notification; without presets if the user declined them."""
+        if not self._values:
+            return {"group_id": self.group_id, "presets": []}
+        return {"group_id": self.group_id, "extends": True, **self._values}
+
+    def run(self, *, actor: Actor, now: Any) -> str:
+        """Add the presets, and return what was done, in words; nothing if the user declined them."""
+        if not self.values["presets"]:
+            return ""
+        return added_words(presets_create(**self.values, actor=actor, now=now))
+
+    @cached_property
+    def tested(self) -> NotificationTest | str | None:
+        """The result of the requested test, or why none was sent; None without a valid request.
+
+        Read by the template, when no transaction is open: a test waits for its receiver.
+        """
+        if not self._asks_for_test or self.errors:
+            return None
+        try:
+            self.operator.authorise_at(WRITE.roles, Scope(group_id=self.group_id))
+            return notification_test(
+                group_id=self.group_id,
+                notification=self._values["notification"],
+                actor=self.operator.actor(),
+                now=clock.now(),
+            )
+        except ApiError as refusal:
+            return str(refusal.document()["detail"])
+
+
+def _is_as_created(config: AlertConfig) -> bool:
+    """Whether it is a default configuration of the project with its first notification, by e-mail."""
+    types = [setting.type_name for setting in config.settings.all()]
+    return config.event_type in DEFAULT_TYPES and types == [_MAIL_TO_MEMBERS]
+
+
+def part_of_new_agent(
+    data: Any, *, operator: Operator, group_id: str, engines: Sequence[str]
+) -> PresetPart | None:
+    """The part of the form that adds an agent: for a project in which nothing alerts when a host is down.
+
+    None if something does, or if the user may not create configurations there.
+    """
+    try:
+        operator.authorise_at(WRITE.roles, Scope(group_id=group_id))
+    except ApiError:
+        return None
+    if host_down_is_watched(group_id):
+        return None
+    return PresetPart(
+        data,
+        operator=operator,
+        group_id=group_id,
+        engines=engines,
+        engines_name="databases",
+        may_decline=True,
+    )
+
+
+def added_words(done: AddedPresets) -> str:
+    """What was added, and what the project had already."""
+    added = f"Added {counted_words(len(done.created), 'alert configuration')}."
+    extended = f" Also added the receiver to: {', '.join(done.extended)}." if done.extended else ""
+    same = [preset for preset in done.existing if preset not in done.extended]
+    return added + extended + (f" The project already had: {', '.join(same)}." if same else "")

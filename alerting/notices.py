@@ -1,0 +1,102 @@
+"""Notices of the console about projects that nobody watches, and the checklist of the set-up."""
+
+from collections.abc import Iterator, Sequence
+
+from django.urls import reverse
+
+from accesslist.access import WRITE_PROJECT_ACCESS, WRITE_USERS
+from alerting.access import DISMISS_CHECKLIST, WRITE
+from alerting.models import AlertConfig
+from alerting.selectors.setup import MOST_NAMED, UnwatchedProject, setup_progress, unwatched_projects
+from opsapi.api.principal import Operator
+from opsapi.console.admin_urls import add_url, creation_url, list_url, page_url_of
+from opsapi.console.widgets import Cell, Checklist, Notice, Step
+from opsapi.roles import INSTALLATION, Role, Scope, satisfies_any
+
+_NOBODY = "nobody is notified when a host is down."
+
+
+def unwatched_notices(operator: Operator, group_id: str | None) -> Iterator[Notice]:
+    """One notice about the readable projects that have hosts and no configuration for HOST_DOWN.
+
+    `group_id`: only about this project.
+    """
+    found = unwatched_projects(operator.visible_scope(), group_id)
+    if len(found) == 1:
+        yield _of_one(operator, found[0])
+    elif found:
+        yield _of_several(operator, found)
+
+
+def _of_one(operator: Operator, project: UnwatchedProject) -> Notice:
+    text = f"{project.name} has {_hosts(project)}, and {_NOBODY}"
+    if not _may_write(operator, project):
+        return Notice(text)
+    links = [
+        Cell("Add presets", creation_url(AlertConfig, "presets", group=project.id)),
+        Cell("Dismiss", creation_url(AlertConfig, "dismiss-host-down", group=project.id)),
+    ]
+    return Notice(text, links)
+
+
+def _of_several(operator: Operator, projects: Sequence[UnwatchedProject]) -> Notice:
+    shown = projects[:MOST_NAMED]
+    more = " and more" if len(projects) > MOST_NAMED else ""
+    text = (
+        f"Several projects have hosts, and {_NOBODY} Add presets{more and ' (the first projects by name)'}:"
+    )
+    return Notice(
+        text, [Cell(f"{project.name} ({_hosts(project)})", _url(operator, project)) for project in shown]
+    )
+
+
+def _url(operator: Operator, project: UnwatchedProject) -> str:
+    """Where presets are added; the page of the project, if the user may not."""
+    if _may_write(operator, project):
+        return creation_url(AlertConfig, "presets", group=project.id)
+    return page_url_of("accesslist.project", project.id)
+
+
+def _hosts(project: UnwatchedProject) -> str:
+    return "1 host" if project.host_count == 1 else f"{project.host_count:,} hosts"
+
+
+def _may_write(operator: Operator, project: UnwatchedProject) -> bool:
+    return satisfies_any(operator.grants, WRITE.roles, Scope(project.org_id, project.id))
+
+
+def setup_checklist(operator: Operator) -> Checklist | None:
+    """The checklist of the installation, for users who read everything and can do at least one step.
+
+    None once all steps are done, or a Global Owner has dismissed it. The second factor is the user's own.
+    """
+    if not operator.visible_scope().everything:
+        return None
+    may_agent, may_alert, may_invite, may_dismiss = (
+        satisfies_any(operator.grants, access.roles, INSTALLATION)
+        for access in (WRITE_PROJECT_ACCESS, WRITE, WRITE_USERS, DISMISS_CHECKLIST)
+    )
+    if not (may_agent or may_alert or may_invite):
+        return None
+    progress = setup_progress(str(operator.actor().id))
+    if progress.is_dismissed:
+        return None
+    presets = creation_url(AlertConfig, "presets")
+    configs, users = list_url(AlertConfig), list_url("accesslist.user")
+    factor = reverse("account_second_factor")
+    steps = [
+        _step("An agent has reported", progress.agent, may_agent, "Add agent", add_url("automation.agent")),
+        _step("An alert opens when a host is down", progress.watched, may_alert, "Add presets", presets),
+        _step("A message was delivered", progress.tested, may_alert, "Send a test", configs),
+        _step("A second person has access", progress.second_person, may_invite, "Users", users),
+        _step("You log in with a second factor", progress.second_factor, True, "Set up", factor),
+    ]
+    if all(step.is_done for step in steps):
+        return None
+    dismiss_url = creation_url(AlertConfig, "dismiss-checklist") if may_dismiss else ""
+    return Checklist(title="Set-up", steps=steps, dismiss_url=dismiss_url)
+
+
+def _step(text: str, is_done: bool, may: bool, words: str, url: str) -> Step:
+    note = "" if may else f"This needs the role {Role.GLOBAL_OWNER}."
+    return Step(text=text, is_done=is_done, link=Cell(words, url) if may else None, note=note)

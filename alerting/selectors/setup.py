@@ -1,0 +1,116 @@
+"""Which projects nobody watches, and how far the set-up of the installation is."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from alerting.choices import SetupMarkName
+from alerting.selectors.scopes import is_concerned
+from events.types import EventType
+from opsapi.api.principal import VisibleScope
+from opsapi.sql import fetch_rows
+
+MOST_NAMED = 10
+"""The most projects that a notice names."""
+
+# A part for each index of configurations, as in `scopes.CONCERNED`.
+_UNWATCHED = """
+  FROM accesslist_project AS project
+ WHERE project.deleted IS NULL AND project.host_count > 0
+   AND NOT EXISTS (SELECT FROM alerting_alertconfig
+        WHERE group_id = project.id AND event_type = %(event_type)s AND deleted IS NULL AND enabled)
+   AND NOT EXISTS (SELECT FROM alerting_alertconfig
+        WHERE for_all_groups AND tags = '{}' AND event_type = %(event_type)s AND deleted IS NULL AND enabled)
+   AND NOT EXISTS (SELECT FROM alerting_alertconfig
+        WHERE group_id IS NULL AND group_ids @> ARRAY[project.id]::varchar[]
+          AND event_type = %(event_type)s AND deleted IS NULL AND enabled)
+   AND NOT EXISTS (SELECT FROM alerting_alertconfig
+        WHERE group_id IS NULL AND tags && project.tags
+          AND event_type = %(event_type)s AND deleted IS NULL AND enabled)
+"""
+_READABLE = "AND project.id = ANY(%(group_ids)s)"
+_NOT_DISMISSED = """
+AND NOT EXISTS (SELECT FROM alerting_setupmark WHERE group_id = project.id AND name = %(dismissed)s)
+"""
+_PARAMETERS = {
+    "event_type": EventType.HOST_DOWN.value,
+    "dismissed": SetupMarkName.HOST_DOWN_NOTICE_DISMISSED.value,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class UnwatchedProject:
+    """A project with hosts, and without an enabled configuration for HOST_DOWN."""
+
+    id: str
+    name: str
+    org_id: str
+    host_count: int
+
+
+def unwatched_projects(
+    visible_scope: VisibleScope, group_id: str | None = None
+) -> Sequence[UnwatchedProject]:
+    """Return the readable projects whose notice was not dismissed, by name; only the first MOST_NAMED + 1.
+
+    A project is watched if an enabled configuration of its own, or a global one that covers it, is of type
+    HOST_DOWN, whatever its matchers. `group_id`: only this project.
+    """
+    groups = visible_scope.group_ids if group_id is None else visible_scope.group_ids & {group_id}
+    everything = visible_scope.everything and group_id is None
+    if visible_scope.everything and group_id is not None:
+        groups = frozenset({group_id})
+    if not everything and not groups:
+        return []
+    narrowed = "" if everything else _READABLE
+    statement = f"""
+SELECT project.id, project.name, project.org_id, project.host_count {_UNWATCHED} {narrowed} {_NOT_DISMISSED}
+ ORDER BY project.name LIMIT {MOST_NAMED + 1}"""
+    rows = fetch_rows(statement, {**_PARAMETERS, "group_ids": sorted(groups)})
+    return [UnwatchedProject(*row) for row in rows]
+
+
+def host_down_is_watched(group_id: str) -> bool:
+    """Whether an enabled configuration for HOST_DOWN covers the project, which may have no hosts yet."""
+    return is_concerned(group_id, EventType.HOST_DOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class SetupProgress:
+    """What is done in the installation."""
+
+    is_dismissed: bool
+    agent: bool
+    watched: bool
+    tested: bool
+    second_person: bool
+    second_factor: bool
+
+
+_PROGRESS = f"""
+SELECT EXISTS (SELECT FROM alerting_setupmark WHERE name = %(checklist)s AND group_id IS NULL),
+       EXISTS (SELECT FROM automation_agent),
+       EXISTS (SELECT FROM alerting_alertconfig
+                WHERE event_type = %(event_type)s AND deleted IS NULL AND enabled)
+         AND NOT EXISTS (SELECT {_UNWATCHED}),
+       EXISTS (SELECT FROM alerting_setupmark WHERE name = %(tested)s)
+         OR EXISTS (SELECT FROM alerting_destination WHERE answered IS NOT NULL),
+       (SELECT count(*) FROM (
+           SELECT FROM accesslist_user AS person
+            WHERE EXISTS (SELECT FROM accesslist_rolegrant WHERE user_id = person.id) LIMIT 2) AS people) > 1,
+       EXISTS (SELECT FROM accesslist_secondfactor WHERE user_id = %(user_id)s AND confirmed IS NOT NULL)
+"""  # noqa: S608 - the parts are our own
+
+
+def setup_progress(user_id: str) -> SetupProgress:
+    """Return what is done in the installation, in one statement, because the start page asks often.
+
+    The second factor is the user's own.
+    """
+    parameters = {
+        "user_id": user_id,
+        **_PARAMETERS,
+        "checklist": SetupMarkName.CHECKLIST_DISMISSED.value,
+        "tested": SetupMarkName.CHANNEL_TESTED.value,
+    }
+    ((is_dismissed, *done),) = fetch_rows(_PROGRESS, parameters)
+    return SetupProgress(is_dismissed, *done)
