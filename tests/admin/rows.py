@@ -29,6 +29,7 @@ from alerting.models import (
     Notification,
     NotificationAttempt,
     NotificationSetting,
+    SetupMark,
     UnreachableHost,
     WorkerHeartbeat,
 )
@@ -138,6 +139,8 @@ def fill(project: Project) -> None:
     make_integration(project, "SCRAPER", password=SCRAPER_PASSWORD)
     _publish(project)
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
+    tested = {"created": now, "username": "ada"}
+    SetupMark.objects.update_or_create(group=project, name="CHANNEL_TESTED", defaults=tested)
     EvaluationTurn.objects.update_or_create(group_id=project.id, defaults={"served": now})
     UnreachableHost.objects.create(host=f"http://{new_id()}:80", failures=1, since=now, next_try=now)
     destination_id, url = new_id(), f"http://hooks.example.com/{WEBHOOK_TOKEN}/tail"
