@@ -13,6 +13,9 @@ from tests.browser.people import LOGIN, START
 from tests.browser.screenshots import demonstration, session_of
 from tests.browser.viewports import LIGHT
 
+_FRAMES = 10_000
+"""How long a page may load: about three minutes."""
+
 SHOWN = (
     ("Login", LOGIN),
     ("Overview", START),
@@ -64,9 +67,11 @@ class Scales:
         self._weight, self._loading = Weight(), {}
         self._page.goto(address)
         self._page.evaluate("document.fonts.ready.then(() => null)")
-        while self._loading:
+        for _ in range(_FRAMES):
+            if not self._loading:
+                return self._weight
             self._page.evaluate("new Promise(requestAnimationFrame).then(() => null)")
-        return self._weight
+        raise AssertionError(f"{address}: still loading {self._loading.values()}")
 
     def _sent(self, event: dict[str, Any]) -> None:
         self._loading[event["requestId"]] = (event.get("type", ""), event["request"]["url"])
