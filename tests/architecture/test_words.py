@@ -27,7 +27,7 @@ _WORD = re.compile(r"[\w-]+")
 NEEDED = [set(_WORD.findall(old.lower())) for old in INSTEAD]
 """The words of each old word, which may be a phrase: all of them are in a file that uses it."""
 CODE = re.compile(r"^( *)```.*?^ *```$|````.*?````|`[^`]*`|\]\([^)]*\)|<[^>\n]+>", re.MULTILINE | re.DOTALL)
-NO_PROSE = {".gz", ".json", ".txt"}
+NO_PROSE = {".gz", ".json", ".txt", ".woff2"}
 COMMENT = re.compile(r"^[ \t]*#(.*)$|\{#(.*?)#\}", re.MULTILINE)
 
 
