@@ -57,8 +57,6 @@ def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
     config = owner.post(f"{group}/alertConfigs", bodies.alert_config()).json()
     global_config = owner.post("/globalAlertConfigs", bodies.global_alert_config()).json()
     key = owner.post(f"{group}/apiKeys", bodies.api_key()).json()
-    invited = owner.post(f"{group}/invites", bodies.invitation()).json()
-    invited_to_org = owner.post(f"/orgs/{project.org_id}/invites", bodies.invitation("ORG_MEMBER")).json()
     window = owner.post(f"{group}/maintenanceWindows", bodies.window()).json()
     integration = owner.post(f"{group}/integrations/SCRAPER", bodies.scraper()).json()
     Host.objects.create(
@@ -76,6 +74,9 @@ def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
     UserFactory.create(password=None, username=bodies.COLLEAGUE)
     member = UserFactory.create(password=None)
     team = make_team(project, member, team_id=bodies.TEAM_ID)
+    # After the evaluation, which takes signals in turn: invitations are signals too.
+    invited = owner.post(f"{group}/invites", bodies.invitation()).json()
+    invited_to_org = owner.post(f"/orgs/{project.org_id}/invites", bodies.invitation("ORG_MEMBER")).json()
     return {
         "team_id": team.id,
         "team_name": team.name,
