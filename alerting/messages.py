@@ -173,7 +173,7 @@ def _of_event(notification: Notification) -> Message:
     links, project = _links(), _project_name(row["group_id"])
     document = present_event(row, links, among=_found_among(row))
     target = target_of(document)
-    # Channels show the target beside the headline.
+    # Channels show the target next to the headline.
     headline = in_words(row["event_type"]) if target else sentence(row["event_type"], document, project)
     return Message(
         delivery_id=notification.id,

@@ -54,7 +54,7 @@ _BY_STRANGERS = frozenset({"USER_CREATED_AUDIT"})
 
 
 def sentence(event_type: str, details: Mapping[str, Any], project: str | None) -> str:
-    """What happened and to whom: `nina joined payments`, `Host restarted: db1:27017`.
+    """What happened, with its user or target: `nina joined payments`, `Host restarted: db1:27017`.
 
     Without a project name, it says "a project". Names that strangers choose are left out.
     """

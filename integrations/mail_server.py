@@ -30,7 +30,6 @@ from opsapi.api.links import base_url
 from opsapi.api.principal import Actor
 from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import add_url, creation_url
-from opsapi.console.error_pages import RoleNeededError
 from opsapi.console.forms import OpenForm
 from opsapi.outbound.mail import mail_send
 from opsapi.program import env_file
@@ -107,8 +106,7 @@ class RecipientForm(OpenForm):
 @never_cache
 def mail_server_page(request: HttpRequest) -> HttpResponse:
     """The settings of the mail server, and the result of a test message."""
-    if not operator_of(request).holds_somewhere(_ONLY):
-        raise RoleNeededError(_ONLY)
+    operator_of(request).authorise(_ONLY)
     if request.method != "POST":
         typed = {"address": getattr(request.user, "email_address", None)}
         return _page(request, RecipientForm(initial=typed))

@@ -101,7 +101,7 @@ def known_now(target: Model | None, now: datetime) -> Iterator[tuple[str, str]]:
         yield "State now", _host_words(target, now)
         yield "Last report", _moment(target.last_report, now)
     elif isinstance(target, Agent):
-        yield "State now", "silent" if target.down else "reporting"
+        yield "State now", "not reporting" if target.down else "reporting"
         yield "Last report", _moment(target.last_report, now)
     elif isinstance(target, ReplicaSet):
         counts = (
@@ -114,9 +114,10 @@ def known_now(target: Model | None, now: datetime) -> Iterator[tuple[str, str]]:
 
 def _host_words(host: Host, now: datetime) -> str:
     """Whether the host is reported unreachable, or not reported; `Host.down` is both."""
-    silence = unheard_for(host.last_report, now)
-    if host.last_report is None or silence is not None:
-        return "not reported any more" if host.last_report else "never reported"
+    if host.last_report is None:
+        return "never reported"
+    if unheard_for(host.last_report, now):
+        return "not reported any more"
     return "reported as unreachable" if host.down else "reported as reachable"
 
 

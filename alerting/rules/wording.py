@@ -99,7 +99,7 @@ def started_words(event_type: EventType, facts: Mapping[str, Any]) -> str:
 def down_reason(event_type: EventType, details: Mapping[str, Any], at: datetime) -> str | None:
     """Why a host or agent counts as down, from the event that says it; None for other types.
 
-    Reports have an author. The platform itself notices silence.
+    Reports have an author. The platform itself notices a heartbeat timeout.
     """
     if event_type in AGENT_DOWN.values():
         return f"No report for {age_words(HEARTBEAT_TIMEOUT)}"

@@ -84,7 +84,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
         status=403,
         title="You don't have access to this",
         text=_needed(request, needed) if needed else "Your roles don't allow this.",
-        advice=f"Ask {_giver(needed)} for the role. Your account lists the roles you have.",
+        advice=_advice(needed),
         links=[(reverse("account"), "Your account")],
     )
     return _answer(request, page)
@@ -132,8 +132,16 @@ def answer_of(request: HttpRequest, error: ApiError) -> HttpResponse:
         return _answer(request, _failed(request, error))
     titles = {403: "You don't have access to this", 404: "Page not found"}
     title = titles.get(error.status, "This can't be done")
-    page = ErrorPage(status=error.status, title=title, text=error.document()["detail"], headers=error.headers)
+    advice = _advice(_role_needed(error)) if error.code is ErrorCode.USER_UNAUTHORIZED else ""
+    text = error.document()["detail"]
+    page = ErrorPage(status=error.status, title=title, text=text, advice=advice, headers=error.headers)
     return _answer(request, page)
+
+
+def _role_needed(error: ApiError) -> RoleNeededError:
+    """The roles that a refusal of the API names."""
+    names = " or ".join(error.parameters).split(" or ")
+    return RoleNeededError([role for role in Role if role.value in names])
 
 
 def _failed(request: HttpRequest, error: ApiError) -> ErrorPage:
@@ -162,9 +170,13 @@ def _needed(request: HttpRequest, error: RoleNeededError) -> str:
     return f"You need the role {roles}, or a role that includes it, {_place(request, error)}."
 
 
+def _advice(error: RoleNeededError | None) -> str:
+    return f"Ask {_giver(error)} for the role. Your account lists the roles you have."
+
+
 def _giver(error: RoleNeededError | None) -> str:
     """Who can give the required role."""
-    if error is None:
+    if error is None or not error.roles:
         return "an owner"
     if (error.scope and error.scope.group_id) or all(role.is_group for role in error.roles):
         return "an owner of the project (GROUP_OWNER)"

@@ -339,7 +339,7 @@ def test_a_host_says_its_engine_version_and_type_in_words(console: Client, proje
     assert '<span title="REPLICA_PRIMARY">PostgreSQL 18.4 · primary</span></h2>' in page
     assert 'title="PG_XID_AGE: ' in page
     assert ">Transaction ID age</a>" in page
-    # Deleting asks on a page of its own, so its button does not stand out.
+    # Deleting asks on a page of its own, so its button is quiet.
     assert "console-button-quiet" in page
     assert "console-button-danger" not in page
 

@@ -140,7 +140,7 @@ _AT = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
         (EventType.NO_PRIMARY, {}, None),
     ],
 )
-def test_it_says_whether_a_host_was_reported_or_silent(
+def test_it_says_whether_a_host_was_reported_down_or_not_reported(
     event_type: EventType, details: dict[str, str], words: str | None
 ) -> None:
     assert down_reason(event_type, details, _AT) == words
