@@ -62,7 +62,7 @@ def test_a_migration_that_fails_is_the_last_line_below_what_the_database_logs(
     finally:
         server.stop()
     lines = prepared.fail_to_start().splitlines()
-    assert "database system is shut down" in lines[-2]
+    assert any("database system is shut down" in line for line in lines[:-1])
     assert "migration sessions.0001_initial failed" in lines[-1]
     assert "already exists" in lines[-1]
     assert not any("Traceback" in line for line in lines)
