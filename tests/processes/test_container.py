@@ -62,8 +62,9 @@ def test_the_platform_runs_without_root_on_a_read_only_file_system(
 
 def test_the_image_has_the_bill_of_materials(podman: Podman) -> None:
     file = f"/opt/opsapi/lib/python3.11/site-packages/opsapi-{VERSION}.dist-info/sboms/sbom.cdx.json"
-    shown = podman.run("podman", "run", "--rm", "--network=none", "--entrypoint=cat", IMAGE, file)
-    assert shown == (ROOT / "sbom.cdx.json").read_text()
+    options = ["--rm", "--network=none", "--no-healthcheck", "--entrypoint=cat"]
+    shown = podman.run("podman", "run", *options, IMAGE, file)
+    assert (ROOT / "sbom.cdx.json").read_text() in shown  # podman may add a warning
 
 
 def test_a_new_container_finds_the_data_of_the_old(contained: RunningPlatform) -> None:
