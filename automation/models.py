@@ -198,7 +198,7 @@ class Agent(models.Model):
     demonstration = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="The agent belongs to the demonstration, so its silence raises nothing. "
+        help_text="The agent belongs to the demonstration, so it has no heartbeat timeout. "
         "A real report removes the mark.",
     )
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from automation.models import Agent, Host
 from automation.rules.heartbeats import detection_words
-from automation.selectors.agents import agents_count, agents_silent, detection_now
+from automation.selectors.agents import agents_count, agents_not_reporting, detection_now
 from automation.selectors.hosts import hosts_count, hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
@@ -102,7 +102,7 @@ def _agent_of(host: Host) -> Cell:
 
 
 def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
-    found = agents_silent(visible_scope, now)
+    found = agents_not_reporting(visible_scope, now)
     return Panel(
         name="agents",
         rank=30,

@@ -28,7 +28,7 @@ from automation.selectors.agents import (
     WatchedHost,
     Watching,
     first_report,
-    is_silent,
+    not_reporting,
     project_of_agent_key,
     watching,
 )
@@ -269,10 +269,10 @@ class ReportsFilter(ChoiceFilter):
     offered = (("no", "No report"), ("yes", "Reporting"), ("demonstration", "Demonstration"))
 
     def chosen(self, rows: QuerySet[Agent], value: str) -> QuerySet[Agent]:
-        silent = is_silent(clock.now())
+        missed = not_reporting(clock.now())
         if value == "no":
-            return rows.filter(silent)
-        return rows.exclude(silent).filter(demonstration=value == "demonstration")
+            return rows.filter(missed)
+        return rows.exclude(missed).filter(demonstration=value == "demonstration")
 
 
 @admin.register(Agent)

@@ -1,7 +1,7 @@
-"""Adds the mark of agents of the demonstration, and marks those of earlier versions that count as reporting.
+"""Adds the mark of agents of the demonstration, and marks the agents that earlier versions added.
 
 Earlier versions stopped the clocks of all agents for a day instead. The migration `clocks_not_ahead` starts the
-clocks again; without the mark, the demonstration would then raise alerts. Names in `.example` belong to nobody
+clocks again; without the mark, the demonstration would then raise alerts. Agents that are down stay so. Names in `.example` belong to nobody
 (RFC 2606), and a real report removes the mark.
 """
 
@@ -26,7 +26,7 @@ class Migration(migrations.Migration):
             field=models.BooleanField(
                 db_default=False,
                 default=False,
-                help_text="The agent belongs to the demonstration, so its silence raises nothing. A real "
+                help_text="The agent belongs to the demonstration, so it has no heartbeat timeout. A real "
                 "report removes the mark.",
             ),
         ),

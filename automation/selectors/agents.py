@@ -50,10 +50,10 @@ def detection_now() -> tuple[Detection, datetime]:
     return found, now
 
 
-def is_silent(now: datetime) -> Q:
+def not_reporting(now: datetime) -> Q:
     """Agents that do not report: without a report for the heartbeat timeout, or down.
 
-    Agents of the demonstration have nobody who reports; only those that are down are silent.
+    Nobody reports for agents of the demonstration: of them, only agents that are down count.
     """
     return Q(down=True) | Q(last_report__lte=heard_limit(now), demonstration=False)
 
@@ -132,11 +132,11 @@ def agents_count(visible_scope: VisibleScope) -> int:
     return bounded_count(in_visible_scope(Agent.objects.filter(group__deleted=None), visible_scope))
 
 
-def agents_silent(visible_scope: VisibleScope, now: datetime) -> FirstRows[Agent]:
+def agents_not_reporting(visible_scope: VisibleScope, now: datetime) -> FirstRows[Agent]:
     """Return agents that do not report, by project, type and name."""
     # The last report is not indexed, because reports change it; the table of agents is small.
-    silent = Agent.objects.filter(is_silent(now), group__deleted=None).select_related("group")
-    return first_rows(in_visible_scope(silent, visible_scope).order_by("group_id", "agent_type", "hostname"))
+    rows = Agent.objects.filter(not_reporting(now), group__deleted=None).select_related("group")
+    return first_rows(in_visible_scope(rows, visible_scope).order_by("group_id", "agent_type", "hostname"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,8 @@ class AgentDocument(Resource):
         example=AgentState.ACTIVE.value,
     )
     demonstration = ShownFlag(
-        help_text="Whether the agent belongs to the demonstration: its silence raises nothing.", example=False
+        help_text="Whether the agent belongs to the demonstration, and has no heartbeat timeout.",
+        example=False,
     )
     links = LinkDocument(many=True)
 

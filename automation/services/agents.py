@@ -1,7 +1,7 @@
 """Heartbeats of agents: records them, finds timeouts of agents and hosts; adds and deletes agents.
 
-Agents of the demonstration do not report any more. Their silence and that of their hosts raises nothing, and
-their reports say nothing about whether other agents could report.
+Agents of the demonstration do not report any more. They and their hosts have no heartbeat timeout, and their
+reports do not show that other agents could report.
 
 Any number of workers can search. Found rows are checked again under the locks of a report, in the same
 order. Each transaction covers a batch of a project.

@@ -182,10 +182,10 @@ def test_states_follow_from_the_last_report(
 @each(
     ("url", "query", "found"),
     [
-        ("agent", {"reports": "no"}, {"silent", "down"}),
+        ("agent", {"reports": "no"}, {"missed", "down"}),
         ("agent", {"reports": "yes"}, {"heard"}),
         ("agent", {"reports": "demonstration"}, {"shown"}),
-        ("host", {"data": "none"}, {"silent", "down"}),
+        ("host", {"data": "none"}, {"missed", "down"}),
         ("host", {"data": "current"}, {"heard"}),
         ("host", {"data": "demonstration"}, {"shown"}),
     ],
@@ -193,7 +193,7 @@ def test_states_follow_from_the_last_report(
 def test_they_are_found_by_whether_they_report(
     console: Client, project: Project, url: str, query: dict[str, str], found: set[str]
 ) -> None:
-    names = {"heard": 0, "silent": 17, "down": 17, "shown": 17}
+    names = {"heard": 0, "missed": 17, "down": 17, "shown": 17}
     for name, minutes in names.items():
         ago = timedelta(minutes=minutes)
         ingest(

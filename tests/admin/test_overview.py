@@ -207,7 +207,7 @@ class TestWhatIsShown:
             (-600, 6000, "a clock was wrong"),
         ],
     )
-    def test_silence_that_is_not_noticed_is_said_to_everybody(
+    def test_whether_timeouts_are_noticed_is_said_to_everybody(
         self, project: Project, console: Client, swept: int, counting: int, text: str | None
     ) -> None:
         now = database_time()

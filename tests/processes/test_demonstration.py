@@ -1,4 +1,4 @@
-"""A demonstration beside a real agent: what is real is still watched."""
+"""A demonstration in an installation with a real agent, which is still watched."""
 
 import re
 from collections import Counter
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.processes
 DOWN = {"eventTypeName": "MONITORING_AGENT_DOWN"}
 CLOCKS = "UPDATE automation_fleetwatch SET counting_since = now() - interval '9 min'"
 DOWN_NOW = "SELECT array_agg(demonstration ORDER BY demonstration) FROM automation_agent WHERE down"
-SILENCE = "UPDATE automation_agent SET last_report = now() - interval '10 min'"
+NO_REPORTS = "UPDATE automation_agent SET last_report = now() - interval '10 min'"
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def site() -> Iterator[RunningSite]:
         yield made
 
 
-def test_a_real_agent_that_falls_silent_beside_a_demonstration_is_told(site: RunningSite) -> None:
+def test_an_agent_that_stops_is_noticed_despite_a_demonstration(site: RunningSite) -> None:
     with HttpReceiver().running() as receiver:
         scenario = Scenario(site, receiver, DOWN)
         scenario.owner.patch(f"/groups/{scenario.group}", {"name": "payments"})
@@ -46,7 +46,7 @@ def test_a_real_agent_that_falls_silent_beside_a_demonstration_is_told(site: Run
         eventually(lambda: _ready(site) == {"ok": True})
         assert _states(site) == {"reporting": 1, "demonstration": 5, "no report": 1}
 
-        _write(site, SILENCE)  # of all agents, also of the demonstration
+        _write(site, NO_REPORTS)  # of all agents, also of the demonstration
         # The project has a configuration of its own for this event type.
         eventually(lambda: [alert["status"] for alert in scenario.alerts()] == ["OPEN"] * 2)
         eventually(lambda: scenario.is_notified("alert.open", "OPEN"))
@@ -65,7 +65,7 @@ def _write(site: RunningSite, statement: str) -> None:
 
 
 def _states(site: RunningSite) -> Mapping[str, int]:
-    """How many agents of each state the console lists. One agent of the demonstration is always silent."""
+    """How many agents of each state the console lists. One agent of the demonstration is always down."""
     url = f"{site.platform.base_url}/admin/automation/agent/"
     page = requests.get(url, cookies=log_in_console(site.platform), timeout=60).text
     cells = re.findall(r'<td[^>]*class="[^"]*field-state.*?</td>', page, re.DOTALL)

@@ -16,7 +16,7 @@ from alerting.selectors.overview import (
     windows_ahead,
     workers_known,
 )
-from automation.selectors.agents import agents_silent
+from automation.selectors.agents import agents_not_reporting
 from automation.selectors.hosts import hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN
@@ -211,22 +211,22 @@ class TestFleet:
 
     def test_agents_that_report_are_not_shown(self, project: Project) -> None:
         timed_out = make_agent(project, "timed-out")
-        silent = make_agent(project, "silent", down=False, last_report=NOW - FOUR_MINUTES)
+        unheard = make_agent(project, "unheard", down=False, last_report=NOW - FOUR_MINUTES)
         make_agent(project, "speaking", down=False)
         make_agent(project, "late", down=False, last_report=NOW - FOUR_MINUTES + SECOND)
         make_agent(project, "shown", down=False, last_report=NOW - HOUR, demonstration=True)
-        assert ids(agents_silent(ALL, NOW).rows) == [silent.id, timed_out.id]
+        assert ids(agents_not_reporting(ALL, NOW).rows) == [timed_out.id, unheard.id]
 
     def test_more_than_are_shown_are_counted(self, project: Project) -> None:
         for number in range(MOST_SHOWN + 2):
             make_agent(project, f"agent{number:02}")
-        found = agents_silent(ALL, NOW)
+        found = agents_not_reporting(ALL, NOW)
         assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN + 2)
 
     def test_as_many_as_are_shown_are_all(self, project: Project) -> None:
         for number in range(MOST_SHOWN):
             make_agent(project, f"agent{number:02}")
-        found = agents_silent(ALL, NOW)
+        found = agents_not_reporting(ALL, NOW)
         assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN)
 
     def test_nobody_counts_without_end(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -234,7 +234,7 @@ class TestFleet:
         monkeypatch.setattr("opsapi.first_rows.MOST_COUNTED", 2)
         for number in range(5):
             make_agent(project, f"agent{number}")
-        assert agents_silent(ALL, NOW).count == 3
+        assert agents_not_reporting(ALL, NOW).count == 3
 
 
 def test_workers_are_shown_who_was_seen_last_first() -> None:

@@ -18,7 +18,7 @@ from alerting.selectors.overview import (
     windows_ahead,
 )
 from automation.models import Host
-from automation.selectors.agents import agents_silent
+from automation.selectors.agents import agents_not_reporting
 from automation.selectors.hosts import hosts_down
 from opsapi.api.principal import SYSTEM, VisibleScope
 from opsapi.first_rows import MOST_SHOWN
@@ -55,7 +55,7 @@ LISTS: dict[str, Callable[[VisibleScope], Any]] = {
     "notifications": lambda visible_scope: notifications_failing(visible_scope=visible_scope, now=NOW),
     "windows": lambda visible_scope: windows_ahead(visible_scope=visible_scope, now=NOW),
     "hosts": hosts_down,
-    "agents": lambda visible_scope: agents_silent(visible_scope, NOW),
+    "agents": lambda visible_scope: agents_not_reporting(visible_scope, NOW),
 }
 
 

@@ -312,7 +312,7 @@ class TestClocks:
 
 
 class TestDetection:
-    """Whether silence is noticed, by what is stored."""
+    """Whether timeouts are noticed, by what is stored."""
 
     def test_it_needs_an_agent_a_sweep_and_four_minutes(self, project: Project) -> None:
         assert detection_now()[0].gap is DetectionGap.NO_AGENT
@@ -336,7 +336,7 @@ class TestDetection:
 class TestDemonstration:
     """Agents of the demonstration do not report; nobody else is concerned."""
 
-    def test_their_silence_and_that_of_their_hosts_raises_nothing(self, project: Project) -> None:
+    def test_they_and_their_hosts_have_no_timeout(self, project: Project) -> None:
         ingest(project, host_report("a"), host_report("b"), demonstration=True, now=START)
         ingest(project, host_report("a"), demonstration=True, now=START + 3 * MINUTE)
         for minutes in (4, 5, 9, 9999):

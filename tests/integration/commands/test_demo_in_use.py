@@ -133,7 +133,7 @@ class TestWhatConcernsAllProjects:
     def _global_grants(self) -> list[object]:
         return list(RoleGrant.objects.filter(org=None, project=None).order_by("id").values())
 
-    def test_global_configurations_stay_and_tell_nobody_of_it(self) -> None:
+    def test_global_configurations_stay_and_notify_nobody_of_it(self) -> None:
         for event_type in ("HOST_DOWN", "NEW_HOST"):
             make_global_config(eventTypeName=event_type)
         make_global_config(eventTypeName="NO_PRIMARY", enabled=False)
@@ -175,8 +175,8 @@ class TestWhatConcernsAllProjects:
         )
         Agent.objects.update(last_report=now - timedelta(minutes=5))
         heartbeats_sweep(clock=lambda: now)
-        silent = Agent.objects.filter(down=True, demonstration=False)
-        assert list(silent.values_list("group_id", flat=True)) == [mine.id]
+        down = Agent.objects.filter(down=True, demonstration=False)
+        assert list(down.values_list("group_id", flat=True)) == [mine.id]
         assert Agent.objects.filter(down=True).count() == 2
 
     def _heartbeats(self) -> list[object]:

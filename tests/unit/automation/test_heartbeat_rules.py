@@ -106,7 +106,7 @@ def test_times_in_the_future_say_nothing(counting_since: timedelta, swept: timed
         (-DAY, MINUTE + SECOND, DetectionGap.CLOCK_AHEAD, "2099-01-01 00:01:01Z"),
     ],
 )
-def test_whether_silence_is_noticed(
+def test_whether_timeouts_are_noticed(
     counting_since: timedelta | None, swept: timedelta | None, gap: DetectionGap | None, says: str
 ) -> None:
     stored = {

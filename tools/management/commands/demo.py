@@ -48,7 +48,7 @@ class Command(DatabaseCommand):
         self.stdout.write(
             f"Projects: {', '.join(filled.projects)}. To remove the demonstration, delete them."
         )
-        self.stdout.write("The agents of the demonstration do not report, and their silence raises no alert.")
+        self.stdout.write("The agents of the demonstration do not report, and have no heartbeat timeouts.")
 
 
 def _already(found: AlreadyFilledError) -> str:

@@ -1,4 +1,4 @@
-"""Removes the index of agents that are down: the console finds silent agents by their last report."""
+"""Removes the index of agents that are down: the console finds agents that do not report by their last report."""
 
 from django.db import migrations
 
