@@ -229,19 +229,26 @@ def role_changes_record(
     actor: Actor,
     now: datetime,
     was_invited: bool = False,
+    signals: bool = True,
 ) -> None:
     """Record the change in each project, each organization and the installation, with its own roles only.
 
-    `was_invited`: an earlier event says that the user was invited.
+    `was_invited`: an earlier event says that the user was invited. `signals`: whether the events notify.
     """
     for scope in dict.fromkeys(grant.scope for grant in (*old, *new)):
         before, after = ([grant for grant in grants if grant.scope == scope] for grants in (old, new))
-        events = role_changes(user, scope, old=before, new=after, was_invited=was_invited)
+        events = role_changes(user, scope, old=before, new=after, was_invited=was_invited, signals=signals)
         events_record(events=events, actor=actor, now=now, group_id=scope.group_id, org_id=scope.org_id)
 
 
 def role_changes(
-    user: User, scope: Scope, *, old: Sequence[Grant], new: Sequence[Grant], was_invited: bool = False
+    user: User,
+    scope: Scope,
+    *,
+    old: Sequence[Grant],
+    new: Sequence[Grant],
+    was_invited: bool = False,
+    signals: bool = True,
 ) -> list[NewEvent]:
     """Return the events of a scope in which the user's roles changed from `old` to `new`.
 
@@ -254,6 +261,7 @@ def role_changes(
             event_type=event_type,
             facts=EventFacts(target_username=user.username),
             diffs=diff(DiffType.ROLES, user.id, old=_roles(old), new=_roles(new)),
+            signals=signals,
         )
         for event_type in _events_of(scope, old, new, is_stranger=user.last_login is None and not was_invited)
     ]

@@ -280,7 +280,9 @@ def installation_set_up(
 ) -> User | None:
     """Create the first user and the first project, both or none; None if a user exists.
 
-    A user without a project could not log in to continue.
+    A user without a project could not log in to continue. The user becomes GROUP_OWNER: the members of a
+    project are notified, and a global role does not make a member. JOINED_GROUP notifies nobody, because the
+    only member has just filled in the form.
 
     Raises:
         ApiError: INVALID_USERNAME, WEAK_PASSWORD, GROUP_ALREADY_EXISTS.
@@ -289,5 +291,8 @@ def installation_set_up(
     if first is None:
         return None
     user, actor = first
-    project_create(values=project, owned_by_creator=False, actor=actor, now=now)
+    created = project_create(values=project, owned_by_creator=False, actor=actor, now=now)
+    owner = [Grant(Role.GROUP_OWNER, group_id=created.id)]
+    grants_create(owner, holder=user)
+    role_changes_record(user=user, old=(), new=owner, actor=actor, now=now, was_invited=True, signals=False)
     return user

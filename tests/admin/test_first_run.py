@@ -11,7 +11,8 @@ from django.conf import LazySettings
 from django.test import Client
 
 from accesslist.models import ApiKey, Project, User
-from events.models import Event
+from accesslist.selectors.recipients import project_recipients
+from events.models import Event, Signal
 from opsapi.page_paths import SETUP_PATH
 from opsapi.roles import Role
 from opsapi.setup_link import setup_link
@@ -73,12 +74,23 @@ def test_a_browser_on_the_machine_sets_up_user_and_project_and_is_logged_in(here
     assert (answer.status_code, answer["Location"]) == (302, MAIL)
     user, project = User.objects.get(), Project.objects.get()
     assert (user.username, user.first_name, user.last_name) == ("ada", "Ada", "Lovelace")
-    assert [grant.role for grant in user.grants.all()] == [Role.GLOBAL_OWNER]
+    assert {(grant.role, grant.group_id) for grant in user.grants.all()} == {
+        (Role.GLOBAL_OWNER, None),
+        (Role.GROUP_OWNER, project.id),
+    }
     assert (project.name, project.org and project.org.name) == ("payments", "payments")
     assert not ApiKey.objects.exists()
     assert here.get(MAIL).status_code == here.get("/admin/").status_code == 200
     again = Client()
     assert again.post(LOGIN, {"username": "ada", "password": PASSWORD}).status_code == 302
+
+
+def test_the_user_is_a_member_whom_messages_to_the_project_reach(here: Client) -> None:
+    here.post(SETUP_PATH, TYPED | {"emailAddress": "ada@example.com"})
+    (reached,) = project_recipients(Project.objects.get().id)
+    assert reached["email_address"] == "ada@example.com"
+    # The user knows of it: nobody is notified that the user joined.
+    assert not Signal.objects.filter(event_type__in=["JOINED_GROUP", "INVITED_TO_GROUP"]).exists()
 
 
 def test_it_is_recorded_like_the_same_writes_of_the_api(here: Client) -> None:
@@ -88,6 +100,8 @@ def test_it_is_recorded_like_the_same_writes_of_the_api(here: Client) -> None:
         "USER_CREATED_AUDIT": 1,
         "ORG_CREATED_AUDIT": 1,
         "GROUP_CREATED": 1,
+        "USER_ROLES_CHANGED_AUDIT": 1,
+        "JOINED_GROUP": 1,
         "ALERT_CONFIG_ADDED_AUDIT": 3,
     }
     acting = {(event.details["username"], event.details["remoteAddress"]) for event in events}
