@@ -50,6 +50,8 @@ class RunningPlatform:
             **environment,
         }
         self.program = [sys.executable, str(ROOT / "manage.py")]
+        self.start_command: list[str] = []
+        """How to start it, if not by `serve` of the program."""
         self.process: subprocess.Popen[bytes] | None = None
         self._output = directory / "output.txt"
         self._log = directory / "log.txt"
@@ -73,7 +75,7 @@ class RunningPlatform:
 
     def launch(self, *before: str) -> None:
         """Starts it without waiting, by way of the command `before`."""
-        command = [*before, *self.program, "serve"]
+        command = [*before, *(self.start_command or [*self.program, "serve"])]
         with self._output.open("wb") as output, self._log.open("wb") as log:
             self.process = subprocess.Popen(
                 command, env=self.environment, stdout=output, stderr=log, start_new_session=True
