@@ -140,14 +140,15 @@ def test_databases_and_agents_that_die_are_told_without_a_configuration_made_by_
 
             eventually(lambda: _demo(cloned), message="the demonstration is added")
             page.goto("/admin/automation/agent/")
-            expect(page.get_by_text("Reporting", exact=True).first).to_be_visible()
+            listed = page.locator("#result_list")
+            expect(listed.get_by_text("Reporting", exact=True)).to_be_visible()
             killed = time.monotonic()
             os.kill(agent, signal.SIGKILL)
             # The heartbeat timeout of four minutes really passes.
             _await_mail(mail, "Monitoring agent down", "first-project", deadline=600)
             watch.note("agent killed beside the demonstration to its message", killed)
             page.reload()
-            expect(page.get_by_text("No report").first).to_be_visible()
+            expect(listed.get_by_text("Reporting", exact=True)).to_have_count(0)
             page.screenshot(path=pictures / "8-agents.png", full_page=True)
         assert not faults.all(), "\n".join(faults.all())
     assert cloned.stop() == 0
@@ -175,8 +176,9 @@ def _answer_what_should_wake_you(page: Page, pictures: Path) -> None:
 
 
 def _add_agent(page: Page) -> None:
-    """The last step, for the only project."""
-    page.get_by_label("MongoDB").check()
+    """The last step, for the only project and the databases of the presets."""
+    expect(page.get_by_label("MongoDB")).to_be_checked()
+    expect(page.get_by_label("PostgreSQL")).to_be_checked()
     page.get_by_label("Description").fill("on the machine of the databases")
     page.get_by_role("button", name="Create key").click()
     page.get_by_text("Waiting for the first report").wait_for()
@@ -191,12 +193,11 @@ def _install_agent(page: Page, terminal: Terminal, databases: Databases) -> int:
     # Python of the clone has psycopg, which watching PostgreSQL needs.
     terminal.run('PATH="$PWD/.venv/bin:$PATH"\ncd "$TMPDIR"')
     terminal.run(command("download the agent"))
-    settings = re.sub(
-        r"(?m)^(OPSAPI_AGENT_MONGODB)=.*", rf'\1="{databases.mongodb.seed}"', command("the settings")
-    )
-    settings += (
-        f'\nOPSAPI_AGENT_POSTGRESQL="{databases.postgresql.uri()}"\nOPSAPI_AGENT_INTERVAL="{INTERVAL}"'
-    )
+    settings = command("the settings")
+    for name, value in (("MONGODB", databases.mongodb.seed), ("POSTGRESQL", databases.postgresql.uri())):
+        settings, count = re.subn(rf"(?m)^(OPSAPI_AGENT_{name})=.*", rf'\1="{value}"', settings)
+        assert count == 1, settings
+    settings += f'\nOPSAPI_AGENT_INTERVAL="{INTERVAL}"'
     terminal.run(f"{command('write the settings')} <<'END'\n{settings}\nEND")
     assert "FAILED" not in terminal.run(command("check the agent"))
     printed = terminal.run(f"{command('start the agent')} &\necho agent=$!")
