@@ -85,8 +85,8 @@ def our_models() -> list[type[models.Model]]:
 def shown_models() -> list[type[models.Model]]:
     """The models with pages of their own: other pages show measurements, numbers of events and incidents.
 
-    Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Marks of the
-    set-up are shown as notices and the checklist.
+    Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Notices and
+    the checklist show the marks of the set-up.
     """
     elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse, SetupMark}
     return [model for model in our_models() if model not in elsewhere]
