@@ -184,7 +184,7 @@ def test_the_settings_have_the_servers_of_the_form(console: Client, project: Pro
     )
     page = answer.content.decode()
     read = read_settings({}, written(page, tmp_path))
-    mongodb, postgresql = parse_uri(*read.mongodb), conninfo_to_dict(*read.postgresql)
+    mongodb, postgresql = parse_uri(read.mongodb[0]), conninfo_to_dict(read.postgresql[0])
     assert (mongodb["nodelist"], mongodb["username"]) == ([("db1.example.com", 27018)], "watch@ops")
     assert mongodb["options"]["authSource"] == "admin"
     assert (postgresql["host"], postgresql["port"]) == ("db2,2001:db8::1,192.0.2.7", "5433,5433,5433")
@@ -234,7 +234,7 @@ def test_a_command_writes_the_password_into_the_settings(
     with_password(page, file, "mongodb-password", "mistyped")
     with_password(page, file, "mongodb-password", passwords[0])
     read = with_password(page, file, "postgresql-password", passwords[1])
-    mongodb, postgresql = parse_uri(*read.mongodb), conninfo_to_dict(*read.postgresql)
+    mongodb, postgresql = parse_uri(read.mongodb[0]), conninfo_to_dict(read.postgresql[0])
     assert (mongodb["username"], mongodb["password"]) == ("watch@ops", passwords[0])
     assert (postgresql["user"], postgresql["password"]) == ("opsapi_agent", passwords[1])
     assert file.stat().st_mode & 0o777 == 0o600
