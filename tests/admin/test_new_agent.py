@@ -203,19 +203,26 @@ def test_empty_fields_have_the_defaults_of_the_engine(
     assert '="postgresql://opsapi_agent:PASSWORD@localhost:5432/postgres"' in text
 
 
-_WRONG = {
-    "hosts": ["db_1", "db1;reboot", "db1 db2", "db1:27017", "fe80::1%eth0", "$(id)", ",".join(["db"] * 51)],
-    "port": ["0", "65536", "-1", "abc", "1.5"],
-    "user": ["a b", "a'b", 'a"b', "a\\b", "a\nb", "ä", "$HOME", "a:b", "{user}", "a" * 64],
-}
-
-
-@each(("name", "text"), [(name, text) for name, texts in _WRONG.items() for text in texts])
+@each(
+    ("hosts", "port", "user"),
+    [
+        ("db_1", "0", "a b"),
+        ("db1;reboot", "65536", "a'b"),
+        ("db1 db2", "-1", 'a"b'),
+        ("db1:27017", "abc", "a\\b"),
+        ("fe80::1%eth0", "1.5", "a\nb"),
+        ("$(id)", "1e3", "ä"),
+        (",".join(["db"] * 51), "27017,27018", "$HOME"),
+        ("db1/x", "9" * 40, "a:b"),
+        ("'", " -", "a" * 64),
+    ],
+)
 def test_it_refuses_values_that_no_server_has(
-    name: str, text: str, console: Client, project: Project
+    hosts: str, port: str, user: str, console: Client, project: Project
 ) -> None:
-    answer = add(console, project, desc="on db1", **{f"mongodb_{name}": text})
-    assert list(answer.context["form"].errors) == [f"mongodb_{name}"]
+    sent = {"mongodb_hosts": hosts, "mongodb_port": port, "mongodb_user": user}
+    answer = add(console, project, **sent)
+    assert answer.context["form"].errors.keys() == sent.keys()
     assert not ApiKey.objects.exists()
 
 
