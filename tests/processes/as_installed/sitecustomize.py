@@ -5,5 +5,5 @@ Other packages import them where they are installed, in every process, at a sixt
 
 import sys
 
-for name in ("docutils", "jinja2", "pygments", "requests"):
+for name in ("hypothesis", "jinja2", "pytest", "requests"):
     sys.modules[name] = None  # type: ignore[assignment]  # an import of it then fails
