@@ -128,7 +128,7 @@ def test_databases_and_agents_that_die_are_told_without_a_configuration_made_by_
 
             eventually(lambda: _demo(cloned), message="the demonstration is added")
             page.goto("/admin/automation/agent/")
-            reporting = page.locator("#result_list").get_by_text("Reporting", exact=True)
+            reporting = page.locator("#result_list").get_by_text("reporting", exact=True)
             expect(reporting).to_be_visible()
             killed = time.monotonic()
             os.kill(agent, signal.SIGKILL)
