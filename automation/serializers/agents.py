@@ -21,8 +21,9 @@ from opsapi.wire_json import JsonObject
 _TYPES = [agent_type.value for agent_type in AgentType]
 
 
-# By the last report, as in the console; the worker marks an agent as down a few seconds later.
-_IS_DOWN = Q(down=True) | Q(last_report__lte=Now() - HEARTBEAT_TIMEOUT)
+# By the last report, as `not_reporting` of the console, and by the time of the database. The worker
+# marks an agent as down a few seconds later.
+_IS_DOWN = Q(down=True) | Q(last_report__lte=Now() - HEARTBEAT_TIMEOUT, demonstration=False)
 
 
 class AgentDocument(Resource):

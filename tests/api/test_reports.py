@@ -370,3 +370,14 @@ def test_an_agent_reports_only_what_is_marked_reported(agent: ApiClient, project
     if not spec.reported:
         (bad,) = answer.json()["badFields"]
         assert bad["allowed"] == [spec.name for spec in EVENT_TYPES.values() if spec.reported]
+
+
+def test_an_agent_of_the_demonstration_is_not_down_because_nobody_reports(
+    agent: ApiClient, reader: ApiClient, project: Project
+) -> None:
+    agent.report(project.id, report())
+    Agent.objects.update(demonstration=True, last_report=database_time() - timedelta(days=1))
+    for down, state in ((False, "ACTIVE"), (True, "DOWN")):
+        Agent.objects.update(down=down)
+        (shown,) = reader.get(f"/groups/{project.id}/agents").json()["results"]
+        assert (shown["demonstration"], shown["down"], shown["stateName"]) == (True, down, state)
