@@ -6,7 +6,6 @@ compressed for clients that accept gzip.
 
 import gzip
 import io
-import re
 from collections.abc import Mapping
 from functools import lru_cache
 from http import HTTPStatus
@@ -18,6 +17,7 @@ from django.http import HttpRequest, HttpResponseBase
 from whitenoise.middleware import WhiteNoiseMiddleware
 from whitenoise.responders import NOT_ALLOWED_RESPONSE, Redirect, Response, StaticFile
 
+from opsapi.api.encodings import accepts_gzip
 from opsapi.api.handler import not_found
 from opsapi.hashed_files import HashedFile, hashed_file, is_text, plain_name
 
@@ -71,10 +71,7 @@ class KeptFile(StaticFile):  # type: ignore[misc]  # whitenoise has no types
 
 
 def _accepts_gzip(request_headers: Mapping[str, str]) -> bool:
-    return _GZIP.search(request_headers.get("HTTP_ACCEPT_ENCODING", "")) is not None
-
-
-_GZIP = re.compile(r"\bgzip\b")
+    return accepts_gzip(request_headers.get("HTTP_ACCEPT_ENCODING", ""))
 
 
 class _Version(NamedTuple):

@@ -7,7 +7,6 @@ is for Prometheus. It needs no key, and a loopback address or an address of OPSA
 
 import gzip
 import hashlib
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -30,6 +29,7 @@ from opsapi.api.addresses import is_forwarded, peer_address
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.content_security import DOCS
 from opsapi.api.documents import Document, LinkDocument, self_link
+from opsapi.api.encodings import accepts_gzip
 from opsapi.api.errors import UNAVAILABLE_RETRY_SECONDS, ApiError
 from opsapi.api.handler import only_read, plain_answer
 from opsapi.api.links import link
@@ -202,8 +202,6 @@ def _in_time() -> Iterator[None]:
 
 DOCUMENT = Path(__file__).with_name("openapi.json")
 """The OpenAPI document. `make check` fails if it does not match the routes."""
-# A weight of 0 refuses gzip (RFC 9110, 12.5.3).
-_GZIP = re.compile(r"\bgzip\b(?!\s*;\s*q=0(?:\.0*)?\s*(?:,|\Z))", re.IGNORECASE)
 _LOOPBACK = (ip_network("127.0.0.0/8"), ip_network("::1/128"))
 _LIST = "OPSAPI_METRICS_ALLOW, or asks through a proxy"
 
@@ -218,7 +216,7 @@ def _representation(*, compressed: bool) -> tuple[bytes, str]:
 
 
 def _takes_gzip(request: HttpRequest) -> bool:
-    return _GZIP.search(request.headers.get("Accept-Encoding", "")) is not None
+    return accepts_gzip(request.headers.get("Accept-Encoding", ""))
 
 
 def _etag(request: HttpRequest) -> str:

@@ -14,6 +14,7 @@ from django.templatetags.static import static
 from django.test import RequestFactory
 
 from opsapi.static_files import StaticFiles
+from tests.each import each
 
 URL = "/static/console/that-goes.js"
 
@@ -60,6 +61,14 @@ def test_font_is_not_compressed(files: StaticFiles) -> None:
     assert "Content-Encoding" not in answer.headers
     assert "Vary" not in answer.headers
     assert _body(answer) == Path(_of(FONT)).read_bytes()
+
+
+@each("accepted", ["gzip;q=0", "br, gzip; q=0.000", "identity"])
+def test_client_that_refuses_gzip_gets_the_text(files: StaticFiles, accepted: str) -> None:
+    for url in (static(SCRIPT), f"/static/{SCRIPT}"):
+        answer = files(RequestFactory().get(url, headers={"Accept-Encoding": accepted}))
+        assert "Content-Encoding" not in answer.headers
+        assert _body(answer) == Path(_of(SCRIPT)).read_bytes()
 
 
 def test_client_that_has_the_file_gets_no_body(files: StaticFiles) -> None:
