@@ -100,8 +100,9 @@ def database_of(url: str) -> dict[str, Any]:
         given = parse_qsl(parts.query, keep_blank_values=True) if "OPTIONS" in read or parts.path else []
     except (ValueError, ImproperlyConfigured):
         raise ImproperlyConfigured("DATABASE_URL: not a database URL") from None
-    servers = unquote(parts.netloc.rpartition("@")[2])
-    if "," in servers:
+    servers = unquote(given_servers := parts.netloc.rpartition("@")[2])
+    # Django's setting has the directory of a socket as it is.
+    if "," in servers or given_servers[:3].upper() == "%2F":
         read["HOST"], read["PORT"] = _servers(servers)
     found = {name: str(read[name]) for name in _PARTS.values()}
     options = _options(given, found)

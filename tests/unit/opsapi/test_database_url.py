@@ -57,6 +57,19 @@ def test_options_of_the_url_are_kept(query: str, name: str, value: str) -> None:
     assert options_of(query, servers="db1,db2")[name] == value
 
 
+@each(
+    ("server", "host", "port"),
+    [
+        ("%2Fvar%2FRun", "/var/Run", ""),
+        ("%2fvar%2frun%2fpostgresql:5433", "/var/run/postgresql", "5433"),
+        ("%2Fvar%2Frun,db2", "/var/run,db2", ""),
+    ],
+)
+def test_a_server_can_be_the_directory_of_a_socket(server: str, host: str, port: str) -> None:
+    read = database_of(f"postgresql://u@{server}/db")
+    assert (read["HOST"], read["PORT"], read["NAME"], read["USER"]) == (host, port, "db", "u")
+
+
 def test_a_lost_server_is_noticed_in_seconds_and_a_list_of_servers_leads_to_the_primary() -> None:
     alone, several = options_of("sslmode=require"), options_of("sslmode=require", servers="db1,db2")
     assert int(alone["tcp_user_timeout"]) <= 10_000
