@@ -9,7 +9,7 @@ from threading import BoundedSemaphore
 from typing import Any
 
 from django.conf import settings as django_settings
-from django.db import transaction
+from django.db import Error, transaction
 
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from accesslist.throttles import throttle
@@ -35,7 +35,7 @@ from integrations.delivery import deliver
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import get_or_404, rate_limited
+from opsapi.api.errors import ApiError, get_or_404, rate_limited
 from opsapi.api.principal import Actor
 from opsapi.encryption import CannotDecryptError
 from opsapi.ids import new_id
@@ -141,8 +141,16 @@ def _tested(
     ]
     tests = [NotificationTest(*pair) for pair in zip(settings, ended, strict=True)]
     if any(test.is_delivered for test in tests):
-        channel_tested(group_id=config.group_id, actor=actor, now=now)
+        _remember(config.group_id, actor, now)
     return tests
+
+
+def _remember(group_id: str | None, actor: Actor, now: datetime) -> None:
+    """Remember that a test was delivered. An error must not hide the results of messages that are sent."""
+    try:
+        channel_tested(group_id=group_id, actor=actor, now=now)
+    except (Error, ApiError) as error:
+        logger.warning("a test was delivered, which is not stored: %s", type(error).__name__)
 
 
 @transaction.atomic

@@ -2,17 +2,19 @@
 
 import json
 import threading
+from collections.abc import Callable
 from datetime import UTC, datetime
 from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
 import time_machine
+from django.db import OperationalError, connection
 from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting import notification_tests
-from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting, SetupMark
 from alerting.rules.delivery_policy import SECRETS_UNREADABLE
 from events.models import Event, Signal
 from opsapi.outbound.errors import UNREACHABLE
@@ -66,6 +68,23 @@ def test_it_is_delivered_by_every_channel(
         {"typeName": "WEBHOOK", "status": "DELIVERED"},
     ]
     assert len(mail_receiver.mails) == len(http_receiver.requests) == 1
+
+
+def test_a_failure_of_the_database_does_not_hide_that_it_was_delivered(
+    admin: ApiClient, path: str, http_receiver: HttpReceiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
+        if http_receiver.requests:
+            raise OperationalError("the server ended")
+        return execute(sql, *arguments)
+
+    with connection.execute_wrapper(fails):
+        results = try_out(admin, path, config_of_receivers(http_receiver))
+    assert results == [{"typeName": "WEBHOOK", "status": "DELIVERED"}]
+    assert not SetupMark.objects.exists()
+    assert "OperationalError" in "".join(
+        record.getMessage() for record in caplog.records if record.name == "opsapi.testing"
+    )
 
 
 def test_a_mail_says_that_it_is_a_test_and_of_what(
