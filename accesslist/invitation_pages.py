@@ -36,6 +36,7 @@ from accesslist.services.invitations import (
 from accesslist.throttles import throttle
 from opsapi import clock
 from opsapi.api.addresses import client_address, counted_range, remote_address
+from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.console.forms import OpenForm
 from opsapi.console.login_policy import LoginRefusedError, login_policy
@@ -85,14 +86,10 @@ def token_page(request: HttpRequest) -> HttpResponse:
     refuse_hosts_of_others(request)
     form = InvitationTokenForm(request.POST)
     try:
-        bucket = f"invitation token {counted_range(client_address(request))}"
-        throttle(bucket, settings.OPSAPI_LOGIN_ATTEMPTS, clock.now())
+        _count_attempt("invitation token", request)
     except ApiError as refusal:
         form.add_refusal(refusal)
-        page = _page(request, "console/invitation_token.html", form, refusal.status)
-        for name, value in refusal.headers.items():
-            page[name] = value
-        return page
+        return _limited(_page(request, "console/invitation_token.html", form, refusal.status), refusal)
     proof = proof_of(form.cleaned_data["token"]) if form.is_valid() else None
     found = invitation_proved(proof, clock.now()) if proof else LinkFault.UNKNOWN
     if proof is None or isinstance(found, LinkFault):
@@ -123,15 +120,32 @@ def _start(request: HttpRequest, proof: Proof, invitation: Invitation) -> HttpRe
         form = InvitedUserForm(address=invitation.email_address)
         return _invitation_page(request, "console/invitation.html", form, invitation)
     form = InvitedUserForm(request.POST, address=invitation.email_address)
+    limited = None
     if form.is_valid():
         try:
+            _count_attempt("invitation account", request)
             accepted = invitation_accept_as_new(
                 proof=proof, new=form.new_user, remote_address=remote_address(request), now=clock.now()
             )
             return _let_in(request, invitation, accepted)
         except ApiError as refusal:
             form.add_refusal(refusal)
-    return _invitation_page(request, "console/invitation.html", form, invitation)
+            limited = refusal if refusal.code is ErrorCode.RATE_LIMITED else None
+    page = _invitation_page(request, "console/invitation.html", form, invitation)
+    return _limited(page, limited) if limited else page
+
+
+def _count_attempt(bucket: str, request: HttpRequest) -> None:
+    """Raises: ApiError: RATE_LIMITED, after OPSAPI_LOGIN_ATTEMPTS attempts of the address in a minute."""
+    address = counted_range(client_address(request))
+    throttle(f"{bucket} {address}", settings.OPSAPI_LOGIN_ATTEMPTS, clock.now())
+
+
+def _limited(page: HttpResponse, refusal: ApiError) -> HttpResponse:
+    page.status_code = refusal.status
+    for name, value in refusal.headers.items():
+        page[name] = value
+    return page
 
 
 def _accept_as(request: HttpRequest, proof: Proof, invitation: Invitation, user: User) -> HttpResponse:

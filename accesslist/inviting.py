@@ -13,6 +13,7 @@ from threading import BoundedSemaphore
 
 from django.conf import settings
 from django.core.mail import EmailMessage
+from django.db import Error
 from django.template.loader import render_to_string
 
 from accesslist.models import Invitation
@@ -61,10 +62,10 @@ def invite(
     """Create an invitation; `hand_over` sends or returns its link.
 
     Raises:
-        ApiError: RATE_LIMITED, after OPSAPI_RATE_INVITATIONS invitations to the scope in a minute; and the
-            errors of `accesslist.services.invitations.invitation_create`.
+        ApiError: RATE_LIMITED, after OPSAPI_RATE_INVITATIONS invitations to the scope, or by the actor, in
+            a minute; and the errors of `accesslist.services.invitations.invitation_create`.
     """
-    _count(here, now)
+    _count(here, actor, now)
     return invitation_create(here=here, roles=roles, email_address=email_address, by=by, actor=actor, now=now)
 
 
@@ -77,7 +78,7 @@ def invite_again(
         ApiError: RATE_LIMITED, as `invite`; and the errors of
             `accesslist.services.invitations.invitation_resend`.
     """
-    _count(here, now)
+    _count(here, actor, now)
     return invitation_resend(invitation_id=invitation_id, here=here, by=by, actor=actor, now=now)
 
 
@@ -93,12 +94,19 @@ def hand_over(issued: IssuedInvitation, *, by_email: bool, base: str, now: datet
     fault = _send(issued.invitation, link, base)
     if fault:
         return Invited(issued.invitation, link, fault)
-    invitation_mailed(issued=issued, now=now)
+    try:
+        invitation_mailed(issued=issued, now=now)
+    except Error as error:  # The message is sent: an error would hide this, and a repeat would send another.
+        fault = type(error).__name__
+        logger.warning("invitation %s was sent, which is not stored: %s", issued.invitation.id, fault)
     return Invited(issued.invitation)
 
 
-def _count(here: Scope, now: datetime) -> None:
-    throttle(f"invitations {here.group_id or here.org_id}", settings.OPSAPI_RATE_INVITATIONS, now)
+def _count(here: Scope, actor: Actor, now: datetime) -> None:
+    """Also by the inviter, because some inviters can create any number of scopes."""
+    limit = settings.OPSAPI_RATE_INVITATIONS
+    throttle(f"invitations {here.group_id or here.org_id}", limit, now)
+    throttle(f"invitations by {actor.kind} {actor.id}", limit, now)
 
 
 def _send(invitation: Invitation, link: str, base: str) -> str:

@@ -58,6 +58,7 @@ class InviteForm(_RolesToGiveForm):
     heading_template = "console/invite_place.html"
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
         **_RolesToGiveForm.refusal_fields,
+        ErrorCode.INVALID_EMAIL_ADDRESS: "emailAddress",
         ErrorCode.INVITATION_ALREADY_EXISTS: "emailAddress",
     }
 

@@ -54,6 +54,9 @@ from opsapi.clock import wire_time
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role, Scope
 
+_LONGEST_EMAIL_KEY = 254
+"""As the address itself."""
+
 
 @dataclass(frozen=True, slots=True)
 class IssuedInvitation:
@@ -87,9 +90,10 @@ def invitation_create(
     the link can accept.
 
     Raises:
-        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, ROLE_NOT_HELD; INVITATION_ALREADY_EXISTS, if the address has
-            an open invitation there.
+        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, ROLE_NOT_HELD; INVALID_EMAIL_ADDRESS, if the address is too
+            long in its canonical form; INVITATION_ALREADY_EXISTS, if it has an open invitation there.
     """
+    key = _email_key(email_address) if email_address else None
     actor_lock_shared(actor)
     _place_lock(here)
     secret = new_secret()
@@ -99,7 +103,7 @@ def invitation_create(
         project_id=here.group_id,
         roles=_names(roles),
         email_address=email_address,
-        email_key=username_key(email_address) if email_address else None,
+        email_key=key,
         token_hash=secret_hash(secret),
         created=now,
         expires=now + LASTS,
@@ -179,9 +183,9 @@ def invitation_revoke(*, invitation_id: str, here: Scope, actor: Actor, now: dat
 
 def invitation_mailed(*, issued: IssuedInvitation, now: datetime) -> None:
     """Note that the mail server accepted the message with this link, unless another link replaced it."""
+    issued.invitation.mailed = now
     sent = Invitation.objects.filter(id=issued.invitation.id, token_hash=issued.invitation.token_hash)
     sent.update(mailed=now)
-    issued.invitation.mailed = now
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +300,15 @@ def _insert(invitation: Invitation, now: datetime) -> None:
     except IntegrityError:
         there = same.values_list("id", flat=True).first() or ""
         raise ApiError(ErrorCode.INVITATION_ALREADY_EXISTS, invitation.email_address or "", there) from None
+
+
+def _email_key(address: str) -> str:
+    """The form in which addresses are unique. A few characters become many under NFKC."""
+    key = username_key(address)
+    if len(key) > _LONGEST_EMAIL_KEY:
+        reason = "is too long in its canonical form"
+        raise ApiError.of_field("username", ErrorCode.INVALID_EMAIL_ADDRESS, reason)
+    return key
 
 
 def _update(invitation: Invitation, **values: Any) -> None:

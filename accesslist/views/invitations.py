@@ -27,6 +27,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.permissions import Access
 from opsapi.api.query import LISTING
 from opsapi.api.resources import Facts
+from opsapi.clock import wire_time
 from opsapi.roles import Role
 
 _PARAMETERS = ("group_invitation_id", "org_invitation_id")
@@ -118,10 +119,17 @@ class InvitationViewSet(PlaceViewSet):
         return self._issued(issued, by_email=True)
 
     def _issued(self, issued: IssuedInvitation, *, by_email: bool) -> Response:
+        # Read before the message is sent: whatever happens afterwards must not hide the result.
+        stored = self._stored(issued.invitation.id)
         invited = hand_over(issued, by_email=by_email, base=self.links.base, now=self.now)
-        shown: dict[str, Any] = {"link": invited.link, "emailError": invited.fault}
+        mailed = invited.invitation.mailed
+        shown: dict[str, Any] = {
+            "emailSentAt": wire_time(mailed) if mailed else "",
+            "link": invited.link,
+            "emailError": invited.fault,
+        }
         extra = {name: value for name, value in shown.items() if value}
-        return self.alone(self.document, {**self._stored(issued.invitation.id), **extra})
+        return self.alone(self.document, {**stored, **extra})
 
     @property
     def _id(self) -> str:

@@ -393,6 +393,20 @@ class TestAccepting:
         assert limited.status_code == 429
         assert "Retry-After" in limited.headers
 
+    def test_attempts_to_find_names_of_accounts_are_limited(
+        self, lead: User, project: Project, settings: LazySettings
+    ) -> None:
+        settings.OPSAPI_LOGIN_ATTEMPTS = 1
+        UserFactory.create(username="taken")
+        browser = opened(issue(lead, project))
+        taken = browser.post(INVITATION_PATH, {**NEW, "username": "taken"})
+        assert (taken.status_code, list(errors_of(taken))) == (200, ["username"])
+        for name in ("taken", "grace"):
+            limited = browser.post(INVITATION_PATH, {**NEW, "username": name})
+            assert (limited.status_code, "Retry-After" in limited.headers) == (429, True)
+            assert "username" not in errors_of(limited)
+        assert not User.objects.filter(username="grace").exists()
+
     def test_without_a_link_there_is_only_the_form_of_the_token(self, project: Project) -> None:
         for url in (INVITATION_PATH, EXISTING):
             assert list(Client().get(url).context["form"].fields) == ["token"]

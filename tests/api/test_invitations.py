@@ -1,14 +1,18 @@
 """Invitations over the API: who may invite, with which roles, and how the link is handed over."""
 
 import re
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.conf import LazySettings
+from django.core.mail import EmailMessage
+from django.db import OperationalError, connection
 
+from accesslist import inviting
 from accesslist.models import Invitation, Project
-from accesslist.rules.invitations import LASTS, LinkFault, proof_of
+from accesslist.rules.invitations import LASTS, InvitationOutcome, LinkFault, proof_of
 from accesslist.selectors.invitations import invitation_proved
 from events.models import Event
 from opsapi import clock
@@ -181,7 +185,57 @@ class TestInviting:
         assert refusal(answer) == (429, "RATE_LIMITED")
         path = f"{to_project(project)}/{document['id']}/resend"
         assert refusal(lead.post(path, None)) == (429, "RATE_LIMITED")
-        assert lead.post(to_org(project), by_link("ORG_MEMBER")).status_code == 201
+        assert (
+            client(org(Role.ORG_OWNER, project)).post(to_org(project), by_link("ORG_MEMBER")).status_code
+            == 201
+        )
+
+    def test_an_inviter_with_many_scopes_is_limited(
+        self, project: Project, settings: LazySettings, mail_receiver: MailReceiver
+    ) -> None:
+        settings.OPSAPI_RATE_INVITATIONS = 2
+        creator = client(org(Role.ORG_GROUP_CREATOR, project))
+        statuses = []
+        for number in range(3):
+            created = creator.post("/groups", {"name": f"shop {number}", "orgId": project.org_id}).json()
+            body = {"roles": ["GROUP_READ_ONLY"], "username": GRACE}
+            statuses.append(creator.post(f"/groups/{created['id']}/invites", body).status_code)
+        assert statuses == [201, 201, 429]
+        assert len(mail_receiver.mails) == 2
+
+    def test_an_address_that_is_too_long_in_its_canonical_form_is_refused(
+        self, lead: ApiClient, project: Project
+    ) -> None:
+        address = f"a@{'.'.join(['㌖' * 7] * 31)}.jp"
+        assert len(address) <= 254
+        answer = lead.post(to_project(project), by_link(username=address))
+        assert refusal(answer) == (400, "INVALID_EMAIL_ADDRESS")
+        assert fields(answer) == ["username"]
+        assert not Invitation.objects.exists()
+
+    def test_a_failure_of_the_database_does_not_hide_that_the_message_was_sent(
+        self, lead: ApiClient, project: Project, mail_receiver: MailReceiver
+    ) -> None:
+        def fails(execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
+            if mail_receiver.mails and "accesslist_invitation" in sql:
+                raise OperationalError("the server ended")
+            return execute(sql, *arguments)
+
+        with connection.execute_wrapper(fails):
+            answer = lead.post(to_project(project), {"roles": ["GROUP_READ_ONLY"], "username": GRACE})
+        assert answer.status_code == 201
+        assert answer.json().keys() >= {"id", "emailSentAt"}
+        assert len(mail_receiver.mails) == 1
+
+    def test_an_invitation_that_is_accepted_while_its_message_is_sent_is_answered(
+        self, lead: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def accepted(message: EmailMessage) -> None:
+            Invitation.objects.update(outcome=InvitationOutcome.ACCEPTED.value, ended=clock.now())
+
+        monkeypatch.setattr(inviting, "mail_send", accepted)
+        answer = lead.post(to_project(project), {"roles": ["GROUP_READ_ONLY"], "username": GRACE})
+        assert (answer.status_code, answer.json()["username"]) == (201, GRACE)
 
     def test_events_name_the_invited_and_show_no_token(self, lead: ApiClient, project: Project) -> None:
         tokens = [token_in(lead.post(to_org(project), by_link("ORG_MEMBER")))]
