@@ -27,10 +27,10 @@ from alerting.selectors.incidents import incident_summary
 from alerting.selectors.targets import targets_of
 from alerting.selectors.timeline import AlertTimeline, alert_timeline
 from alerting.selectors.windows import muting_windows
+from automation.admin.states import agent_state, host_state
 from automation.metrics import Metric
 from automation.models import Agent, Host, ReplicaSet
 from automation.quantities import unit_words
-from automation.rules.heartbeats import unheard_for
 from events.models import Event
 from opsapi.api.principal import Operator
 from opsapi.clock import age_words, ago_words, time_words
@@ -98,10 +98,10 @@ def known_now(target: Model | None, now: datetime) -> Iterator[tuple[str, str]]:
     if isinstance(target, Host):
         agent = Agent.objects.filter(id=target.reported_by_id).first()
         yield "Reported by", str(agent) if agent else "no agent"
-        yield "State now", _host_words(target, now)
+        yield "State now", host_state(target, now)[0]
         yield "Last report", _moment(target.last_report, now)
     elif isinstance(target, Agent):
-        yield "State now", "not reporting" if target.down else "reporting"
+        yield "State now", agent_state(target, now)[0]
         yield "Last report", _moment(target.last_report, now)
     elif isinstance(target, ReplicaSet):
         counts = (
@@ -110,15 +110,6 @@ def known_now(target: Model | None, now: datetime) -> Iterator[tuple[str, str]]:
             ("unhealthy", target.unhealthy),
         )
         yield "Members now", ", ".join(f"{words}: {count}" for words, count in counts)
-
-
-def _host_words(host: Host, now: datetime) -> str:
-    """Whether the host is reported unreachable, or not reported; `Host.down` is both."""
-    if host.last_report is None:
-        return "never reported"
-    if unheard_for(host.last_report, now):
-        return "not reported any more"
-    return "reported as unreachable" if host.down else "reported as reachable"
 
 
 def _moment(at: datetime | None, now: datetime) -> str:
