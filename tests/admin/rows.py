@@ -92,7 +92,7 @@ def shown_models() -> list[type[models.Model]]:
 
 
 def make_operator(**changes: Any) -> User:
-    """A Global Owner."""
+    """A Global owner."""
     user: User = UserFactory.create(**changes)
     user.grants.create(role=Role.GLOBAL_OWNER.value)
     return user
