@@ -202,7 +202,7 @@ class TestWhatIsShown:
         ("swept", "counting", "text"),
         [
             (15, 600, None),
-            (15, 60, "until 2"),
+            (15, 60, "because the platform was away or no agent reported"),
             (600, 6000, "until a worker runs"),
             (-600, 6000, "a clock was wrong"),
         ],

@@ -122,9 +122,7 @@ class TestTheNotice:
         assert "These are the first by name:" in found
 
     @each("url", [OVERVIEW, HOSTS])
-    def test_more_projects_take_no_more_statements(
-        self, console: Client, project: Project, url: str
-    ) -> None:
+    def test_more_projects_take_no_more_statements(self, console: Client, project: Project, url: str) -> None:
         def statements() -> int:
             cache.clear()
             with CaptureQueriesContext(connection) as queries:
