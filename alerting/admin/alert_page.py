@@ -52,22 +52,12 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
     sees_config = not alert.is_global or operator.visible_scope().everything
     timeline = alert_timeline(alert, sees_config=sees_config, now=now, user=question.chosen())
     notifications, left_out = cut(timeline.explanation.notifications, MOST_NOTIFICATIONS_SHOWN)
-    window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
     users = _users(timeline, operator)
     acknowledged_by = timeline.acknowledgement.username if timeline.acknowledgement else None
-    state, tone = alert_badge(alert, now, is_muted=window is not None)
     return {
+        **_heading(alert, now),
         "timeline": timeline,
         "question": question,
-        "words": alert.words,
-        "target": target_words(alert.facts),
-        "target_url": page_url(target) if target else "",
-        "state": state,
-        "tone": tone,
-        "window": str(window) if window else "",
-        "window_url": page_url(window) if window else "",
-        "known": list(known_now(target, now)) if alert.status in ACTIVE else [],
-        "age": _age(alert, now),
         "metric": Metric(alert.metric_name).spec.words if alert.metric_name else "",
         "value": _value(alert, timeline.threshold),
         "config_url": page_url_of(AlertConfig, timeline.config.id) if timeline.config.is_there else None,
@@ -90,6 +80,23 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
         "events_url": list_url(Event, q=alert.id),
         "incident": _incident(alert, now),
         "plot": _plot(timeline.measured, alert),
+    }
+
+
+def _heading(alert: Alert, now: datetime) -> Context:
+    """What the alert is about, its state and age, and what is known of its target now."""
+    window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
+    state, tone = alert_badge(alert, now, is_muted=window is not None)
+    return {
+        "words": alert.words,
+        "target": target_words(alert.facts),
+        "target_url": page_url(target) if target else "",
+        "state": state,
+        "tone": tone,
+        "window": str(window) if window else "",
+        "window_url": page_url(window) if window else "",
+        "known": list(known_now(target, now)) if alert.status in ACTIVE else [],
+        "age": _age(alert, now),
     }
 
 

@@ -3,7 +3,6 @@
 import re
 from datetime import timedelta
 from html import unescape
-from typing import Any
 
 import pytest
 from django.core.cache import cache
@@ -14,7 +13,6 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project, User
 from alerting.models import AlertConfig, SetupMark
 from alerting.selectors.setup import MOST_NAMED
-from automation.models import Agent
 from events.models import Event
 from events.types import EventType
 from opsapi import clock
@@ -26,7 +24,7 @@ from tests.admin.writing import confirm, leaves_events
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_config, make_destination, make_global_config
-from tests.factories.automation import make_host
+from tests.factories.automation import make_agent, make_host
 from tests.factories.second_factors import make_second_factor
 
 OVERVIEW, HOSTS, ADD_AGENT = "/admin/", "/admin/automation/host/", "/admin/automation/agent/add/"
@@ -186,15 +184,9 @@ class TestTheChecklist:
     def test_steps_are_ticked_by_what_happened(self, console: Client, project: Project) -> None:
         assert list(checklist(console).values()) == [False] * 5
         now = clock.now()
-        made: dict[str, Any] = {
-            "agent_type": "MONITORING",
-            "version": "1",
-            "created": now,
-            "last_report": now,
-        }
-        Agent.objects.create(group=project, hostname="agent0", demonstration=True, **made)
+        make_agent(project, "agent0", demonstration=True)
         assert list(checklist(console).values()) == [False] * 5
-        Agent.objects.create(group=project, hostname="agent1", **made)
+        make_agent(project)
         assert list(checklist(console).values()) == [True, False, False, False, False]
         make_config(project)
         assert list(checklist(console).values()) == [True, True, False, False, False]
@@ -270,13 +262,7 @@ class TestNothingYet:
     def test_panels_speak_of_all_once_there_are_some(self, console: Client, project: Project) -> None:
         now = clock.now()
         make_host(project, last_report=now)
-        made: dict[str, Any] = {
-            "agent_type": "MONITORING",
-            "version": "1",
-            "created": now,
-            "last_report": now,
-        }
-        Agent.objects.create(group=project, hostname="agent1", **made)
+        make_agent(project)
         make_destination(project, answered=now, failing_since=None, failures=0)
         page = shown(console, OVERVIEW)
         for sentence in ("All hosts are up.", "All hosts report.", "All agents report.", "Every destination"):
