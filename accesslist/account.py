@@ -215,7 +215,7 @@ def _page(request: HttpRequest, template: str, title: str, **context: Any) -> Ht
 
 
 def _password_given(request: HttpRequest) -> bool:
-    """Whether the user must change the password first (`accesslist.middleware.own_password_required`)."""
+    """Whether the user must change the password first (`LoginPolicy.first_page`)."""
     return bool(getattr(request.user, "password_given", False))
 
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
 
 from accesslist.attempts import attempt_give_back, attempt_take, device_remember
 from accesslist.metrics import FailedAuthentication, count_failure
@@ -65,6 +66,13 @@ class OperatorBackend(LoginPolicy):
         if user is None:
             count_failure(FailedAuthentication.CONSOLE_CREDENTIALS)
         return user
+
+    def first_page(self, request: HttpRequest) -> str | None:
+        """The form of a new password, for users whose password somebody else set. The log-out stays open."""
+        change = reverse("account_password")
+        if not getattr(request.user, "password_given", False):
+            return None
+        return None if request.path_info in {change, reverse("admin:logout")} else change
 
     def wants_code(self, user: User) -> bool:
         """Whether the user has a second factor."""

@@ -61,6 +61,8 @@ def _with_invitation(page: Page) -> Callable[[HttpRequest], HttpResponse]:
     @require_http_methods(["GET", "HEAD", "POST"])
     def answer(request: HttpRequest) -> HttpResponse:
         refuse_hosts_of_others(request)
+        if first := login_policy().first_page(request):
+            return redirect(first)
         proof = _proof_in(request)
         if proof is None:
             status = 200 if request.method != "POST" else 403

@@ -1,4 +1,4 @@
-"""Middleware of the console: the operator of a session, and what users must do before anything else."""
+"""Middleware of the console: the operator of a session, and the second factor that settings require."""
 
 from collections.abc import Callable
 
@@ -37,31 +37,6 @@ def _principal(request: HttpRequest) -> UserPrincipal | None:
     return UserPrincipal(user, remote_address(request))
 
 
-def own_password_required(get_response: Respond) -> Respond:
-    """Redirect users whose password somebody else set to the page that changes it.
-
-    This page, the log-in and the log-out stay open.
-    """
-
-    def handle(request: HttpRequest) -> HttpResponse:
-        open_pages = (reverse("account_password"), reverse("admin:login"), reverse("admin:logout"))
-        if needs_own_password(request) and not request.path_info.startswith(open_pages):
-            return redirect("account_password")
-        return get_response(request)
-
-    return handle
-
-
-def needs_own_password(request: HttpRequest) -> bool:
-    """Whether the request is for the console, by a user who must change the password first.
-
-    Without a session there is no user, and no query: error pages need no database.
-    """
-    if not request.path_info.startswith(CONSOLE_PATH) or settings.SESSION_COOKIE_NAME not in request.COOKIES:
-        return False
-    return bool(getattr(request.user, "password_given", False))
-
-
 def second_factor_required(get_response: Respond) -> Respond:
     """With OPSAPI_SECOND_FACTOR=required, redirect users without a second factor to its setup.
 
@@ -69,9 +44,10 @@ def second_factor_required(get_response: Respond) -> Respond:
     """
 
     def handle(request: HttpRequest) -> HttpResponse:
+        # A password that somebody else set is changed first (`LoginPolicy.first_page`).
         if (
-            not needs_own_password(request)
-            and _needs_second_factor(request)
+            _needs_second_factor(request)
+            and not getattr(request.user, "password_given", False)
             and not has_second_factor(str(request.user.pk))
         ):
             return redirect("account_second_factor")

@@ -191,7 +191,6 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "accesslist.middleware.operator",
-    "accesslist.middleware.own_password_required",
     "accesslist.middleware.second_factor_required",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

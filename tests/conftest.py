@@ -1,15 +1,20 @@
 """Fixtures: people and keys; everything else is created by factories."""
 
 from collections.abc import Iterator
+from datetime import datetime
 
 import pytest
+import time_machine
 from django.test import override_settings
 from hypothesis import settings as hypothesis
 from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
+from automation.views import reports
 from opsapi import urls  # noqa: F401 - imports the pages of the console, which some tests list
+from opsapi.clock import now
 from opsapi.roles import Grant, Role
+from opsapi.sql import database_time
 from tests.client import ApiClient
 from tests.database import emptied_quickly, use_own_database
 from tests.factories.accesslist import ProjectFactory, make_key
@@ -41,6 +46,18 @@ def middlewares() -> Iterator[None]:
     """Loaded for the first client of many."""
     with loaded_once():
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def reports_travel() -> Iterator[None]:
+    """The time of reports is the time of the database, which cannot travel as the tests do."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reports, "database_time", _time_of_reports)
+        yield
+
+
+def _time_of_reports() -> datetime:
+    return now() if time_machine.escape_hatch.is_travelling() else database_time()
 
 
 @pytest.fixture

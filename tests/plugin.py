@@ -42,6 +42,7 @@ PROGRAMS = frozenset(
 """Programs that tests are marked with."""
 
 SLOW = (
+    "tests/processes/test_first_hour.py",
     "tests/processes/test_container.py",
     "tests/processes/test_failovers.py",
     "tests/processes/running/test_killed_workers.py",

@@ -38,6 +38,7 @@ _BELOW = (
     "events",
     "hosts",
     "integrations",
+    "invites",
     "maintenanceWindows",
     "teams",
     "users",
@@ -49,7 +50,9 @@ class OrganizationDocument(Resource):
     """An organization."""
 
     path = "/orgs/{id}"
-    relations = {name: f"/orgs/{{id}}/{name}" for name in ("groups", "apiKeys", "teams", "users", "events")}
+    relations = {
+        name: f"/orgs/{{id}}/{name}" for name in ("groups", "apiKeys", "teams", "users", "invites", "events")
+    }
 
     id = ShownId(read_only=True)
     name = PathName(max_length=200, example="finance")

@@ -1,7 +1,7 @@
 """Agents in the console: the list, the page of an agent, and the pages that install a new agent."""
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,13 +15,12 @@ from django.utils.safestring import SafeString
 from accesslist.access import WRITE_PROJECT_ACCESS
 from accesslist.forms.roles import as_asked
 from accesslist.rules.role_requests import RoleRequest
-from accesslist.services.keys import NewKey, api_key_issue
+from accesslist.services.keys import api_key_issue
 from automation.access import WRITE_AGENTS
 from automation.admin.states import agent_state, alerts_about, host_state, with_behind
-from automation.agent.settings import PREFIX
-from automation.agent_file import NAME, agent_file
 from automation.choices import AgentType, MetricState
-from automation.forms import MONGODB, POSTGRESQL, NewAgentForm
+from automation.forms import NewAgentForm
+from automation.installation import install_steps
 from automation.metrics import Metric
 from automation.models import Agent, FleetWatch, Host, ReportAnswer
 from automation.selectors.agents import (
@@ -36,7 +35,6 @@ from automation.selectors.hosts import hosts_at
 from automation.services.agents import agent_delete
 from automation.wording import database_words
 from opsapi import clock
-from opsapi.api.links import AGENTS
 from opsapi.clock import ago_words, time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
@@ -47,68 +45,6 @@ from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.widgets import Cell, Panel, Tone
 from opsapi.first_rows import MOST_SHOWN
 from opsapi.roles import INSTALLATION, Grant, Role
-
-_SETTINGS = "opsapi-agent.toml"
-_UNIT = "opsapi-agent.service"
-_RUN = f"python3 {NAME} --config {_SETTINGS}"
-_USER, _ROLE = "opsapi-agent", "opsapi_agent"
-_CREATE_ROLE = f"CREATE ROLE {_ROLE} LOGIN CONNECTION LIMIT 5 IN ROLE pg_monitor;\n\\password {_ROLE}"
-_CREATE_USER = (
-    'db.getSiblingDB("admin").createUser'
-    f'({{user: "{_USER}", pwd: passwordPrompt(), roles: ["clusterMonitor"]}})'
-)
-_PLACES = {
-    MONGODB: f"mongodb://{_USER}:PASSWORD@localhost:27017/?authSource=admin",
-    POSTGRESQL: f"postgresql://{_ROLE}:PASSWORD@localhost:5432/postgres",
-}
-
-
-def install_steps(
-    address: str, group_id: str, new_key: NewKey, databases: Collection[str]
-) -> Mapping[str, Any]:
-    """Return the commands that install and start an agent for these databases (`automation.forms`).
-
-    The private key is only in the settings file, not in a command.
-    """
-    base = f"{address}{AGENTS}"
-    return {
-        "is_tls": address.startswith("https://"),
-        "settings_name": _SETTINGS,
-        "settings_file": _settings_file(address, group_id, new_key, databases),
-        "databases": databases,
-        "create_role": _CREATE_ROLE,
-        "create_user": _CREATE_USER,
-        "download": f"curl -fsSLO {base}/{NAME}\necho '{agent_file().sha256}  {NAME}' | sha256sum --check",
-        "write_settings": f"(umask 077 && cat > {_SETTINGS})",
-        "check": f"{_RUN} --check",
-        "run": _RUN,
-        "with_systemd": _systemd_commands(base),
-    }
-
-
-def _settings_file(address: str, group_id: str, new_key: NewKey, databases: Collection[str]) -> str:
-    settings = {
-        "URL": address,
-        "GROUP_ID": group_id,
-        "PUBLIC_KEY": new_key.key.public_key,
-        "PRIVATE_KEY": new_key.private_key,
-        **{name.upper(): place for name, place in _PLACES.items() if name in databases},
-    }
-    return "\n".join(f'{PREFIX}{name}="{value}"' for name, value in settings.items())
-
-
-def _systemd_commands(base: str) -> str:
-    return "\n".join(
-        (
-            f"curl -fsSLO {base}/{_UNIT}",
-            f"sudo install -m 644 {NAME} /usr/local/lib/",
-            f"sudo install -m 600 {_SETTINGS} /etc/",
-            f"sudo install -m 644 {_UNIT} /etc/systemd/system/",
-            f"rm {_SETTINGS}",
-            "sudo systemctl daemon-reload",
-            "sudo systemctl enable --now opsapi-agent",
-        )
-    )
 
 
 def waiting_context(key_id: str, since: datetime, group_id: str) -> Mapping[str, Any]:
@@ -242,7 +178,7 @@ def _add(call: ActionCall) -> ActionOutcome:
     new_key = api_key_issue(values={"desc": call.values["desc"]}, roles=roles, actor=call.actor, now=call.now)
     # As on the page of a new key, only this response contains the private key.
     context = {
-        **install_steps(call.address, group.id, new_key, call.values["databases"]),
+        **install_steps(call.address, group.id, new_key, call.values["servers"]),
         **waiting_context(new_key.key.id, new_key.key.created, group.id),
         "project": group,
         "done": [words for words in done if words],

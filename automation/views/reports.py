@@ -1,6 +1,9 @@
 """Reports of agents."""
 
+from datetime import datetime
+
 from django.conf import settings
+from django.utils.functional import cached_property
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -11,6 +14,7 @@ from automation.services.ingest import report_ingest
 from automation.services.repeats import IDEMPOTENCY_KEY, RepeatableReport, first_answer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.views import ApiViewSet
+from opsapi.sql import database_time
 
 
 class ReportViewSet(ApiViewSet):
@@ -23,6 +27,11 @@ class ReportViewSet(ApiViewSet):
     statuses = {"create": 202}
     refusals = {"create": (ErrorCode.IDEMPOTENCY_KEY_REUSED, ErrorCode.LIMIT_REACHED)}
     max_body = settings.OPSAPI_MAX_REPORT_MB * 1024 * 1024
+
+    @cached_property
+    def now(self) -> datetime:
+        """The time of the database, read once: workers find heartbeat timeouts by the same clock."""
+        return database_time()
 
     def load(self) -> None:
         """Count the report before its body is read."""

@@ -49,6 +49,10 @@ class LoginPolicy(BaseBackend):
         """Give the attempt back after a complete log-in, and remember the browser."""
         raise NotImplementedError
 
+    def first_page(self, request: HttpRequest) -> str | None:
+        """The URL of the page that the user must complete before any other; None if there is none."""
+        raise NotImplementedError
+
     def wants_code(self, user: Any) -> bool:
         """Whether the user must enter a code after the password."""
         raise NotImplementedError

@@ -22,6 +22,7 @@ from opsapi.console.changelist import Autocomplete
 from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, answer_of
 from opsapi.console.login import CodePage, PasswordPage, first_login_context, set_refusal_status
+from opsapi.console.login_policy import login_policy
 from opsapi.console.navigation import help_url, navigation
 from opsapi.console.widgets import Chart, Notice, Panel, checklists, overview, project_notices
 
@@ -123,6 +124,8 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
             refuse_hosts_of_others(request)
             _refuse_nul(request, kwargs)
             name_actor(request)
+            if first := login_policy().first_page(request):
+                return redirect(first)
             try:
                 response: HttpResponse = inner(request, *args, **kwargs)
             except ApiError as refusal:

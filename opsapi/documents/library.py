@@ -16,8 +16,10 @@ LONGEST_QUERY = 100
 MOST_HITS = 30
 _START = {"README.md": "start.html"}
 """The page of the README is named for its content."""
-_FILES = ("docs/pictures/*.svg", "deploy/**/*", ".env.example", "LICENSE")
-"""Files that documents show or link to."""
+_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")
+_FILES = ("docs/pictures/*.svg", ".env.example", "LICENSE")
+"""Files that documents show or link to, but no file that an operator edits, as in `deploy/`: everybody reads
+these pages without a log-in."""
 _BEHIND = frozenset(
     {"architecture.html", "changelog.html", "contract.html", "contributing.html", "decisions.html"}
 )
@@ -71,12 +73,11 @@ class Library:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        sources = sorted([*root.glob("*.md"), *(root / "docs").rglob("*.md")])
+        sources = _published(root, _PAGES)
         self._names = {path.relative_to(root).as_posix(): _page_name(path, root) for path in sources}
         self.pages: Mapping[str, Path] = {name: root / source for source, name in self._names.items()}
         """The source of each page, by its name: its path below `/docs/`."""
-        files = [path for pattern in _FILES for path in sorted(root.glob(pattern)) if path.is_file()]
-        self.files: Mapping[str, Path] = {_file_name(path, root): path for path in files}
+        self.files: Mapping[str, Path] = {_file_name(path, root): path for path in _published(root, _FILES)}
         """The pictures, and the files that documents link to, by their path below `/docs/`."""
         self._names |= {path.relative_to(root).as_posix(): name for name, path in self.files.items()}
         self._read: dict[str, tuple[tuple[int, int], RenderedDocument]] = {}
@@ -166,6 +167,18 @@ class Library:
             score = in_titles + as_phrase + sum(min(text.count(word), 3) for word in words)
             score -= 20 * (name in _BEHIND)
             yield matched, score, partial(_hit, name, document.title, section, words)
+
+
+def _published(root: Path, patterns: Sequence[str]) -> Sequence[Path]:
+    """The files of the patterns, sorted, without hidden files and symbolic links, as editors leave them."""
+    real = root.resolve()
+    found = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
+    return sorted(
+        path
+        for path in found
+        if (not path.name.startswith(".") or path.relative_to(root).as_posix() in patterns)
+        and path.resolve() == real / path.relative_to(root)
+    )
 
 
 def _page_name(path: Path, root: Path) -> str:

@@ -85,9 +85,10 @@ def our_models() -> list[type[models.Model]]:
 def shown_models() -> list[type[models.Model]]:
     """The models with pages of their own: other pages show measurements, numbers of events and incidents.
 
-    Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key.
+    Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Notices and
+    the checklist show the marks of the set-up.
     """
-    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse}
+    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse, SetupMark}
     return [model for model in our_models() if model not in elsewhere]
 
 

@@ -1,6 +1,7 @@
 """Adding an agent in the console: its key, the commands, and the wait for its first report."""
 
 import re
+import subprocess
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,12 @@ from typing import Any
 import pytest
 from django.test import Client
 from django.urls import reverse
+from psycopg.conninfo import conninfo_to_dict
+from pymongo.uri_parser import parse_uri
 from pytest_django import Settings
 
 from accesslist.models import ApiKey, Project, User
+from automation.agent.settings import Settings as AgentSettings
 from automation.agent.settings import read_settings
 from automation.agent_file import agent_file
 from automation.models import Agent, Host
@@ -52,8 +56,35 @@ def waiting(key: ApiKey) -> str:
 def add(browser: Client, project: Project, **values: Any) -> Any:
     """Sends the form, without alert configurations."""
     return confirm(
-        browser, ADD, **{"group": project.id, "shown": project.id, "databases": "mongodb", **values}
+        browser,
+        ADD,
+        **{"group": project.id, "shown": project.id, "databases": "mongodb", "desc": "on db1", **values},
     )
+
+
+def written(page: str, directory: Path) -> Path:
+    """The settings file of the page."""
+    file = directory / "opsapi-agent.toml"
+    file.touch(mode=0o600)
+    file.write_text(typed(page, "settings"))
+    return file
+
+
+def with_password(page: str, file: Path, name: str, password: str) -> AgentSettings:
+    """The settings after the command of this name asked for the password.
+
+    It has no terminal: it reads the standard input.
+    """
+    subprocess.run(
+        ["sh", "-c", typed(page, name)],
+        input=f"{password}\n",
+        cwd=file.parent,
+        text=True,
+        check=True,
+        capture_output=True,
+        start_new_session=True,
+    )
+    return read_settings({}, file)
 
 
 def new_key(console: Client, project: Project) -> tuple[ApiKey, str, str]:
@@ -100,10 +131,7 @@ def test_the_settings_are_read_by_the_agent_and_by_systemd(
     settings.OPSAPI_PUBLIC_URL = "https://ops.example.com"
     key, private, page = new_key(console, project)
     text = typed(page, "settings")
-    file = tmp_path / "opsapi-agent.toml"
-    file.touch(mode=0o600)
-    file.write_text(text)
-    read = read_settings({}, file)
+    read = read_settings({}, written(page, tmp_path))
     assert (read.url, read.group_id) == ("https://ops.example.com", project.id)
     assert (read.public_key, read.private_key) == (key.public_key, private)
     # What systemd.exec(5) takes as an EnvironmentFile: names of shell variables, values in quotes, no blanks.
@@ -121,7 +149,10 @@ def test_the_commands_lead_to_this_platform_and_name_no_key(
     assert agent_file().sha256 in second
     assert f"{base}/opsapi-agent.service" in typed(page, "with-systemd")
     assert 'OPSAPI_AGENT_URL="https://ops.example.com"' in typed(page, "settings")
-    names = ("create-user", "download", "write-settings", "check", "run", "with-systemd")
+    names = (
+        *("create-user", "download", "write-settings", "mongodb-password"),
+        *("check", "run", "with-systemd"),
+    )
     assert not any(private in typed(page, name) for name in names)
 
 
@@ -136,6 +167,85 @@ def test_the_page_is_about_what_is_watched(console: Client, project: Project) ->
     only = add(console, project, databases=["postgresql"], desc="on db2").content.decode()
     assert "MONGODB" not in typed(only, "settings")
     assert "mongosh" not in only
+
+
+def test_the_settings_have_the_servers_of_the_form(console: Client, project: Project, tmp_path: Path) -> None:
+    answer = add(
+        console,
+        project,
+        databases=["mongodb", "postgresql"],
+        desc="on db1",
+        mongodb_hosts="db1.example.com",
+        mongodb_port="27018",
+        mongodb_user="watch@ops",
+        postgresql_hosts="db2, 2001:DB8::1,192.0.2.7,",
+        postgresql_port="5433",
+        postgresql_user="Watch-er.1",
+    )
+    page = answer.content.decode()
+    read = read_settings({}, written(page, tmp_path))
+    mongodb, postgresql = parse_uri(read.mongodb[0]), conninfo_to_dict(read.postgresql[0])
+    assert (mongodb["nodelist"], mongodb["username"]) == ([("db1.example.com", 27018)], "watch@ops")
+    assert mongodb["options"]["authSource"] == "admin"
+    assert (postgresql["host"], postgresql["port"]) == ("db2,2001:db8::1,192.0.2.7", "5433,5433,5433")
+    assert (postgresql["user"], postgresql["dbname"]) == ("Watch-er.1", "postgres")
+    assert 'user: "watch@ops"' in typed(page, "create-user")
+    assert typed(page, "create-role").count('"Watch-er.1"') == 2
+
+
+@each("values", [{}, {"mongodb_hosts": " ", "mongodb_port": "", "mongodb_user": ""}])
+def test_empty_fields_have_the_defaults_of_the_engine(
+    values: dict[str, str], console: Client, project: Project
+) -> None:
+    page = add(console, project, databases=["mongodb", "postgresql"], **values).content.decode()
+    text = typed(page, "settings")
+    assert '="mongodb://opsapi-agent:PASSWORD@localhost:27017/?authSource=admin"' in text
+    assert '="postgresql://opsapi_agent:PASSWORD@localhost:5432/postgres"' in text
+
+
+@each(
+    ("hosts", "port", "user"),
+    [
+        ("db_1", "0", "a b"),
+        ("db1;reboot", "65536", "a'b"),
+        ("db1 db2", "-1", 'a"b'),
+        ("db1:27017", "abc", "a\\b"),
+        ("fe80::1%eth0", "1.5", "a\nb"),
+        ("$(id)", "1e3", "ä"),
+        (",".join(["db"] * 51), "27017,27018", "$HOME"),
+        ("db1/x", "9" * 40, "a:b"),
+        ("'", " -", "a" * 64),
+    ],
+)
+def test_it_refuses_values_that_no_server_has(
+    hosts: str, port: str, user: str, console: Client, project: Project
+) -> None:
+    sent = {"mongodb_hosts": hosts, "mongodb_port": port, "mongodb_user": user}
+    answer = add(console, project, **sent)
+    assert answer.context["form"].errors.keys() == sent.keys()
+    assert not ApiKey.objects.exists()
+
+
+def test_the_servers_of_an_engine_that_is_not_selected_are_ignored(console: Client, project: Project) -> None:
+    page = add(console, project, postgresql_port="wrong", postgresql_hosts="db_1").content.decode()
+    assert "POSTGRESQL" not in typed(page, "settings")
+
+
+def test_a_command_writes_the_password_into_the_settings(
+    console: Client, project: Project, tmp_path: Path
+) -> None:
+    page = add(
+        console, project, databases=["mongodb", "postgresql"], mongodb_user="watch@ops"
+    ).content.decode()
+    file, passwords = written(page, tmp_path), ("p@ss:w/rd%41 +'\"\\1#?", "pässword$HOME")
+    with_password(page, file, "mongodb-password", "mistyped")
+    with_password(page, file, "mongodb-password", passwords[0])
+    read = with_password(page, file, "postgresql-password", passwords[1])
+    mongodb, postgresql = parse_uri(read.mongodb[0]), conninfo_to_dict(read.postgresql[0])
+    assert (mongodb["username"], mongodb["password"]) == ("watch@ops", passwords[0])
+    assert (postgresql["user"], postgresql["password"]) == ("opsapi_agent", passwords[1])
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert all(re.fullmatch(r'[A-Z_]+="[^"\\$]*"', line) for line in file.read_text().splitlines())
 
 
 @each(

@@ -22,10 +22,30 @@ FILES = {
     "docs/index.md": "# Home\n\n## Use\n\n[Start](../README.md), [install](how-to/install.md#first-step)\n",
     "docs/how-to/install.md": "# Install\n\n![one](../pictures/one.svg)\n\n## First step\n\nUnpack & go.\n",
     "docs/pictures/one.svg": "<svg/>",
-    "deploy/nginx.conf": "server {}",
-    "secret.txt": "a secret",
-    "docs/secret.txt": "a secret",
+    ".env.example": "OPSAPI_BIND=127.0.0.1:8000",
+    "LICENSE": "Permission is granted",
 }
+SECRETS = (
+    "secret.txt",
+    "notes.md",
+    ".env",
+    "docs/secret.txt",
+    "docs/.secret.md",
+    "docs/index.md~",
+    "docs/.index.md.swp",
+    "docs/pictures/.one.svg",
+    "docs/pictures/.one.svg.swp",
+    "docs/pictures/one.svg~",
+    "deploy/opsapi.env",
+    "deploy/nginx.conf",
+    "deploy/.opsapi.env.swp",
+    "deploy/opsapi.env~",
+    "deploy/container/.env",
+    "deploy/tls/key.pem",
+)
+"""Files of an operator, and copies that editors leave."""
+LINKS = ("docs/linked.md", "docs/pictures/linked.svg", "deploy/linked.conf")
+"""Symbolic links to a secret."""
 POLICY = {name: " ".join(sources) for name, sources in DOCUMENTS.items()}
 _LOADED = re.compile(r'<(?:script|link|img|source|iframe|form)\b[^>]*?(?:src|href|srcset|action)="([^"]*)"')
 _LINKED = re.compile(r'<a\b[^>]*?href="([^"]*)"')
@@ -42,6 +62,11 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
+    for name in SECRETS:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("a secret")
+    for name in LINKS:
+        (tmp_path / name).symlink_to(tmp_path / ".env")
     monkeypatch.setattr(pages, "LIBRARY", Library(tmp_path))
     return tmp_path
 
@@ -60,7 +85,8 @@ def page(path: str) -> str:
         ("/docs/start.html", "text/html", "<h1>The product</h1>"),
         ("/docs/how-to/install.html", "text/html", "Unpack &amp; go."),
         ("/docs/pictures/one.svg", "image/svg+xml", "<svg/>"),
-        ("/docs/files/deploy/nginx.conf", "text/plain", "server {}"),
+        ("/docs/files/.env.example", "text/plain", "OPSAPI_BIND"),
+        ("/docs/files/LICENSE", "text/plain", "Permission"),
         ("/docs/search.html?q=unpack", "text/html", "/docs/how-to/install.html#first-step"),
     ],
 )
@@ -169,6 +195,27 @@ def test_there_is_nothing_but_the_documents(path: str, library: Path) -> None:
     assert "a secret" not in text
     assert policy(answer) == POLICY
     assert answer["Cache-Control"] == "no-store"
+
+
+def test_files_of_the_operator_and_of_editors_are_not_published(library: Path) -> None:
+    stray = [library / name for name in (*SECRETS, *LINKS)]
+    published = {*pages.LIBRARY.pages.values(), *pages.LIBRARY.files.values()}
+    assert published.isdisjoint(stray)
+    assert published == {library / name for name in FILES}
+    assert "Nothing found" in page("/docs/search.html?q=secret")
+
+
+@each("name", [*SECRETS, *LINKS])
+def test_no_address_leads_to_a_file_of_the_operator(name: str, library: Path) -> None:
+    for path in (name, f"files/{name}", name.removeprefix("docs/"), name.removesuffix(".md") + ".html"):
+        answer = Client().get(f"/docs/{path}")
+        assert answer.status_code == 404
+        assert "a secret" not in answer.content.decode()
+
+
+def test_an_edited_file_of_settings_is_not_published() -> None:
+    names = {path.relative_to(ROOT).parts[0] for path in Library(ROOT).files.values()}
+    assert names == {"docs", ".env.example", "LICENSE"}
 
 
 def test_other_paths_that_begin_alike_are_none_of_it(library: Path) -> None:

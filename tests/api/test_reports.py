@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,9 +10,13 @@ import time_machine
 
 from accesslist.models import Project
 from automation.labels import RESERVED_NAMES
-from automation.models import Agent, Database, Host, Reading
+from automation.models import Agent, Database, FleetWatch, Host, Reading
+from automation.services.agents import heartbeats_sweep
 from events.models import Event, Signal
 from events.types import EVENT_TYPES
+from opsapi import clock
+from opsapi.api import views
+from opsapi.sql import database_time
 from tests.api.bodies import host, report
 from tests.client import ApiClient
 from tests.each import each
@@ -60,6 +65,24 @@ def test_a_report_is_taken_and_counted(
     assert answer.json() == {
         "accepted": dict(zip(("hosts", "measurements", "events"), accepted, strict=True))
     }
+
+
+@each("wrong", [timedelta(minutes=-5), timedelta(minutes=5)], ids=["behind", "ahead"])
+def test_heartbeats_have_the_time_of_the_database_on_a_machine_with_a_wrong_clock(
+    wrong: timedelta, agent: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(views, "clock", SimpleNamespace(now=lambda: clock.now() + wrong))
+    before = database_time()
+    assert agent.report(project.id, report(host())).status_code == 202
+    FleetWatch.objects.filter(counting_since__lt=before).delete()
+    times = [row.objects.get().last_report for row in (Agent, Host)] + [
+        FleetWatch.objects.get().counting_since
+    ]
+    assert all(moment and before <= moment <= database_time() for moment in times)
+    # The clocks of heartbeat timeouts run for long, and a worker sweeps.
+    FleetWatch.objects.update(counting_since=before - timedelta(days=1), swept=before - timedelta(seconds=15))
+    heartbeats_sweep(clock=database_time)
+    assert not Agent.objects.get().down
 
 
 def test_what_was_accepted_can_be_read_at_once(agent: ApiClient, reader: ApiClient, project: Project) -> None:

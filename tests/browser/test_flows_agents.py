@@ -22,7 +22,14 @@ pytestmark = pytest.mark.chromium
 def test_an_agent_is_added_and_what_it_found_appears(look: Viewport, console: Page, project: Project) -> None:
     console.goto(f"{START}automation/agent/")
     console.get_by_role("link", name="Add agent").first.click()
+    console.get_by_label("MongoDB").uncheck()
+    expect(console.get_by_role("textbox", name="Host", exact=True)).to_have_count(0)
     console.get_by_label("PostgreSQL").check()
+    servers = console.get_by_role("group", name="PostgreSQL")
+    expect(servers.get_by_label("Port")).to_have_value("5432")
+    servers.get_by_label("Host").fill("db1, db2")
+    console.get_by_label("MongoDB").check()
+    expect(console.get_by_role("group", name="MongoDB").get_by_label("Port")).to_have_value("27017")
     console.get_by_label("Description").fill("on db1")
     expect(console.get_by_role("combobox", name="Project")).to_contain_text(project.name)
     no_serious_faults(console)
@@ -31,6 +38,9 @@ def test_an_agent_is_added_and_what_it_found_appears(look: Viewport, console: Pa
     expect(console.get_by_role("checkbox", name="HOST_DOWN")).to_be_hidden()
     console.get_by_role("button", name="Create key").click()
     settings = console.get_by_role("group", name="the settings", exact=True).inner_text()
+    assert ":PASSWORD@db1:5432,db2:5432/" in settings
+    for engine in ("MongoDB", "PostgreSQL"):
+        expect(console.get_by_role("button", name=f"Copy: write the password of {engine}")).to_be_visible()
     expect(console.get_by_text("Waiting for the first report")).to_be_visible()
     no_serious_faults(console)
     fits_its_window(console)

@@ -120,6 +120,11 @@ def _join_org(username: str) -> Act:
     return act
 
 
+def _invite_to_org(scenario: Project) -> None:
+    invitation = {"username": "guest@example.com", "roles": ["ORG_MEMBER"]}
+    scenario.owner.post(f"/orgs/{scenario.org}/invites", invitation)
+
+
 def _add_org_key(scenario: Project) -> str:
     key = {"desc": "of the organization", "roles": ["ORG_MEMBER"]}
     made: str = scenario.owner.post(f"/orgs/{scenario.org}/apiKeys", key)["id"]
@@ -274,6 +279,7 @@ OF_AN_ORGANIZATION: Sequence[FamilyRow] = (
     FamilyRow(
         "JOINED_ORG", _join_org("newcomer@example.com"), about={"targetUsername": "newcomer@example.com"}
     ),
+    FamilyRow("INVITED_TO_ORG", _invite_to_org, about={"targetUsername": "guest@example.com"}),
     FamilyRow("ORG_API_KEY_ADDED", _add_org_key),
     FamilyRow("ORG_API_KEY_DELETED", _delete_org_key),
     FamilyRow("ORG_RENAMED", _rename_org),

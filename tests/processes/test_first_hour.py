@@ -107,25 +107,13 @@ def test_databases_and_agents_that_die_are_told_without_a_configuration_made_by_
         faults = Faults(context, cloned.base_url)
         page = context.new_page()
         page.goto(setup_link_of(cloned))
-        page.screenshot(path=pictures / "1-set-up.png", full_page=True)
-        page.get_by_label("E-mail address").fill("ada@example.com")
-        fill_in_the_set_up(page)
-        _test_mail_server(page, mail)
-        page.screenshot(path=pictures / "2-mail-server.png", full_page=True)
-        _answer_what_should_wake_you(page, pictures)
-        _add_agent(page)
-        page.screenshot(path=pictures / "4-add-agent.png", full_page=True)
+        _set_up(page, mail, pictures)
         with second_terminal(cloned, tmp_path / "database", at=cloned.directory / "opsapi") as terminal:
             agent = _install_agent(page, terminal, databases)
             primary = databases.mongodb.primary()
             expect(page.get_by_role("link", name=primary.address)).to_be_visible()
             watch.note("from make run to the first report")
-            page.screenshot(path=pictures / "5-agent-added.png", full_page=True)
-            page.get_by_role("link", name=primary.address).click()
-            page.get_by_role("navigation", name="Metrics").wait_for()
-            no_serious_faults(page)
-            fits_its_window(page)
-            page.screenshot(path=pictures / "6-host.png", full_page=True)
+            _look_at_a_host(page, primary.address, pictures)
 
             killed = time.monotonic()
             primary.signal(signal.SIGKILL)
@@ -140,18 +128,40 @@ def test_databases_and_agents_that_die_are_told_without_a_configuration_made_by_
 
             eventually(lambda: _demo(cloned), message="the demonstration is added")
             page.goto("/admin/automation/agent/")
-            expect(page.get_by_text("Reporting", exact=True).first).to_be_visible()
+            reporting = page.locator("#result_list").get_by_text("Reporting", exact=True)
+            expect(reporting).to_be_visible()
             killed = time.monotonic()
             os.kill(agent, signal.SIGKILL)
             # The heartbeat timeout of four minutes really passes.
             _await_mail(mail, "Monitoring agent down", "first-project", deadline=600)
             watch.note("agent killed beside the demonstration to its message", killed)
             page.reload()
-            expect(page.get_by_text("No report").first).to_be_visible()
+            expect(reporting).to_have_count(0)
             page.screenshot(path=pictures / "8-agents.png", full_page=True)
         assert not faults.all(), "\n".join(faults.all())
     assert cloned.stop() == 0
     record_property(SUMMARY, "The first hour: " + ", ".join(watch.lines))
+
+
+def _set_up(page: Page, mail: MailReceiver, pictures: Path) -> None:
+    """From the link of the start to the page that waits for the agent."""
+    page.screenshot(path=pictures / "1-set-up.png", full_page=True)
+    page.get_by_label("E-mail address").fill("ada@example.com")
+    fill_in_the_set_up(page)
+    _test_mail_server(page, mail)
+    page.screenshot(path=pictures / "2-mail-server.png", full_page=True)
+    _answer_what_should_wake_you(page, pictures)
+    _add_agent(page)
+    page.screenshot(path=pictures / "4-add-agent.png", full_page=True)
+
+
+def _look_at_a_host(page: Page, name: str, pictures: Path) -> None:
+    page.screenshot(path=pictures / "5-agent-added.png", full_page=True)
+    page.get_by_role("link", name=name).click()
+    page.get_by_role("navigation", name="Metrics").wait_for()
+    no_serious_faults(page)
+    fits_its_window(page)
+    page.screenshot(path=pictures / "6-host.png", full_page=True)
 
 
 def _test_mail_server(page: Page, mail: MailReceiver) -> None:
@@ -175,8 +185,9 @@ def _answer_what_should_wake_you(page: Page, pictures: Path) -> None:
 
 
 def _add_agent(page: Page) -> None:
-    """The last step, for the only project."""
-    page.get_by_label("MongoDB").check()
+    """The last step, for the only project and the databases of the presets."""
+    expect(page.get_by_label("MongoDB")).to_be_checked()
+    expect(page.get_by_label("PostgreSQL")).to_be_checked()
     page.get_by_label("Description").fill("on the machine of the databases")
     page.get_by_role("button", name="Create key").click()
     page.get_by_text("Waiting for the first report").wait_for()
@@ -191,12 +202,11 @@ def _install_agent(page: Page, terminal: Terminal, databases: Databases) -> int:
     # Python of the clone has psycopg, which watching PostgreSQL needs.
     terminal.run('PATH="$PWD/.venv/bin:$PATH"\ncd "$TMPDIR"')
     terminal.run(command("download the agent"))
-    settings = re.sub(
-        r"(?m)^(OPSAPI_AGENT_MONGODB)=.*", rf'\1="{databases.mongodb.seed}"', command("the settings")
-    )
-    settings += (
-        f'\nOPSAPI_AGENT_POSTGRESQL="{databases.postgresql.uri()}"\nOPSAPI_AGENT_INTERVAL="{INTERVAL}"'
-    )
+    settings = command("the settings")
+    for name, value in (("MONGODB", databases.mongodb.seed), ("POSTGRESQL", databases.postgresql.uri())):
+        settings, count = re.subn(rf"(?m)^(OPSAPI_AGENT_{name})=.*", rf'\1="{value}"', settings)
+        assert count == 1, settings
+    settings += f'\nOPSAPI_AGENT_INTERVAL="{INTERVAL}"'
     terminal.run(f"{command('write the settings')} <<'END'\n{settings}\nEND")
     assert "FAILED" not in terminal.run(command("check the agent"))
     printed = terminal.run(f"{command('start the agent')} &\necho agent=$!")

@@ -113,7 +113,7 @@ def test_it_says_which_configuration_asked_for_it(project: Project, receivers: R
     matchers = [{"fieldName": "HOSTNAME", "operator": "STARTS_WITH", "value": "db"}]
     config, _ = raised(project, receivers, matchers=matchers)
     (text,) = receivers.texts
-    assert "MEMORY_RESIDENT above 1 GB, where HOSTNAME starts with “db”" in text
+    assert "Resident memory above 1 GB, where HOSTNAME starts with “db”" in text
     assert f"{URL}/admin/alerting/alertconfig/{config.id}/change/" in text
 
 
@@ -160,7 +160,7 @@ def test_messages_of_a_global_configuration_have_its_threshold_and_no_matchers(
     )
     report(project, 2 * GB)
     (text,) = receivers.texts
-    assert "MEMORY_RESIDENT above 1 GB (global)" in text
+    assert "Resident memory above 1 GB (global)" in text
     assert "CONTAINS" not in text
 
 

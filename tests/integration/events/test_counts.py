@@ -1,7 +1,6 @@
 """The number of events in a list, which is added up by day."""
 
 from datetime import UTC, datetime, timedelta
-from importlib import import_module
 from random import Random
 
 import pytest
@@ -11,7 +10,6 @@ from django.db.models import Sum
 from events.models import Event, EventCount
 from events.selectors import EventFilter, EventPosition, event_count
 from events.services import event_counts_merge
-from opsapi.sql import execute
 from tests.racing import THREADS, at_once
 
 FIRST_DAY = datetime(2099, 3, 4, tzinfo=UTC)
@@ -101,19 +99,6 @@ def test_workers_that_merge_at_the_same_time_keep_the_sum() -> None:
     assert at_once(lambda _: event_counts_merge()) == [False] * THREADS
     assert EventCount.objects.filter(scope="").aggregate(sum=Sum("number"))["sum"] == 35
     assert not EventCount.objects.filter(merged=False).exists()
-
-
-@pytest.mark.django_db
-def test_events_from_before_the_counts_are_counted_once() -> None:
-    migration = import_module("events.migrations.0008_count_events")
-    make_events(Random(4), 30)
-    execute(migration._COUNT)
-    assert event_count(EventFilter()) == 30
-    EventCount.objects.all().delete()
-    make_events(Random(5), 3)
-    for _ in range(2):
-        execute(migration._COUNT)
-        assert event_count(EventFilter()) == 33
 
 
 @pytest.mark.django_db
