@@ -84,6 +84,6 @@ def strangers_may_get_global_roles(**_: Any) -> list[CheckMessage]:
         return []
     warning = (
         "OPSAPI_UNAUTH_GLOBAL_ROLES is true: anybody who can reach POST /unauth/users can become "
-        "Global Owner."
+        "Global owner."
     )
     return [Warning(warning, hint="Leave it unset.", id="opsapi.W001")]

@@ -229,7 +229,7 @@ def _let_in(request: HttpRequest, invitation: Invitation, accepted: Acceptance) 
 
 def _done(request: HttpRequest, invitation: Invitation, accepted: Acceptance) -> HttpResponse:
     given = role_names((grant.role for grant in accepted.given), conjunction="and")
-    messages.success(request, f"You joined {_place(invitation)}. Your roles there: {given}.")
+    messages.success(request, f"You joined {invitation.place}. Your roles there: {given}.")
     if accepted.lost:
         lost = role_names((grant.role for grant in accepted.lost), conjunction="and")
         messages.warning(request, f"Not given, because {invitation.inviter_name} no longer can: {lost}.")
@@ -266,7 +266,6 @@ def _invitation_page(
         form,
         status,
         invitation=invitation,
-        place=_place(invitation),
         given=[ROLE_WORDS[grant.role] for grant in given],
         lost=[ROLE_WORDS[grant.role] for grant in lost],
     )
@@ -277,12 +276,6 @@ def _page(
 ) -> HttpResponse:
     shared = {**admin.site.each_context(request), "title": _TITLE, "form": form}
     return TemplateResponse(request, template, {**shared, **context}, status=status)
-
-
-def _place(invitation: Invitation) -> str:
-    if invitation.project:
-        return f"the project {invitation.project}"
-    return f"the organization {invitation.org}"
 
 
 urlpatterns = [

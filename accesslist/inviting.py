@@ -126,10 +126,9 @@ def _send(invitation: Invitation, link: str, base: str) -> str:
 
 
 def _message(invitation: Invitation, link: str, base: str) -> EmailMessage:
-    place = invitation.project or invitation.org
     roles = [ROLE_WORDS[Role(name)] for name in invitation.roles]
     context = {
-        "place": f"the {'project' if invitation.project else 'organization'} {place}",
+        "place": invitation.place,
         "inviter": invitation.inviter_name,
         "roles": roles,
         "link": link,
@@ -137,7 +136,7 @@ def _message(invitation: Invitation, link: str, base: str) -> EmailMessage:
         "until": time_words(invitation.expires),
     }
     return EmailMessage(
-        subject=f"Invitation to {place}",
+        subject=f"Invitation to {invitation.project or invitation.org}",
         body=render_to_string("console/invitation_email.txt", context),
         to=[invitation.email_address or ""],
         headers={"Auto-Submitted": "auto-generated"},

@@ -322,6 +322,11 @@ class Invitation(models.Model):
         return Scope(self.org_id, self.project_id)
 
     @property
+    def place(self) -> str:
+        """The scope in a sentence: `the project payments`."""
+        return f"the project {self.project}" if self.project else f"the organization {self.org}"
+
+    @property
     def grants(self) -> list[Grant]:
         """The roles, with their scope."""
         return [Grant(Role(name), self.org_id, self.project_id) for name in self.roles]

@@ -1,17 +1,19 @@
 """Notices of the console about projects that nobody watches, and the checklist of the set-up."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from django.urls import reverse
 
-from accesslist.access import WRITE_PROJECT_ACCESS, WRITE_USERS
+from accesslist.access import WRITE_PROJECT_ACCESS
+from accesslist.rules.administration import INVITERS
 from alerting.access import DISMISS_CHECKLIST, WRITE
 from alerting.models import AlertConfig
+from alerting.rules.wording import counted_words
 from alerting.selectors.setup import MOST_NAMED, UnwatchedProject, setup_progress, unwatched_projects
 from opsapi.api.principal import Operator
 from opsapi.console.admin_urls import add_url, creation_url, list_url, page_url_of
 from opsapi.console.widgets import Cell, Checklist, Notice, Step
-from opsapi.roles import INSTALLATION, Role, Scope, satisfies_any
+from opsapi.roles import IMPLIED, INSTALLATION, Role, Scope, role_names, satisfies_any
 
 _NOBODY = "nobody is notified when a host is down."
 
@@ -41,10 +43,8 @@ def _of_one(operator: Operator, project: UnwatchedProject) -> Notice:
 
 def _of_several(operator: Operator, projects: Sequence[UnwatchedProject]) -> Notice:
     shown = projects[:MOST_NAMED]
-    more = " and more" if len(projects) > MOST_NAMED else ""
-    text = (
-        f"Several projects have hosts, and {_NOBODY} Add presets{more and ' (the first projects by name)'}:"
-    )
+    more = " These are the first by name:" if len(projects) > MOST_NAMED else ""
+    text = f"Several projects have hosts, and {_NOBODY}{more}"
     return Notice(
         text, [Cell(f"{project.name} ({_hosts(project)})", _url(operator, project)) for project in shown]
     )
@@ -58,7 +58,7 @@ def _url(operator: Operator, project: UnwatchedProject) -> str:
 
 
 def _hosts(project: UnwatchedProject) -> str:
-    return "1 host" if project.host_count == 1 else f"{project.host_count:,} hosts"
+    return counted_words(project.host_count, "host")
 
 
 def _may_write(operator: Operator, project: UnwatchedProject) -> bool:
@@ -68,28 +68,33 @@ def _may_write(operator: Operator, project: UnwatchedProject) -> bool:
 def setup_checklist(operator: Operator) -> Checklist | None:
     """The checklist of the installation, for users who read everything and can do at least one step.
 
-    None once all steps are done, or a Global Owner has dismissed it. The second factor is the user's own.
+    None once all steps are done, or a Global owner has dismissed it. The second factor is the user's own.
     """
     if not operator.visible_scope().everything:
         return None
-    may_agent, may_alert, may_invite, may_dismiss = (
+    may_agent, may_alert, may_dismiss = (
         satisfies_any(operator.grants, access.roles, INSTALLATION)
-        for access in (WRITE_PROJECT_ACCESS, WRITE, WRITE_USERS, DISMISS_CHECKLIST)
+        for access in (WRITE_PROJECT_ACCESS, WRITE, DISMISS_CHECKLIST)
     )
+    may_invite = operator.holds_somewhere(INVITERS)
     if not (may_agent or may_alert or may_invite):
         return None
     progress = setup_progress(str(operator.actor().id))
     if progress.is_dismissed:
         return None
     presets = creation_url(AlertConfig, "presets")
-    configs, users = list_url(AlertConfig), list_url("accesslist.user")
-    factor = reverse("account_second_factor")
+    add_agent = Cell("Add agent", add_url("automation.agent"))
+    add_presets = Cell("Add presets", presets)
+    send_test = Cell("Send a test", list_url(AlertConfig))
+    invite = Cell("Invite", reverse("admin:accesslist_invitation_invite"))
+    factor = Cell("Set up", reverse("account_second_factor"))
+    keys, alerts = WRITE_PROJECT_ACCESS.roles, WRITE.roles
     steps = [
-        _step("An agent has reported", progress.agent, may_agent, "Add agent", add_url("automation.agent")),
-        _step("An alert opens when a host is down", progress.watched, may_alert, "Add presets", presets),
-        _step("A message was delivered", progress.tested, may_alert, "Send a test", configs),
-        _step("A second person has access", progress.second_person, may_invite, "Users", users),
-        _step("You log in with a second factor", progress.second_factor, True, "Set up", factor),
+        _step("An agent has reported", progress.agent, add_agent, keys, may=may_agent),
+        _step("An alert opens when a host is down", progress.watched, add_presets, alerts, may=may_alert),
+        _step("A message was delivered", progress.tested, send_test, alerts, may=may_alert),
+        _step("A second person has access", progress.second_person, invite, INVITERS, may=may_invite),
+        Step(text="You log in with a second factor", is_done=progress.second_factor, link=factor),
     ]
     if all(step.is_done for step in steps):
         return None
@@ -97,6 +102,9 @@ def setup_checklist(operator: Operator) -> Checklist | None:
     return Checklist(title="Set-up", steps=steps, dismiss_url=dismiss_url)
 
 
-def _step(text: str, is_done: bool, may: bool, words: str, url: str) -> Step:
-    note = "" if may else f"This needs the role {Role.GLOBAL_OWNER}."
-    return Step(text=text, is_done=is_done, link=Cell(words, url) if may else None, note=note)
+def _step(text: str, is_done: bool, link: Cell, wanted: Collection[Role], *, may: bool) -> Step:
+    """A step for operators with a `wanted` role; for others, the global roles that include such a role."""
+    if may:
+        return Step(text=text, is_done=is_done, link=link)
+    enough = [role for role in Role if role.is_global and not IMPLIED[role].isdisjoint(wanted)]
+    return Step(text=text, is_done=is_done, note=f"This needs the role {role_names(enough)}.")

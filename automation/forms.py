@@ -11,7 +11,7 @@ from django.utils.functional import cached_property
 from accesslist.forms import InProjectForm
 from accesslist.forms.scopes import ScopeField
 from automation.installation import DEFAULTS, MONGODB, MOST_HOSTS, POSTGRESQL, USER_PATTERN, Servers
-from automation.selectors.agents import any_agent_exists
+from automation.selectors.agents import is_first_setup
 from automation.selectors.revisions import goal_version
 from automation.serializers.automation_config import present_plan
 from automation.serializers.hosts import HostChange, NewHost
@@ -26,7 +26,6 @@ from opsapi.console.display import cut
 from opsapi.console.forms import VERBATIM, ConsoleForm, DocumentForm, single_line
 from opsapi.first_rows import more_words
 from opsapi.hostnames import canonical_hostname
-from opsapi.roles import INSTALLATION, Role, satisfies
 
 _LONGEST_DESC = 250
 _LONGEST_HOSTS = 2000
@@ -183,7 +182,7 @@ class NewAgentForm(InProjectForm):
     @property
     def is_setup(self) -> bool:
         """Whether the first set-up ends with this page."""
-        return satisfies(self.operator.grants, Role.GLOBAL_OWNER, INSTALLATION) and not any_agent_exists()
+        return is_first_setup(self.operator.grants)
 
     @property
     def media(self) -> forms.Media:

@@ -1,4 +1,4 @@
-"""The page of the mail server, for Global Owners: its settings, and a test message."""
+"""The page of the mail server, for Global owners: its settings, and a test message."""
 
 import os
 import smtplib
@@ -19,7 +19,7 @@ from django.views.decorators.cache import never_cache
 
 from accesslist.services.locks import actor_lock_shared
 from accesslist.throttles import throttle
-from automation.selectors.agents import any_agent_exists
+from automation.selectors.agents import is_first_setup
 from events.services import event_record
 from events.types import EventType
 from integrations.mail_settings import mail_server_is_set, mail_server_url
@@ -50,7 +50,7 @@ def mail_server_test(*, to: str, sent_from: str, actor: Actor, now: datetime) ->
     """Send a message to one address; it waits for the mail server, at most 20 s.
 
     `sent_from`: the URL of the platform, for the text. The answer of the server is quoted, because only
-    Global Owners see it.
+    Global owners see it.
 
     Raises:
         ApiError: RATE_LIMITED, after OPSAPI_RATE_TEST_NOTIFICATIONS messages in a minute.
@@ -134,7 +134,7 @@ def _page(request: HttpRequest, form: OpenForm, **result: Any) -> HttpResponse:
         "settings": _settings(),
         "is_default": not mail_server_is_set(),
         "settings_file": os.environ.get("OPSAPI_ENV_FILE") or env_file(),
-        "is_setup": not any_agent_exists(),
+        "is_setup": is_first_setup(operator_of(request).grants),
         "next_url": creation_url("alerting.alertconfig", "presets"),
         "add_key_url": add_url("accesslist.apikey"),
     }

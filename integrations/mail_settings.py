@@ -1,4 +1,4 @@
-"""Whether a mail server is set."""
+"""The mail server of the settings: its URL, and whether an operator has set it."""
 
 from django.conf import settings
 
@@ -13,5 +13,5 @@ def mail_server_url() -> str:
 
 
 def mail_server_is_set() -> bool:
-    """Whether it is another than the default, a mail server on the platform's own machine."""
+    """Whether EMAIL_URL differs from its default, a mail server on the platform's own machine."""
     return mail_server_url() != READ["EMAIL_URL"].default

@@ -57,7 +57,9 @@ ROLE_WORDS: Mapping[Role, RoleWords] = {
     Role.GLOBAL_OWNER: RoleWords("Global owner", "everything, in all organizations and projects"),
     Role.GLOBAL_READ_ONLY: RoleWords("Global reader", "read everything"),
     Role.GLOBAL_MONITORING_ADMIN: RoleWords(
-        "Global operator", "acknowledge, mute, change rules in all projects, and global rules"
+        "Global operator",
+        "acknowledge alerts, mute them, and change alert configurations, hosts and agents in all projects; "
+        "change global alert configurations",
     ),
     Role.GLOBAL_USER_ADMIN: RoleWords(
         "Global user administrator", "create users, invite people and give roles everywhere; read everything"
@@ -70,7 +72,7 @@ ROLE_WORDS: Mapping[Role, RoleWords] = {
         "change hosts and publish automation configurations in all projects",
     ),
     Role.ORG_OWNER: RoleWords(
-        "Organization owner", "everything in the organization and all its projects, also invite people"
+        "Organization owner", "everything in the organization and all its projects, including invitations"
     ),
     Role.ORG_GROUP_CREATOR: RoleWords(
         "Project creator", "create projects in the organization, and own these projects"
@@ -79,9 +81,11 @@ ROLE_WORDS: Mapping[Role, RoleWords] = {
     Role.ORG_MEMBER: RoleWords(
         "Organization member", "see the organization, its teams and members, but none of its projects"
     ),
-    Role.GROUP_OWNER: RoleWords("Project owner", "everything in the project, also invite people"),
+    Role.GROUP_OWNER: RoleWords("Project owner", "everything in the project, including invitations"),
     Role.GROUP_READ_ONLY: RoleWords("Reader", "read the project"),
-    Role.GROUP_MONITORING_ADMIN: RoleWords("Operator", "acknowledge, mute, change rules"),
+    Role.GROUP_MONITORING_ADMIN: RoleWords(
+        "Operator", "acknowledge alerts, mute them, and change alert configurations, hosts and agents"
+    ),
     Role.GROUP_USER_ADMIN: RoleWords(
         "User administrator", "invite people, change API keys and the roles of users and teams"
     ),

@@ -69,7 +69,7 @@ def project(db: None) -> Project:
 
 @pytest.fixture
 def owner(db: None) -> ApiClient:
-    """A Global Owner."""
+    """A Global owner."""
     return ApiClient(make_key(Role.GLOBAL_OWNER))
 
 

@@ -52,7 +52,7 @@ def _invite(call: ActionCall) -> ActionOutcome:
         actor=call.actor,
         now=call.now,
     )
-    return _handing_over(call, issued, by_email=values["by_email"])
+    return _outcome_then_send(call, issued, by_email=values["by_email"])
 
 
 def _send_again(call: ActionCall) -> ActionOutcome:
@@ -63,19 +63,19 @@ def _send_again(call: ActionCall) -> ActionOutcome:
         actor=call.actor,
         now=call.now,
     )
-    return _handing_over(call, issued, by_email=True)
+    return _outcome_then_send(call, issued, by_email=True)
 
 
-def _handing_over(call: ActionCall, issued: IssuedInvitation, *, by_email: bool) -> ActionOutcome:
+def _outcome_then_send(call: ActionCall, issued: IssuedInvitation, *, by_email: bool) -> ActionOutcome:
     """Send or show the link once the invitation is committed."""
 
     def after() -> ActionOutcome:
-        return _handed_over(hand_over(issued, by_email=by_email, base=call.address, now=call.now))
+        return _outcome_of_sending(hand_over(issued, by_email=by_email, base=call.address, now=call.now))
 
     return ActionOutcome(row=issued.invitation, message="The invitation is created.", after=after)
 
 
-def _handed_over(invited: Invited) -> ActionOutcome:
+def _outcome_of_sending(invited: Invited) -> ActionOutcome:
     invitation = invited.invitation
     if not invited.link:
         return ActionOutcome(row=invitation, message=f"Invitation sent to {invitation.email_address}.")
@@ -178,7 +178,7 @@ class InvitationAdmin(ConsoleAdmin):
         "created",
         "expires",
     ]
-    empty_text = "No open invitations. Invite a colleague from the page Users."
+    empty_text = "No open invitations."
 
     def get_urls(self) -> list[URLPattern]:
         """Adds the page that leads to the form of a project or an organization."""
@@ -214,7 +214,7 @@ class InvitationAdmin(ConsoleAdmin):
         """The project or the organization."""
         return row.scope
 
-    @admin.display(description="who", ordering="email_key")
+    @admin.display(description="for", ordering="email_key")
     def invited(self, invitation: Invitation) -> str:
         """The address, or that anybody with the link can accept."""
         return invitation.email_address or "Anybody with the link"
@@ -222,9 +222,8 @@ class InvitationAdmin(ConsoleAdmin):
     @admin.display(description="invited to")
     def place(self, invitation: Invitation) -> str:
         """The project or the organization."""
-        if invitation.project:
-            return f"Project {invitation.project}"
-        return f"Organization {invitation.org}"
+        words = invitation.place.removeprefix("the ")
+        return f"{words[0].upper()}{words[1:]}"
 
     @admin.display(description="roles")
     def roles_given(self, invitation: Invitation) -> SafeString:

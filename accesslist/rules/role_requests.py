@@ -73,7 +73,7 @@ def scope_faults(asked: Iterable[AskedRole]) -> list[BadField]:
 def refuse_roles_not_held(
     added: Iterable[Grant], *, by: Sequence[Grant], orgs_of_groups: Mapping[str, str]
 ) -> None:
-    """Refuse roles that the caller does not hold; only a Global Owner grants global roles.
+    """Refuse roles that the caller does not hold; only a Global owner grants global roles.
 
     `by`: the caller's grants. `orgs_of_groups`: the organization of each named project.
 

@@ -45,7 +45,7 @@ def user_password_change(*, old_password: str, password: str, actor: Actor, now:
     user = own_user_lock(actor)
     own_password_check(user, old_password, field="oldPassword")
     if user.password_given and password == old_password:
-        raise refused("password", "Choose a password that nobody else knows.")
+        raise refused("password", "Choose a password that only you know.")
     check_password(password, user)
     user.set_password(password)
     user.password_given = False
@@ -66,7 +66,7 @@ def user_password_reset(
 
     Raises:
         ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin if the user has a role that the
-            admin does not have (a Global Owner is needed); INVALID_ATTRIBUTE for the caller's own password;
+            admin does not have (a Global owner is needed); INVALID_ATTRIBUTE for the caller's own password;
             WEAK_PASSWORD.
     """
     user = _resettable(user_id, by, actor, "change your own password on your account page")
@@ -246,7 +246,7 @@ def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now:
 
     Raises:
         ApiError: USER_NOT_FOUND; USER_UNAUTHORIZED, also for a user admin if the user has a role that the
-            admin does not have (a Global Owner is needed); INVALID_ATTRIBUTE for the caller's own second
+            admin does not have (a Global owner is needed); INVALID_ATTRIBUTE for the caller's own second
             factor, and for a user without one.
     """
     user = _resettable(user_id, by, actor, "remove your own second factor on your account page")

@@ -64,7 +64,7 @@ class NewUser:
 def unauth_user_create(
     *, new: NewUser, access_list: Sequence[str], remote_address: str | None, now: datetime
 ) -> tuple[User, NewKey | None]:
-    """Create a user without authentication. The first user becomes Global Owner and gets a key.
+    """Create a user without authentication. The first user becomes Global owner and gets a key.
 
     Of concurrent calls, exactly one creates the first user. Only that call uses `access_list`: canonical
     ranges for the global access list.
@@ -88,7 +88,7 @@ def unauth_user_create(
 def first_user_create(
     *, new: NewUser, remote_address: str | None, now: datetime
 ) -> tuple[User, Actor] | None:
-    """Create the first user, a Global Owner without a key; None if a user exists.
+    """Create the first user, a Global owner without a key; None if a user exists.
 
     Returns the user, and the user as the actor of what follows. Of concurrent calls, exactly one creates the
     user. `new.roles` is not used.
@@ -130,7 +130,7 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
 
     Raises:
         ApiError: USER_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER; USER_UNAUTHORIZED, also
-            for a user admin if the user has a global role (a Global Owner is needed).
+            for a user admin if the user has a global role (a Global owner is needed).
     """
     actor_lock_in_turn(actor)
     identities_lock_exclusive([user_id])

@@ -213,7 +213,7 @@ class FirstUserViewSet(ApiViewSet):
         return () if any_user_exists() else super().looked_at()
 
     def create(self, request: Request) -> Response:
-        """Create a user without a key. The first user becomes Global Owner and gets an API key."""
+        """Create a user without a key. The first user becomes Global owner and gets an API key."""
         body = self.body()
         # Absent if a user existed already (`looked_at`).
         access_list = [block for name in _ACCESS_LISTS for block in self.query.get(name, ())]

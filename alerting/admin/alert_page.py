@@ -27,10 +27,10 @@ from alerting.selectors.incidents import incident_summary
 from alerting.selectors.targets import targets_of
 from alerting.selectors.timeline import AlertTimeline, alert_timeline
 from alerting.selectors.windows import muting_windows
+from automation.admin.states import agent_state, host_state
 from automation.metrics import Metric
 from automation.models import Agent, Host, ReplicaSet
 from automation.quantities import unit_words
-from automation.rules.heartbeats import unheard_for
 from events.models import Event
 from opsapi.api.principal import Operator
 from opsapi.clock import age_words, ago_words, time_words
@@ -52,22 +52,12 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
     sees_config = not alert.is_global or operator.visible_scope().everything
     timeline = alert_timeline(alert, sees_config=sees_config, now=now, user=question.chosen())
     notifications, left_out = cut(timeline.explanation.notifications, MOST_NOTIFICATIONS_SHOWN)
-    window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
     users = _users(timeline, operator)
     acknowledged_by = timeline.acknowledgement.username if timeline.acknowledgement else None
-    state, tone = alert_badge(alert, now, is_muted=window is not None)
     return {
+        **_heading(alert, now),
         "timeline": timeline,
         "question": question,
-        "words": alert.words,
-        "target": target_words(alert.facts),
-        "target_url": page_url(target) if target else "",
-        "state": state,
-        "tone": tone,
-        "window": str(window) if window else "",
-        "window_url": page_url(window) if window else "",
-        "known": list(known_now(target, now)) if alert.status in ACTIVE else [],
-        "age": _age(alert, now),
         "metric": Metric(alert.metric_name).spec.words if alert.metric_name else "",
         "value": _value(alert, timeline.threshold),
         "config_url": page_url_of(AlertConfig, timeline.config.id) if timeline.config.is_there else None,
@@ -93,15 +83,32 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
     }
 
 
+def _heading(alert: Alert, now: datetime) -> Context:
+    """What the alert is about, its state and age, and what is known of its target now."""
+    window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
+    state, tone = alert_badge(alert, now, is_muted=window is not None)
+    return {
+        "words": alert.words,
+        "target": target_words(alert.facts),
+        "target_url": page_url(target) if target else "",
+        "state": state,
+        "tone": tone,
+        "window": str(window) if window else "",
+        "window_url": page_url(window) if window else "",
+        "known": list(known_now(target, now)) if alert.status in ACTIVE else [],
+        "age": _age(alert, now),
+    }
+
+
 def known_now(target: Model | None, now: datetime) -> Iterator[tuple[str, str]]:
     """The state of the target of an active alert, as last reported, and by which agent."""
     if isinstance(target, Host):
         agent = Agent.objects.filter(id=target.reported_by_id).first()
         yield "Reported by", str(agent) if agent else "no agent"
-        yield "State now", _host_words(target, now)
+        yield "State now", host_state(target, now)[0]
         yield "Last report", _moment(target.last_report, now)
     elif isinstance(target, Agent):
-        yield "State now", "not reporting" if target.down else "reporting"
+        yield "State now", agent_state(target, now)[0]
         yield "Last report", _moment(target.last_report, now)
     elif isinstance(target, ReplicaSet):
         counts = (
@@ -110,15 +117,6 @@ def known_now(target: Model | None, now: datetime) -> Iterator[tuple[str, str]]:
             ("unhealthy", target.unhealthy),
         )
         yield "Members now", ", ".join(f"{words}: {count}" for words, count in counts)
-
-
-def _host_words(host: Host, now: datetime) -> str:
-    """Whether the host is reported unreachable, or not reported; `Host.down` is both."""
-    if host.last_report is None:
-        return "never reported"
-    if unheard_for(host.last_report, now):
-        return "not reported any more"
-    return "reported as unreachable" if host.down else "reported as reachable"
 
 
 def _moment(at: datetime | None, now: datetime) -> str:

@@ -78,7 +78,7 @@ def _add_presets(call: ActionCall) -> ActionOutcome:
 def _dismiss_host_down(call: ActionCall) -> ActionOutcome:
     dismissed: Project = call.values["group"]
     host_down_notice_dismiss(group_id=dismissed.id, actor=call.actor, now=call.now)
-    message = f"Dismissed: nobody is notified when a host of {dismissed.name} is down."
+    message = f"The notice about {dismissed.name} was dismissed."
     return ActionOutcome(message=message, url=page_url(dismissed))
 
 

@@ -26,6 +26,7 @@ from alerting.selectors.setup import host_down_is_watched
 from alerting.serializers.configs import config_document
 from alerting.services.configs import DEFAULT_TYPES, GROUP_BY_MAIL, AddedPresets, presets_create
 from automation.metrics import BOTH, Engine
+from automation.wording import ENGINE_WORDS
 from events.types import EventType
 from integrations.channels import CHANNELS
 from integrations.mail_settings import mail_server_is_set
@@ -38,7 +39,6 @@ from opsapi.encryption import CannotDecryptError, decrypt, encrypt
 from opsapi.roles import Scope
 from opsapi.wire_json import JsonObject, without_nulls
 
-ENGINE_LABELS: Mapping[Engine, str] = {Engine.MONGODB: "MongoDB", Engine.POSTGRESQL: "PostgreSQL"}
 _ROW = "notifications[0]"
 """The name of the notification in the API's document, so that refusals find its inputs."""
 _TYPE, _ENCRYPTED = f"{_ROW}.typeName", f"{_ROW}.encrypted"
@@ -239,7 +239,7 @@ class PresetPart(ConsoleForm):
             PresetGroup(
                 label, engine.value, [rows[name] for name in Preset if name.spec.engines == (engine,)]
             )
-            for engine, label in ENGINE_LABELS.items()
+            for engine, label in ENGINE_WORDS.items()
         ]
         return groups
 

@@ -6,13 +6,14 @@ from typing import Any
 from django import forms
 from django.utils.functional import cached_property
 
-from alerting.forms.preset_part import ENGINE_LABELS, PresetPart
+from alerting.forms.preset_part import PresetPart
 from alerting.selectors.configs import writable_projects
 from automation.metrics import Engine
-from automation.selectors.agents import any_agent_exists
+from automation.selectors.agents import is_first_setup
+from automation.wording import ENGINE_WORDS
 from opsapi.console.admin_urls import add_url
 from opsapi.console.forms import ConsoleForm, the_only
-from opsapi.roles import INSTALLATION, Role, Scope, satisfies
+from opsapi.roles import Scope
 
 _OTHERS = "The project has changed. Select from the presets below."
 
@@ -33,7 +34,7 @@ class PresetsForm(ConsoleForm):
     group = forms.ChoiceField(label="Project")
     engines = forms.MultipleChoiceField(
         label="Databases",
-        choices=[(engine.value, label) for engine, label in ENGINE_LABELS.items()],
+        choices=[(engine.value, label) for engine, label in ENGINE_WORDS.items()],
         initial=[Engine.MONGODB.value],
         widget=forms.CheckboxSelectMultiple,
     )
@@ -52,7 +53,7 @@ class PresetsForm(ConsoleForm):
     @cached_property
     def is_setup(self) -> bool:
         """Whether the page is a step of the first set-up."""
-        return satisfies(self.operator.grants, Role.GLOBAL_OWNER, INSTALLATION) and not any_agent_exists()
+        return is_first_setup(self.operator.grants)
 
     @property
     def is_titled(self) -> bool:

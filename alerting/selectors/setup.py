@@ -88,7 +88,7 @@ class SetupProgress:
 
 _PROGRESS = f"""
 SELECT EXISTS (SELECT FROM alerting_setupmark WHERE name = %(checklist)s AND group_id IS NULL),
-       EXISTS (SELECT FROM automation_agent),
+       EXISTS (SELECT FROM automation_agent WHERE NOT demonstration),
        EXISTS (SELECT FROM alerting_alertconfig
                 WHERE event_type = %(event_type)s AND deleted IS NULL AND enabled)
          AND NOT EXISTS (SELECT {_UNWATCHED}),

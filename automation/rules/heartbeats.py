@@ -128,13 +128,13 @@ def detection_words(found: Detection, now: datetime) -> str | None:
             return f"{_UNNOTICED} until a worker runs: no worker has looked for them since {since}, {ago}"
         case DetectionGap.CLOCK_AHEAD:
             return (
-                f"{_UNNOTICED} until the next search of a worker: a clock was wrong, the last search is"
-                f" dated {since}"
+                f"{_UNNOTICED} until a worker looks for them again: a clock was wrong, and the last search"
+                f" has the time {since}"
             )
         case DetectionGap.COUNTING if found.until:
             return (
-                f"{_UNNOTICED} until {time_words(found.until)}: they are given four minutes from {since},"
-                " because the platform was away or nobody reported before"
+                f"{_UNNOTICED} until {time_words(found.until)}: they have four minutes from {since} to"
+                " report, because the platform was away or no agent reported"
             )
     return None
 

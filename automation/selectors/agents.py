@@ -1,6 +1,6 @@
 """Reading agents, and the hosts that they watch."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,7 +18,7 @@ from events.facts import EventFacts
 from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, bounded_count, first_rows, in_visible_scope
-from opsapi.roles import Role
+from opsapi.roles import INSTALLATION, Grant, Role, satisfies
 from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
@@ -31,6 +31,14 @@ def any_agent_exists() -> bool:
     Agents of the demonstration do not count.
     """
     return Agent.objects.filter(demonstration=False).exists()
+
+
+def is_first_setup(grants: Iterable[Grant]) -> bool:
+    """Return whether pages are steps of the first set-up for an operator with these grants.
+
+    They are for a Global owner, until an agent has reported.
+    """
+    return satisfies(grants, Role.GLOBAL_OWNER, INSTALLATION) and not any_agent_exists()
 
 
 _DETECTION = """

@@ -84,10 +84,10 @@ class ErrorCode(StrEnum):
         "A key cannot add entries to its own access list or remove the last one. Use another key or the "
         "console.")
     CANNOT_ADD_GLOBAL_ROLE = ("CANNOT_ADD_GLOBAL_ROLE", 403,
-        "Only a Global Owner can grant the global role {0}.")
+        "Only a Global owner can grant the global role {0}.")
     ROLE_NOT_HELD = "ROLE_NOT_HELD", 403, "You cannot grant the role {0} because you do not have it."
     CANNOT_CHANGE_OWN_ROLES = "CANNOT_CHANGE_OWN_ROLES", 403, "You cannot change your own roles."
-    CANNOT_DEMOTE_LAST_OWNER = "CANNOT_DEMOTE_LAST_OWNER", 403, "The last Global Owner cannot be removed."
+    CANNOT_DEMOTE_LAST_OWNER = "CANNOT_DEMOTE_LAST_OWNER", 403, "The last Global owner cannot be removed."
     INVITATION_ONLY_MODE_OR_LDAP = ("INVITATION_ONLY_MODE_OR_LDAP", 403,
         "This needs the settings OPSAPI_INVITATION_ONLY=true and OPSAPI_LDAP=false.")
     INVALID_GROUP_ID = "INVALID_GROUP_ID", 404, "{0} is not the ID of a project."

@@ -1,11 +1,12 @@
 """The exception that refuses a request, and its error document."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
 
 from opsapi.api.catalogue import ErrorCode
+from opsapi.roles import Role
 from opsapi.wire_json import JsonObject
 
 T = TypeVar("T")
@@ -70,14 +71,20 @@ class ApiError(Exception):
         bad_fields: Sequence[BadField] = (),
         headers: Mapping[str, str] | None = None,
         note: str = "",
+        roles: Sequence[Role] = (),
     ) -> None:
-        """`note`: a sentence after the message of the code, such as the setting that causes the refusal."""
+        """Keep the parts of the document.
+
+        `note`: a sentence after the message of the code, such as the setting that causes the refusal.
+        `roles`: of which the caller lacks all, for pages that say who can give them.
+        """
         super().__init__(code)
         self.code = code
         self.parameters = [_shortened(parameter) for parameter in parameters]
         self.bad_fields = bad_fields
         self.headers = dict(headers or {})
         self.note = note
+        self.roles = roles
 
     @classmethod
     def of_fields(cls, bad_fields: Sequence[BadField]) -> "ApiError":
@@ -113,9 +120,9 @@ def must_be_one_of(allowed: Sequence[str]) -> str:
     return f"must be one of {names}"
 
 
-def needs_role(roles: Iterable[str]) -> ApiError:
+def needs_role(roles: Sequence[Role]) -> ApiError:
     """Return the error 403 for a caller without any of the roles."""
-    return ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(roles))
+    return ApiError(ErrorCode.USER_UNAUTHORIZED, " or ".join(roles), roles=roles)
 
 
 def unavailable(reason: str) -> ApiError:

@@ -84,7 +84,7 @@ def named(words: str, name: str) -> SafeString:
 def role_shown(role: str) -> SafeString:
     """A role by its name, with what it allows and its name in the API as a tooltip."""
     words = ROLE_WORDS[Role(role)]
-    return format_html('<span title="{}: {}">{}</span>', role, words.allows, words.name)
+    return tipped(words.name, f"{role}: {words.allows}")
 
 
 def role_choice(role: str) -> SafeString:

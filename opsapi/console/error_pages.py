@@ -132,16 +132,10 @@ def answer_of(request: HttpRequest, error: ApiError) -> HttpResponse:
         return _answer(request, _failed(request, error))
     titles = {403: "You don't have access to this", 404: "Page not found"}
     title = titles.get(error.status, "This can't be done")
-    advice = _advice(_role_needed(error)) if error.code is ErrorCode.USER_UNAUTHORIZED else ""
+    advice = _advice(RoleNeededError(error.roles)) if error.code is ErrorCode.USER_UNAUTHORIZED else ""
     text = error.document()["detail"]
     page = ErrorPage(status=error.status, title=title, text=text, advice=advice, headers=error.headers)
     return _answer(request, page)
-
-
-def _role_needed(error: ApiError) -> RoleNeededError:
-    """The roles that a refusal of the API names."""
-    names = " or ".join(error.parameters).split(" or ")
-    return RoleNeededError([role for role in Role if role.value in names])
 
 
 def _failed(request: HttpRequest, error: ApiError) -> ErrorPage:
@@ -166,8 +160,7 @@ def _failed(request: HttpRequest, error: ApiError) -> ErrorPage:
 
 
 def _needed(request: HttpRequest, error: RoleNeededError) -> str:
-    roles = " or ".join(f"{ROLE_WORDS[role].name} ({role})" for role in error.roles)
-    return f"You need the role {roles}, or a role that includes it, {_place(request, error)}."
+    return f"You need the role {_names(*error.roles)}, or a role that includes it, {_place(request, error)}."
 
 
 def _advice(error: RoleNeededError | None) -> str:
@@ -179,10 +172,15 @@ def _giver(error: RoleNeededError | None) -> str:
     if error is None or not error.roles:
         return "an owner"
     if (error.scope and error.scope.group_id) or all(role.is_group for role in error.roles):
-        return "an owner of the project (GROUP_OWNER)"
+        return f"a user with the role {_names(Role.GROUP_OWNER)}"
     if all(role.is_global for role in error.roles):
-        return "a user with the role GLOBAL_OWNER, who runs this installation,"
-    return "an owner of the organization (ORG_OWNER)"
+        return f"a user with the role {_names(Role.GLOBAL_OWNER)}, who runs this installation,"
+    return f"a user with the role {_names(Role.ORG_OWNER)}"
+
+
+def _names(*roles: Role) -> str:
+    """The roles as pages write them: `Reader (GROUP_READ_ONLY) or Operator (GROUP_MONITORING_ADMIN)`."""
+    return " or ".join(f"{ROLE_WORDS[role].name} ({role})" for role in roles)
 
 
 def _place(request: HttpRequest, error: RoleNeededError) -> str:

@@ -14,7 +14,6 @@ HOME = "index.html"
 SEARCH = "search.html"
 LONGEST_QUERY = 100
 MOST_HITS = 30
-_HOME_SOURCE = "docs/index.md"
 _START = {"README.md": "start.html"}
 """The page of the README is named for its content."""
 _PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")

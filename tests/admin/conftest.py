@@ -20,13 +20,13 @@ __all__ = ["http_receiver"]
 
 @pytest.fixture
 def operator(db: None) -> User:
-    """A Global Owner."""
+    """A Global owner."""
     return make_operator(username="ada")
 
 
 @pytest.fixture
 def console(operator: User, project: Project) -> Client:
-    """The browser of a Global Owner who has logged in; a project exists."""
+    """The browser of a Global owner who has logged in; a project exists."""
     browser = Client()
     browser.force_login(operator)
     return browser

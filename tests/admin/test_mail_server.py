@@ -105,7 +105,7 @@ def test_only_global_owners_see_it(project: Project) -> None:
         browser = browser_with(role)
         refused = browser.get(PAGE)
         assert refused.status_code == 403
-        assert "Ask a user with the role GLOBAL_OWNER" in refused.content.decode()
+        assert "Ask a user with the role Global owner (GLOBAL_OWNER)" in refused.content.decode()
         assert PAGE not in browser.get("/admin/").content.decode()
         assert post(browser, PAGE, address=TO).status_code == 302
     assert PAGE in browser_with(Role.GLOBAL_OWNER).get("/admin/").content.decode()

@@ -8,9 +8,7 @@ from django.test import Client
 from accesslist.models import Project, User
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset
-from automation.models import Agent
 from events.types import EventType
-from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.configs import CONFIGS, send
 from tests.admin.operators import browser_with
@@ -20,6 +18,7 @@ from tests.admin.writing import leaves_events
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_config
+from tests.factories.automation import make_agent
 
 PRESETS = f"{CONFIGS}do/presets/"
 TYPE = "notifications[0].typeName"
@@ -67,8 +66,7 @@ def test_a_writer_of_only_one_project_does_not_choose_it(project: Project) -> No
 
 
 def test_chosen_presets_are_created(console: Client, operator: User, project: Project) -> None:
-    seen = {"agent_type": "MONITORING", "version": "1", "created": clock.now(), "last_report": clock.now()}
-    Agent.objects.create(group=project, hostname="agent1", **seen)  # the set-up is over
+    make_agent(project)  # the set-up is over
     with leaves_events(operator, MADE, MADE):
         answer = send(console, at(project), typed(project, "NO_PRIMARY", "DIRTY_CACHE"))
     assert answer.headers["Location"] == CONFIGS

@@ -19,7 +19,7 @@ from opsapi.console.action_pages import TOKEN_FIELD, page_token
 def leaves_events(user: User, *expected: EventType, as_owner: bool = True) -> Iterator[list[Event]]:
     """Checks that what is done inside leaves these events, all of this user and address, and no log entry.
 
-    `as_owner`: the user is a Global Owner.
+    `as_owner`: the user is a Global owner.
     """
     known = set(Event.objects.values_list("id", flat=True))
     found: list[Event] = []

@@ -1,4 +1,4 @@
-"""However many calls race for a key, it ends in one state, and a Global Owner is left."""
+"""However many calls race for a key, it ends in one state, and a Global owner is left."""
 
 from collections import Counter
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def key(db: None) -> KeyPair:
-    """A Global Owner's key."""
+    """A Global owner's key."""
     return make_key(Role.GLOBAL_OWNER)
 
 

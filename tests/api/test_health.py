@@ -132,11 +132,18 @@ def test_a_full_disk_that_refuses_used_nonces_is_the_fault_of_the_database() -> 
         assert ready() == not_ready("disk full")
 
 
-def test_a_successful_use_of_a_nonce_counts_for_a_second() -> None:
+@pytest.fixture
+def _success_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A success counts for ever, so that no pause of the machine matters."""
+    monkeypatch.setattr("opsapi.postgresql.trial._COUNTS_FOR", float("inf"))
+
+
+@pytest.mark.usefixtures("_success_counts")
+def test_a_successful_use_of_a_nonce_counts_for_a_while() -> None:
     uses = Refusing("INTO accesslist_digestuse")
     with connection.execute_wrapper(uses):
         assert {ready()[0] for _ in range(3)} == {200}
-    assert 1 <= uses.tried < 3
+    assert uses.tried == 1
 
 
 @each("part", ["FOR UPDATE", "generate_series"])
@@ -156,14 +163,15 @@ def test_an_unexpected_error_is_not_ready() -> None:
         assert ready()[0] == 503
 
 
-def test_a_successful_write_counts_for_a_second_and_a_failed_write_is_retried() -> None:
+@pytest.mark.usefixtures("_success_counts")
+def test_a_successful_write_counts_for_a_while_and_a_failed_write_is_retried() -> None:
     failing, writes = Refusing("FOR UPDATE", errors.DiskFull()), Refusing("FOR UPDATE")
     with connection.execute_wrapper(failing):
         assert [ready()[0], ready()[0]] == [503, 503]
     assert failing.tried == 2
     with connection.execute_wrapper(writes):
         assert {ready()[0] for _ in range(3)} == {200}
-    assert writes.tried < 3
+    assert writes.tried == 1
 
 
 def test_a_worker_that_is_missing_is_named_with_the_rest_well() -> None:

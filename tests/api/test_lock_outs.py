@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def held(owner: ApiClient, settings: Settings) -> ApiClient:
-    """A Global Owner that access lists apply to; calls from ON."""
+    """A Global owner that access lists apply to; calls from ON."""
     settings.OPSAPI_ACCESS_LIST_EXEMPT = []
     return owner
 
@@ -104,7 +104,7 @@ def test_a_caller_without_an_address_cannot_lock_itself_out(held: ApiClient) -> 
 
 @pytest.fixture
 def crowd(settings: Settings) -> list[ApiClient]:
-    """Global Owners that access lists apply to."""
+    """Global owners that access lists apply to."""
     settings.OPSAPI_ACCESS_LIST_EXEMPT = []
     return [ApiClient(make_key(Role.GLOBAL_OWNER)) for _ in range(THREADS)]
 

@@ -53,7 +53,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def witness(owner: ApiClient, known_anew: Mapping[str, str], caplog: pytest.LogCaptureFixture) -> Witness:
-    """A Global Owner who sees everything, including the log."""
+    """A Global owner who sees everything, including the log."""
     caplog.set_level(logging.DEBUG)
     assert owner.key
     return Witness(owner.key)

@@ -36,7 +36,7 @@ def moment(settings: Settings) -> Iterator[Any]:
 
 @pytest.fixture
 def key(db: None, moment: Any) -> KeyPair:
-    """A Global Owner's key."""
+    """A Global owner's key."""
     return make_key(Role.GLOBAL_OWNER)
 
 

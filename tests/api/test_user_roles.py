@@ -256,7 +256,7 @@ class TestRoles:
 
 @pytest.fixture
 def operator(db: None) -> tuple[User, Actor]:
-    """A Global Owner as an actor of the console; another Global Owner exists."""
+    """A Global owner as an actor of the console; another Global owner exists."""
     make_user(Grant(Role.GLOBAL_OWNER))
     user = make_user(Grant(Role.GLOBAL_OWNER))
     return user, Actor(ActorKind.USER, user.id, user.username, True)

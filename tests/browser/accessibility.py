@@ -50,6 +50,12 @@ def is_for_everybody(page: Page) -> None:
     assert not found, "\n".join(found)
 
 
+def is_for_everybody_as_opened(page: Page) -> None:
+    """AssertionError with the first fault of the page, only in its present look."""
+    no_serious_faults(page)
+    fits_its_window(page)
+
+
 def _failing(page: Page, checks: Sequence[Check]) -> Iterator[str]:
     for check in checks or (no_serious_faults, fits_its_window):
         try:

@@ -68,12 +68,12 @@ def page(context: BrowserContext, faults: Faults) -> Page:
 
 @pytest.fixture
 def operator(transactional_db: None) -> User:
-    """A Global Owner."""
+    """A Global owner."""
     return make_operator(username="ada")
 
 
 @pytest.fixture
 def console(page: Page, site: Site, operator: User, project: Project) -> Page:
-    """An empty page of a Global Owner who has logged in; a project exists."""
+    """An empty page of a Global owner who has logged in; a project exists."""
     enter(page.context, site.url, operator)
     return page

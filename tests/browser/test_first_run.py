@@ -9,7 +9,7 @@ from alerting.models import AlertConfig
 from events.models import Event
 from opsapi.page_paths import SETUP_PATH
 from opsapi.setup_link import setup_link
-from tests.browser.accessibility import fits_its_window, no_serious_faults
+from tests.browser.accessibility import is_for_everybody_as_opened
 from tests.browser.faults import Faults
 from tests.browser.people import LOGIN, fill_in_the_set_up
 from tests.browser.viewports import VIEWPORTS, Viewport
@@ -26,23 +26,23 @@ def test_from_the_link_of_the_server_to_the_first_agent(
 ) -> None:
     page.context.set_extra_http_headers({"X-Forwarded-For": "192.0.2.1"})
     page.goto(LOGIN)
-    _is_for_everybody(page)
+    is_for_everybody_as_opened(page)
     page.get_by_role("link", name="Enter the token").click()
-    _is_for_everybody(page)
+    is_for_everybody_as_opened(page)
     page.goto(f"{SETUP_PATH}#{setup_link().partition('#')[2]}")
     expect(page.get_by_label("First name")).to_be_visible()
     expect(page).to_have_url(SETUP_PATH)
-    _is_for_everybody(page)
+    is_for_everybody_as_opened(page)
     fill_in_the_set_up(page)
     steps = page.get_by_role("list", name="Steps of the set-up").get_by_role("listitem")
     expect(steps.nth(1)).to_have_attribute("aria-current", "step")
-    _is_for_everybody(page)
+    is_for_everybody_as_opened(page)
     page.get_by_role("link", name="What should wake you?").last.click()
     expect(steps.nth(2)).to_have_attribute("aria-current", "step")
     _choose_presets(page, http_receiver)
     expect(steps.nth(3)).to_have_attribute("aria-current", "step")
     expect(page.get_by_role("button", name="Create key")).to_be_visible()
-    _is_for_everybody(page)
+    is_for_everybody_as_opened(page)
     expect(page.get_by_role("combobox", name="Project")).to_contain_text("first-project")
     expect(page.get_by_label("PostgreSQL")).to_be_checked()
     expect(page.get_by_text("What should wake you?")).to_have_count(1)  # the step: the project is watched
@@ -63,12 +63,12 @@ def _choose_presets(page: Page, receiver: HttpReceiver) -> None:
     page.get_by_label("Notify").select_option("WEBHOOK")
     url.fill(f"http://127.0.0.1:{receiver.port}/in")
     page.get_by_label("Secret for signing (Webhook)").fill(SECRET)
-    _is_for_everybody(page)
+    is_for_everybody_as_opened(page)
     receiver.answer(404)
     page.get_by_role("button", name="Send test").click()
     expect(page.get_by_text("The test message was not delivered.")).to_be_visible()
     expect(page.get_by_role("checkbox", name="DEADLOCKS")).not_to_be_checked()
-    _is_for_everybody(page)
+    is_for_everybody_as_opened(page)
     receiver.answer(200)
     page.get_by_role("button", name="Send test").click()
     expect(page.get_by_text("The test message was delivered.")).to_be_visible()
@@ -80,8 +80,3 @@ def _choose_presets(page: Page, receiver: HttpReceiver) -> None:
     made = AlertConfig.objects.filter(event_type="HOST_DOWN").get()
     assert [setting.type_name for setting in made.settings.all()] == ["WEBHOOK"]
     assert Event.objects.filter(event_type=TESTED).count() == 2
-
-
-def _is_for_everybody(page: Page) -> None:
-    no_serious_faults(page)
-    fits_its_window(page)

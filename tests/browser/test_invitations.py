@@ -6,7 +6,7 @@ from playwright.sync_api import Browser, Page, expect
 from accesslist.models import Invitation, Project, User
 from opsapi.page_paths import INVITATION_PATH
 from opsapi.roles import Role
-from tests.browser.accessibility import fits_its_window, no_serious_faults
+from tests.browser.accessibility import is_for_everybody_as_opened
 from tests.browser.chromium import new_context
 from tests.browser.faults import Faults
 from tests.browser.people import START
@@ -30,10 +30,10 @@ def test_from_the_users_page_to_a_colleague_with_roles(
     page.get_by_label("By a link").check()
     page.get_by_label("E-mail address").fill("grace@example.com")
     page.get_by_label("Operator").check()
-    _is_for_everybody(page)
+    is_for_everybody_as_opened(page)
     page.get_by_role("button", name="Invite", exact=True).click()
     expect(page.get_by_role("button", name="Copy the link")).to_be_visible()
-    _is_for_everybody(page)
+    is_for_everybody_as_opened(page)
     link = page.locator("#invitation-link").inner_text()
     page.get_by_role("link", name="I've saved it").click()
     expect(page.get_by_role("link", name="Send again")).to_be_visible()
@@ -45,7 +45,7 @@ def test_from_the_users_page_to_a_colleague_with_roles(
     colleague.goto(f"{INVITATION_PATH}#{link.partition('#')[2]}")
     expect(colleague.get_by_role("button", name="Create account")).to_be_visible()
     expect(colleague).to_have_url(INVITATION_PATH)
-    _is_for_everybody(colleague)
+    is_for_everybody_as_opened(colleague)
     colleague.get_by_role("textbox", name="Username").fill("grace")
     for label in ("Password", "Confirm password"):
         colleague.get_by_role("textbox", name=label).first.fill(PASSWORD)
@@ -61,11 +61,6 @@ def test_from_the_users_page_to_a_colleague_with_roles(
     watching.expects(410)
     colleague.goto(f"{INVITATION_PATH}#{link.partition('#')[2]}")
     expect(colleague.get_by_text("This invitation has been used.")).to_be_visible()
-    _is_for_everybody(colleague)
+    is_for_everybody_as_opened(colleague)
     elsewhere.close()
     assert not watching.all(), "\n".join(watching.all())
-
-
-def _is_for_everybody(page: Page) -> None:
-    no_serious_faults(page)
-    fits_its_window(page)

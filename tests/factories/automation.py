@@ -9,7 +9,7 @@ from accesslist.models import Project
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
-from automation.models import AutomationRevision, FleetWatch, Host
+from automation.models import Agent, AutomationRevision, FleetWatch, Host
 from automation.readings import MeasuredAt
 from automation.reports import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from automation.services.agents import SWEEP_GAP, heartbeats_sweep
@@ -128,6 +128,13 @@ def make_host(project: Project, hostname: str = "db1", **changes: Any) -> Host:
     Host.objects.filter(id=host.id).update(**changes)
     host.refresh_from_db()
     return host
+
+
+def make_agent(project: Project, hostname: str = "agent1", **changes: Any) -> Agent:
+    """A monitoring agent that has just reported; `changes` are columns."""
+    now = clock.now()
+    values = {"agent_type": "MONITORING", "version": "1.0", "created": now, "last_report": now}
+    return Agent.objects.create(group=project, hostname=hostname, **(values | changes))
 
 
 def publish(project: Project, version: int, **changes: Any) -> AutomationRevision:

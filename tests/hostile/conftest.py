@@ -36,7 +36,7 @@ def _hypothesis_home(tmp_path_factory: pytest.TempPathFactory) -> None:
 def assailant(
     owner: ApiClient, known: Mapping[str, str], record_property: Any, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Assailant]:
-    """A Global Owner who means no good, and whose requests are read as the web server's are."""
+    """A Global owner who means no good, and whose requests are read as the web server's are."""
     monkeypatch.setattr(client, "WSGIRequest", Request)
     # Else the platform is not ready, which is no fault; all attempts may take longer than its minute.
     worker_seen(name="worker", now=clock.now() + timedelta(days=1))

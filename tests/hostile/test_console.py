@@ -33,7 +33,7 @@ pytestmark = [
 
 @pytest.fixture
 def operator(project: Project) -> User:
-    """A Global Owner; something of everything is there."""
+    """A Global owner; something of everything is there."""
     fill(project)
     record_event(project)
     return make_operator()

@@ -52,7 +52,7 @@ TRIED: dict[str, list[Pair]] = (
 
 @pytest.fixture
 def pairs(record_property: RecordProperty) -> Iterator[Pairs]:
-    """Two Global Owners, and one of everything for them to write."""
+    """Two Global owners, and one of everything for them to write."""
     project: Project = ProjectFactory.create()
     keys = (make_key(Role.GLOBAL_OWNER), make_key(Role.GLOBAL_OWNER))
     known = one_of_everything(project, ApiClient(keys[0]))

@@ -102,7 +102,7 @@ def raw(barrage: Barrage, number: int) -> None:
 
 
 def _caller(barrage: Barrage) -> HostileCaller:
-    """The Global Owner half of the time, who gets furthest."""
+    """The Global owner half of the time, who gets furthest."""
     return barrage.rng.choice([*barrage.target.callers, *[barrage.target.owner] * 6])
 
 

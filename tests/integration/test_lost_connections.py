@@ -75,7 +75,7 @@ KINDS: dict[str, tuple[Callable[[LostSite], Any], int]] = {
 
 @pytest.fixture
 def site() -> LostSite:
-    """A project, and a Global Owner's key and session."""
+    """A project, and a Global owner's key and session."""
     browser = Client(raise_request_exception=False)
     browser.force_login(make_operator(username="ada"))
     worker_seen(name="host:1", now=clock.now())

@@ -110,7 +110,7 @@ def log_in_console(platform: RunningPlatform) -> dict[str, str]:
 
 
 def make_first_user(platform: RunningPlatform) -> ProcessCaller:
-    """The first user of a running platform, a Global Owner, by endpoint 5."""
+    """The first user of a running platform, a Global owner, by endpoint 5."""
     user = {
         **FIRST_USER,
         "firstName": "Ada",

@@ -122,25 +122,7 @@ class Node:
             "name": self.name,
             "restapi": {"listen": f"{self.address}:{_REST}", "connect_address": f"{self.address}:{_REST}"},
             "etcd3": {"host": f"{HERE}:{_ETCD}"},
-            "bootstrap": {
-                "dcs": {
-                    "ttl": lease,
-                    "loop_wait": 1,
-                    "retry_timeout": _RETRY_SECONDS,
-                    "synchronous_mode": True,
-                    "postgresql": {
-                        "use_pg_rewind": True,
-                        "parameters": {
-                            "max_connections": 100,
-                            "shared_buffers": "32MB",
-                            "dynamic_shared_memory_type": "mmap",
-                            "wal_keep_size": "256MB",
-                            "lc_messages": "C",
-                        },
-                    },
-                },
-                "initdb": [{"encoding": "UTF8"}, {"locale": "C"}, "data-checksums"],
-            },
+            "bootstrap": _bootstrap(lease),
             "postgresql": {
                 "listen": f"{self.address}:{_PORT}",
                 "connect_address": f"{self.address}:{_PORT}",
@@ -156,6 +138,27 @@ class Node:
                 "parameters": {"unix_socket_directories": str(home)},
             },
         }
+
+
+def _bootstrap(lease: int) -> dict[str, Any]:
+    """The settings of the cluster, which its first node stores."""
+    parameters = {
+        "max_connections": 100,
+        "shared_buffers": "32MB",
+        "dynamic_shared_memory_type": "mmap",
+        "wal_keep_size": "256MB",
+        "lc_messages": "C",
+    }
+    return {
+        "dcs": {
+            "ttl": lease,
+            "loop_wait": 1,
+            "retry_timeout": _RETRY_SECONDS,
+            "synchronous_mode": True,
+            "postgresql": {"use_pg_rewind": True, "parameters": parameters},
+        },
+        "initdb": [{"encoding": "UTF8"}, {"locale": "C"}, "data-checksums"],
+    }
 
 
 class PatroniCluster:

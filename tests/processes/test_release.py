@@ -1,6 +1,7 @@
 """`make release`: all files of a release, from its tag alone, with the same bytes each time."""
 
 import hashlib
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -40,7 +41,8 @@ def git(directory: Path, *arguments: str) -> None:
 def release(clone: Path, tag: str, *options: str) -> subprocess.CompletedProcess[str]:
     """What the command does in the clone."""
     command = [sys.executable, "-m", "tools.release", tag, "--without-images", *options]
-    return subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False)
+    spoken = {**os.environ, "LC_ALL": "C"}  # the words of git
+    return subprocess.run(command, cwd=clone, capture_output=True, text=True, check=False, env=spoken)
 
 
 def test_it_builds_all_files_of_a_tag_with_the_same_bytes_each_time(clone: Path, tmp_path: Path) -> None:

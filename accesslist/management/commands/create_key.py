@@ -43,7 +43,7 @@ class Command(DatabaseCommand):
             if options[option] is not None and not any(name.startswith(prefix) for name in names):
                 raise CommandError(f"--{option} needs a {prefix} role (--role)")
         values = ApiKeyInput().read({"desc": options["desc"], "roles": roles})
-        # The command line has the permissions of a Global Owner.
+        # The command line has the permissions of a Global owner.
         request = RoleRequest(asked_roles(values.pop("roles")), INSTALLATION, [Grant(Role.GLOBAL_OWNER)])
         new = api_key_issue(values=values, roles=request, actor=SYSTEM, now=clock.now())
         show_key(self, new, export=options["export"])

@@ -25,7 +25,7 @@ class Command(DatabaseCommand):
         parser.add_argument("username", help="case-insensitive")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Set the password; errors are one line. The command line has the permissions of a Global Owner."""
+        """Set the password; errors are one line. The command line has the permissions of a Global owner."""
         user = user_named(options["username"])
         password, generated = password_asked()
         by = [Grant(Role.GLOBAL_OWNER)]

@@ -22,7 +22,7 @@ class Command(DatabaseCommand):
         parser.add_argument("username", help="case-insensitive")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Remove the second factor, with the permissions of a Global Owner; errors are one line."""
+        """Remove the second factor, with the permissions of a Global owner; errors are one line."""
         user = user_named(options["username"])
         by = [Grant(Role.GLOBAL_OWNER)]
         second_factor_reset(user_id=user.id, by=by, actor=SYSTEM, now=clock.now())

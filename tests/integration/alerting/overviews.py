@@ -9,6 +9,7 @@ from alerting.models import Alert, MaintenanceWindow
 from automation.models import Agent
 from opsapi.api.principal import VisibleScope
 from tests.factories.alerting import make_alert
+from tests.factories.automation import make_agent
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -29,10 +30,9 @@ def make_window(project: Project, start: timedelta, end: timedelta) -> Maintenan
     )
 
 
-def make_agent(project: Project, hostname: str, **changes: Any) -> Agent:
-    """A monitoring agent with a heartbeat timeout."""
-    values = {"agent_type": "MONITORING", "version": "1.0", "created": NOW, "last_report": NOW, "down": True}
-    return Agent.objects.create(group=project, hostname=hostname, **(values | changes))
+def make_agent_down(project: Project, hostname: str, **changes: Any) -> Agent:
+    """A monitoring agent with a heartbeat timeout, which reported at NOW."""
+    return make_agent(project, hostname, **({"created": NOW, "last_report": NOW, "down": True} | changes))
 
 
 def ids(rows: Sequence[Any]) -> list[Any]:

@@ -57,7 +57,7 @@ class FactoryProject(WatchedProject[InProcessCaller]):
 
 @pytest.fixture
 def first_user(db: None) -> InProcessCaller:
-    """A Global Owner, a person who can be in teams."""
+    """A Global owner, a person who can be in teams."""
     person = {**FIRST_USER, "firstName": "Ada", "lastName": "Lovelace"}
     made = InProcessCaller(ApiClient()).post("/unauth/users", person)
     return InProcessCaller(ApiClient()).with_key(made["programmaticApiKey"])

@@ -38,7 +38,7 @@ from tests.integration.alerting.overviews import (
     SECOND,
     aged,
     ids,
-    make_agent,
+    make_agent_down,
     make_window,
 )
 
@@ -210,22 +210,22 @@ class TestFleet:
         assert ids(hosts_without_data(ALL, NOW).rows) == [never.id, timed_out.id]
 
     def test_agents_that_report_are_not_shown(self, project: Project) -> None:
-        timed_out = make_agent(project, "timed-out")
-        unheard = make_agent(project, "unheard", down=False, last_report=NOW - FOUR_MINUTES)
-        make_agent(project, "speaking", down=False)
-        make_agent(project, "late", down=False, last_report=NOW - FOUR_MINUTES + SECOND)
-        make_agent(project, "shown", down=False, last_report=NOW - HOUR, demonstration=True)
+        timed_out = make_agent_down(project, "timed-out")
+        unheard = make_agent_down(project, "unheard", down=False, last_report=NOW - FOUR_MINUTES)
+        make_agent_down(project, "speaking", down=False)
+        make_agent_down(project, "late", down=False, last_report=NOW - FOUR_MINUTES + SECOND)
+        make_agent_down(project, "shown", down=False, last_report=NOW - HOUR, demonstration=True)
         assert ids(agents_not_reporting(ALL, NOW).rows) == [timed_out.id, unheard.id]
 
     def test_more_than_are_shown_are_counted(self, project: Project) -> None:
         for number in range(MOST_SHOWN + 2):
-            make_agent(project, f"agent{number:02}")
+            make_agent_down(project, f"agent{number:02}")
         found = agents_not_reporting(ALL, NOW)
         assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN + 2)
 
     def test_as_many_as_are_shown_are_all(self, project: Project) -> None:
         for number in range(MOST_SHOWN):
-            make_agent(project, f"agent{number:02}")
+            make_agent_down(project, f"agent{number:02}")
         found = agents_not_reporting(ALL, NOW)
         assert (len(found.rows), found.count) == (MOST_SHOWN, MOST_SHOWN)
 
@@ -233,7 +233,7 @@ class TestFleet:
         monkeypatch.setattr("opsapi.first_rows.MOST_SHOWN", 1)
         monkeypatch.setattr("opsapi.first_rows.MOST_COUNTED", 2)
         for number in range(5):
-            make_agent(project, f"agent{number}")
+            make_agent_down(project, f"agent{number}")
         assert agents_not_reporting(ALL, NOW).count == 3
 
 

@@ -34,7 +34,7 @@ from tests.integration.alerting.overviews import (
     HOUR,
     NOW,
     aged,
-    make_agent,
+    make_agent_down,
     make_window,
 )
 
@@ -47,7 +47,7 @@ def fill(project: Project) -> None:
     make_notification(project, alert=alert, status="FAILED", due=NOW, attempts=1, reason="refused")
     make_window(project, -HOUR, HOUR)
     make_host(project, "down", down=True)
-    make_agent(project, "timed-out")
+    make_agent_down(project, "timed-out")
 
 
 LISTS: dict[str, Callable[[VisibleScope], Any]] = {
