@@ -1,6 +1,6 @@
 """The first hour with only the README: clone, `make run`, set-up in a browser, an agent on real databases.
 
-No alert configuration is made by hand: the set-up asks what should wake you. Then databases die, the
+Nobody writes an alert configuration: the set-up asks what should wake you. Then databases die, the
 demonstration is added, and the agent dies.
 
 `OPSAPI_TEST_PICTURES=directory` keeps the pictures of the pages.
@@ -92,7 +92,7 @@ def cloned(mail: MailReceiver, tmp_path: Path) -> Iterator[RunningPlatform]:
         yield made
 
 
-def test_databases_and_agents_that_die_are_told_without_a_configuration_made_by_hand(
+def test_people_are_notified_of_dead_databases_and_agents_without_a_configuration_of_their_own(
     cloned: RunningPlatform,
     databases: Databases,
     mail: MailReceiver,
