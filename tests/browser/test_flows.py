@@ -101,7 +101,7 @@ def test_filtered_events_are_downloaded(console: Page, project: Project) -> None
     console.goto(START)
     console.get_by_role("link", name="Events", exact=True).click()
     expect(console.get_by_role("cell", name="db2.example.com")).to_be_visible()
-    console.get_by_label("Host name").fill("db1.example.com")
+    console.get_by_label("Host (name or name:port)").fill("db1.example.com")
     console.get_by_role("button", name="Filter").click()
     expect(console.get_by_role("cell", name="db2.example.com")).to_have_count(0)
     with console.expect_download() as downloading:
