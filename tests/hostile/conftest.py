@@ -11,6 +11,8 @@ from django.test import client
 from hypothesis import configuration
 
 from alerting.services.leases import worker_seen
+from automation.rules import heartbeats
+from automation.services.agents import sweep_begin
 from opsapi import clock
 from opsapi.wsgi import Request
 from tests.api.conftest import known
@@ -40,6 +42,8 @@ def assailant(
     monkeypatch.setattr(client, "WSGIRequest", Request)
     # Else the platform is not ready, which is no fault; all attempts may take longer than its minute.
     worker_seen(name="worker", now=clock.now() + timedelta(days=1))
+    sweep_begin(now=clock.now())
+    monkeypatch.setattr(heartbeats, "ABSENCE", timedelta(days=1))
     made = Assailant(owner, known)
     yield made
     record_property(COUNTED, made.tried)
