@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from accesslist.models import Project
+from accesslist.models import Invitation, Project
 from accesslist.services.projects import project_purge
 from alerting.choices import ACTIVE, AlertStatus, DropReason, NotificationStatus
 from alerting.models import (
@@ -163,6 +163,7 @@ def _purge_batch(group_id: str) -> int:
         or delete_batch(AlertConfig.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(MaintenanceWindow.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(SetupMark.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(Invitation.objects.filter(project_id=group_id), PURGED_AT_ONCE)
         or integrations_purge(group_id=group_id, limit=PURGED_AT_ONCE)
         or fleet_purge(group_id=group_id, limit=PURGED_AT_ONCE)
     )
