@@ -62,6 +62,7 @@ def test_a_new_organization_can_be_read(owner: ApiClient) -> None:
         "apiKeys",
         "teams",
         "users",
+        "invites",
         "events",
     ]
     event = recorded("ORG_CREATED_AUDIT")

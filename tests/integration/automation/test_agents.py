@@ -77,7 +77,7 @@ class TestRequest:
             (2 * MINUTE, {}, False),
             (4 * MINUTE, {}, True),
             (timedelta(), {"down": True}, True),
-            (4 * MINUTE, {"demonstration": True}, True),
+            (4 * MINUTE, {"demonstration": True}, False),
         ],
     )
     def test_its_state_follows_from_its_last_report(
