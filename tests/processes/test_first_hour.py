@@ -139,7 +139,6 @@ def test_people_are_notified_of_dead_databases_and_agents_without_a_configuratio
             expect(reporting).to_have_count(0)
             page.screenshot(path=pictures / "8-agents.png", full_page=True)
         assert not faults.all(), "\n".join(faults.all())
-    cloned.stop()
     record_property(SUMMARY, "The first hour: " + ", ".join(watch.lines))
 
 
