@@ -1,5 +1,6 @@
 """The rules for usernames and passwords, and who may reset a password or second factor."""
 
+import secrets
 from collections.abc import Sequence
 
 from django.conf import settings
@@ -15,6 +16,8 @@ from opsapi.api.errors import ApiError, BadField, needs_role
 from opsapi.roles import INSTALLATION, Grant, satisfies
 
 _LONGEST_KEY = 600
+_PASSWORD_BYTES = 16
+_DRAWS = 100
 
 
 def username_fault(username: str) -> BadField | None:
@@ -48,6 +51,23 @@ def password_fault(password: str, user: User) -> BadField | None:
     except ValidationError as error:
         return BadField("password", ErrorCode.WEAK_PASSWORD, " ".join(error.messages))
     return None
+
+
+def random_password(user: User) -> str:
+    """Return a random password of 22 characters (128 bits) for the user, which Django's validators accept.
+
+    They refuse passwords with many letters of a name, so a random password can be refused by chance.
+
+    Raises:
+        ApiError: WEAK_PASSWORD, if none of 100 random passwords is accepted.
+    """
+    for _ in range(_DRAWS):
+        password = secrets.token_urlsafe(_PASSWORD_BYTES)
+        if password_fault(password, user) is None:
+            return password
+    raise ApiError.of_field(
+        "password", ErrorCode.WEAK_PASSWORD, f"each of {_DRAWS} random passwords resembles a name of the user"
+    )
 
 
 def check_password(password: str, user: User) -> None:

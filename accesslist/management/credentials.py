@@ -1,7 +1,6 @@
 """Passwords and API keys in commands. New keys are shown only once."""
 
 import getpass
-import secrets
 import sys
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -9,6 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from accesslist.models import User
 from accesslist.rules.usernames import username_key
 from accesslist.services.keys import NewKey
+from accesslist.user_checks import random_password
 
 
 def add_export_option(parser: CommandParser) -> None:
@@ -45,7 +45,7 @@ def user_named(name: str) -> User:
     return user
 
 
-def password_asked() -> tuple[str, bool]:
-    """Return a password, and whether it was generated because nothing was typed at a terminal."""
+def password_asked(user: User) -> tuple[str, bool]:
+    """Return a password for the user, and whether it was generated as nobody typed one at a terminal."""
     typed = getpass.getpass("New password (leave blank to generate one): ") if sys.stdin.isatty() else ""
-    return (typed, False) if typed else (secrets.token_urlsafe(16), True)
+    return (typed, False) if typed else (random_password(user), True)

@@ -1,6 +1,5 @@
 """The objects of the demonstration by name, and the services that add to them."""
 
-import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +15,7 @@ from accesslist.services.keys import NewKey, api_key_create
 from accesslist.services.projects import organization_create, project_create
 from accesslist.services.teams import group_teams_add, team_create
 from accesslist.services.users import NewUser, user_create
+from accesslist.user_checks import random_password
 from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
 from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
@@ -80,7 +80,8 @@ class World:
         first, last = name.split()
         known = username
         username = _first_free(user_names(known), lambda free: name_is_taken(username_forms(free)))
-        password = self.passwords[username] = secrets.token_urlsafe(12)
+        named = User(username=username, first_name=first, last_name=last)
+        password = self.passwords[username] = random_password(named)
         roles = [
             {"roleName": grant.role.value}
             | ({"orgId": grant.org_id} if grant.org_id else {})

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from accesslist.management.credentials import add_export_option, password_asked, show_key
+from accesslist.models import User
 from accesslist.rules.access_lists import read_asked_ranges
 from accesslist.selectors.users import any_user_exists
 from accesslist.serializers.users import UserInput
@@ -35,7 +36,8 @@ class Command(DatabaseCommand):
         """Fails if a user exists."""
         if any_user_exists():
             raise CommandError(f"a user already exists; to create another API key, run {COMMAND} create_key")
-        password, generated = password_asked()
+        names = {name: options[name] for name in ("username", "first_name", "last_name")}
+        password, generated = password_asked(User(**names))
         given = {
             "username": options["username"],
             "password": password,

@@ -27,7 +27,7 @@ class Command(DatabaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Set the password; errors are one line. The command line has the permissions of a Global owner."""
         user = user_named(options["username"])
-        password, generated = password_asked()
+        password, generated = password_asked(user)
         by = [Grant(Role.GLOBAL_OWNER)]
         user_password_reset(user_id=user.id, password=password, by=by, actor=SYSTEM, now=clock.now())
         if generated:

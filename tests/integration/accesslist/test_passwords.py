@@ -1,5 +1,6 @@
 """Passwords that were forgotten (accesslist.services.accounts)."""
 
+import secrets
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from accesslist.models import Project, Team, User
 from accesslist.selectors.users import has_second_factor
 from accesslist.services.accounts import user_password_reset
+from accesslist.user_checks import random_password
 from events.models import Event
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
@@ -121,3 +123,25 @@ def test_roles_by_a_team_count(ada: User, project: Project) -> None:
     with pytest.raises(ApiError, match="USER_UNAUTHORIZED"):
         _reset(ada, by=[Grant(Role.GLOBAL_USER_ADMIN)])
     assert _stored(ada).check_password(PASSWORD)
+
+
+class TestRandomPasswords:
+    """accesslist.user_checks.random_password: Django refuses many letters of a name, also by chance."""
+
+    ALIKE, OTHER = "abcdefghijklmnopqrst42", "Z9_yX8-wV7_uT6-sR5_qP4"
+
+    def _drawn(self, monkeypatch: pytest.MonkeyPatch, *passwords: str) -> None:
+        drawn = iter(passwords)
+        monkeypatch.setattr(secrets, "token_urlsafe", lambda _: next(drawn))
+
+    def test_a_random_password_that_resembles_the_name_is_drawn_again(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self._drawn(monkeypatch, self.ALIKE, self.OTHER)
+        assert random_password(User(username="tsrqponmlkjihgfedcba")) == self.OTHER
+
+    def test_a_name_that_resembles_each_password_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self._drawn(monkeypatch, *[self.ALIKE] * 100)
+        with pytest.raises(ApiError) as refused:
+            random_password(User(username="tsrqponmlkjihgfedcba"))
+        assert [fault.code for fault in refused.value.bad_fields] == ["WEAK_PASSWORD"]
