@@ -27,10 +27,10 @@ from alerting.selectors.notification_log import NotifiedEvent, events_of_notific
 from alerting.selectors.overview import (
     AgeCount,
     active_alerts,
+    is_running,
     notifications_failing,
     windows_ahead,
     workers_known,
-    workers_seen,
 )
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
@@ -57,8 +57,8 @@ def _configs() -> Cell:
 
 def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget]:
     """Panels of alerting; the panel of workers only for operators who read everything."""
-    seen = frozenset(workers_seen(now).values_list("name", flat=True))
-    if not seen:
+    workers = workers_known()
+    if not any(is_running(worker, now) for worker in workers.rows):
         yield Notice(_NO_WORKER)
     yield _alerts(visible_scope, now)
     failing = notifications_failing(visible_scope=visible_scope, now=now)
@@ -69,7 +69,7 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
     yield _windows(visible_scope, now)
     yield _destinations(destinations, sent, now)
     if visible_scope.everything:
-        yield _workers(seen, now)
+        yield _workers(workers, now)
 
 
 def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
@@ -230,26 +230,25 @@ def _destination(row: Any, now: datetime) -> Sequence[Cell]:
     ]
 
 
-def _workers(seen: frozenset[str], now: datetime) -> Panel:
-    found = workers_known()
+def _workers(found: FirstRows[WorkerHeartbeat], now: datetime) -> Panel:
     return Panel(
         name="workers",
         rank=70,
         title="Workers",
         unit="workers in the last 24 hours",
         headers=["Worker", "State", "Last seen"],
-        rows=[_worker(row, row.name in seen, now) for row in found.rows],
+        rows=[_worker(row, now) for row in found.rows],
         count=found.count,
         url=list_url(WorkerHeartbeat),
         empty=_NO_WORKER,
-        tone=Tone.GOOD if seen else Tone.BAD,
+        tone=Tone.GOOD if any(is_running(row, now) for row in found.rows) else Tone.BAD,
     )
 
 
-def _worker(worker: WorkerHeartbeat, is_there: bool, now: datetime) -> Sequence[Cell]:
+def _worker(worker: WorkerHeartbeat, now: datetime) -> Sequence[Cell]:
     return [
         Cell(worker.name, page_url(worker)),
-        Cell("running", tone=Tone.GOOD) if is_there else Cell("stopped", tone=Tone.WARNING),
+        Cell("running", tone=Tone.GOOD) if is_running(worker, now) else Cell("stopped", tone=Tone.WARNING),
         Cell(ago_words(worker.seen, now)),
     ]
 

@@ -1,10 +1,11 @@
 """The rows of the console's start page, read every ten seconds: first rows and bounded counts."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet, Value
 
 from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat
@@ -53,7 +54,7 @@ def active_alerts(*, visible_scope: VisibleScope, now: datetime) -> ActiveAlerts
         Alert.objects.filter(status__in=[status.value for status in ACTIVE]), visible_scope
     )
     rows = first_active(alerts.select_related("group"), now=now)
-    return ActiveAlerts(rows, [_age_count(alerts, now, *age) for age in _AGES])
+    return ActiveAlerts(rows, _age_counts(alerts, now))
 
 
 def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Notification]:
@@ -93,20 +94,34 @@ def workers_known() -> FirstRows[WorkerHeartbeat]:
     return first_rows(WorkerHeartbeat.objects.order_by("-seen", "name"))
 
 
-def _age_count(
+def _age_counts(alerts: QuerySet[Alert], now: datetime) -> list[AgeCount]:
+    """The count of each range of _AGES, in one statement that reads at most MOST_COUNTED + 1 rows a range."""
+    is_acknowledged = ExpressionWrapper(acknowledged_at(now), BooleanField())
+    youngest, *older = (
+        _of_age(alerts, now, *age).values_list(Value(place), is_acknowledged)[: MOST_COUNTED + 1]
+        for place, age in enumerate(_AGES)
+    )
+    found = Counter((place, bool(acknowledged)) for place, acknowledged in youngest.union(*older, all=True))
+    waiting = [found[place, False] for place in range(len(_AGES))]
+    return [AgeCount(found[place, True] + count, count) for place, count in enumerate(waiting)]
+
+
+def _of_age(
     alerts: QuerySet[Alert], now: datetime, at_least: timedelta | None, below: timedelta | None
-) -> AgeCount:
+) -> QuerySet[Alert]:
     if at_least is not None:
         alerts = alerts.filter(created__lte=now - at_least)
     if below is not None:
         alerts = alerts.filter(created__gt=now - below)
-    found = alerts.order_by()[: MOST_COUNTED + 1].aggregate(
-        count=Count("id"), acknowledged=Count("id", filter=acknowledged_at(now))
-    )
-    return AgeCount(found["count"], found["count"] - found["acknowledged"])
+    return alerts.order_by()
 
 
 _SEEN_WITHIN = timedelta(minutes=1)
+
+
+def is_running(worker: WorkerHeartbeat, now: datetime) -> bool:
+    """Whether the worker was seen in the last minute."""
+    return worker.seen >= now - _SEEN_WITHIN
 
 
 def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:

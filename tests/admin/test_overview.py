@@ -332,8 +332,7 @@ class TestRefreshing:
         for number in range(4):
             fill(ProjectFactory.create(), f"db{number}")
         assert statements() == few
-        # One statement each for: whether timeouts are noticed, unwatched projects, and the checklist.
-        assert few < 28
+        assert few < 25
 
     def test_a_user_without_roles_is_redirected_to_the_log_in(self, operator: User, console: Client) -> None:
         operator.grants.all().delete()
