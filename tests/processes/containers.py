@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,8 +16,8 @@ from tests.processes.platform import ROOT
 IMAGE = "localhost/opsapi"
 HARDENED = ("--read-only", "--tmpfs", "/tmp", "--cap-drop", "all", "--security-opt", "no-new-privileges")  # noqa: S108
 """As compose.yaml runs the platform."""
-_BASE = "docker.io/library/debian:bookworm-slim"
-_IN_BASE = () if LONG else ("--include=ca-certificates,postgresql-client-15,python3-venv,tini",)
+_BASE = "docker.io/library/debian:{suite}-slim"
+_IN_BASE = () if LONG else ("ca-certificates", "postgresql-client-15", "python3-venv", "tini")
 """In `make faults`, the build installs all packages; otherwise the base has packages of several stages."""
 _SLIM = (
     "--dpkgopt=path-exclude=/usr/share/doc/*",
@@ -24,7 +25,17 @@ _SLIM = (
     "--dpkgopt=path-exclude=/usr/share/man/*",
     '--aptopt=Acquire::Languages "none"',
 )
-"""What Debian's image `bookworm-slim` leaves out."""
+"""What Debian's image leaves out."""
+_INSTALLED = """
+FROM {base}
+RUN useradd --uid 10001 --create-home opsapi
+COPY {wheel} /tmp/
+RUN python3 -m venv /opt/opsapi && /opt/opsapi/bin/pip install --quiet '/tmp/{wheel}[embedded]'
+USER opsapi
+ENV OPSAPI_BIND=0.0.0.0:8000
+ENTRYPOINT ["/opt/opsapi/bin/opsapi"]
+"""
+"""As the guide "Install the package" installs it, with the Python of the system."""
 _LAYERS = () if LONG else ("--layers=false",)
 """`make faults` builds as `make image` does; otherwise no stage is packed but the last one."""
 _CERTIFICATES = "/mnt/certificates.pem"
@@ -71,11 +82,11 @@ class Podman:
         }
 
     def command(self, program: str, *arguments: str) -> list[str]:
-        """The command line that runs `podman` or `podman-compose`; it needs `environment`."""
+        """The command line that runs a program which sees podman's mounts; it needs `environment`."""
         return [*self._command, program, *arguments]
 
     def run(self, program: str, *arguments: str, check: bool = True, **variables: str) -> str:
-        """Run `podman` or `podman-compose`, and return what it wrote to stdout and stderr."""
+        """Run a program that sees podman's mounts, and return what it wrote to stdout and stderr."""
         done = subprocess.run(
             self.command(program, *arguments),
             env={**self.environment, **variables},
@@ -89,27 +100,39 @@ class Podman:
 
     def build(self) -> None:
         """Call `make image`, on a base of Debian's own packages and with this machine's package indexes."""
-        base = self._directory / "base.tar"
-        subprocess.run(
-            [
-                *("mmdebstrap", "--variant=minbase", "--quiet", *_SLIM, *_IN_BASE),
-                *("bookworm", base, "http://deb.debian.org/debian"),
-            ],
-            check=True,
-        )
-        self.run("podman", "import", "--quiet", str(base), _BASE)
+        self._import_base("bookworm", *_IN_BASE)
+        self.run("make", "image", self.image_build)
+
+    @property
+    def image_build(self) -> str:
+        """The variable of make with the command that builds an image."""
+        return f"IMAGE_BUILD={' '.join([*self._build, '--file=deploy/container/Containerfile'])}"
+
+    def install(self, suite: str, wheel: Path, context: Path) -> str:
+        """Install the wheel with pip on this version of Debian, in the empty directory `context`.
+
+        Return the name of the image.
+        """
+        base = self._import_base(suite, "ca-certificates", "python3-venv")
+        shutil.copy(wheel, context)
+        file, image = context / "Containerfile", f"localhost/opsapi-on-{suite}"
+        file.write_text(_INSTALLED.format(base=base, wheel=wheel.name))
+        self.run(*self._build, f"--file={file}", f"--tag={image}", str(context))
+        return image
+
+    @property
+    def _build(self) -> list[str]:
         options = ["--isolation=chroot", "--pull=never", *_LAYERS, *self._indexes()]
-        build = self.command("podman", "build", "--format=docker", "--file=deploy/container/Containerfile")
-        done = subprocess.run(
-            ["make", "image", f"IMAGE_BUILD={' '.join([*build, *options])}"],
-            cwd=ROOT,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stdout
+        return ["podman", "build", "--format=docker", *options]
+
+    def _import_base(self, suite: str, *packages: str) -> str:
+        """Import a version of Debian with these packages under the name of its image, which is returned."""
+        archive, name = self._directory / f"{suite}.tar", _BASE.format(suite=suite)
+        included = [f"--include={','.join(packages)}"] if packages else []
+        options = ["--variant=minbase", "--quiet", *_SLIM, *included]
+        subprocess.run(["mmdebstrap", *options, suite, archive, "http://deb.debian.org/debian"], check=True)
+        self.run("podman", "import", "--quiet", str(archive), name)
+        return name
 
     def _indexes(self) -> list[str]:
         """The options that give a build pip's package indexes, with the directories that they name."""

@@ -1,4 +1,4 @@
-"""The last released version: its code from the repository's history, run as the units of `deploy/` run it."""
+"""Versions: the last released version, run as the units of `deploy/` run it, and a clone to be released."""
 
 import subprocess
 import sys
@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 import requests
 
+from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
 RELEASED = "08de846422614a912a7f603a7bf514afc02abc3a"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
+TAG = f"v{VERSION}"
+"""Of the present version."""
+_PERSON = ("-c", "user.name=A Maintainer", "-c", "user.email=maintainer@example.com")
 
 
 def released_code(directory: Path) -> Path:
@@ -33,6 +37,27 @@ def released_code(directory: Path) -> Path:
     code.mkdir()
     subprocess.run(["tar", "-xf", str(archive), "-C", str(code)], check=True)
     return code
+
+
+def tagged_clone(directory: Path) -> Path:
+    """Clone the present version into the new directory, with a commit and a tag to be released.
+
+    A source archive has no history: the test is skipped there.
+    """
+    if not (ROOT / ".git").exists():
+        pytest.skip("a source archive has no history to clone")
+    subprocess.run(["git", "clone", "--quiet", "--no-local", ROOT, directory], check=True)
+    changes = directory / "CHANGELOG.md"
+    released = changes.read_text().replace(f"## {VERSION} — unreleased", f"## {VERSION} — 2026-01-02")
+    changes.write_text(released)
+    git(directory, *_PERSON, "commit", "--quiet", "--allow-empty", "--all", "--message", f"Release {VERSION}")
+    git(directory, "tag", TAG)
+    return directory
+
+
+def git(directory: Path, *arguments: str) -> None:
+    """Run git in a clone; it has to succeed."""
+    subprocess.run(["git", "-C", directory, *arguments], check=True, capture_output=True)
 
 
 class CodeVersion:

@@ -3,7 +3,9 @@
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import requests
@@ -12,9 +14,11 @@ from requests.auth import HTTPDigestAuth
 from opsapi import VERSION
 from opsapi.api.links import PUBLIC
 from tests.eventually import eventually
+from tests.hostile.budget import LONG
 from tests.processes.containers import HARDENED, IMAGE, Podman, engine
 from tests.processes.newcomer import log_in, set_up
 from tests.processes.platform import ROOT, RunningPlatform, free_port, installation
+from tests.processes.released import TAG, tagged_clone
 
 pytestmark = [pytest.mark.processes, pytest.mark.container]
 COMPOSE = "deploy/container/compose.yaml"
@@ -72,6 +76,34 @@ def test_a_new_container_finds_the_data_of_the_old(contained: RunningPlatform) -
     assert contained.stop() == 0
     contained.start()
     assert log_in(contained, "ada", password) == 302
+
+
+def test_the_wheel_runs_on_the_next_version_of_debian(podman: Podman, tmp_path: Path) -> None:
+    (wheel,) = (ROOT / "dist").glob("*.whl")  # which the images contain
+    image, name = podman.install("trixie", wheel, tmp_path), "opsapi-on-trixie"
+    with installation() as platform:
+        published = f"--publish=127.0.0.1:{platform.port}:8000"
+        public = f"--env=OPSAPI_PUBLIC_URL={platform.base_url}"
+        platform.program = podman.command("podman", "run", "--rm", f"--name={name}", published, public, image)
+        platform.environment = dict(podman.environment)
+        platform.start()
+        assert "Python 3.13." in podman.run("podman", "exec", name, "/opt/opsapi/bin/python", "--version")
+        assert log_in(platform, "ada", set_up(platform)) == 302
+        assert platform.stop() == 0
+
+
+@pytest.mark.skipif(not LONG, reason="builds the images once more: make faults")
+def test_a_release_has_both_images(podman: Podman, tmp_path: Path) -> None:
+    clone = tagged_clone(tmp_path / "clone")
+    build = podman.image_build.replace(" ", "\\ ")
+    release = [sys.executable, "-m", "tools.release", TAG]
+    printed = podman.run("env", f"--chdir={clone}", *release, MAKEFLAGS=f" -- {build}")
+    assert "without images" not in printed
+    images = f"opsapi-{VERSION}-images.tar"
+    assert images in (clone / "release" / TAG / "SHA256SUMS").read_text()
+    loaded = podman.run("podman", "load", "--input", str(clone / "release" / TAG / images))
+    assert all(f"{name}:{VERSION}" in loaded for name in (IMAGE, f"{IMAGE}-database"))
+    assert VERSION in podman.run("podman", "run", "--rm", f"{IMAGE}:{VERSION}", "--version")
 
 
 def test_the_health_check_fails_if_nothing_answers(podman: Podman) -> None:

@@ -65,6 +65,7 @@ def test_a_platform_on_a_standby_says_so_and_works_after_the_promotion(platform:
         assert platform.stop() == 0
 
 
+@pytest.mark.skipif(not LONG, reason="two clusters of Debian: make faults")
 def test_it_continues_after_pg_upgrade(platform: RunningPlatform) -> None:
     with HttpReceiver().running() as receiver, upgrade(14, 15) as (old, upgraded):
         old.ask("CREATE DATABASE ops")

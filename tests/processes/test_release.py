@@ -9,33 +9,18 @@ from pathlib import Path
 import pytest
 
 from opsapi import VERSION
-from tests.processes.platform import ROOT
+from tests.processes.released import TAG, git, tagged_clone
 
 pytestmark = pytest.mark.processes
-TAG = f"v{VERSION}"
-_PERSON = ("-c", "user.name=A Maintainer", "-c", "user.email=maintainer@example.com")
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A clone with a commit that is ready to be released, its tag, and a tag of another version."""
-    if not (ROOT / ".git").exists():
-        pytest.skip("a source archive has no history to clone")
-    made = tmp_path_factory.mktemp("release") / "clone"
-    subprocess.run(["git", "clone", "--quiet", "--no-local", ROOT, made], check=True)
-    changes = made / "CHANGELOG.md"
-    changes.write_text(
-        changes.read_text().replace(f"## {VERSION} — unreleased", f"## {VERSION} — 2026-01-02")
-    )
-    git(made, *_PERSON, "commit", "--quiet", "--allow-empty", "--all", "--message", f"Release {VERSION}")
-    git(made, "tag", TAG)
+    made = tagged_clone(tmp_path_factory.mktemp("release") / "clone")
     git(made, "tag", "v99.0.0")
     git(made, "branch", "work")
     return made
-
-
-def git(directory: Path, *arguments: str) -> None:
-    subprocess.run(["git", "-C", directory, *arguments], check=True, capture_output=True)
 
 
 def release(clone: Path, tag: str, *options: str) -> subprocess.CompletedProcess[str]:
