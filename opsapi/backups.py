@@ -1,7 +1,9 @@
 """A backup: a directory with a dump of the database and a manifest that describes and proves it.
 
 The dump is of PostgreSQL's own `pg_dump`. The encryption keys are not part of a backup: whoever has both can
-read every secret.
+read every secret. The manifest has the checksum of the dump, and an HMAC with a key derived from the newest
+encryption key: only somebody with an encryption key of the installation can write or change a backup that
+`restore` accepts.
 """
 
 import hashlib
@@ -9,12 +11,13 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import orjson
 from django.conf import settings
@@ -27,14 +30,33 @@ from opsapi.clock import wire_time
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.cluster import client_failure, find_binaries
 from opsapi.encrypted_columns import used_key_ids
-from opsapi.encryption import known_key_ids
+from opsapi.encryption import is_sealed, known_key_ids, newest_key, seal
 from opsapi.postgresql.migrations import applied_migrations, known_migrations
 from opsapi.postgresql.releases import server_version
 
 DUMP = "database.dump"
 MANIFEST = "manifest.json"
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)(?:\.(\d+))?")
-_FORMAT = 1
+_FORMAT = 2
+_UNSEALED_FORMAT = 1
+"""The format of earlier versions, whose manifests have no seal."""
+_SEAL = "seal"
+_FIELDS = {
+    "format": int,
+    "created": str,
+    "version": str,
+    "pg_dump": int,
+    "migrations": list,
+    "key_ids": list,
+    "sha256": str,
+    "size": int,
+}
+UNVERIFIED = "--unverified"
+RISK = (
+    "whoever wrote or changed it can run programs as your user during the restore (pg_restore executes code"
+    " of manipulated dumps, CVE-2026-116314) and can put users, keys and secrets of their choice into the"
+    " restored installation"
+)
 
 
 class BackupError(Exception):
@@ -65,9 +87,12 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
 
     The manifest is written last, so a directory without a manifest is not a backup.
 
-    Raises: BackupError: the directory is not empty or others can write to it, or pg_dump failed.
+    Raises:
+        BackupError: the directory is not empty or others can write to it, or pg_dump failed.
+        ImproperlyConfigured: there is no encryption key to seal the manifest with.
     """
     _refuse_pooler()
+    newest_key()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         found = directory.stat()
@@ -93,39 +118,58 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
             size=dump.stat().st_size,
             **described,
         )
-        _write_last(directory / MANIFEST, orjson.dumps(asdict(manifest), option=orjson.OPT_INDENT_2) + b"\n")
+        fields = asdict(manifest)
+        key_id, hmac_hex = seal(_sealed_octets(fields))
+        shown = {**fields, _SEAL: {"key_id": key_id, "hmac_sha256": hmac_hex}}
+        _write_last(directory / MANIFEST, orjson.dumps(shown, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
         raise BackupError(f"{error.filename or directory}: {error.strerror}") from None
     return manifest
 
 
-def read_backup(directory: Path) -> Manifest:
+def read_backup(directory: Path, *, verified: bool = True) -> Manifest:
     """Return the manifest of a backup that this version can restore with the configured encryption keys.
 
-    Raises: BackupError: it is no backup, is damaged, is of a newer version, or keys are missing.
+    `verified`: accept only backups that one of these keys sealed. The dump is not read.
+
+    Raises: BackupError: it is no backup, is not sealed, is of a newer version, or keys are missing.
     """
-    manifest = _read_manifest(directory)
-    try:
-        sha256 = _sha256(directory / DUMP)
-    except OSError as error:
-        raise BackupError(f"{directory / DUMP}: {error.strerror}") from None
-    if sha256 != manifest.sha256:
-        raise BackupError(f"{directory / DUMP}: is damaged, its SHA-256 differs from {MANIFEST}")
+    manifest = _read_manifest(directory, verified=verified)
     if newer := sorted(set(manifest.migrations) - set(known_migrations())):
         raise BackupError(
             f"the backup is from version {manifest.version}, and version {VERSION} does not know"
             f" its migration {newer[0]}: install version {manifest.version} or newer"
         )
     if set(manifest.key_ids) - set(known_key_ids()):
-        raise BackupError(
-            "an encryption key of the backup is missing: put the backed-up key into"
-            f" {settings.OPSAPI_ENCRYPTION_KEY_FILE}, or into OPSAPI_ENCRYPTION_KEYS"
-        )
+        raise BackupError(f"an encryption key of the backup is missing: {_put_the_key_back()}")
     return manifest
 
 
-def restore(directory: Path, manifest: Manifest) -> None:
-    """Restore a backup that `read_backup` accepts into an empty database, completely or not at all.
+def checked_dump(directory: Path, manifest: Manifest) -> IO[bytes]:
+    """Return a copy of the dump, after its checksum was compared with the manifest.
+
+    The copy has no name, so not even the owner of the storage of the backup can change it after the check.
+
+    Raises: BackupError: the dump cannot be read or is damaged, or the data directory has no room for a copy.
+    """
+    path = directory / DUMP
+    try:
+        with ExitStack() as unchecked:
+            copy = unchecked.enter_context(tempfile.TemporaryFile(dir=settings.OPSAPI_DATA_DIR))
+            with path.open("rb") as dump:
+                shutil.copyfileobj(dump, copy)
+            copy.seek(0)
+            if hashlib.file_digest(copy, "sha256").hexdigest() != manifest.sha256:
+                raise BackupError(f"{path}: is damaged, its SHA-256 differs from {MANIFEST}")
+            copy.seek(0)
+            unchecked.pop_all()
+            return copy
+    except OSError as error:
+        raise BackupError(f"{error.filename or settings.OPSAPI_DATA_DIR}: {error.strerror}") from None
+
+
+def restore(dump: IO[bytes], manifest: Manifest) -> None:
+    """Restore the dump of `checked_dump` into an empty database, completely or not at all.
 
     Raises: BackupError: the database has tables, or pg_restore failed.
     """
@@ -135,8 +179,7 @@ def restore(directory: Path, manifest: Manifest) -> None:
             raise BackupError("the database is not empty: restore into a new installation")
     connection.close()
     program, _ = _program("pg_restore", at_least=manifest.pg_dump)
-    options = ("--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction")
-    _run(program, *options, str(directory / DUMP))
+    _run(program, "--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction", read=dump)
 
 
 def _refuse_pooler() -> None:
@@ -159,28 +202,63 @@ def _database_described() -> Mapping[str, Any]:
     }
 
 
-def _read_manifest(directory: Path) -> Manifest:
+def _read_manifest(directory: Path, *, verified: bool) -> Manifest:
     path = directory / MANIFEST
     try:
         fields = orjson.loads(path.read_bytes())
-        if fields["format"] != _FORMAT:
+        if fields["format"] not in (_FORMAT, _UNSEALED_FORMAT):
             raise BackupError(
                 f"{path}: has format {fields['format']}; version {VERSION} reads format {_FORMAT}"
             )
-        return Manifest(**fields)
+        sealed = fields.pop(_SEAL, None)
+        key_id, hmac_hex = (str(sealed["key_id"]), str(sealed["hmac_sha256"])) if sealed else ("", "")
+        manifest = _manifest_of(fields)
     except FileNotFoundError:
         raise BackupError(f"{directory}: is not a complete backup: it has no {MANIFEST}") from None
     except OSError as error:
         raise BackupError(f"{path}: {error.strerror}") from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         raise BackupError(f"{path}: is not the manifest of a backup") from None
+    if key_id in known_key_ids():
+        if not is_sealed(_sealed_octets(fields), key_id=key_id, hmac_hex=hmac_hex):
+            raise BackupError(f"{path}: was changed after the backup, its seal is wrong")
+    elif verified:
+        raise BackupError(f"{path}: {_unproven(key_id)}. {UNVERIFIED} restores it anyway; {RISK}")
+    return manifest
 
 
-def _run(program: Path, *options: str) -> None:
+def _manifest_of(fields: Mapping[str, Any]) -> Manifest:
+    """The manifest of a file that somebody else may have written. Raises ValueError, TypeError."""
+    words = [*fields["migrations"], *fields["key_ids"]]
+    types = {name: type(value) for name, value in fields.items()}
+    if types != _FIELDS or not all(isinstance(word, str) for word in words):
+        raise ValueError("the fields have other names or types")
+    return Manifest(**fields)
+
+
+def _unproven(key_id: str) -> str:
+    if not key_id:
+        return "has no seal: an earlier version wrote it, or somebody removed the seal"
+    return (
+        f"was sealed with the encryption key {key_id}, which is not configured:"
+        f" if it is your backup, {_put_the_key_back()}"
+    )
+
+
+def _put_the_key_back() -> str:
+    return f"put the backed-up key into {settings.OPSAPI_ENCRYPTION_KEY_FILE}, or into OPSAPI_ENCRYPTION_KEYS"
+
+
+def _sealed_octets(fields: Mapping[str, Any]) -> bytes:
+    """The fields of a manifest as the seal covers them, whatever the layout of the file is."""
+    return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
+
+
+def _run(program: Path, *options: str, read: IO[bytes] | None = None) -> None:
     """Run a program of PostgreSQL against the database of the settings; no password is in its arguments."""
     named, variables = _connection_parts()
     environment = {**os.environ, **variables}
-    if fault := client_failure(program, f"--dbname={named}", *options, environment=environment):
+    if fault := client_failure(program, f"--dbname={named}", *options, environment=environment, read=read):
         raise BackupError(fault)
 
 

@@ -6,6 +6,7 @@ encrypts, all of them decrypt. `manage.py rotate_encryption` encrypts all texts 
 
 import base64
 import hashlib
+import hmac
 import os
 from functools import lru_cache
 
@@ -28,6 +29,11 @@ class CannotDecryptError(Exception):
 def _cipher(key: str) -> tuple[str, AESGCM]:
     digest = hashlib.sha256(b"opsapi field encryption\0" + key.encode()).digest()
     return hashlib.sha256(digest).hexdigest()[:KEY_ID_LENGTH], AESGCM(digest)
+
+
+def _seal(key: str, octets: bytes) -> str:
+    derived = hashlib.sha256(b"opsapi backup manifest\0" + key.encode()).digest()
+    return hmac.digest(derived, octets, "sha256").hex()
 
 
 def newest_key() -> str:
@@ -71,3 +77,18 @@ def known_key_ids() -> list[str]:
 def is_current(encrypted: str) -> bool:
     """Whether the text is encrypted with the newest key."""
     return encrypted.partition(".")[0] == _cipher(newest_key())[0]
+
+
+def seal(octets: bytes) -> tuple[str, str]:
+    """Return the id of the newest key, and the HMAC-SHA256 of the octets with a key derived from it, in hex.
+
+    Raises: ImproperlyConfigured: no key exists yet.
+    """
+    key = newest_key()
+    return _cipher(key)[0], _seal(key, octets)
+
+
+def is_sealed(octets: bytes, *, key_id: str, hmac_hex: str) -> bool:
+    """Whether a configured key with this id sealed the octets; compares in constant time."""
+    seals = [_seal(key, octets) for key in settings.OPSAPI_ENCRYPTION_KEYS if _cipher(key)[0] == key_id]
+    return any(hmac.compare_digest(known.encode(), hmac_hex.encode()) for known in seals)

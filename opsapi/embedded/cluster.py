@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import DEVNULL as NULL
 from subprocess import PIPE, STDOUT, Popen
+from typing import IO
 
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.layout import DATABASE, PORT, ROLE, SOCKET_NAME, Layout
@@ -74,14 +75,17 @@ def program_version(program: Path) -> int:
     raise EmbeddedDatabaseError(f"{program} cannot run: {said.strip()[:200]}")
 
 
-def client_failure(program: Path, *arguments: str, environment: Mapping[str, str]) -> str | None:
-    """Run a client program, which asks for no password.
+def client_failure(
+    program: Path, *arguments: str, environment: Mapping[str, str], read: IO[bytes] | None = None
+) -> str | None:
+    """Run a client program, which asks for no password and reads the file `read`, if given.
 
     Return None if it succeeds, otherwise its first error in one line.
     """
     done = subprocess.run(  # noqa: S603 a program of PostgreSQL with our own arguments
         [program, "--no-password", *arguments],
         env=environment,
+        stdin=read,
         stderr=subprocess.PIPE,
         text=True,
         check=False,

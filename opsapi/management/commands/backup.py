@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from opsapi import clock
@@ -24,7 +25,7 @@ class Command(BaseCommand):
         directory: Path = options["directory"].absolute()
         try:
             manifest = back_up(directory, now=clock.now())
-        except BackupError as error:
+        except (BackupError, ImproperlyConfigured) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"{directory / DUMP}: {manifest.size:,} bytes, version {manifest.version}")
         file = settings.OPSAPI_ENCRYPTION_KEY_FILE

@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connection
 
-from opsapi.backups import BackupError, read_backup, restore
+from opsapi.backups import RISK, UNVERIFIED, BackupError, checked_dump, read_backup, restore
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.cluster import find_binaries
 from opsapi.embedded.layout import Layout
@@ -29,14 +29,20 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("directory", type=Path, metavar="DIR", help="the directory that `backup` wrote")
+        parser.add_argument(
+            UNVERIFIED,
+            action="store_true",
+            help=f"restore a backup that none of the configured encryption keys sealed. Dangerous: {RISK}.",
+        )
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Raises CommandError, one line, if the backup cannot be restored."""
         directory: Path = options["directory"].absolute()
         try:
-            manifest = read_backup(directory)
-            with _database():
-                restore(directory, manifest)
+            manifest = read_backup(directory, verified=not options["unverified"])
+            make_private_directory(settings.OPSAPI_DATA_DIR)
+            with checked_dump(directory, manifest) as dump, _database():
+                restore(dump, manifest)
         except (BackupError, EmbeddedDatabaseError, ImproperlyConfigured, StartError) as error:
             raise CommandError(str(error)) from None
         self.stdout.write(f"The backup of {manifest.created} is restored.")
@@ -53,7 +59,6 @@ def _database() -> Iterator[None]:
         yield
         return
     binaries = find_binaries(settings.OPSAPI_POSTGRESQL_BIN)
-    make_private_directory(settings.OPSAPI_DATA_DIR)
     lock = DirectoryLock(settings.OPSAPI_DATA_DIR)
     lock.acquire()
     server = Server(Layout(settings.OPSAPI_DATA_DIR), binaries=binaries)

@@ -1,5 +1,6 @@
 """`backup` and `restore`: what is refused, each in one line that says why."""
 
+import hashlib
 import json
 import os
 from collections.abc import Callable
@@ -15,9 +16,10 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting.models import NotificationSetting
 from opsapi import backups
-from opsapi.backups import DUMP, MANIFEST, Manifest, back_up
+from opsapi.backups import DUMP, MANIFEST, Manifest, back_up, checked_dump, read_backup
 from opsapi.embedded.layout import Layout
-from opsapi.encryption import decrypt
+from opsapi.encryption import decrypt, seal
+from opsapi.management.commands import restore as restoring
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor import platform
 from tests.each import each
@@ -38,14 +40,39 @@ def saved(project: Project, tmp_path: Path) -> Path:
     return directory
 
 
+def manifest_of(directory: Path) -> dict[str, Any]:
+    """The manifest as a file, without its seal."""
+    fields: dict[str, Any] = json.loads((directory / MANIFEST).read_text())
+    return {name: value for name, value in fields.items() if name != "seal"}
+
+
 def change(directory: Path, **values: Any) -> None:
-    """Write other values into the manifest."""
+    """Write other values into the manifest; somebody who has no key keeps its seal."""
     manifest = directory / MANIFEST
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **values}))
 
 
+def seal_again(directory: Path, **values: Any) -> None:
+    """Write other values into the manifest, and seal it with the newest key."""
+    fields = {**manifest_of(directory), **values}
+    octets = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
+    key_id, hmac_hex = seal(octets)
+    change(directory, **fields, seal={"key_id": key_id, "hmac_sha256": hmac_hex})
+
+
+def unseal(directory: Path) -> None:
+    """Make it a backup of an earlier version, which had no seal."""
+    (directory / MANIFEST).write_text(json.dumps({**manifest_of(directory), "format": 1}))
+
+
+def replace_dump(directory: Path, octets: bytes) -> None:
+    """Put another dump into the backup, with its checksum in the manifest, as somebody without a key can."""
+    (directory / DUMP).write_bytes(octets)
+    change(directory, sha256=hashlib.sha256(octets).hexdigest(), size=len(octets))
+
+
 def test_the_manifest_describes_the_dump(saved: Path) -> None:
-    manifest = Manifest(**json.loads((saved / MANIFEST).read_text()))
+    manifest = Manifest(**manifest_of(saved))
     assert manifest.size == (saved / DUMP).stat().st_size
     assert {"sessions.0001_initial", "events.0001_initial"} <= {*manifest.migrations}
     assert [path.stat().st_mode & 0o777 for path in sorted(saved.iterdir())] == [0o600, 0o600]
@@ -74,13 +101,16 @@ def test_a_backup_without_pg_dump_says_what_to_install(
         (lambda directory: (directory / MANIFEST).write_text("[]"), "is not the manifest of a backup"),
         (lambda directory: (directory / DUMP).unlink(), "No such file"),
         (lambda directory: (directory / DUMP).write_bytes(b"PGDMP"), "is damaged"),
-        (lambda directory: change(directory, format=2, more=1), "format 2"),
+        (lambda directory: seal_again(directory, format=3, more=1), "format 3"),
+        (lambda directory: seal_again(directory, pg_dump="18"), "is not the manifest of a backup"),
+        (lambda directory: seal_again(directory, key_ids=[{}]), "is not the manifest of a backup"),
+        (lambda directory: change(directory, seal="none"), "is not the manifest of a backup"),
         (
-            lambda directory: change(directory, migrations=["events.0001_initial", "events.9999_later"]),
+            lambda directory: seal_again(directory, migrations=["events.0001_initial", "events.9999_later"]),
             "events.9999_later",
         ),
         (
-            lambda directory: change(directory, key_ids=["00000000"]),
+            lambda directory: seal_again(directory, key_ids=["00000000"]),
             "an encryption key of the backup is missing",
         ),
         (lambda directory: None, "the database is not empty"),
@@ -95,6 +125,103 @@ def test_a_backup_that_cannot_be_restored_is_refused(
         call_command("restore", str(saved))
 
 
+class TestSeals:
+    """Only an encryption key of the installation makes a backup that is restored without a flag."""
+
+    @pytest.fixture(autouse=True)
+    def _restores(self, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Keep the dumps that would be restored."""
+        settings.OPSAPI_EMBEDDED_DATABASE = False
+        self.ran: list[bytes] = []
+        monkeypatch.setattr(restoring, "restore", lambda dump, _: self.ran.append(dump.read()))
+
+    def refusal(self, saved: Path, *options: str) -> str:
+        with pytest.raises(CommandError) as refused:
+            call_command("restore", str(saved), *options)
+        assert self.ran == []
+        return str(refused.value)
+
+    def test_a_backup_of_the_installation_is_accepted(self, saved: Path) -> None:
+        call_command("restore", str(saved))
+        assert self.ran == [(saved / DUMP).read_bytes()]
+
+    def test_a_changed_manifest_is_refused_with_the_flag_too(self, saved: Path) -> None:
+        change(saved, created="2030-01-01T00:00:00Z")
+        assert "its seal is wrong" in self.refusal(saved)
+        assert "its seal is wrong" in self.refusal(saved, "--unverified")
+
+    def test_a_replaced_dump_with_the_right_checksum_is_refused(self, saved: Path) -> None:
+        replace_dump(saved, b"PGDMP of somebody else")
+        assert "its seal is wrong" in self.refusal(saved)
+
+    def test_a_seal_of_another_manifest_is_refused(self, saved: Path, tmp_path: Path) -> None:
+        call_command("backup", str(tmp_path / "other"))
+        other = json.loads((tmp_path / "other" / MANIFEST).read_text())["seal"]
+        change(saved, seal=other, created="2030-01-01T00:00:00Z")
+        assert "its seal is wrong" in self.refusal(saved)
+
+    def test_the_layout_of_the_file_does_not_matter(self, saved: Path) -> None:
+        fields = json.loads((saved / MANIFEST).read_text())
+        (saved / MANIFEST).write_text(json.dumps(dict(reversed(fields.items())), indent=8))
+        call_command("restore", str(saved))
+        assert self.ran
+
+    def test_a_backup_of_another_installation_needs_the_flag(self, saved: Path, settings: Settings) -> None:
+        seal_again(saved, key_ids=[])
+        settings.OPSAPI_ENCRYPTION_KEYS = ["another key " * 4]
+        refusal = self.refusal(saved)
+        assert "is not configured" in refusal
+        assert "CVE-2026-116314" in refusal, "the refusal says what the flag risks"
+        call_command("restore", str(saved), "--unverified")
+        assert self.ran
+
+    def test_a_backup_without_a_seal_needs_the_flag(self, saved: Path) -> None:
+        unseal(saved)
+        refusal = self.refusal(saved)
+        assert "has no seal" in refusal
+        assert "--unverified" in refusal
+        call_command("restore", str(saved), "--unverified")
+        assert self.ran
+
+    def test_removing_the_seal_does_not_help(self, saved: Path) -> None:
+        replace_dump(saved, b"PGDMP of somebody else")
+        unseal(saved)
+        assert "has no seal" in self.refusal(saved)
+
+    def test_the_flag_does_not_accept_a_damaged_dump(self, saved: Path) -> None:
+        unseal(saved)
+        (saved / DUMP).write_bytes(b"PGDMP")
+        assert "is damaged" in self.refusal(saved, "--unverified")
+
+    def test_backups_from_before_and_after_a_rotation_are_accepted(
+        self, saved: Path, tmp_path: Path, settings: Settings
+    ) -> None:
+        [old] = settings.OPSAPI_ENCRYPTION_KEYS
+        settings.OPSAPI_ENCRYPTION_KEYS = ["a new key " * 4, old]
+        later = tmp_path / "later"
+        call_command("backup", str(later))
+        for directory in (saved, later):
+            call_command("restore", str(directory))
+        assert len(self.ran) == 2
+        settings.OPSAPI_ENCRYPTION_KEYS = [old]
+        self.ran.clear()
+        assert "is not configured" in self.refusal(later)
+
+    def test_the_dump_that_was_checked_is_restored(self, saved: Path) -> None:
+        """Not a dump that is put in its place between check and restore."""
+        before = (saved / DUMP).read_bytes()
+        with checked_dump(saved, read_backup(saved)) as dump:
+            (saved / DUMP).write_bytes(b"PGDMP of somebody else")
+            assert dump.read() == before
+
+
+def test_a_backup_needs_an_encryption_key(tmp_path: Path, settings: Settings) -> None:
+    settings.OPSAPI_ENCRYPTION_KEYS = []
+    with pytest.raises(CommandError, match="is missing"):
+        call_command("backup", str(tmp_path / "backup"))
+    assert not (tmp_path / "backup").exists()
+
+
 @pytest.fixture
 def embedded(settings: Settings, tmp_path: Path) -> Path:
     """The data directory of an installation with an embedded database, which was never started."""
@@ -103,7 +230,7 @@ def embedded(settings: Settings, tmp_path: Path) -> Path:
 
 
 def test_a_restore_without_the_keys_makes_nothing(saved: Path, embedded: Path) -> None:
-    change(saved, key_ids=["00000000"])
+    seal_again(saved, key_ids=["00000000"])
     with pytest.raises(CommandError, match="an encryption key of the backup is missing"):
         call_command("restore", str(saved))
     assert not embedded.exists()
