@@ -282,7 +282,7 @@ SPECTACULAR_SETTINGS = {
         "status; `GET /api/public/v1.0/errorCodes` explains them. Unsupported methods return 405 with "
         "`Allow`, unknown paths return 404 RESOURCE_NOT_FOUND.\n\n"
         "With `envelope=true`, a response has the resource in `content` next to `status`. A list has "
-        "`status` next to its results."
+        "`status` next to its results. The schemas of responses show both forms."
     ),
     "COMPONENT_SPLIT_REQUEST": True,
     "COMPONENT_SPLIT_PATCH": False,

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 from jsonschema_rs import Draft202012Validator, ValidationError
 
-from opsapi.api.components import ERROR_SCHEMA
+from opsapi.api.components import ERROR_SCHEMA, alone_or_enveloped
 from opsapi.api.root import DOCUMENT
 
 UNDECLARED = frozenset({405})
@@ -33,40 +33,39 @@ def check_answer(method: str, target: str, response: Any) -> None:
     if method == "HEAD" or response.status_code in {204, 304}:
         assert response.content == b"", f"{method} {target} has a body"
     elif response.headers["Content-Type"].startswith("application/json"):
-        path, document = unquote(target.partition("?")[0]), _content(response.json())
-        name = _schema_name(method, path, response.status_code, document)
-        faults = [f"{fault.instance_path}: {fault.message}" for fault in _faults(name, document)]
+        path, document = unquote(target.partition("?")[0]), response.json()
+        schema = _schema_of(method, path, response.status_code, document)
+        faults = [f"{fault.instance_path}: {fault.message}" for fault in _faults(schema, document)]
         assert not faults, f"{method} {target}: {min(faults)}"
 
 
-def _faults(name: str | None, document: Any) -> Iterator[ValidationError]:
-    return _validator(name).iter_errors(document) if name else iter(())
+def _faults(schema: Any, document: Any) -> Iterator[ValidationError]:
+    """What is wrong; of an answer that may have an envelope, of the form that it has."""
+    if schema is None:
+        return
+    if not list(_validator(json.dumps(schema)).iter_errors(document)):
+        return
+    forms = schema.get("oneOf", [schema])
+    form = forms[-1] if isinstance(document, dict) and "content" in document else forms[0]
+    faults = list(_validator(json.dumps(form)).iter_errors(document))
+    assert faults, f"{document} fits more than one of {forms}"
+    yield from faults
 
 
-def _content(answer: Any) -> Any:
-    """The document inside an envelope."""
-    if not isinstance(answer, dict) or "status" not in answer:
-        return answer
-    if "content" in answer:
-        return answer["content"]
-    return (
-        {name: value for name, value in answer.items() if name != "status"} if "results" in answer else answer
-    )
-
-
-def _schema_name(method: str, path: str, status: int, document: Any) -> str | None:
+def _schema_of(method: str, path: str, status: int, document: Any) -> Any:
     """Which schema the answer has to fit; None where the OpenAPI document has no schema of a success."""
     operation = _operation(method, path)
     if operation is None or status in UNDECLARED:
-        return ERROR_SCHEMA if status >= 400 else None
+        return alone_or_enveloped(ERROR_SCHEMA) if status >= 400 else None
     responses = operation["responses"]
     assert str(status) in responses, f"{method} {path}: {status} {document} is not declared (refusals)"
-    if "$ref" in responses[str(status)]:
-        codes = responses[str(status)]["description"].split(", ")
-        assert document.get("errorCode") in codes, f"{method} {path}: {document} is not declared (refusals)"
-        return ERROR_SCHEMA
-    reference: str = responses[str(status)]["content"]["application/json"]["schema"]["$ref"]
-    return reference
+    response = responses[str(status)]
+    if "$ref" in response:
+        codes = response["description"].split(", ")
+        error = document.get("content", document) if isinstance(document, dict) else {}
+        assert error.get("errorCode") in codes, f"{method} {path}: {document} is not declared (refusals)"
+        response = published()["components"]["responses"][response["$ref"].rpartition("/")[2]]
+    return response["content"]["application/json"]["schema"]
 
 
 def _operation(method: str, path: str) -> Mapping[str, Any] | None:
@@ -103,8 +102,8 @@ def _components() -> Any:
 
 
 @cache
-def _validator(reference: str) -> Draft202012Validator:
-    schema = {"$ref": reference, "components": _components()}
+def _validator(written: str) -> Draft202012Validator:
+    schema = {**json.loads(written), "components": _components()}
     return Draft202012Validator(schema, formats={"date-time": _is_wire_time}, validate_formats=True)
 
 

@@ -78,8 +78,9 @@ class AutomationSchemaDocument(ShapedDocument):
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
-        """Return the schema of a schema: any object."""
-        return {"type": "object", "description": cls.__doc__, **_OPEN}
+        """Return the schema of a schema: any object that says so."""
+        schema = {"properties": {"$schema": {"const": SCHEMA["$schema"]}}, "required": ["$schema"]}
+        return {"type": "object", "description": cls.__doc__, **schema, **_OPEN}
 
 
 class EffectDocument(Document):

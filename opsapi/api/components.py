@@ -17,7 +17,8 @@ from opsapi.api.query import EVERYWHERE
 from opsapi.api.views import ApiViewSet
 from opsapi.wire_json import JsonObject
 
-ERROR_SCHEMA = "#/components/schemas/ErrorDocument"
+_SCHEMAS = "#/components/schemas/"
+ERROR_SCHEMA = f"{_SCHEMAS}ErrorDocument"
 _COMMON = ("X-Request-ID", "Strict-Transport-Security")
 _SUCCESS = ("X-Vendor-Service-Version", *_COMMON)
 _OF_REFUSALS = {401: ("WWW-Authenticate",), 405: ("Allow",), 429: ("Retry-After",), 503: ("Retry-After",)}
@@ -114,6 +115,26 @@ _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
 }
 
 
+def envelope_of(reference: str) -> tuple[str, JsonObject]:
+    """Return the name and the schema of the document of `envelope=true` around the schema `reference`."""
+    name = reference.removeprefix(_SCHEMAS).removesuffix("Document")
+    schema = {
+        "type": "object",
+        "description": "The response with `envelope=true`.",
+        "properties": {
+            "status": {"type": "integer", "description": "The HTTP status."},
+            "content": {"$ref": reference},
+        },
+        "required": ["status", "content"],
+    }
+    return f"{name}Envelope", schema
+
+
+def alone_or_enveloped(reference: str) -> JsonObject:
+    """Return the schema of a response: the document of the schema `reference`, or its envelope."""
+    return {"oneOf": [{"$ref": reference}, {"$ref": f"{_SCHEMAS}{envelope_of(reference)[0]}"}]}
+
+
 def success_headers() -> JsonObject:
     """Return references to the headers of successful responses."""
     return _headers(_SUCCESS)
@@ -136,7 +157,10 @@ def responses() -> JsonObject:
             "description": description,
             "headers": refusal_headers(status),
             "content": {
-                "application/json": {"schema": {"$ref": ERROR_SCHEMA}, "example": error.document()},
+                "application/json": {
+                    "schema": alone_or_enveloped(ERROR_SCHEMA),
+                    "example": error.document(),
+                },
             },
         }
         for status, (name, description, error) in _REFUSALS.items()

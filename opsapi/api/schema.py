@@ -9,12 +9,16 @@ from django.apps import apps
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.plumbing import ResolvedComponent
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, inline_serializer
 from rest_framework import serializers
 
 from opsapi.api.components import (
+    ERROR_SCHEMA,
     HEADERS,
     SECURITY,
+    alone_or_enveloped,
+    envelope_of,
     refusal,
     refusal_headers,
     refusals_of,
@@ -179,11 +183,22 @@ class DeclaredSchema(AutoSchema):
             status = int(text)
             response["description"] = response["description"] or reason_phrase(status)
             response["headers"] = success_headers() if status < 400 else refusal_headers(status)
+            if not isinstance(self._api_view.answers.get(self._action), list):
+                for content in response.get("content", {}).values():
+                    reference = content["schema"]["$ref"]
+                    content["schema"] = alone_or_enveloped(reference)
+                    self._register_envelope(reference)
         refusals = refusals_of(self._api_view, self._action, _PATH_PARAMETER.findall(self.path))
         for number, codes in refusals.items():
             responses.setdefault(str(number), refusal(number, codes))
         self.resolve_serializer(ErrorDocument, "response")
+        self._register_envelope(ERROR_SCHEMA)
         return operation
+
+    def _register_envelope(self, reference: str) -> None:
+        name, schema = envelope_of(reference)
+        component: Any = ResolvedComponent(name, ResolvedComponent.SCHEMA, schema, object=name)  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
+        self.registry.register_on_missing(component)
 
     @property
     def _action(self) -> str:
@@ -199,6 +214,9 @@ def _list_of(document: type[Document]) -> Any:
             "results": document(many=True),
             "links": LinkDocument(many=True),
             "totalCount": serializers.IntegerField(required=False),
+            "status": serializers.IntegerField(
+                required=False, help_text="The HTTP status, only with `envelope=true`."
+            ),
         },
     )
 

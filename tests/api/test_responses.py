@@ -154,6 +154,14 @@ def test_a_created_resource_and_a_refusal_go_into_an_envelope(owner: ApiClient) 
     assert again.json()["content"]["errorCode"] == "GROUP_ALREADY_EXISTS"
 
 
+@pytest.mark.slow
+@each("route", READING, ids=str)
+def test_an_enveloped_answer_is_described(route: Route, owner: ApiClient, known: Mapping[str, str]) -> None:
+    """The client holds every answer against the OpenAPI document."""
+    answer = get(owner, f"{route.path(known)}?envelope=true")
+    assert answer.status_code == answer.json()["status"] == 200
+
+
 def test_even_a_401_goes_into_an_envelope(stranger: ApiClient) -> None:
     answer = stranger.get("/groups?envelope=true")
     assert (answer.status_code, answer.json()["content"]["errorCode"]) == (401, "UNAUTHORIZED")

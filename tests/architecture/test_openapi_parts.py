@@ -7,6 +7,7 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from opsapi.api.bodies import enveloped
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, read_array
 from opsapi.api.errors import ApiError
@@ -106,7 +107,9 @@ def test_a_refusal_has_the_header_that_helps(name: str, header: str) -> None:
 def test_the_examples_of_refusals_are_error_documents() -> None:
     for response in openapi_document()["components"]["responses"].values():
         content = response["content"]["application/json"]
-        assert not faults(content["schema"]["$ref"], content["example"])
+        assert not faults(content["schema"], content["example"])
+        enveloped = {"status": content["example"]["error"], "content": content["example"]}
+        assert not faults(content["schema"], enveloped)
         assert ErrorCode[content["example"]["errorCode"]]
 
 
@@ -114,6 +117,24 @@ def test_the_examples_of_refusals_are_error_documents() -> None:
 def test_the_example_of_an_answer_fits_its_schema(document: type[Document]) -> None:
     assert document.sample()
     assert not faults(f"#/components/schemas/{document.__name__}", document.sample())
+
+
+@each("route", ROUTES, ids=str)
+def test_an_example_fits_its_operation_with_and_without_an_envelope(route: Route) -> None:
+    """An answer fits one form alone, so that a client knows which it has."""
+    documents = {document.__name__: document for document in ANSWERS}
+    for response in operation_of(route)["responses"].values():
+        for content in response.get("content", {}).values():
+            schema = content["schema"]
+            if "oneOf" not in schema:
+                assert "status" in resolved(schema["$ref"])["properties"]
+                continue
+            name = schema["oneOf"][0]["$ref"].rpartition("/")[2]
+            example = documents[name].sample()
+            assert not faults(schema, example)
+            assert not faults(schema, enveloped(example, 200, lists=False))
+            assert faults(schema["oneOf"][0], enveloped(example, 200, lists=False))
+            assert faults(schema["oneOf"][1], example)
 
 
 @each("document", BODIES, ids=lambda document: document.__name__)
@@ -197,7 +218,8 @@ def test_operations_name_their_authentication() -> None:
         assert named_schemes == (taken if route.needs_key else []), route
 
 
-def faults(reference: str, document: Any) -> list[str]:
-    """Why the document does not fit."""
-    schema = {"$ref": reference, "components": openapi_document()["components"]}
+def faults(schema: str | Mapping[str, Any], document: Any) -> list[str]:
+    """Why the document does not fit the schema, or the schema with this reference."""
+    named = {"$ref": schema} if isinstance(schema, str) else schema
+    schema = {**named, "components": openapi_document()["components"]}
     return [error.message for error in Draft202012Validator(schema).iter_errors(document)]
