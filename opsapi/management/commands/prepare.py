@@ -19,7 +19,7 @@ from opsapi.encrypted_columns import encrypted_columns, is_key_lost
 from opsapi.logs import first_line
 from opsapi.management.database_error import line_of
 from opsapi.management.installation_command import InstallationCommand
-from opsapi.postgresql.faults import database_fault
+from opsapi.postgresql.faults import DatabaseFault, database_fault
 from opsapi.postgresql.migrations import older_build, unapplied_migrations
 from opsapi.postgresql.releases import outdated, remedy, server_version
 from opsapi.secret_files import secret_from_file
@@ -36,8 +36,15 @@ WORKER_CONNECTIONS = 8
 """The connections that a worker opens (docs/how-to/deploy.md)."""
 # An arbitrary number, the same in every version.
 MIGRATION_LOCK = 0x6F707361
+# `reserved_connections` exists from PostgreSQL 16. A limit of -1 is no limit, and LEAST ignores NULL.
 _CONNECTIONS = """
-SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
+SELECT least(
+    current_setting('max_connections')::int
+        - current_setting('superuser_reserved_connections')::int
+        - coalesce(current_setting('reserved_connections', true)::int, 0),
+    (SELECT nullif(rolconnlimit, -1) FROM pg_roles WHERE rolname = current_user),
+    (SELECT nullif(datconnlimit, -1) FROM pg_database WHERE datname = current_database())
+)
 """
 FIRST_USER = "Set up the first user and project in a browser: {link}\n"
 
@@ -116,7 +123,8 @@ def _wait_for_database() -> None:
             connection.ensure_connection()
         except OperationalError as error:
             if time.monotonic() > deadline:
-                raise CommandError(f"the database cannot be reached: {first_line(error)}") from None
+                fault = database_fault(error) or DatabaseFault.UNREACHABLE
+                raise CommandError(f"{fault.sentence}: {first_line(error)}") from None
             time.sleep(PAUSE)
         else:
             return
@@ -182,13 +190,19 @@ def _report_outdated_server() -> None:
 
 
 def _report_few_connections() -> None:
-    """The platform starts anyway: it opens connections when requests need them."""
+    """The platform starts anyway: it opens connections when requests need them.
+
+    A transaction pooler shares the connections of PostgreSQL, so its own limit counts, which nobody can ask.
+    """
+    if settings.OPSAPI_DB_POOLER == "transaction":
+        return
     [(accepted,)] = fetch_rows(_CONNECTIONS)
     needed = settings.OPSAPI_WORKERS * settings.OPSAPI_THREADS + WORKER_CONNECTIONS
     if needed > accepted:
         log.warning(
             "web processes and a worker can open %d connections, and PostgreSQL accepts %d: lower"
-            " OPSAPI_WORKERS or OPSAPI_THREADS, or raise max_connections",
+            " OPSAPI_WORKERS or OPSAPI_THREADS, or raise max_connections and the connection limits of role"
+            " and database",
             needed,
             accepted,
         )

@@ -69,6 +69,43 @@ def test_more_connections_than_postgresql_accepts_are_a_warning(
     assert ("max_connections" in caplog.text) is warned
 
 
+@pytest.mark.parametrize(("pooler", "warned"), [("none", True), ("transaction", False)])
+def test_the_limit_of_the_database_counts_as_well(
+    pooler: str, warned: bool, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings.OPSAPI_WORKERS, settings.OPSAPI_DB_POOLER = 2, pooler
+    name = connection.ops.quote_name(connection.settings_dict["NAME"])
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER DATABASE {name} CONNECTION LIMIT 23")
+    try:
+        with caplog.at_level(logging.WARNING, logger="opsapi.prepare"):
+            call_command("prepare")
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute(f"ALTER DATABASE {name} CONNECTION LIMIT -1")
+    assert ("PostgreSQL accepts 23:" in caplog.text) is warned
+
+
+@pytest.mark.parametrize(
+    ("refusal", "words"),
+    [
+        ("FATAL:  sorry, too many clients already", "the database has too many connections: FATAL"),
+        ("FATAL:  the database system is starting up", "the database is starting or stopping: FATAL"),
+        ("Connection refused", "the database cannot be reached: Connection refused"),
+    ],
+)
+def test_it_says_why_the_database_accepts_no_connection(
+    refusal: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse() -> None:
+        raise OperationalError(refusal)
+
+    monkeypatch.setattr(prepare, "PATIENCE_SECONDS", -1.0)
+    monkeypatch.setattr(connection, "ensure_connection", refuse)
+    with pytest.raises(CommandError, match=words):
+        call_command("prepare")
+
+
 @pytest.mark.parametrize(
     ("error", "reason", "ends"),
     [
