@@ -16,12 +16,14 @@ class AutomationConfig(AppConfig):
 
     def ready(self) -> None:
         """Panels, metrics and selectors need the models, which are loaded only now."""
-        from automation.panels import fleet_widgets  # noqa: PLC0415 - see above
+        from automation.notices import limit_notices  # noqa: PLC0415 - see above
+        from automation.panels import fleet_widgets  # noqa: PLC0415
         from automation.selectors.agents import detection_now  # noqa: PLC0415
         from automation.services.old_measurements import fleet_metrics  # noqa: PLC0415
 
         self.metrics = [fleet_metrics]
         self.overview = [fleet_widgets]
+        self.project_notices = [limit_notices]
         self.detection_now = detection_now
 
     @property

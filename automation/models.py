@@ -413,6 +413,28 @@ class ProcessStatus(models.Model):
         return self.name
 
 
+class ReachedLimit(models.Model):
+    """A limit of a project that refused a report: since when, and the last refusal.
+
+    `words` name the limited rows as in the refusal, `most` is the limit at the last refusal.
+    """
+
+    id = models.BigAutoField(primary_key=True)
+    group = models.ForeignKey(
+        Project, on_delete=models.CASCADE, related_name="reached_limits", verbose_name="project"
+    )
+    words = models.CharField(max_length=100)
+    most = models.BigIntegerField()
+    since = models.DateTimeField()
+    refused = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="reached_limit_once", fields=["group", "words"])]
+
+    def __str__(self) -> str:
+        return f"{self.most} {self.words}"
+
+
 class AutomationRevision(models.Model):
     """A published automation configuration; the initial document of a project has no row.
 

@@ -30,6 +30,7 @@ from automation.rules.heartbeats import (
 )
 from automation.selectors.agents import agents_named, facts_of_agent
 from automation.selectors.hosts import facts_of_host
+from automation.services.limits import AGENTS, rows_limited
 from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.choices import DiffType
@@ -212,6 +213,8 @@ def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
     """Write the heartbeat of an agent and its changes.
 
     A changed agent is locked until the transaction ends.
+
+    Raises: ApiError: LIMIT_REACHED, if it is a new agent and the project has too many.
     """
     if agent_id := _beat_steadily(group_id, report, now):
         return Heartbeat(agent_id, [], compare_versions=False)
@@ -280,7 +283,10 @@ def _known(group_id: str, report: Report) -> Agent | None:
 
 
 def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
-    """Add an agent. Of two concurrent first reports, one adds the agent and records the event."""
+    """Add an agent. Of two concurrent first reports, one adds the agent and records the event.
+
+    Raises: ApiError: LIMIT_REACHED, if the project has too many agents.
+    """
     fresh = Agent(
         group_id=group_id,
         agent_type=report.agent_type.value,
@@ -296,6 +302,7 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
         raise LookupError(f"the agent {report.hostname} could neither be found nor added")
     if agent.id != fresh.id:
         return _beat(agent, report, now)
+    rows_limited(AGENTS, group_id=group_id)
     event = NewEvent(event_type=EventType.NEW_AGENT, facts=facts_of_agent(agent))
     return Heartbeat(agent.id, [event], compare_versions=True)
 

@@ -28,6 +28,7 @@ from automation.models import (
     HostLease,
     Measurement,
     ProcessStatus,
+    ReachedLimit,
     ReplicaSet,
     Source,
     Watcher,
@@ -239,6 +240,7 @@ def fleet_purge(*, group_id: str, limit: int) -> int:
         or delete_batch(ReplicaSet.objects.filter(group_id=group_id), limit)
         or delete_batch(Cluster.objects.filter(group_id=group_id), limit)
         or delete_batch(ProcessStatus.objects.filter(group_id=group_id), limit)
+        or delete_batch(ReachedLimit.objects.filter(group_id=group_id), limit)
         or delete_batch(AutomationRevision.objects.filter(group_id=group_id), limit)
         or delete_batch(HostLease.objects.filter(group_id=group_id), limit)
         or delete_batch(Watcher.objects.filter(group_id=group_id), limit)

@@ -30,6 +30,7 @@ from automation.services.inventory import (
     labels_replace,
 )
 from automation.services.leases import fence_report, leases_give
+from automation.services.limits import PROCESSES, refusal_note, rows_limited
 from automation.services.measurements import NoDayError, measurements_write
 from automation.services.repeats import RepeatableReport, first_answer, report_answer_keep
 from automation.services.replica_sets import replica_sets_count
@@ -37,9 +38,12 @@ from automation.services.signals import host_signal_state, hosts_signal, version
 from events.facts import EventFacts
 from events.services import NewEvent, events_record
 from events.types import EVENT_TYPES, EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
 from opsapi.batches import ROWS_AT_ONCE
 from opsapi.clock import wire_time
+from opsapi.fields import Among
 from opsapi.wire_json import without_nulls
 
 
@@ -55,15 +59,21 @@ def report_ingest(
 
     A `repeatable` report is stored once.
 
-    Raises: ApiError: GROUP_NOT_FOUND, if the project was deleted meanwhile; IDEMPOTENCY_KEY_REUSED.
+    Raises: ApiError: GROUP_NOT_FOUND, if the project was deleted meanwhile; IDEMPOTENCY_KEY_REUSED;
+        LIMIT_REACHED, which is an event as well.
     """
     store = partial(_store_once, group_id, report, repeatable, actor, now)
     try:
-        return store()
-    except NoDayError:
-        # No worker ran for days. In the transaction of the report, other reports would wait for its locks.
-        days_prepare(now=now)
-        return store()
+        try:
+            return store()
+        except NoDayError:
+            # No worker ran for days. In the transaction of the report, others would wait for its locks.
+            days_prepare(now=now)
+            return store()
+    except ApiError as refusal:
+        if refusal.code is ErrorCode.LIMIT_REACHED:
+            refusal_note(group_id=group_id, refusal=refusal, now=now)
+        raise
 
 
 @transaction.atomic
@@ -107,7 +117,7 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         hosts=hosts, reports=report.hosts, clusters=clusters, agent_id=heartbeat.agent_id, now=now
     )
     sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets)
-    databases_replace(hosts=hosts, reports=report.hosts)
+    databases_replace(group_id=group_id, hosts=hosts, reports=report.hosts)
     if report.labels is not None:
         labels_replace(hosts=[hosts[host.address.key] for host in report.hosts], labels=report.labels)
     by_id = {hosts[host.address.key].id: host for host in (*report.hosts, *late)}
@@ -183,7 +193,15 @@ def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
 
 
 def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
-    """Replace the status of each reported process."""
+    """Replace the status of each reported process.
+
+    Raises: ApiError: LIMIT_REACHED, if processes were added and the project has too many.
+    """
+    if not report.processes:
+        return
+    names = {process.name for process in report.processes}
+    known = ProcessStatus.objects.filter(Among("name", names), group_id=group_id)
+    are_known = known.count() == len(names)
     rows = [
         ProcessStatus(
             group_id=group_id,
@@ -203,6 +221,8 @@ def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
         unique_fields=["group", "name"],
         update_fields=["hostname", "goal_version", "error", "reported"],
     )
+    if not are_known:
+        rows_limited(PROCESSES, group_id=group_id)
 
 
 def _reported(group_id: str, events: Sequence[EventReport], hosts: HostsByKey) -> list[NewEvent]:

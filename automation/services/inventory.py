@@ -15,6 +15,7 @@ from automation.models import Cluster, Host
 from automation.reports import HostReport
 from automation.rules.hosts import engine_of, has_left
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
+from automation.services.limits import CLUSTERS, DATABASES, rows_limited
 from automation.services.replica_sets import SetKey, replica_sets_named
 from opsapi.fields import Among
 from opsapi.sql import execute, fetch_rows, update_from_arrays
@@ -87,13 +88,17 @@ class _Membership(NamedTuple):
 
 
 def clusters_named(*, group_id: str, names: Collection[str], now: datetime) -> ClustersByName:
-    """Return the clusters with these names; unknown clusters are added."""
+    """Return the clusters with these names; unknown clusters are added.
+
+    Raises: ApiError: LIMIT_REACHED, if clusters were added and the project has too many.
+    """
     known = known_clusters(group_id=group_id, names=names)
     missing = sorted(frozenset(names) - known.keys(), key=lambda name: (name.lower(), name))
     if not missing:
         return known
     fresh = [Cluster(group_id=group_id, name=name, created=now) for name in missing]
     Cluster.objects.bulk_create(fresh, ignore_conflicts=True)
+    rows_limited(CLUSTERS, group_id=group_id)
     return known_clusters(group_id=group_id, names=names)
 
 
@@ -168,8 +173,11 @@ def labels_replace(*, hosts: Iterable[Host], labels: Mapping[str, str]) -> None:
         Host.objects.filter(Among("id", changed)).update(labels=wanted)
 
 
-def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
-    """Replace the databases of each host whose report has a list."""
+def databases_replace(*, group_id: str, hosts: HostsByKey, reports: Sequence[HostReport]) -> None:
+    """Replace the databases of each host whose report has a list.
+
+    Raises: ApiError: LIMIT_REACHED, if databases were added and the project has too many.
+    """
     wanted = {
         hosts[report.address.key].id: report.databases for report in reports if report.databases is not None
     }
@@ -178,8 +186,8 @@ def databases_replace(*, hosts: HostsByKey, reports: Sequence[HostReport]) -> No
     pairs = [(host_id, name) for host_id, databases in wanted.items() for name in sorted(databases)]
     given = {"of": [host_id for host_id, _ in pairs], "names": [name for _, name in pairs]}
     execute(_DELETE_DATABASES, {"hosts": list(wanted), **given})
-    if pairs:
-        execute(_INSERT_DATABASES, given)
+    if pairs and execute(_INSERT_DATABASES, given):
+        rows_limited(DATABASES, group_id=group_id)
 
 
 def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> set[str]:

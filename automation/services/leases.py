@@ -46,7 +46,7 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
 
     Requests of a project run one after another, so no two watchers get the same host.
 
-    Raises: ApiError: LIMIT_REACHED, if the project would have too many leases.
+    Raises: ApiError: LIMIT_REACHED, if the project would have too many leases or agents that share hosts.
     """
     execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, group_id])
     watchers = {watcher.id: watcher for watcher in Watcher.objects.filter(group_id=group_id).defer("metrics")}
@@ -63,6 +63,9 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
     me_id = me.id if me else new_id()
     shares = _shares(me_id, request, known, watchers.values(), now)
     _check_limit(shares, known)
+    if me is None and len(watchers) >= settings.OPSAPI_MAX_SHARING_AGENTS:
+        most, note = str(settings.OPSAPI_MAX_SHARING_AGENTS), "The setting is OPSAPI_MAX_SHARING_AGENTS."
+        raise ApiError(ErrorCode.LIMIT_REACHED, "agents that share hosts", most, note=note)
     beat = _watcher_columns(request, me, now)
     if me is None:
         owner = {"group_id": group_id, "agent_id": agent_id, "instance": request.instance}

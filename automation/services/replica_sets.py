@@ -16,6 +16,7 @@ from automation.choices import HostType
 from automation.models import Cluster, Host, ReplicaSet
 from automation.rules.hosts import Members, MemberTally, primary_event, tally
 from automation.selectors.hosts import facts_of_replica_set, replica_set_state
+from automation.services.limits import REPLICA_SETS, rows_limited
 from events.services import NewEvent
 from opsapi.sql import execute, fetch_rows, update_from_arrays
 
@@ -54,7 +55,10 @@ class SetsCounted:
 
 
 def replica_sets_named(*, group_id: str, keys: Collection[SetKey], now: datetime) -> Mapping[SetKey, str]:
-    """Return the ids of the sets with these keys; unknown sets are added."""
+    """Return the ids of the sets with these keys; unknown sets are added.
+
+    Raises: ApiError: LIMIT_REACHED, if sets were added and the project has too many.
+    """
     known = _known(group_id, keys)
     missing = sorted(frozenset(keys) - known.keys(), key=lambda key: (key[0], key[1] or ""))
     if not missing:
@@ -63,6 +67,7 @@ def replica_sets_named(*, group_id: str, keys: Collection[SetKey], now: datetime
         ReplicaSet(group_id=group_id, name=name, cluster_id=cluster, created=now) for name, cluster in missing
     ]
     ReplicaSet.objects.bulk_create(fresh, ignore_conflicts=True)
+    rows_limited(REPLICA_SETS, group_id=group_id)
     return _known(group_id, keys)
 
 

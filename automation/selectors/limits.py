@@ -1,0 +1,28 @@
+"""The limits that projects have reached."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from automation.models import ReachedLimit
+from opsapi.api.principal import VisibleScope
+from opsapi.first_rows import in_visible_scope
+
+SAID_FOR = timedelta(days=1)
+"""How long after its last refusal a limit is shown as reached."""
+MOST_SHOWN = 10
+"""The most reached limits that notices name."""
+
+
+def reached_limits(
+    visible_scope: VisibleScope, group_id: str | None, now: datetime
+) -> Sequence[ReachedLimit]:
+    """Return the limits that refused a report in the last day, newest first; at most MOST_SHOWN.
+
+    Only of readable projects; `group_id`: only of this project.
+    """
+    found = in_visible_scope(
+        ReachedLimit.objects.filter(refused__gt=now - SAID_FOR, group__deleted=None), visible_scope
+    )
+    if group_id is not None:
+        found = found.filter(group_id=group_id)
+    return list(found.select_related("group").order_by("-refused")[:MOST_SHOWN])

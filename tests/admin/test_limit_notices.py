@@ -1,0 +1,50 @@
+"""The notice about projects whose reports are refused because of a limit."""
+
+import re
+from datetime import timedelta
+from html import unescape
+
+import pytest
+from django.test import Client
+
+from accesslist.models import Project
+from automation.models import ReachedLimit
+from opsapi import clock
+from opsapi.roles import Role
+from tests.admin.operators import browser_with, page_of
+from tests.admin.reading import shown
+from tests.factories.accesslist import ProjectFactory
+
+OVERVIEW = "/admin/"
+pytestmark = pytest.mark.django_db
+
+
+def notices(browser: Client, url: str = OVERVIEW) -> list[str]:
+    """The notices about limits on a page."""
+    found = re.findall(r'<p class="console-notice.*?</p>', shown(browser, url), re.DOTALL)
+    return [unescape(notice) for notice in found if "OPSAPI_MAX_" in notice]
+
+
+def reach(project: Project, *, ago: timedelta = timedelta(minutes=5)) -> None:
+    refused = clock.now() - ago
+    ReachedLimit.objects.create(group=project, words="agents", most=20_000, since=refused, refused=refused)
+
+
+def test_every_page_of_the_project_shows_it_for_a_day(console: Client, project: Project) -> None:
+    assert not notices(console)
+    reach(project)
+    for url in (OVERVIEW, page_of(project)):
+        [notice] = notices(console, url)
+        assert f"{project.name} has reached its limit of 20,000 agents" in notice
+        assert "OPSAPI_MAX_AGENTS" in notice
+    ReachedLimit.objects.update(refused=clock.now() - timedelta(days=1))
+    assert not notices(console)
+
+
+def test_nobody_learns_of_a_project_that_they_cannot_read(project: Project) -> None:
+    other: Project = ProjectFactory.create(name="theirs")
+    reach(other)
+    reader = browser_with(Role.GROUP_READ_ONLY, project=project)
+    assert not notices(reader)
+    reach(project)
+    assert len(notices(reader)) == 1

@@ -1,0 +1,164 @@
+"""How many rows of each kind the reports of a project can create, and how a reached limit is said."""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.db.models import Model
+from pytest_django import Settings
+
+from accesslist.models import Project
+from automation.models import (
+    Agent,
+    Cluster,
+    Database,
+    Host,
+    ProcessStatus,
+    ReachedLimit,
+    ReplicaSet,
+    Watcher,
+)
+from events.models import Event
+from events.types import EventType
+from opsapi.roles import Grant, Role
+from tests.api.bodies import host, report
+from tests.client import ApiClient
+from tests.each import each
+from tests.factories.accesslist import ProjectFactory, make_key
+
+# In the future: nonces from before the start of the tests are refused.
+NOW = datetime(2099, 11, 23, 12, 0, 0, tzinfo=UTC)
+pytestmark = pytest.mark.django_db
+
+
+def agents(number: int) -> dict[str, Any]:
+    return report(hostname=f"agent{number}.example.com")
+
+
+def clusters(number: int) -> dict[str, Any]:
+    return report(host(clusterName=f"cluster {number}"))
+
+
+def replica_sets(number: int) -> dict[str, Any]:
+    return report(host(replicaSetName=f"rs{number}", typeName="REPLICA_SECONDARY"))
+
+
+def databases(number: int) -> dict[str, Any]:
+    return report(host(port=number + 1, databases=[{"databaseName": "orders"}]))
+
+
+def processes(number: int) -> dict[str, Any]:
+    state = {"name": f"orders_{number}", "hostname": "db1.example.com", "lastGoalVersionAchieved": 1}
+    return report(agentType="AUTOMATION", processes=[state])
+
+
+def sharing_agents(number: int) -> dict[str, Any]:
+    return report(leases={"instance": f"{number}", "intervalSeconds": 60, "hosts": []})
+
+
+Row = tuple[str, str, Any, type[Model]]
+LIMITS: Sequence[Row] = [
+    ("agents", "OPSAPI_MAX_AGENTS", agents, Agent),
+    ("clusters", "OPSAPI_MAX_CLUSTERS", clusters, Cluster),
+    ("replica sets", "OPSAPI_MAX_REPLICA_SETS", replica_sets, ReplicaSet),
+    ("databases", "OPSAPI_MAX_DATABASES", databases, Database),
+    ("process states", "OPSAPI_MAX_PROCESSES", processes, ProcessStatus),
+    ("agents that share hosts", "OPSAPI_MAX_SHARING_AGENTS", sharing_agents, Watcher),
+]
+
+
+def refused(answer: Any) -> tuple[int, str, list[str]]:
+    """Status, code and parameters of a refusal."""
+    shown = answer.json()
+    return answer.status_code, shown["errorCode"], shown["parameters"]
+
+
+@each("row", LIMITS, ids=lambda row: row[0])
+def test_a_report_that_adds_more_is_refused_whole(
+    row: Row, agent: ApiClient, project: Project, settings: Settings
+) -> None:
+    words, setting, sent, model = row
+    setattr(settings, setting, 2)
+    for number in (0, 1, 0):
+        assert agent.report(project.id, sent(number)).status_code == 202
+    events, hosts = Event.objects.count(), Host.objects.count()
+    answer = agent.report(project.id, sent(2))
+    assert refused(answer) == (400, "LIMIT_REACHED", [words, "2"])
+    assert setting in answer.json()["detail"]
+    assert (model._default_manager.count(), Host.objects.count()) == (2, hosts)
+    assert Event.objects.count() == events + 1, "only the event of the limit"
+
+
+@each("row", LIMITS, ids=lambda row: row[0])
+def test_rows_that_are_there_go_on_being_reported(
+    row: Row, agent: ApiClient, project: Project, settings: Settings
+) -> None:
+    _, setting, sent, _ = row
+    for number in (0, 1):
+        agent.report(project.id, sent(number))
+    setattr(settings, setting, 1)
+    assert [agent.report(project.id, sent(number)).status_code for number in (0, 1, 2)] == [202, 202, 400]
+
+
+@each("row", LIMITS, ids=lambda row: row[0])
+def test_the_limit_is_of_one_project(
+    row: Row, agent: ApiClient, project: Project, settings: Settings
+) -> None:
+    _, setting, sent, _ = row
+    setattr(settings, setting, 1)
+    agent.report(project.id, sent(0))
+    other = ProjectFactory.create()
+    client = ApiClient(make_key(Grant(Role.GROUP_AGENT, group_id=other.id)))
+    assert client.report(other.id, sent(0)).status_code == 202
+    assert agent.report(project.id, sent(1)).status_code == 400
+
+
+class TestSaying:
+    """A reached limit is an event once."""
+
+    @pytest.fixture(autouse=True)
+    def _one_agent(self, agent: ApiClient, project: Project, settings: Settings) -> Any:
+        settings.OPSAPI_MAX_AGENTS = 1
+        self.agent, self.project = agent, project
+        with time_machine.travel(NOW, tick=False) as self.clock:
+            agent.report(project.id, agents(0))
+            yield
+
+    def refuse(self) -> None:
+        assert refused(self.agent.report(self.project.id, agents(1)))[1] == "LIMIT_REACHED"
+
+    def events(self) -> list[Event]:
+        kind = EventType.GROUP_LIMIT_REACHED_AUDIT.value
+        return list(Event.objects.filter(event_type=kind).order_by("created"))
+
+    def test_it_is_an_event_of_the_project_once(self) -> None:
+        self.refuse()
+        for _ in range(3):
+            self.clock.shift(timedelta(hours=20))
+            self.refuse()
+        [event] = self.events()
+        assert event.group_id == self.project.id
+        [change] = event.diffs[0]["params"]
+        assert (change["param"], change["new"]) == ("OPSAPI_MAX_AGENTS", "1 agents")
+
+    def test_it_is_another_event_after_a_day_without_refusals(self) -> None:
+        self.refuse()
+        self.clock.shift(timedelta(days=1, seconds=1))
+        self.refuse()
+        assert len(self.events()) == 2
+
+    def test_each_limit_is_an_event(self, settings: Settings) -> None:
+        settings.OPSAPI_MAX_HOSTS = 1
+        self.refuse()
+        self.agent.report(self.project.id, report(host(), host(port=1), hostname="agent0.example.com"))
+        assert len(self.events()) == 2
+
+    def test_a_refusal_of_a_clock_that_was_ahead_does_not_count(self) -> None:
+        ReachedLimit.objects.create(
+            group=self.project, words="agents", most=1, since=NOW, refused=NOW + timedelta(days=365)
+        )
+        self.refuse()
+        assert len(self.events()) == 1
+        assert ReachedLimit.objects.get().refused == NOW
