@@ -24,11 +24,17 @@ _PLATFORM = ("automation/__init__.py", "automation/labels.py", "opsapi/__init__.
 """Modules of the platform that the agent imports; import contracts enforce the list."""
 _LIBRARIES = {"pymongo": ("bson", "pymongo"), "dnspython": ("dns",), "tomli": ("tomli",)}
 """The packages that the agent needs, by distribution. Pure Python only, so that it runs on every machine."""
+_NEWER = "python311"
+_NEEDING_NEWER = frozenset({"dnspython"})
+"""Distributions that need Python 3.11. They are in a directory of their own, so that an older Python does not
+find them: there, the agent uses the package of the system, if it is installed."""
 _SHEBANG = b"#!/usr/bin/env python3\n"
 _START = b"""import sys
 
 if sys.version_info < (3, 9):
     sys.exit("opsapi-agent needs Python 3.9 or newer; this is " + sys.version.split()[0])
+if sys.version_info >= (3, 11):
+    sys.path.insert(1, sys.path[0] + "/python311")
 
 from automation.agent.__main__ import main
 
@@ -81,6 +87,7 @@ def _library(library: str, packages: tuple[str, ...]) -> Iterator[tuple[str, byt
     for file in installed.files or ():
         path = PurePosixPath(file)
         if path.suffix == ".py" and path.parts[0] in packages:
-            yield str(path), file.read_binary()
+            place = PurePosixPath(_NEWER) if library in _NEEDING_NEWER else PurePosixPath()
+            yield str(place / path), file.read_binary()
         elif path.parts[0].endswith(".dist-info") and path.name.upper().startswith(("LICEN", "NOTICE")):
             yield f"LICENSES/{library}-{version}-{path.name}.txt", file.read_binary()

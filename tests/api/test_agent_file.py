@@ -92,6 +92,32 @@ def test_it_checks_with_python_alone_whether_it_can_report(python: str, download
     assert "private-secret" not in ended.stdout
 
 
+@pytest.mark.slow
+@each_python
+def test_it_resolves_names_of_clusters_where_the_library_for_it_runs(python: str, downloaded: Path) -> None:
+    """An older Python would load an older version of the library, from the system, or none."""
+    config = downloaded.with_name("opsapi-agent.toml")
+    config.touch(mode=0o600)
+    config.write_text(
+        'OPSAPI_AGENT_URL="http://127.0.0.1:1"\n'
+        f'OPSAPI_AGENT_GROUP_ID="{"a" * 24}"\n'
+        'OPSAPI_AGENT_PUBLIC_KEY="public"\n'
+        'OPSAPI_AGENT_PRIVATE_KEY="private-secret"\n'
+        'OPSAPI_AGENT_MONGODB="mongodb+srv://cluster.example.com/"\n'
+        f'OPSAPI_AGENT_SPOOL_DIR="{downloaded.parent}/spool"\n'
+    )
+    ended = run(python, downloaded, "--config", str(config), "--check", no_proxy="*")
+    is_old = python == OLDEST
+    assert ("needs Python 3.11" in ended.stdout + ended.stderr) is is_old
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_library_that_needs_a_newer_python_is_not_found_by_an_older(client: Client) -> None:
+    with zipfile.ZipFile(io.BytesIO(client.get(FILE).content)) as archive:
+        names = archive.namelist()
+    assert not [name for name in names if name.startswith("dns/")]
+
+
 def test_the_empty_report_of_the_check_leaves_nothing(
     agent: ApiClient, reader: ApiClient, project: Project
 ) -> None:
@@ -167,7 +193,7 @@ def test_it_holds_source_and_licences_and_nothing_else() -> None:
         licences = {name.split("-")[0]: archive.read(name) for name in names if name.startswith("LICENSES/")}
     assert names == sorted(names)
     assert all(name.endswith(".py") for name in names if not name.startswith("LICENSES/"))
-    assert {"automation/agent/__main__.py", "pymongo/__init__.py", "dns/__init__.py"} <= set(names)
+    assert {"automation/agent/__main__.py", "pymongo/__init__.py", "python311/dns/__init__.py"} <= set(names)
     assert licences.keys() == {
         "LICENSES/opsapi.txt",
         *(f"LICENSES/{library}" for library in ("pymongo", "dnspython", "tomli")),

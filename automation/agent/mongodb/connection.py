@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import socket
 import threading
@@ -196,14 +197,26 @@ def check(text: str) -> None:
     """Raise ValueError, without secrets, if this is not a `mongodb+srv://` string. Resolves no names."""
     if not re.fullmatch(r"mongodb\+srv://(?:[^@/]*@)?[A-Za-z0-9_.-]+(?:/[^?]*)?(?:\?.*)?", text):
         raise ValueError("is not a connection string: mongodb+srv://[USER:PASSWORD@]NAME/[?OPTIONS]")
+    _require_resolver()
+
+
+def _require_resolver() -> None:
+    if importlib.util.find_spec("dns") is None:
+        raise ValueError(
+            "uses mongodb+srv://, which needs Python 3.11 or newer, or the package python3-dnspython or"
+            " python3-dns of your system. With mongodb:// and the name of a server, the agent needs neither"
+        )
 
 
 def read(text: str) -> MongoAccess:
     """Parse a connection string. For `mongodb+srv://` this queries DNS, for up to ANSWER_SECONDS.
 
     Raises: ValueError: the text is not a connection string, or has a server name that the platform does not
-    accept, or would send the password unencrypted. The message contains no secrets.
+    accept, or would send the password unencrypted, or needs a library that is missing. The message contains
+    no secrets.
     """
+    if text.startswith("mongodb+srv://"):
+        _require_resolver()
     try:
         parsed = uri_parser.parse_uri(text, DEFAULT_PORT, warn=False, connect_timeout=ANSWER_SECONDS)
     except OSError as error:
