@@ -135,6 +135,7 @@ SETTINGS = {
 # For tests: a crash of the machine may lose data, a crash of the server does not.
 NOT_DURABLE = {"fsync": "off", "full_page_writes": "off"}
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
+_FAILURE = re.compile(r".*(?:error: |FATAL:  |PANIC:  )")
 # The server reads variables such as PGPORT, so it gets its own environment.
 ENVIRONMENT = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "TZ": "UTC"}
 
@@ -209,7 +210,7 @@ class DatabaseCluster:
     def create(self) -> None:
         """Create the cluster with role and database in a temporary directory, and move it to its path.
 
-        Raises: EmbeddedDatabaseError: with the last output line of initdb or the server.
+        Raises: EmbeddedDatabaseError: with the first error of initdb or the server, otherwise its last line.
         """
         draft = self.layout.home / "data.new"
         with self.owner.acting():
@@ -264,7 +265,10 @@ class DatabaseCluster:
         output, _ = process.communicate(text.encode())
         if process.returncode != 0:
             lines = output.decode(errors="replace").strip().splitlines() or ["no output"]
-            raise EmbeddedDatabaseError(f"{program} failed in {self.layout.home}: {lines[-1]}")
+            # initdb ends with what it removes, and not with the reason.
+            reason = next((line for line in lines if _FAILURE.search(line)), lines[-1])
+            words = _FAILURE.sub("", reason)
+            raise EmbeddedDatabaseError(f"{program} failed in {self.layout.home}: {words}")
 
     def _popen(
         self, command: list[str], at_our_death: signal.Signals, *, stdin: int, stdout: int, stderr: int

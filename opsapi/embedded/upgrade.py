@@ -5,7 +5,7 @@ The old files stay as they are until the new files are complete. Renames then ex
     data ─► data.moved      the new files ─► data      data.moved ─► data.17
 
 An upgrade that was interrupted at any point is repeated: before the second rename from the beginning,
-afterwards with the last rename.
+afterwards with the last rename. After the second rename, the next start finishes it as well.
 """
 
 import logging
@@ -20,7 +20,7 @@ from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.cluster import ENVIRONMENT, SUPERUSER, DatabaseCluster, client_failure, find_binaries
 from opsapi.embedded.layout import ROLE, Layout
 from opsapi.embedded.owner import server_owner
-from opsapi.embedded.server import Server
+from opsapi.embedded.server import Server, ServerProcesses
 from opsapi.secret_files import make_private_directory, sync_directory
 
 log = logging.getLogger("opsapi.embedded")
@@ -55,9 +55,8 @@ def upgrade(
     """
     cluster = DatabaseCluster(layout, server_owner(), binaries or find_binaries(), durable)
     _refuse_foreign(cluster)
-    # Inside the data directory, so that the files can be renamed.
-    draft = Layout(layout.data_dir / "upgrade")
-    _remove(draft)
+    draft = _draft(layout)
+    _remove(cluster, draft)
     if cluster.was_moved():
         if cluster.exists():
             return _keep_moved(cluster)
@@ -81,7 +80,31 @@ def upgrade(
             _run(new_programs / "vacuumdb", draft, "--analyze-only", "--quiet", role=SUPERUSER)
         return _exchange(cluster, draft)
     finally:
-        _remove(draft)
+        _remove(cluster, draft)
+
+
+def finish_upgrade(layout: Layout, *, binaries: Path | None = None) -> None:
+    """Finish an upgrade that was interrupted after the new files were complete and in their place.
+
+    Give the old files their name, and remove the draft, which contains a dump. Change nothing without such an
+    upgrade. The caller holds the lock of the data directory, and the server is stopped.
+
+    Raises: EmbeddedDatabaseError: a process of the upgrade does not end.
+    """
+    cluster = DatabaseCluster(layout, server_owner(), binaries or find_binaries())
+    if cluster.version() != cluster.program_version():
+        return
+    if cluster.was_moved():
+        log.info("an interrupted upgrade is finished; its old files are in %s", _keep_moved(cluster))
+    draft = _draft(layout)
+    if draft.data_dir.exists():
+        _remove(cluster, draft)
+        log.info("the files that an interrupted upgrade left in %s are removed", draft.data_dir)
+
+
+def _draft(layout: Layout) -> Layout:
+    """Return the place of the new files: inside the data directory, so that they can be renamed."""
+    return Layout(layout.data_dir / "upgrade")
 
 
 def _refuse_foreign(cluster: DatabaseCluster) -> None:
@@ -159,7 +182,10 @@ def _rename(cluster: DatabaseCluster, path: Path, new: Path) -> None:
         sync_directory(cluster.layout.home)
 
 
-def _remove(draft: Layout) -> None:
+def _remove(cluster: DatabaseCluster, draft: Layout) -> None:
+    """Remove the draft. A server that an upgrade left running would write to it meanwhile: end it first."""
+    with cluster.owner.acting():
+        ServerProcesses(draft, cluster.binaries / "postgres").end()
     shutil.rmtree(draft.data_dir, ignore_errors=True)
     if draft.socket_dir != draft.home:
         shutil.rmtree(draft.socket_dir, ignore_errors=True)

@@ -20,6 +20,7 @@ from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.cluster import find_binaries
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
+from opsapi.embedded.upgrade import finish_upgrade
 from opsapi.own_url import own_url
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor import StartError
@@ -175,8 +176,10 @@ class Platform:
 
     def _start_database(self, ends: ExitStack) -> None:
         """Start the database, and return when it accepts connections or a stop is requested."""
-        server = Server(Layout(self._data_dir), binaries=find_binaries(settings.OPSAPI_POSTGRESQL_BIN))
+        layout, binaries = Layout(self._data_dir), find_binaries(settings.OPSAPI_POSTGRESQL_BIN)
+        server = Server(layout, binaries=binaries)
         server.check()
+        finish_upgrade(layout, binaries=binaries)
         ends.callback(server.stop, DATABASE_SECONDS)
         self._keepers.append(Keeper("PostgreSQL", server))
         while not self._wakeup.is_stop_requested():

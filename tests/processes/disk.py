@@ -30,15 +30,22 @@ class Disk:
         if done.returncode:
             pytest.skip(f"a small file system cannot be mounted here: {done.stderr.strip()}")
 
-    def fill(self) -> None:
-        """To the last page."""
-        with suppress(OSError), self._filler.open("ab", buffering=0) as file:
-            while True:
-                file.write(bytes(4096))
+    def fill(self, *, leave: int = 0) -> None:
+        """To the last page, and then so many megabytes are free again."""
+        with self._filler.open("ab", buffering=0) as file:
+            with suppress(OSError):
+                while True:
+                    file.write(bytes(4096))
+            if leave:
+                file.truncate(file.tell() - (leave << 20))
 
     def free(self) -> None:
         """There is space again."""
         self._filler.unlink()
+
+    def unmount(self) -> None:
+        """Its files are gone once nobody uses them."""
+        subprocess.run(["umount", "--lazy", str(self.path)], check=True)
 
 
 @contextmanager
@@ -50,4 +57,4 @@ def disk_of(platform: RunningPlatform) -> Iterator[Disk]:
     copy_prepared(platform.data_dir)
     yield made
     platform.end()
-    subprocess.run(["umount", "--lazy", str(made.path)], check=True)
+    made.unmount()

@@ -1,7 +1,10 @@
 """A data directory of PostgreSQL 15 becomes a data directory of the installed version, or stays as it is."""
 
+import signal
 import subprocess
-from collections.abc import Callable
+import sys
+from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,14 +14,18 @@ from pytest_django import Settings
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded import cluster as cluster_module
 from opsapi.embedded import upgrade as upgrade_module
-from opsapi.embedded.cluster import DatabaseCluster, find_binaries
+from opsapi.embedded.cluster import client_failure, find_binaries
 from opsapi.embedded.layout import Layout
 from opsapi.embedded.server import Server
-from opsapi.embedded.upgrade import upgrade
+from opsapi.embedded.upgrade import finish_upgrade, upgrade
 from tests.each import each
 from tests.hostile.budget import LONG
+from tests.integration.embedded import killed_upgrade
 from tests.integration.embedded.conftest import MakeServer, only_root
+from tests.integration.embedded.killed_upgrade import STEPS
 from tests.integration.embedded.sql import ask, run_sql
+from tests.processes.disk import Disk
+from tests.processes.platform import ROOT
 from tests.shared import made_once
 
 OLD = 15
@@ -32,6 +39,13 @@ CREATE UNIQUE INDEX host_name ON host (lower(name), id);
 INSERT INTO host (name, labels) SELECT 'db' || n, '{"env": "production"}' FROM generate_series(1, 100) AS n;
 """
 
+KILLS = (
+    list(product(STEPS, (True, False)))
+    if LONG
+    else [("start 1", True), ("rename 1", False), ("rename 2", False)]
+)
+"""When an upgrade is killed, and whether alone or with its servers and programs."""
+
 pytestmark = pytest.mark.postgresql
 
 
@@ -43,6 +57,16 @@ def old(parent: Path, make_server: MakeServer) -> Layout:
     template = Layout(made_once("embedded_old", _fill) / "var").home
     subprocess.run(["cp", "-a", str(template), str(layout.home)], check=True)
     return layout
+
+
+@pytest.fixture
+def small_disk(parent: Path) -> Iterator[Disk]:
+    """A file system that the test fills."""
+    disk = Disk(parent / "small")
+    disk.path.mkdir(mode=0o711)
+    disk.mount()
+    yield disk
+    disk.unmount()
 
 
 def _fill(directory: Path) -> None:
@@ -63,18 +87,6 @@ def _content(layout: Layout) -> tuple[int, int]:
     )
 
 
-def _killed_after(renames: int) -> Callable[..., None]:
-    """`_rename` of a process that is killed after so many renames."""
-    left = iter(range(renames))
-
-    def rename(cluster: DatabaseCluster, path: Path, new: Path) -> None:
-        if next(left, None) is None:
-            raise KeyboardInterrupt
-        path.rename(new)
-
-    return rename
-
-
 def test_the_installed_version_serves_everything_and_the_old_files_are_kept(
     old: Layout, make_server: MakeServer, settings: Settings
 ) -> None:
@@ -91,21 +103,29 @@ def test_the_installed_version_serves_everything_and_the_old_files_are_kept(
     assert ask(old, "SELECT reltuples FROM pg_class WHERE relname = 'host_1'") == 100
 
 
-@pytest.mark.parametrize("renames", [0, 1, 2] if LONG else [1])
-def test_an_upgrade_that_ended_between_its_renames_is_repeated(
-    old: Layout, make_server: MakeServer, monkeypatch: pytest.MonkeyPatch, renames: int
+@pytest.mark.slow
+@pytest.mark.parametrize(("step", "is_alone"), KILLS)
+def test_an_upgrade_that_is_killed_is_repeated_or_finished_by_the_next_start(
+    old: Layout, make_server: MakeServer, step: str, is_alone: bool
 ) -> None:
+    command = [sys.executable, "-m", killed_upgrade.__name__, str(old.data_dir), step]
+    killed = subprocess.run([*command, *(["alone"] if is_alone else [])], cwd=ROOT, check=False)
+    assert killed.returncode == -signal.SIGKILL
     server = make_server(old.data_dir)
-    with monkeypatch.context() as patched:
-        patched.setattr(upgrade_module, "_rename", _killed_after(renames))
-        with pytest.raises(KeyboardInterrupt):
-            upgrade(old, durable=False)
-    if renames == 1:
+    if STEPS.index(step) < STEPS.index("rename 2"):
         # A start would otherwise create an empty database.
-        with pytest.raises(EmbeddedDatabaseError, match="interrupted"):
+        words = "interrupted.* upgrade_database" if step == "rename 1" else "upgrade_database"
+        with pytest.raises(EmbeddedDatabaseError, match=words):
             server.start()
-    kept = upgrade(old, durable=False)
-    assert sorted(path.name for path in old.home.glob("data*")) == ["data", kept.name]
+        finish_upgrade(old)
+        assert (old.data_dir / "upgrade").exists()
+        upgrade(old, durable=False)
+    elif is_alone and step == "rename 2":
+        upgrade(old, durable=False)
+    else:
+        finish_upgrade(old)
+    assert sorted(path.name for path in old.home.glob("data*")) == ["data", f"data.{OLD}"]
+    assert not (old.data_dir / "upgrade").exists()
     server.start()
     server.wait_ready()
     assert _content(old) == (100, 101)
@@ -120,6 +140,35 @@ def test_a_dump_that_fails_leaves_the_old_files_as_they_are(
             upgrade(old, durable=False)
     assert sorted(path.name for path in old.home.iterdir()) == ["data"]
     assert (old.cluster / "PG_VERSION").read_text() == f"{OLD}\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["start", "initdb", "pg_restore", "vacuumdb"])
+def test_a_full_disk_leaves_the_old_files_as_they_are_and_is_named(
+    small_disk: Disk, old: Layout, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    layout = Layout(small_disk.path / "var")
+    layout.data_dir.mkdir(mode=0o711)
+    subprocess.run(["cp", "-a", str(old.home), str(layout.home)], check=True)
+
+    def client(program: Path, *arguments: str, environment: Mapping[str, str]) -> str | None:
+        if program.name == step:
+            small_disk.fill()
+        return client_failure(program, *arguments, environment=environment)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(upgrade_module, "client_failure", client)
+        if step in {"start", "initdb"}:
+            small_disk.fill(leave=20 if step == "initdb" else 0)
+        with pytest.raises(EmbeddedDatabaseError, match="No space left"):
+            upgrade(layout, durable=False)
+    small_disk.free()
+    assert [path.name for path in layout.home.iterdir()] == ["data"]
+    assert [path.name for path in layout.data_dir.iterdir()] == ["postgres"]
+    assert (layout.cluster / "PG_VERSION").read_text() == f"{OLD}\n"
+    if step == "pg_restore":
+        upgrade(layout, durable=False)
+        assert (layout.home / f"data.{OLD}").exists()
 
 
 @each("wrong", ["missing", "of another version", "broken"])
