@@ -18,6 +18,7 @@ from opsapi import metric_files
 from opsapi.encryption import newest_key
 from opsapi.hostnames import host_and_port
 from opsapi.libc import die_with, return_large_blocks
+from opsapi.supervisor.arrival import LONGEST_LINE, MOST_FIELDS
 from opsapi.supervisor.listener import BACKLOG, LISTENER_VARIABLE, READY_VARIABLE
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
@@ -47,9 +48,9 @@ keepalive = 15
 sendfile = False  # Data that a client does not read waits in the event loop, including files.
 worker_tmp_dir = "/dev/shm" if Path("/dev/shm").is_dir() else None  # noqa: S108 an unnamed file
 
-limit_request_line = 8190
-limit_request_fields = 100
-limit_request_field_size = 8190
+limit_request_line = LONGEST_LINE
+limit_request_fields = MOST_FIELDS
+limit_request_field_size = LONGEST_LINE
 # Only the application interprets X-Forwarded-*, with OPSAPI_TRUSTED_PROXIES.
 forwarded_allow_ips = ""
 forwarder_headers = ""

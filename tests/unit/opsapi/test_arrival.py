@@ -55,7 +55,7 @@ CASES = {
     "a chunk with underscores": (CHUNKED + b"1_0\r\n", WHOLE),
     "as many chunks as are read": (CHUNKED + b"1\r\n1\r\n" * MOST_CHUNKS + b"0\r\n\r\n", WHOLE),
     "one chunk more": (CHUNKED + b"1\r\n1\r\n" * (MOST_CHUNKS + 1) + b"0\r\n\r\n", MALFORMED),
-    "a chunk line without end": (CHUNKED + b"1" * 9000, WHOLE),
+    "a chunk line without end": (CHUNKED + b"1" * 9000, MALFORMED),
 }
 
 
