@@ -18,7 +18,8 @@ from alerting.models import (
 )
 from alerting.notification_types import recipient_words
 from alerting.presentation import alert_cells, notifications_waiting_url, window_badge
-from alerting.rules.matchers import MAX_REGEX_LENGTH, hosts_matcher
+from alerting.rules.matchers import hosts_matcher
+from alerting.rules.patterns import MAX_REGEX_LENGTH
 from alerting.rules.windows import category_list
 from alerting.rules.wording import target_words
 from alerting.selectors.alerts import Age, active_first_rows, alerts_matching

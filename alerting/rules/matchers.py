@@ -13,21 +13,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-import re2
-
+from alerting.rules.patterns import LAST_PORT, finds, finds_a_port
 from automation.choices import HostType
 from automation.labels import LabelSets, is_label
 from events.types import Category
 from opsapi.hostnames import host_and_port
-
-MAX_REGEX_LENGTH: Final = 1000
-"""The most characters that a pattern may have."""
-
-_REGEX_MEMORY = 1024 * 1024  # octets one compiled pattern may use, its automaton included
-_REGEX_CACHE = 256
 
 
 class MatcherField(StrEnum):
@@ -132,13 +124,6 @@ _ESCAPED = re.compile(r"([^A-Za-z0-9:_-])")
 _ESCAPE = r"\\\1"
 
 
-class Regex(Protocol):
-    """A compiled pattern."""
-
-    def search(self, text: str, /) -> object | None:
-        """Return a match anywhere in the text, or None."""
-
-
 _FIELDS: Mapping[Category, tuple[MatcherField, ...]] = {
     Category.HOST: (
         MatcherField.HOSTNAME,
@@ -155,16 +140,13 @@ _FIELDS: Mapping[Category, tuple[MatcherField, ...]] = {
     Category.CLUSTER: (MatcherField.CLUSTER_NAME, MatcherField.SHARD_NAME),
 }
 
-LAST_PORT: Final = 65_535
 _PORT_LINES = "".join(f"\n{port}" for port in range(1, LAST_PORT + 1)) + "\n"
-# Patterns that behave differently in a line among many: anchors of the text, and flags.
-_NOT_BY_LINE = ("\\A", "\\z", "(?")
 
 _EQUALITIES = frozenset({MatcherOperator.EQUALS, MatcherOperator.NOT_EQUALS})
 _NEGATED = frozenset({MatcherOperator.NOT_EQUALS, MatcherOperator.NOT_CONTAINS})
 
-# Host names are case-insensitive.
-_CASELESS = frozenset({MatcherField.HOSTNAME, MatcherField.HOSTNAME_AND_PORT})
+CASELESS: Final = frozenset({MatcherField.HOSTNAME, MatcherField.HOSTNAME_AND_PORT})
+"""Fields that are compared without regard to case, because host names are."""
 
 _COMPARISONS: Mapping[MatcherOperator, Callable[[str, str], bool]] = {
     MatcherOperator.EQUALS: operator.eq,
@@ -226,8 +208,10 @@ def matches(matchers: Iterable[Matcher], subject: MatchSubject) -> bool:
     return all(_holds(matcher, subject) for matcher in matchers)
 
 
-def can_hold(matcher: Matcher) -> bool:
+def can_hold(matcher: Matcher, may_search: Callable[[], bool] = lambda: True) -> bool:
     """Whether it matches any subject; true for fields with too many possible values to check.
+
+    The search for a port that matches a REGEX goes on while `may_search` is true; then the answer is true.
 
     False if LABEL NOT_EQUALS matches every subject, because no label is equal.
     """
@@ -235,10 +219,10 @@ def can_hold(matcher: Matcher) -> bool:
         return any(_holds(matcher, MatchSubject(type_name=name)) for name in TYPE_NAMES)
     if matcher.field is MatcherField.LABEL:
         return matcher.operator not in _EQUALITIES or is_label(matcher.value)
-    return matcher.field is not MatcherField.PORT or _can_hold_for_a_port(matcher)
+    return matcher.field is not MatcherField.PORT or _can_hold_for_a_port(matcher, may_search)
 
 
-def _can_hold_for_a_port(matcher: Matcher) -> bool:
+def _can_hold_for_a_port(matcher: Matcher, may_search: Callable[[], bool]) -> bool:
     value = matcher.value
     match matcher.operator:
         case MatcherOperator.NOT_EQUALS | MatcherOperator.NOT_CONTAINS:
@@ -252,32 +236,7 @@ def _can_hold_for_a_port(matcher: Matcher) -> bool:
         case MatcherOperator.CONTAINS:
             return value in _PORT_LINES
         case MatcherOperator.REGEX:
-            return _finds_a_port(value)
-
-
-def _finds_a_port(pattern: str) -> bool:
-    """One search among all ports, a line each: 65,535 searches would take a tenth of a second."""
-    by_line = f"(?m){pattern}"
-    if len(by_line) > MAX_REGEX_LENGTH or any(part in pattern for part in _NOT_BY_LINE):
-        return True
-    return compile_regex(by_line).search(_PORT_LINES) is not None
-
-
-@lru_cache(maxsize=_REGEX_CACHE)
-def compile_regex(pattern: str, ignore_case: bool = False) -> Regex:
-    """Compile a pattern for the linear-time engine; the result is cached.
-
-    Raises ValueError with a text for the author of the pattern.
-    """
-    if len(pattern) > MAX_REGEX_LENGTH:
-        raise ValueError(f"longer than {MAX_REGEX_LENGTH} characters")
-    try:
-        compiled: Regex = re2.compile(pattern, _regex_options(ignore_case))
-    except re2.error as error:
-        raise ValueError(f"not a valid regular expression: {_explanation(error)}") from None
-    except UnicodeEncodeError:
-        raise ValueError("not a valid regular expression: not Unicode text") from None
-    return compiled
+            return finds_a_port(value, may_search)
 
 
 def _holds(matcher: Matcher, subject: MatchSubject) -> bool:
@@ -294,22 +253,9 @@ def _holds_for(matcher: Matcher, labels: Iterable[str]) -> bool:
 
 def _compares(matcher: Matcher, fact: str) -> bool:
     wanted = matcher.value
-    caseless = matcher.field in _CASELESS
+    caseless = matcher.field in CASELESS
     if matcher.operator is MatcherOperator.REGEX:
-        return compile_regex(wanted, caseless).search(fact) is not None
+        return finds(wanted, fact, ignore_case=caseless)
     if caseless:
         fact, wanted = fact.casefold(), wanted.casefold()
     return _COMPARISONS[matcher.operator](fact, wanted)
-
-
-def _regex_options(ignore_case: bool) -> re2.Options:
-    options = re2.Options()
-    options.log_errors = False  # the engine would write users' patterns to stderr
-    options.max_mem = _REGEX_MEMORY
-    options.case_sensitive = not ignore_case
-    return options
-
-
-def _explanation(error: Exception) -> str:
-    text = error.args[0]
-    return text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text)

@@ -5,14 +5,13 @@ from typing import Any
 
 from alerting.rules.matchers import (
     CONFIG_FIELDS,
-    LAST_PORT,
     TYPE_NAMES,
     MatcherField,
     MatcherOperator,
     can_hold,
-    compile_regex,
     matcher_of,
 )
+from alerting.rules.patterns import LAST_PORT, compile_regex
 from alerting.rules.thresholds import ThresholdMode, ThresholdOperator
 from automation.fields import MetricUnit
 from automation.metrics import Metric, allowed_units, base_unit

@@ -6,17 +6,16 @@ from hypothesis import strategies as st
 
 from alerting.rules.matchers import (
     CONFIG_FIELDS,
-    MAX_REGEX_LENGTH,
     Matcher,
     MatcherField,
     MatcherOperator,
     MatchSubject,
     can_hold,
-    compile_regex,
     fields_for,
     matches,
     window_fields_for,
 )
+from alerting.rules.patterns import MAX_REGEX_LENGTH, compile_regex
 from events.types import Category
 from tests.each import each
 
