@@ -1,9 +1,11 @@
 """Parts of an alert configuration: matchers and thresholds."""
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from alerting.rules.matchers import (
+    CASELESS,
     CONFIG_FIELDS,
     TYPE_NAMES,
     MatcherField,
@@ -11,7 +13,8 @@ from alerting.rules.matchers import (
     can_hold,
     matcher_of,
 )
-from alerting.rules.patterns import LAST_PORT, compile_regex
+from alerting.rules.pattern_prices import ALLOWED, price_fault
+from alerting.rules.patterns import LAST_PORT, MAX_REGEX_LENGTH, compile_regex
 from alerting.rules.thresholds import ThresholdMode, ThresholdOperator
 from automation.fields import MetricUnit
 from automation.metrics import Metric, allowed_units, base_unit
@@ -22,6 +25,8 @@ from opsapi.api.errors import BadField
 from opsapi.api.fields import Number, OneOf, Text
 
 MOST_MATCHERS = 50
+CHECK_SECONDS: Final = 0.5
+"""The processor time for which a request searches the ports that its patterns match."""
 _OPERATORS = [threshold_operator.value for threshold_operator in ThresholdOperator]
 
 
@@ -32,28 +37,70 @@ class MatcherDocument(Document):
 
     fieldName = OneOf(CONFIG_FIELDS)
     operator = OneOf([matcher_operator.value for matcher_operator in MatcherOperator])
-    value = Text(max_length=1000)
+    value = Text(max_length=MAX_REGEX_LENGTH)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
-        """A REGEX has to compile. Matchers that can never match are refused, unless they are stored."""
-        fault = self._pattern_fault(values)
+        """A REGEX has to compile.
+
+        Patterns that are too dear, and matchers that can never match, are refused unless they are stored.
+        """
+        fault = _pattern_fault(values)
         if fault or bad:
             return [fault] if fault else []
         stored: Sequence[Mapping[str, Any]] = (self.context.get("stored") or {}).get("matchers", ())
-        if values in stored or can_hold(matcher_of(values)):
+        if values in stored:
+            return []
+        checks = _checks_in(self.context)
+        if fault := checks.price_fault(values):
+            return [fault]
+        if can_hold(matcher_of(values), lambda: checks.have_time):
             return []
         return [_impossible_value(MatcherField(values["fieldName"]))]
 
-    def _pattern_fault(self, values: Mapping[str, Any]) -> BadField | None:
-        if values.get("operator") != MatcherOperator.REGEX.value or "value" not in values:
+
+_CHECKS = "pattern checks"
+
+
+class _Checks:
+    """The checks of all patterns of a request, and the time that they may take."""
+
+    def __init__(self) -> None:
+        self._ends = time.thread_time() + CHECK_SECONDS
+        self._has_refused = False
+
+    @property
+    def have_time(self) -> bool:
+        return time.thread_time() < self._ends
+
+    def price_fault(self, values: Mapping[str, Any]) -> BadField | None:
+        """Why a REGEX is too dear. After the time, only the request's first such pattern is named."""
+        if not _is_regex(values) or (self._has_refused and not self.have_time):
             return None
-        try:
-            # Host names are matched without regard to case, and the larger automaton may not fit.
-            for ignore_case in (False, True):
-                compile_regex(values["value"], ignore_case)
-        except ValueError as error:
-            return BadField("value", ErrorCode.INVALID_ATTRIBUTE, str(error))
+        fault = price_fault(values["value"], values["fieldName"] in CASELESS, time.thread_time)
+        self._has_refused |= fault is not None
+        return BadField("value", ErrorCode.INVALID_ATTRIBUTE, fault, ALLOWED) if fault else None
+
+
+def _checks_in(context: Any) -> _Checks:
+    checks: _Checks = context.setdefault(_CHECKS, _Checks())
+    return checks
+
+
+def _is_regex(values: Mapping[str, Any]) -> bool:
+    return values.get("operator") == MatcherOperator.REGEX.value
+
+
+def _pattern_fault(values: Mapping[str, Any]) -> BadField | None:
+    """Why a REGEX does not compile."""
+    if not _is_regex(values) or "value" not in values:
         return None
+    try:
+        # Host names are matched without regard to case, and the larger automaton may not fit.
+        for ignore_case in (False, True):
+            compile_regex(values["value"], ignore_case)
+    except ValueError as error:
+        return BadField("value", ErrorCode.INVALID_ATTRIBUTE, str(error))
+    return None
 
 
 def _impossible_value(field: MatcherField) -> BadField:
