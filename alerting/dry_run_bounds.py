@@ -1,4 +1,4 @@
-"""Bounds dry runs: in time, and in number for a web process and a project."""
+"""Bounds dry runs and previews of windows: in time, and in number for a web process and a project."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -71,14 +71,16 @@ def slot_of(group_id: str) -> Iterator[None]:
         ApiError: RATE_LIMITED, if no slot is free.
     """
     if not _slots.acquire(blocking=False):
-        note = f"At most {_AT_ONCE_IN_PROCESS} dry runs run in a web process at the same time."
+        note = f"At most {_AT_ONCE_IN_PROCESS} dry runs and previews run in a web process at the same time."
         raise rate_limited(_RETRY_SECONDS, note=note)
     try:
         with transaction.atomic():
             [(before,)] = fetch_rows("SELECT current_setting('statement_timeout')")
             execute("SET TRANSACTION READ ONLY")
             if not any(_reserves(group_id, slot) for slot in range(AT_ONCE_IN_PROJECT)):
-                note = f"At most {AT_ONCE_IN_PROJECT} dry runs of a project run at the same time."
+                note = (
+                    f"At most {AT_ONCE_IN_PROJECT} dry runs and previews of a project run at the same time."
+                )
                 raise rate_limited(_RETRY_SECONDS, note=note)
             yield
             execute(_SET_TIMEOUT, [before])

@@ -83,6 +83,7 @@ class RecordReading:
         if is_cut:
             self.limits.append(DryRunLimit.EARLIER_EVENTS_LEFT_OUT)
         for observation in observations:
+            self.budget.check()
             self.run.see(self.start, observation)
         yield self.start
         pages = recorded.between(self.start, self.end)
@@ -92,6 +93,7 @@ class RecordReading:
             if page is None:
                 return
             for each in page:
+                self.budget.check()
                 if each.observation:
                     self.run.see(each.at, each.observation)
                 elif each.deleted:
@@ -104,7 +106,9 @@ class RecordReading:
     def _metrics(self) -> Iterator[datetime]:
         """Fold measurements; yield the time before which all are folded."""
         with self.budget.statement():
-            measured = _Measured.read(self.group_id, self.run)
+            sources = sources_of_hosts(self.group_id)
+        measured = _Measured.of(sources, self.run, self.budget)
+        with self.budget.statement():
             if has_old_measurements(self.group_id, self.start, self.end):
                 self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
             newest = newest_measurements([host.id for host in measured.hosts.values()], until=self.start)
@@ -156,23 +160,26 @@ class _Measured:
     """The measured hosts that match, with their states and targets, by source."""
 
     run: DryRun
+    budget: Budget
     threshold: MetricThreshold
     hosts: Mapping[int, Host]
     states: Mapping[int, Mapping[str, Any]]
     targets: Mapping[int, str]
 
     @classmethod
-    def read(cls, group_id: str, run: DryRun) -> "_Measured":
+    def of(cls, sources: Mapping[int, Host], run: DryRun, budget: Budget) -> "_Measured":
+        """Raises OutOfTimeError."""
         threshold = run.config.metric_threshold
         if threshold is None:
             raise ValueError(f"{run.config.event_type} has no threshold")
         hosts, states, targets = {}, {}, {}
-        for source, host in sources_of_hosts(group_id).items():
+        for source, host in sources.items():
+            budget.check()
             state = host_state(host)
             observed = Observation(run.config.event_type, Condition.MEASURED, state)
             if matches(run.config.matchers, observed.subject):
                 hosts[source], states[source], targets[source] = host, state, run.target(observed)
-        return cls(run, threshold, hosts, states, targets)
+        return cls(run, budget, threshold, hosts, states, targets)
 
     @property
     def active(self) -> list[int]:
@@ -187,7 +194,10 @@ class _Measured:
             yield some[-1].reported
 
     def fold(self, reports: Iterable[ReportedValues]) -> None:
-        """Fold the reports; a report that neither starts nor ends an alert changes only its value."""
+        """Fold the reports; a report that neither starts nor ends an alert changes only its value.
+
+        Raises OutOfTimeError.
+        """
         for report in reports:
             verdict = evaluate_threshold(self.threshold, report.values)
             alert = self.run.active(self.targets[report.source])
@@ -195,6 +205,7 @@ class _Measured:
                 if alert:
                     alert.value = verdict.value
                 continue
+            self.budget.check()
             samples = {self.threshold.metric.value: report.values}
             for observation in of_host(self.states[report.source], samples):
                 self.run.see(report.reported, observation)

@@ -288,6 +288,7 @@ class _Messages:
             lambda facts: subjects.of(TargetFacts(group_id, facts)),
             self.reading.start,
             self.reading.end,
+            self.budget.check,
         )
 
     # --- of each alert or event -------------------------------------------------------------------

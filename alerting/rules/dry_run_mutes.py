@@ -59,7 +59,8 @@ class TargetMutes:
 class DryRunMutes:
     """The maintenance of each target of a dry run; `windows` have the category of the configuration.
 
-    `subject_of` returns the subject of a target from its facts.
+    `subject_of` returns the subject of a target from its facts. `check` is called before each comparison, and
+    raises an error when the time is over.
     """
 
     def __init__(
@@ -68,7 +69,9 @@ class DryRunMutes:
         subject_of: Callable[[Mapping[str, Any]], MatchSubject],
         start: datetime,
         end: datetime,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
+        self._check = check
         self._windows, self._subject_of, self._start, self._end = windows, subject_of, start, end
         self._of_subjects: dict[MatchSubject, TargetMutes] = {}
         self._of_windows: dict[tuple[int, ...], TargetMutes] = {}
@@ -78,12 +81,18 @@ class DryRunMutes:
         """The maintenance of the target with these facts."""
         subject = self._subject_of(facts)
         if subject not in self._of_subjects:
-            chosen = tuple(place for place, window in enumerate(self._windows) if window.mutes(subject))
+            chosen = tuple(
+                place for place, window in enumerate(self._windows) if self._mutes(window, subject)
+            )
             if chosen not in self._of_windows:
                 times = (time for place in chosen for time in self._times_of(place))
                 self._of_windows[chosen] = TargetMutes(times, self._end)
             self._of_subjects[subject] = self._of_windows[chosen]
         return self._of_subjects[subject]
+
+    def _mutes(self, window: WindowRule, subject: MatchSubject) -> bool:
+        self._check()
+        return window.mutes(subject)
 
     def _times_of(self, place: int) -> list[MutedTime]:
         if place not in self._times:

@@ -131,7 +131,7 @@ def _repeat(pattern: str, place: int) -> tuple[int, int, int]:
 
 
 def _characters(pattern: str, place: int) -> tuple[str, int]:
-    """The characters that a part of the pattern stands for, and the place after it."""
+    """The characters that a part of the pattern means, and the place after it."""
     character = pattern[place]
     if character == "[":
         return _class(pattern, place + 1)

@@ -1,27 +1,32 @@
 """What people see of a maintenance window: its extent, and a preview of its effect."""
 
+import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
 
 import orjson
-from django.db.models import Count, Model, TextField
+from django.db.models import Count, Model, QuerySet, TextField
 from django.db.models.functions import Cast
 
 from alerting.choices import AlertStatus
+from alerting.dry_run_bounds import Budget, OutOfTimeError, slot_of
 from alerting.models import Alert, MaintenanceWindow
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.recurrence import Occurrence
 from alerting.rules.window_calendar import Calendar, window_calendar
 from alerting.rules.windows import MuteCounts, MuteExtent, WindowRule, window_rule
-from alerting.selectors.subjects import TargetFacts, subjects_of
+from alerting.rules.wording import counted_words
+from alerting.selectors.subjects import Subjects, TargetFacts, subjects_of
 from automation.labels import LabelSets, label_texts
 from automation.models import Agent, Cluster, Host, ReplicaSet
 from automation.selectors.hosts import facts_of_replica_set, hosts_of
 from events.types import EVENT_TYPES, Category, EventType
+from opsapi.api.errors import ApiError
 from opsapi.first_rows import MOST_SHOWN, FirstRows, more_words
 
 _TARGETS: Mapping[Category, type[Model]] = {
@@ -78,10 +83,14 @@ MOST_NAMED: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class MutedRows:
-    """The ids of the first muted hosts or alerts, and the number of all."""
+    """The ids of the first muted hosts or alerts, and the number of all.
+
+    `compared`: the number that was compared before the time was over, with this result; None if all were.
+    """
 
     ids: list[str]
     count: int
+    compared: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,59 +102,117 @@ class WindowPreview:
     hosts: MutedRows
     alerts: MutedRows
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all hosts and alerts were compared."""
+        return self.hosts.compared is None and self.alerts.compared is None
 
-def window_preview(*, group_id: str, values: Mapping[str, Any], now: datetime) -> WindowPreview:
+
+SECONDS: Final = 5.0
+"""The longest preview of a window with matchers."""
+_HOST_SECONDS: Final = 3.0
+"""The time after which the remaining hosts are left out, so that some is left for alerts."""
+_SET_SECONDS: Final = 1.0
+"""The time for the replica sets that a page of the console names in addition."""
+
+
+def window_preview(
+    *,
+    group_id: str,
+    values: Mapping[str, Any],
+    now: datetime,
+    clock: Callable[[], float] = time.monotonic,
+) -> WindowPreview:
     """Return the effect of a window in a project; `values` are of a valid document, by column.
 
-    Hosts and alerts are muted during each occurrence, by the rule of delivery.
+    Hosts and alerts are muted during each occurrence, by the rule of delivery. A preview with matchers ends
+    with its time, and holds a slot of dry runs. `clock` is monotonic, in seconds.
+
+    Raises:
+        ApiError: RATE_LIMITED, when dry runs and other previews leave no room.
     """
-    rule = window_rule(
+    rule = _rule_of(values)
+    categories, begun = values["alert_types"], clock()
+    with slot_of(group_id) if rule.matchers else nullcontext():
+        has_hosts = Category.HOST.value in categories
+        in_time = Budget(begun + _HOST_SECONDS, clock)
+        hosts = _muted_hosts(group_id, rule, in_time) if has_hosts else MutedRows([], 0)
+        alerts = _muted_alerts(group_id, rule, categories, Budget(begun + SECONDS, clock))
+    return WindowPreview(rule, _next_occurrences(rule, now), hosts, alerts)
+
+
+def _rule_of(values: Mapping[str, Any]) -> WindowRule:
+    return window_rule(
         id="",
         start=values["start"],
         end=values["end"],
         recurrence=values.get("recurrence"),
         matchers=values.get("matchers"),
     )
-    categories = values["alert_types"]
-    return WindowPreview(
-        rule=rule,
-        occurrences=list(islice(rule.occurrences(now), MOST_OCCURRENCES)),
-        hosts=_muted_hosts(group_id, rule) if Category.HOST.value in categories else MutedRows([], 0),
-        alerts=_muted_alerts(group_id, rule, categories),
-    )
 
 
-def _muted_hosts(group_id: str, rule: WindowRule) -> MutedRows:
+def _next_occurrences(rule: WindowRule, now: datetime) -> list[Occurrence]:
+    return list(islice(rule.occurrences(now), MOST_OCCURRENCES))
+
+
+def _muted_hosts(group_id: str, rule: WindowRule, budget: Budget) -> MutedRows:
     hosts = hosts_of(group_id)
     if not rule.matchers:
         return MutedRows(list(hosts.values_list("id", flat=True)[:MOST_NAMED]), hosts.count())
-    # As text, because many hosts have equal labels: each text is decoded once.
-    rows = hosts.values_list(
-        "id", "hostname", "port", "type_name", "replica_set_name", Cast("labels", TextField())
-    )
+    return _muted(_subjects_of_hosts(hosts, budget), rule, budget)
+
+
+def _subjects_of_hosts(hosts: QuerySet[Host], budget: Budget) -> Iterator[tuple[str, MatchSubject]]:
+    """Raises OutOfTimeError."""
+    with budget.statement():
+        # As text, because many hosts have equal labels: each text is decoded once.
+        rows = list(
+            hosts.values_list(
+                "id", "hostname", "port", "type_name", "replica_set_name", Cast("labels", TextField())
+            )
+        )
     label_sets: dict[str | None, LabelSets] = {}
-    found = []
     for host_id, hostname, port, type_name, replica_set_name, text in rows:
         if text not in label_sets:
             label_sets[text] = (label_texts(orjson.loads(text) if text else None),)
-        subject = MatchSubject(hostname, port, type_name, replica_set_name, labels=label_sets[text])
-        if rule.mutes(subject):
-            found.append(host_id)
-    return MutedRows(found[:MOST_NAMED], len(found))
+        yield host_id, MatchSubject(hostname, port, type_name, replica_set_name, labels=label_sets[text])
 
 
-def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str]) -> MutedRows:
+def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str], budget: Budget) -> MutedRows:
     types = [name.value for name, spec in EVENT_TYPES.items() if spec.category.value in categories]
     alerts = Alert.objects.filter(
         group_id=group_id, status=AlertStatus.OPEN.value, event_type__in=types
     ).order_by("-created", "-id")
     if not rule.matchers:
         return MutedRows(list(alerts.values_list("id", flat=True)[:MOST_NAMED]), alerts.count())
-    targets = {
-        alert_id: TargetFacts(group_id, facts) for alert_id, facts in alerts.values_list("id", "facts")
-    }
-    subjects = subjects_of([rule], targets)
-    found = [alert_id for alert_id, subject in subjects.items() if rule.mutes(subject)]
+    return _muted(_subjects_of_alerts(group_id, rule, alerts, budget), rule, budget)
+
+
+def _subjects_of_alerts(
+    group_id: str, rule: WindowRule, alerts: QuerySet[Alert], budget: Budget
+) -> Iterator[tuple[str, MatchSubject]]:
+    """Raises OutOfTimeError."""
+    with budget.statement():
+        targets = {
+            alert_id: TargetFacts(group_id, facts) for alert_id, facts in alerts.values_list("id", "facts")
+        }
+        subjects = Subjects([rule], targets.values())
+    for alert_id, target in targets.items():
+        yield alert_id, subjects.of(target)
+
+
+def _muted(rows: Iterable[tuple[str, MatchSubject]], rule: WindowRule, budget: Budget) -> MutedRows:
+    """Compare rows, by their id, until the time is over."""
+    found: list[str] = []
+    compared = 0
+    try:
+        for row_id, subject in rows:
+            budget.check()
+            if rule.mutes(subject):
+                found.append(row_id)
+            compared += 1
+    except OutOfTimeError:
+        return MutedRows(found[:MOST_NAMED], len(found), compared)
     return MutedRows(found[:MOST_NAMED], len(found))
 
 
@@ -162,6 +229,8 @@ class ShownWindow:
     hosts: Sequence[Host]
     alerts: Sequence[Alert]
     loud_sets: FirstRows[ReplicaSet]
+    note: str = ""
+    """Why the preview is incomplete."""
 
     @property
     def more_hosts(self) -> str:
@@ -175,22 +244,50 @@ class ShownWindow:
 
 
 def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime) -> ShownWindow:
-    """Return the effect of a window in a project for the console; `values` as of `window_preview`."""
-    preview = window_preview(group_id=group_id, values=values, now=now)
+    """Return the effect of a window in a project for the console; `values` as of `window_preview`.
+
+    When dry runs and other previews leave no room, no host and no alert is compared, and the note says so.
+    """
+    note = ""
+    try:
+        preview = window_preview(group_id=group_id, values=values, now=now)
+    except ApiError as refusal:
+        rule, none = _rule_of(values), MutedRows([], 0, 0)
+        preview = WindowPreview(rule, _next_occurrences(rule, now), none, none)
+        note = f"Hosts and alerts were not compared. {refusal.document()['detail']}"
     hosts = hosts_of(group_id).filter(id__in=preview.hosts.ids[:MOST_SHOWN])
     alerts = Alert.objects.filter(id__in=preview.alerts.ids[:MOST_SHOWN]).order_by("-created", "-id")
     calendar = window_calendar(preview.rule, now)
-    loud_sets = _loud_sets(group_id, preview, values["alert_types"])
-    return ShownWindow(preview, calendar, list(hosts), list(alerts), loud_sets)
+    budget = Budget(time.monotonic() + _SET_SECONDS, time.monotonic)
+    loud_sets, is_cut = _loud_sets(group_id, preview, values["alert_types"], budget)
+    note = note or ("" if preview.is_complete and not is_cut else _cut_words(preview))
+    return ShownWindow(preview, calendar, list(hosts), list(alerts), loud_sets, note)
 
 
-def _loud_sets(group_id: str, preview: WindowPreview, categories: Collection[str]) -> FirstRows[ReplicaSet]:
-    """Of the replica sets of the named hosts, the sets whose alerts the window does not mute."""
+def _cut_words(preview: WindowPreview) -> str:
+    parts = [
+        counted_words(rows.compared, noun)
+        for rows, noun in ((preview.hosts, "host"), (preview.alerts, "open alert"))
+        if rows.compared is not None
+    ]
+    compared = f"compared {' and '.join(parts)}" if parts else "did not compare all replica sets"
+    return f"The preview took too long. It {compared}, so the window can mute more than is shown."
+
+
+def _loud_sets(
+    group_id: str, preview: WindowPreview, categories: Collection[str], budget: Budget
+) -> tuple[FirstRows[ReplicaSet], bool]:
+    """Of the replica sets of the named hosts, the sets whose alerts the window does not mute.
+
+    Also whether the time was over before all were compared.
+    """
     of_hosts = Host.objects.filter(id__in=preview.hosts.ids, replica_set__isnull=False)
     sets = ReplicaSet.objects.filter(id__in=of_hosts.values("replica_set_id")).select_related("cluster")
-    rows = list(sets.order_by("name", "id"))
+    rows, is_cut = list(sets.order_by("name", "id")), False
     if rows and Category.REPLICA_SET.value in categories:
         targets = {row.id: TargetFacts(group_id, facts_of_replica_set(row).document()) for row in rows}
         subjects = subjects_of([preview.rule], targets)
-        rows = [row for row in rows if not preview.rule.mutes(subjects[row.id])]
-    return FirstRows(rows[:MOST_SHOWN], len(rows))
+        muted = _muted(subjects.items(), preview.rule, budget)
+        is_cut = muted.compared is not None
+        rows = [row for row in rows[: muted.compared] if row.id not in muted.ids]
+    return FirstRows(rows[:MOST_SHOWN], len(rows)), is_cut

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from rest_framework import serializers
+
 from alerting.rules.matchers import MatcherField, window_fields_for
 from alerting.rules.recurrence import (
     MAX_RRULE_LENGTH,
@@ -12,7 +14,7 @@ from alerting.rules.recurrence import (
     time_zone,
 )
 from alerting.selectors.alerts import alert_rows
-from alerting.selectors.window_previews import MOST_NAMED, MOST_OCCURRENCES, WindowPreview
+from alerting.selectors.window_previews import MOST_NAMED, MOST_OCCURRENCES, SECONDS, WindowPreview
 from alerting.serializers.alerts import AlertDocument, present_alert
 from alerting.serializers.config_parts import MatcherDocument
 from automation.selectors.hosts import hosts_of
@@ -25,7 +27,7 @@ from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownNumber, Sho
 from opsapi.api.links import Links
 from opsapi.api.resources import Resource
 from opsapi.clock import parse_time, wire_time
-from opsapi.wire_json import JsonObject
+from opsapi.wire_json import JsonObject, without_nulls
 
 ENDS_TOO_EARLY = BadField(
     "endDate", ErrorCode.MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, "must be later than startDate"
@@ -158,11 +160,25 @@ class MutedAlertsDocument(Document):
     results = AlertDocument(many=True, help_text=f"The first {MOST_NAMED}.")
 
 
+class PreviewCutDocument(Document):
+    """Where a preview ended early. What was compared until then is in `hosts` and `alerts`."""
+
+    example = {"reason": "TIME", "comparedHosts": 4000, "comparedAlerts": 12}
+
+    reason = serializers.ChoiceField(["TIME"])
+    comparedHosts = ShownNumber(required=False, help_text="Absent if all hosts were compared.")
+    comparedAlerts = ShownNumber(required=False, help_text="Absent if all open alerts were compared.")
+
+
 class WindowPreviewDocument(Document):
     """The effect of a window that is not saved."""
 
     occurrences = OccurrenceDocument(
         many=True, help_text=f"The occurrences that have not ended, at most {MOST_OCCURRENCES}."
+    )
+    truncated = PreviewCutDocument(
+        required=False,
+        help_text=f"Absent if the preview is complete. With matchers, a preview ends after {SECONDS:g} s.",
     )
     hosts = MutedHostsDocument(help_text="None if HOST is not among alertTypeNames.")
     alerts = MutedAlertsDocument()
@@ -209,10 +225,11 @@ def present_preview(preview: WindowPreview, links: Links, *, group_id: str, now:
     hosts = map(HostDocument.facts, HostDocument.rows(hosts_of(group_id).filter(id__in=preview.hosts.ids)))
     alerts = alert_rows(preview.alerts.ids)
     found = [alerts[alert_id] for alert_id in preview.alerts.ids if alert_id in alerts]
-    return {
+    document = {
         "occurrences": [
             {"startDate": wire_time(start), "endDate": wire_time(end)} for start, end in preview.occurrences
         ],
+        "truncated": None if preview.is_complete else _cut(preview),
         "hosts": {
             "totalCount": preview.hosts.count,
             "results": [HostDocument.present(host, links) for host in hosts],
@@ -222,3 +239,13 @@ def present_preview(preview: WindowPreview, links: Links, *, group_id: str, now:
             "results": [present_alert(row, links, now=now) for row in found],
         },
     }
+    return without_nulls(document.items())
+
+
+def _cut(preview: WindowPreview) -> JsonObject:
+    cut = {
+        "reason": "TIME",
+        "comparedHosts": preview.hosts.compared,
+        "comparedAlerts": preview.alerts.compared,
+    }
+    return without_nulls(cut.items())

@@ -721,6 +721,30 @@ def test_time_that_is_over_within_a_part_leaves_time_for_messages(
     assert all(found.messages)
 
 
+def test_hosts_are_compared_until_the_time_is_over(
+    record: Rehearsal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = crossing_each_minute(record)
+    compared: list[Any] = []
+
+    def matched(*call: Any) -> bool:
+        compared.append(call)
+        return True
+
+    monkeypatch.setattr(dry_run_reading, "matches", matched)
+    (host,) = Host.objects.filter(group=record.project)
+    monkeypatch.setattr(dry_run_reading, "sources_of_hosts", lambda _: dict.fromkeys(range(100), host))
+    found = dry_runs.dry_run(
+        group_id=record.project.id,
+        values=values,
+        start=record.ago(55),
+        end=record.now,
+        clock=lambda: 100.0 if len(compared) >= 3 else 0.0,
+    )
+    assert (found.cut, found.until) == (DryRunCut.TIME, found.start)
+    assert len(compared) == 3
+
+
 def test_reading_stops_within_a_part_when_enough_is_found(
     record: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:

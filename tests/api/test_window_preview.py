@@ -1,12 +1,17 @@
 """The preview of a maintenance window: the effect of a window before it is saved."""
 
 from datetime import UTC, datetime, timedelta
+from threading import BoundedSemaphore
 from typing import Any
 
 import pytest
 
 from accesslist.models import Project
+from alerting import dry_run_bounds
 from alerting.models import Alert, MaintenanceWindow
+from alerting.rules.windows import WindowRule
+from alerting.selectors import window_previews
+from alerting.selectors.window_previews import window_preview
 from alerting.selectors.windows import muting_windows
 from automation.models import Host
 from events.models import Event
@@ -160,6 +165,70 @@ def test_it_has_the_open_alerts_about_hosts_with_a_label(
     matchers, both = [matcher("env=staging", field="LABEL")], ["HOST", "REPLICA_SET"]
     found = preview(admin, project, matchers=matchers, alertTypeNames=both)["alerts"]
     assert [alert["id"] for alert in found["results"]] == [alerts["db3"].id]
+
+
+def test_a_preview_ends_with_its_time(project: Project, hosts: None) -> None:
+    for name in ("db1", "db2"):
+        make_alert(project, facts={"hostname": name, "port": 27017}, created=NOW)
+    compared: list[Any] = []
+
+    def muted(*call: Any) -> bool:
+        compared.append(call)
+        return True
+
+    values = {
+        "start": NOW,
+        "end": NOW + timedelta(hours=1),
+        "alert_types": ["HOST"],
+        "matchers": [matcher("db", "STARTS_WITH")],
+    }
+
+    def found_within(most: int) -> window_previews.WindowPreview:
+        compared.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(WindowRule, "mutes", muted)
+            return window_preview(
+                group_id=project.id,
+                values=values,
+                now=NOW,
+                clock=lambda: 100.0 if len(compared) >= most else 0.0,
+            )
+
+    cut = found_within(2)
+    assert len(compared) == 2
+    assert (cut.hosts.count, cut.hosts.compared, cut.alerts.compared) == (2, 2, 0)
+    assert not cut.is_complete
+    in_alerts = found_within(4)
+    assert (in_alerts.hosts.compared, in_alerts.alerts.compared, in_alerts.alerts.count) == (None, 1, 1)
+    assert found_within(9).is_complete
+
+
+def test_an_answer_says_where_it_ended(
+    admin: ApiClient, project: Project, hosts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_alert(project, facts={"hostname": "db1", "port": 27017})
+    matchers = [matcher("db", "STARTS_WITH")]
+    assert "truncated" not in preview(admin, project, matchers=matchers)
+    monkeypatch.setattr(window_previews, "_HOST_SECONDS", 0)
+    found = preview(admin, project, matchers=matchers)
+    assert found["truncated"] == {"reason": "TIME", "comparedHosts": 0}
+    assert (found["hosts"]["totalCount"], found["alerts"]["totalCount"]) == (0, 1)
+    monkeypatch.setattr(window_previews, "SECONDS", 0)
+    found = preview(admin, project, matchers=matchers)
+    assert found["truncated"] == {"reason": "TIME", "comparedHosts": 0, "comparedAlerts": 0}
+
+
+def test_previews_with_matchers_share_the_slots_of_dry_runs(
+    admin: ApiClient, project: Project, hosts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slots = BoundedSemaphore(1)
+    monkeypatch.setattr(dry_run_bounds, "_slots", slots)
+    with_matchers = bodies.window(alertTypeNames=["HOST"], matchers=[matcher("db1")])
+    with slots:
+        refused = admin.post(path_of(project), with_matchers)
+        assert (refused.status_code, refused.json()["errorCode"]) == (429, "RATE_LIMITED")
+        assert preview(admin, project)["hosts"]["totalCount"] == 3
+    assert admin.post(path_of(project), with_matchers).status_code == 200
 
 
 @each(

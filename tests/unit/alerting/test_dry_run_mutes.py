@@ -53,6 +53,25 @@ def test_it_mutes_as_delivery_does(seed: int) -> None:
             assert (last and (last.window_id, last.until)) == (active and (active.window.id, active.until))
 
 
+class _OverError(Exception):
+    """The time is over."""
+
+
+def test_windows_are_compared_until_the_time_is_over() -> None:
+    windows = [WindowRule(id=str(number), start=NOON, end=NOON + DAY, matchers=[]) for number in range(10)]
+    checked: list[None] = []
+
+    def check() -> None:
+        checked.append(None)
+        if len(checked) > 3:
+            raise _OverError
+
+    mutes = DryRunMutes(windows, subject_of, NOON, NOON + DAY, check)
+    with pytest.raises(_OverError):
+        mutes.of_target(facts("db1"))
+    assert len(checked) == 4
+
+
 def test_each_window_is_expanded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     daily = Recurrence("FREQ=DAILY", "UTC")
     windows = [
