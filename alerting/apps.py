@@ -1,5 +1,9 @@
 """Registers alerting with the platform."""
 
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+
 from django.apps import AppConfig
 
 from accesslist.hooks import group_created, group_deleting, group_retagging
@@ -24,6 +28,7 @@ class AlertingConfig(AppConfig):
         from alerting.notices import setup_checklist, unwatched_notices  # noqa: PLC0415
         from alerting.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
         from alerting.selectors.overview import workers_seen  # noqa: PLC0415
+        from alerting.selectors.progress import delivery_late_words, evaluation_late_words  # noqa: PLC0415
         from alerting.services import config_coverage, configs, purge  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]
@@ -34,6 +39,7 @@ class AlertingConfig(AppConfig):
         self.project_notices = [unwatched_notices]
         self.checklists = [setup_checklist]
         self.workers_seen = workers_seen
+        self.late_words = {"evaluation": evaluation_late_words, "delivery": delivery_late_words}
 
         group_created.connect(configs.default_configs_create)
         group_retagging.connect(config_coverage.global_configs_retag)
@@ -45,5 +51,13 @@ class AlertingConfig(AppConfig):
 
     @property
     def readiness(self) -> dict[str, object]:
+        """Somebody must act without a worker, and if signals or messages wait for a worker for too long."""
         missing = "no worker was seen in the last minute"
-        return {"worker": lambda: None if self.workers_seen(clock.now()).exists() else missing}
+        return {
+            "worker": lambda: None if self.workers_seen(clock.now()).exists() else missing,
+            **{name: partial(_at_this_moment, words) for name, words in self.late_words.items()},
+        }
+
+
+def _at_this_moment(words: Callable[[datetime], str | None]) -> str | None:
+    return words(clock.now())

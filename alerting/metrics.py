@@ -9,7 +9,8 @@ from prometheus_client.metrics_core import Metric
 from alerting.choices import ACTIVE, AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Notification
 from alerting.selectors.destinations import WAITING_SINCE, destinations_by_state
-from alerting.selectors.overview import workers_seen
+from alerting.selectors.overview import workers_counted
+from alerting.selectors.progress import message_age
 from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.metric_series import gauge
@@ -40,6 +41,15 @@ _OLDEST_WAITING = gauge(
     "channel",
 )
 _WORKERS = gauge("opsapi_workers", "Workers seen in the last minute.")
+_DELIVERY_LAG = gauge(
+    "opsapi_delivery_lag_seconds",
+    "Time that the oldest due notification has waited for a worker, without notifications that are held "
+    "back, for example by a failing destination.",
+)
+_STUCK = gauge(
+    "opsapi_workers_stuck",
+    "Workers of the last 24 hours that ended because one of their loops was stuck for five minutes.",
+)
 
 _RECENT = timedelta(hours=1)
 _FOR_PEOPLE = "people"
@@ -52,7 +62,14 @@ def alerting_metrics() -> Iterator[Metric]:
     yield from _queue(now)
     yield _notifications(now)
     yield _destinations()
-    yield _WORKERS.of(workers_seen(now).count())
+    yield from _workers(now)
+    yield _DELIVERY_LAG.of(message_age(now).total_seconds())
+
+
+def _workers(now: datetime) -> Iterator[Metric]:
+    counts = workers_counted(now)
+    yield _WORKERS.of(counts.seen)
+    yield _STUCK.of(counts.stuck)
 
 
 def _alerts(now: datetime) -> Metric:

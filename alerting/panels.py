@@ -33,6 +33,7 @@ from alerting.selectors.overview import (
     windows_ahead,
     workers_known,
 )
+from alerting.selectors.progress import delivery_late_words, evaluation_late_words
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from automation.models import Host
@@ -61,6 +62,8 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
     workers = workers_known()
     if not any(is_running(worker, now) for worker in workers.rows):
         yield Notice(_NO_WORKER)
+    for late in filter(None, (evaluation_late_words(now), delivery_late_words(now))):
+        yield Notice(f"{late[0].upper()}{late[1:]}.")
     yield _alerts(visible_scope, now)
     failing = notifications_failing(visible_scope=visible_scope, now=now)
     destinations = destinations_failing(visible_scope=visible_scope)
@@ -237,7 +240,7 @@ def _workers(found: FirstRows[WorkerHeartbeat], now: datetime) -> Panel:
         rank=70,
         title="Workers",
         unit="workers in the last 24 hours",
-        headers=["Worker", "State", "Last seen"],
+        headers=["Worker", "State", "Last seen", "Stuck"],
         rows=[_worker(row, now) for row in found.rows],
         count=found.count,
         url=list_url(WorkerHeartbeat),
@@ -251,7 +254,15 @@ def _worker(worker: WorkerHeartbeat, now: datetime) -> Sequence[Cell]:
         Cell(worker.name, page_url(worker)),
         Cell("running", tone=Tone.GOOD) if is_running(worker, now) else Cell("stopped", tone=Tone.WARNING),
         Cell(ago_words(worker.seen, now)),
+        _stuck(worker, now),
     ]
+
+
+def _stuck(worker: WorkerHeartbeat, now: datetime) -> Cell:
+    if worker.stuck is None:
+        return Cell("")
+    words = f"{worker.stuck_loop}, {ago_words(worker.stuck, now)}"
+    return Cell(words, page_url(worker), Tone.BAD)
 
 
 def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Panel:

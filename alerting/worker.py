@@ -4,17 +4,19 @@ One thread evaluates signals. One thread claims, decides and records deliveries;
 thread of its own, so that a slow receiver costs only a socket. One thread deletes old data. One thread
 detects hosts and agents that stopped reporting. One thread listens for NOTIFY and wakes evaluation and
 delivery. One thread holds the lock that shows other workers that this worker is alive, and one looks for
-workers that died.
+workers that died. One thread watches the progress of the other threads: a worker with a stuck loop
+ends, and the supervisor or systemd starts it again.
 
 All work is claimed in the database, so any number of workers on any number of machines share it. Other
 workers take over the work of a dead worker within three seconds.
 """
 
 import logging
+import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -25,10 +27,17 @@ from django.db import DatabaseError, InterfaceError, connection
 from accesslist.services.purge import expired_rows_purge
 from alerting.courier import Courier
 from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.progress import LOOK_SECONDS, STUCK_AFTER, Progress
 from alerting.services.config_coverage import second_factors_sweep
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.destinations import destinations_trim
-from alerting.services.leases import PRESENCE_CLASS, absent_workers, lapsed_leases_release, worker_seen
+from alerting.services.leases import (
+    PRESENCE_CLASS,
+    absent_workers,
+    lapsed_leases_release,
+    worker_seen,
+    worker_stuck,
+)
 from alerting.services.notification_settings import removed_settings_purge
 from alerting.services.notifications import notifications_bring_forward
 from alerting.services.purge import alerts_trim, deleted_project_purge, events_trim, failed_signals_trim
@@ -61,8 +70,10 @@ class Presence:
         self.key = secrets.randbelow(2**31 - 1) + 1
         self._missed: dict[int, int] = {}
 
-    def hold(self, stopping: threading.Event) -> None:
+    def hold(self, stopping: threading.Event, stamp: Callable[[str], None] = lambda _loop: None) -> None:
         """Hold the lock until `stopping` is set; take it again as soon as a lost database is back.
+
+        `stamp` notes progress.
 
         PostgreSQL releases the lock when the process dies, because its connection ends. Behind a transaction
         pooler an open transaction keeps the connection.
@@ -70,7 +81,8 @@ class Presence:
         while not stopping.is_set():
             # Other threads log that the database is down.
             with suppress(psycopg.Error):
-                self._hold_until_stopped(stopping)
+                self._hold_until_stopped(stopping, stamp)
+            stamp("present")
             stopping.wait(0.2)
 
     def take_over(self, *, now: datetime) -> int:
@@ -83,12 +95,13 @@ class Presence:
         gone = {worker for worker, times in self._missed.items() if times >= GONE_AFTER}
         return lapsed_leases_release(now=now, absent=gone) if gone else 0
 
-    def _hold_until_stopped(self, stopping: threading.Event) -> None:
+    def _hold_until_stopped(self, stopping: threading.Event, stamp: Callable[[str], None]) -> None:
         in_transaction = settings.OPSAPI_DB_POOLER == "transaction"
         lock = "pg_advisory_xact_lock" if in_transaction else "pg_advisory_lock"
         with own_connection(autocommit=not in_transaction) as held:
             held.execute(f"SELECT {lock}(%s, %s)", [PRESENCE_CLASS, self.key])
             while not stopping.wait(_CHECK_SECONDS):
+                stamp("present")
                 if held.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
                     return  # Other workers look for the lock on the server that accepts writes.
 
@@ -119,6 +132,10 @@ TAKE_OVER_SECONDS = 0.5
 HOUSE_SECONDS = 5.0
 """The pause of the deletion of old data when nothing is left."""
 _LISTEN_SECONDS = 1.0
+END_SECONDS = 10.0
+"""How long a worker with a stuck loop waits for its other loops before it ends."""
+STUCK_STATUS = 70
+"""The exit status of a worker in which a loop was stuck (EX_SOFTWARE of sysexits.h)."""
 
 Step = Callable[[], int]
 """Does some work and returns how much it found."""
@@ -145,8 +162,11 @@ class Wakeups:
 class Worker:
     """The threads of one worker process."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, end: Callable[[int], object] = os._exit) -> None:
+        """`end` ends the process with a status, even if a thread does not stop."""
         self.name = name
+        self._end = end
+        self._progress = Progress()
         self._stopping = threading.Event()
         self._away = threading.Event()
         """Set while the database is unreachable and the log says so."""
@@ -179,7 +199,7 @@ class Worker:
             ),
             threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
             # In a thread of its own, so that a heartbeat timeout is notified on time.
-            threading.Thread(target=self._every, args=(SWEEP_SECONDS, _check_agents_and_users), name="sweep"),
+            threading.Thread(target=self._every, args=(SWEEP_SECONDS, self._sweep), name="sweep"),
         ]
         threads += [
             threading.Thread(target=self._deliver, name="deliver"),
@@ -188,11 +208,16 @@ class Worker:
         if settings.OPSAPI_DB_POOLER != "transaction":
             threads.append(threading.Thread(target=self._listen, name="listen"))
         # Until the last delivery has ended; otherwise another worker would take over running deliveries.
-        present = threading.Thread(target=self._presence.hold, args=(self._finished,), name="present")
+        present = threading.Thread(
+            target=self._presence.hold, args=(self._finished, self._progress.stamp), name="present"
+        )
         for thread in (present, *threads):
             thread.start()
+        # A daemon, because it ends the process itself if another thread does not end.
+        threading.Thread(target=self._watch, args=(threads,), name="watch", daemon=True).start()
         self._guarded(self._beat)
         while not stop_within(HEARTBEAT_SECONDS):
+            self._progress.stamp("beat")
             self._guarded(self._beat)
         self.stop()
         for thread in threads:
@@ -204,6 +229,40 @@ class Worker:
     def stop(self) -> None:
         self._stopping.set()
         self._wake()
+
+    def _watch(self, threads: Sequence[threading.Thread]) -> None:
+        """Look at the progress of all loops until stopped, and end the process if one is stuck."""
+        while not self._stopping.wait(LOOK_SECONDS):
+            loop = self._progress.look()
+            if loop is not None:
+                self._give_up(loop, threads)
+
+    def _give_up(self, loop: str, threads: Sequence[threading.Thread]) -> None:
+        """End the process, because a loop is stuck. Other loops get time to finish their work.
+
+        PostgreSQL releases the locks of the process, and other workers take over its leases.
+        """
+        logger.critical(
+            "%s has been stuck for %d s: this worker ends, so that it is started again. The loop is in %s",
+            loop,
+            STUCK_AFTER * LOOK_SECONDS,
+            self._progress.place_of(loop),
+        )
+        # Perhaps the database is the cause: then nobody waits for this thread.
+        note = threading.Thread(target=self._note_stuck, args=(loop,), name="note", daemon=True)
+        note.start()
+        self.stop()
+        deadline = time.monotonic() + END_SECONDS
+        for thread in (note, *(thread for thread in threads if thread.name != loop)):
+            thread.join(max(0.0, deadline - time.monotonic()))
+        self._end(STUCK_STATUS)
+
+    def _note_stuck(self, loop: str) -> None:
+        try:
+            worker_stuck(name=self.name, loop=loop, now=clock.now())
+        except (DatabaseError, InterfaceError) as error:
+            self._note_failure(error)
+        connection.close()
 
     def _wake(self, work: str = "") -> None:
         """Wake the threads for this kind of work; for all work if it is empty."""
@@ -236,6 +295,20 @@ class Worker:
             self._messages.wake()
         return False
 
+    def _sweep(self) -> bool:
+        """Find heartbeat timeouts of agents and hosts, and users without a second factor.
+
+        Return False, because the next check can wait.
+        """
+        heartbeats_sweep(clock=self._time_of_sweep)
+        second_factors_sweep(now=clock.now())
+        return False
+
+    def _time_of_sweep(self) -> datetime:
+        """Return the time of the database. A sweep asks after each batch, so a long sweep shows progress."""
+        self._progress.stamp("sweep")
+        return database_time()
+
     def _repeat(
         self,
         step: Step,
@@ -246,6 +319,7 @@ class Worker:
     ) -> None:
         """Repeat a step; without work, wait for a wake-up, the poll interval or `pause`."""
         while not self._stopping.is_set():
+            self._progress.stamp(threading.current_thread().name)
             seen, began = wakeups.count, time.monotonic()
             found = self._guarded(step)
             if not found:
@@ -257,6 +331,7 @@ class Worker:
     def _every(self, seconds: float, step: Step) -> None:
         """Repeat a step while there is more to do, otherwise once every `seconds`."""
         while not self._stopping.is_set():
+            self._progress.stamp(threading.current_thread().name)
             if not self._guarded(step):
                 self._stopping.wait(seconds)
         connection.close()
@@ -293,6 +368,7 @@ class Worker:
     def _listen(self) -> None:
         """Wake the other threads on every NOTIFY; they poll while listening fails."""
         while not self._stopping.is_set():
+            self._progress.stamp("listen")
             try:
                 self._listen_until_stopped()
             except psycopg.Error as error:
@@ -305,6 +381,7 @@ class Worker:
             listening.execute(f"LISTEN {WAKE_CHANNEL}")
             self._wake()
             while not self._stopping.is_set():
+                self._progress.stamp("listen")
                 for notice in listening.notifies(timeout=_LISTEN_SECONDS):
                     self._wake(notice.payload)
 
@@ -332,13 +409,3 @@ def _keep_house() -> bool:
         or event_counts_merge()
         or old_measurements_move() > 0
     )
-
-
-def _check_agents_and_users() -> bool:
-    """Find heartbeat timeouts of agents and hosts, and users without a second factor.
-
-    Return False, because the next check can wait.
-    """
-    heartbeats_sweep(clock=database_time)
-    second_factors_sweep(now=clock.now())
-    return False

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from prometheus_client.metrics_core import Metric
 
 from events.models import Signal
+from events.selectors import oldest_signal
 from opsapi import clock
 from opsapi.metric_series import gauge
 
@@ -14,7 +15,7 @@ _SET_ASIDE = gauge("opsapi_signals_set_aside", "Signals of the last week that co
 
 def signal_metrics() -> Iterator[Metric]:
     """The delay of evaluation in seconds, and signals that could not be evaluated."""
-    oldest = Signal.objects.filter(failed=None).order_by("id").values_list("created", flat=True).first()
-    lag = (clock.now() - oldest).total_seconds() if oldest else 0
-    yield _LAG.of(max(0, lag))
+    now = clock.now()
+    oldest = oldest_signal(now)
+    yield _LAG.of((now - oldest).total_seconds() if oldest else 0)
     yield _SET_ASIDE.of(Signal.objects.filter(failed__isnull=False).count())

@@ -240,6 +240,13 @@ class WorkerHeartbeat(models.Model):
 
     name = models.CharField(max_length=200, primary_key=True)
     seen = models.DateTimeField()
+    stuck_loop = models.CharField(
+        max_length=20,
+        default="",
+        db_default="",
+        help_text="The last stuck loop, for which the worker ended.",
+    )
+    stuck = models.DateTimeField(null=True, help_text="When the worker ended because of this loop.")
 
     class Meta:
         verbose_name = "worker"

@@ -127,3 +127,25 @@ def is_running(worker: WorkerHeartbeat, now: datetime) -> bool:
 def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:
     """The workers seen in the last minute."""
     return WorkerHeartbeat.objects.filter(seen__gte=now - _SEEN_WITHIN)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerCounts:
+    """The number of workers seen in the last minute, and of `workers_stuck`."""
+
+    seen: int
+    stuck: int
+
+
+def workers_counted(now: datetime) -> WorkerCounts:
+    """Count the workers, in one statement."""
+    seen, stuck = Q(pk__in=workers_seen(now)), Q(pk__in=workers_stuck(now))
+    counts = WorkerHeartbeat.objects.aggregate(
+        seen=Count("name", filter=seen), stuck=Count("name", filter=stuck)
+    )
+    return WorkerCounts(**counts)
+
+
+def workers_stuck(now: datetime) -> QuerySet[WorkerHeartbeat]:
+    """The workers of the last day that ended because a loop was stuck."""
+    return WorkerHeartbeat.objects.filter(stuck__gt=now - _DAY)

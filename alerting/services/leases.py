@@ -183,3 +183,11 @@ def worker_seen(*, name: str, now: datetime) -> None:
     """Record that a worker is alive, and delete workers that were not seen for a day."""
     WorkerHeartbeat.objects.update_or_create(name=name, defaults={"seen": now})
     WorkerHeartbeat.objects.filter(seen__lt=now - _FORGOTTEN_AFTER).delete()
+
+
+def worker_stuck(*, name: str, loop: str, now: datetime) -> None:
+    """Record that a worker ends, because one of its loops was stuck."""
+    stuck = {"stuck_loop": loop, "stuck": now}
+    WorkerHeartbeat.objects.update_or_create(
+        name=name, defaults=stuck, create_defaults={"seen": now, **stuck}
+    )

@@ -15,8 +15,9 @@ from django.urls import reverse
 
 from accesslist.models import Project, User
 from alerting.models import Alert, MaintenanceWindow, WorkerHeartbeat
+from alerting.services.leases import worker_stuck
 from automation.models import Agent, FleetWatch
-from events.models import Event
+from events.models import Event, Signal
 from opsapi import clock
 from opsapi.clock import time_words
 from opsapi.first_rows import MOST_COUNTED
@@ -197,6 +198,25 @@ class TestWhatIsShown:
         for browser in (console, reader):
             assert "No worker is running" not in start_page(browser)
 
+    def test_that_alerts_or_messages_are_late_is_said_to_everybody(
+        self, project: Project, console: Client
+    ) -> None:
+        fill_installation()
+        reader = browser_with(Role.GROUP_READ_ONLY, project=project)
+        for browser in (console, reader):
+            assert "are late" not in start_page(browser)
+        before = clock.now() - timedelta(minutes=3)
+        Signal.objects.create(created=before, group_id=project.id, kind="EVENT", payload={})
+        make_notification(project, due=before)
+        for browser in (console, reader):
+            page = start_page(browser)
+            assert "Alerts are late" in page
+            assert "Messages are late" in page
+
+    def test_a_worker_that_was_restarted_because_of_a_stuck_loop_is_shown(self, console: Client) -> None:
+        worker_stuck(name="host:1", loop="evaluate", now=clock.now() - timedelta(hours=2))
+        assert "evaluate, 2 h ago" in panel(start_page(console), "workers")
+
     @each(
         ("swept", "counting", "text"),
         [
@@ -332,7 +352,9 @@ class TestRefreshing:
         for number in range(4):
             fill(ProjectFactory.create(), f"db{number}")
         assert statements() == few
-        assert few < 25
+        # One statement each for: whether timeouts are noticed, unwatched projects, the checklist, late
+        # signals and late messages.
+        assert few < 30
 
     def test_a_user_without_roles_is_redirected_to_the_log_in(self, operator: User, console: Client) -> None:
         operator.grants.all().delete()

@@ -14,6 +14,7 @@ from accesslist.apps import authentication_trial
 from accesslist.models import DigestUse, Project
 from alerting.services.leases import worker_seen
 from automation.models import Agent, FleetWatch
+from events.models import Signal
 from opsapi import clock
 from opsapi.api import root
 from opsapi.api.root import write_trial
@@ -23,6 +24,7 @@ from opsapi.postgresql.faults import DatabaseFault, database_fault
 from opsapi.sql import database_time, execute
 from tests.client import ApiClient
 from tests.each import each
+from tests.factories.alerting import make_destination, make_notification
 from tests.factories.automation import ingest
 from tests.integration.embedded.sql import run_sql
 from tests.racing import in_other_session
@@ -239,3 +241,28 @@ def test_too_many_connections_differ_from_an_absent_server() -> None:
     finally:
         run_sql(SERVER, "DROP DATABASE without_connections")
     assert database_fault(caught.value) is DatabaseFault.TOO_MANY_CONNECTIONS
+
+
+@each(("seconds", "is_ready"), [(55, True), (65, False)])
+def test_a_signal_that_waits_for_longer_than_a_minute_is_named(
+    project: Project, seconds: int, is_ready: bool
+) -> None:
+    created = clock.now() - timedelta(seconds=seconds)
+    Signal.objects.create(created=created, group_id=project.id, kind="EVENT", payload={})
+    status, document = ready()
+    assert (status == 200, "evaluation" in document.get("missing", {})) == (is_ready, not is_ready)
+
+
+@each(("seconds", "is_ready"), [(55, True), (65, False)])
+def test_a_message_that_waits_for_a_worker_for_longer_than_a_minute_is_named(
+    project: Project, seconds: int, is_ready: bool
+) -> None:
+    make_notification(project, due=clock.now() - timedelta(seconds=seconds))
+    status, document = ready()
+    assert (status == 200, "delivery" in document.get("missing", {})) == (is_ready, not is_ready)
+
+
+def test_a_message_that_waits_for_its_failing_destination_is_not_late(project: Project) -> None:
+    place = make_destination(project)
+    make_notification(project, due=clock.now() - timedelta(hours=1), destination=place.id)
+    assert ready() == (200, {"ok": True})

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
+from psycopg import Connection
 from pytest_django import Settings
 
 from accesslist.digest import NONCE_LIFETIME
@@ -16,9 +17,10 @@ from accesslist.models import DigestEpoch, DigestUse, Project, RateWindow
 from accesslist.services.purge import expired_rows_purge
 from alerting import worker as worker_module
 from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
+from alerting.selectors.overview import workers_seen, workers_stuck
 from alerting.services.configs import alert_config_delete
-from alerting.services.leases import worker_seen
-from alerting.worker import Wakeups, Worker
+from alerting.services.leases import worker_seen, worker_stuck
+from alerting.worker import Wakeups, Worker, own_connection
 from automation.models import Agent, FleetWatch
 from events.choices import Work
 from events.models import Signal
@@ -295,3 +297,58 @@ def test_alerts_open_while_the_evaluation_of_a_project_fails(monkeypatch: pytest
     with pytest.raises(OperationalError):
         Worker("test")._evaluate()
     assert len(opened) == 1
+
+
+def _is_waited_for(holder: Connection[tuple[object, ...]]) -> bool:
+    """Whether another session waits for a lock of this session."""
+    waiting = "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+    return holder.execute(waiting).fetchone() is not None
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_with_a_stuck_loop_says_so_and_ends_for_its_restart(
+    project: Project, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    ended: list[int] = []
+    worker = Worker("host:1", end=ended.append)
+    monkeypatch.setattr(worker_module, "LOOK_SECONDS", 0.05)
+    with own_connection(autocommit=False) as holder:
+        holder.execute("LOCK TABLE alerting_evaluationturn")
+        monkeypatch.setattr(worker._progress, "look", lambda: "evaluate" if _is_waited_for(holder) else None)
+        ingest(project, host_report())
+        running = in_thread(worker.run)
+        try:
+            eventually(lambda: WorkerHeartbeat.objects.filter(stuck_loop="evaluate").exists())
+        finally:
+            holder.rollback()
+            eventually(lambda: ended == [worker_module.STUCK_STATUS])
+            running.join()
+    [said] = [record for record in caplog.records if record.levelno == logging.CRITICAL]
+    assert "turn_take" in said.getMessage()
+    assert list(workers_stuck(clock.now())) == [WorkerHeartbeat.objects.get(name="host:1")]
+
+
+@pytest.mark.slow
+@pytest.mark.django_db(transaction=True)
+def test_every_loop_shows_progress_without_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    for seconds in ("SWEEP_SECONDS", "HEARTBEAT_SECONDS", "HOUSE_SECONDS"):
+        monkeypatch.setattr(worker_module, seconds, 0.2)
+    worker = Worker("host:1")
+    loops = {"beat", "evaluate", "deliver", "sweep", "keep-house", "take-over", "listen", "present"}
+    running = in_thread(worker.run)
+    try:
+        eventually(lambda: {loop for loop, stamps in worker._progress.stamps() if stamps > 1} == loops)
+    finally:
+        worker.stop()
+        running.join()
+
+
+@pytest.mark.django_db
+def test_a_stuck_loop_is_said_for_a_day_and_hides_no_worker() -> None:
+    now = clock.now()
+    worker_stuck(name="host:1", loop="deliver", now=now - timedelta(hours=23))
+    worker_stuck(name="host:2", loop="deliver", now=now - timedelta(days=1))
+    worker_seen(name="host:1", now=now)
+    assert [row.name for row in workers_stuck(now)] == ["host:1"]
+    assert workers_seen(now).filter(name="host:1").exists()

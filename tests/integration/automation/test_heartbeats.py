@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting.worker import _check_agents_and_users
+from alerting.worker import Worker
 from automation.choices import AgentType, HostType
 from automation.models import Agent, FleetWatch, Host, ReplicaSet
 from automation.rules.heartbeats import DetectionGap
@@ -304,7 +304,7 @@ class TestClocks:
         ingest(project, now=now)
         FleetWatch.objects.update(counting_since=now - DAY, swept=now - 15 * SECOND)
         monkeypatch.setattr(clock, "now", lambda: now + DAY)
-        _check_agents_and_users()
+        Worker("host:1")._sweep()
         watch = FleetWatch.objects.get()
         assert (timed_out(), watch.counting_since) == (set(), now - DAY)
         assert watch.swept is not None

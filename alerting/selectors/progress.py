@@ -1,0 +1,74 @@
+"""How long signals and due messages have waited for a worker: do evaluation and delivery make progress?"""
+
+from datetime import datetime, timedelta
+
+from events.selectors import oldest_signal
+from opsapi.clock import age_words
+from opsapi.sql import fetch_rows
+
+LATE_AFTER = timedelta(minutes=1)
+"""A signal or message that has waited for longer is late."""
+
+# The first part reads messages whose receivers are not decided yet. The second part reads the oldest message
+# of each destination that accepts messages. It goes through the index from one destination to the next, so
+# the length of a queue does not matter. A destination that failed, never answered, or asked for a pause holds
+# its messages back, and so does its host. A destination that was just tried makes progress.
+_OLDEST_DUE = """
+WITH RECURSIVE waiting(destination) AS (
+    (SELECT destination FROM alerting_notification
+      WHERE status = 'PENDING' AND destination > '' AND lease_token IS NULL
+      ORDER BY destination LIMIT 1)
+    UNION ALL
+    SELECT (SELECT n.destination FROM alerting_notification AS n
+             WHERE n.status = 'PENDING' AND n.destination > '' AND n.lease_token IS NULL
+               AND n.destination > waiting.destination
+             ORDER BY n.destination LIMIT 1)
+      FROM waiting WHERE waiting.destination IS NOT NULL
+)
+SELECT least(
+    (SELECT min(due) FROM alerting_notification
+      WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND due <= %(now)s),
+    (SELECT min(greatest(first.due, place.tried))
+       FROM waiting
+       JOIN alerting_destination AS place ON place.id = waiting.destination
+      CROSS JOIN LATERAL (
+            SELECT due FROM alerting_notification AS n
+             WHERE n.status = 'PENDING' AND n.destination > '' AND n.lease_token IS NULL
+               AND n.destination = place.id AND n.due <= %(now)s
+             ORDER BY n.due LIMIT 1) AS first
+      WHERE place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0
+        AND (place.next_try IS NULL OR place.next_try <= %(now)s)
+        AND NOT EXISTS (SELECT FROM alerting_unreachablehost AS down WHERE down.host = place.host)))
+"""
+
+
+def signal_age(now: datetime) -> timedelta:
+    """How long the oldest unevaluated signal has waited; zero without a signal."""
+    oldest = oldest_signal(now)
+    return now - oldest if oldest else timedelta(0)
+
+
+def message_age(now: datetime) -> timedelta:
+    """How long the oldest due message has waited for a worker; zero without such a message.
+
+    Messages that are held back on purpose do not count: by their destination or its host, a maintenance
+    window, an acknowledgement, or a delay.
+    """
+    [(oldest,)] = fetch_rows(_OLDEST_DUE, {"now": now})
+    return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+
+
+def evaluation_late_words(now: datetime) -> str | None:
+    """Why alerts are late, None if they are not."""
+    age = signal_age(now)
+    if age <= LATE_AFTER:
+        return None
+    return f"alerts are late: the oldest signal has waited for evaluation for {age_words(age)}"
+
+
+def delivery_late_words(now: datetime) -> str | None:
+    """Why messages are late, None if they are not."""
+    age = message_age(now)
+    if age <= LATE_AFTER:
+        return None
+    return f"messages are late: the oldest due message has waited for a worker for {age_words(age)}"
