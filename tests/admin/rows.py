@@ -35,7 +35,15 @@ from alerting.models import (
 )
 from alerting.notification_types import NOTIFICATION_TYPES
 from automation.addresses import Address
-from automation.models import AutomationRevision, Host, Measurement, Reading, ReportAnswer, Source
+from automation.models import (
+    AutomationRevision,
+    Host,
+    Measurement,
+    ReachedLimit,
+    Reading,
+    ReportAnswer,
+    Source,
+)
 from automation.reports import LeaseRequest
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
@@ -86,9 +94,9 @@ def shown_models() -> list[type[models.Model]]:
     """The models with pages of their own: other pages show measurements, numbers of events and incidents.
 
     Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Notices and
-    the checklist show the marks of the set-up.
+    the checklist show the marks of the set-up, and notices show reached limits.
     """
-    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse, SetupMark}
+    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse, SetupMark, ReachedLimit}
     return [model for model in our_models() if model not in elsewhere]
 
 
@@ -115,6 +123,8 @@ def fill(project: Project) -> None:
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
     tested = {"created": now, "username": "ada"}
     SetupMark.objects.update_or_create(group=project, name="CHANNEL_TESTED", defaults=tested)
+    reached = {"most": 1, "since": now, "refused": now}
+    ReachedLimit.objects.update_or_create(group=project, words="agents", defaults=reached)
     EvaluationTurn.objects.update_or_create(group_id=project.id, defaults={"served": now})
     UnreachableHost.objects.create(host=f"http://{new_id()}:80", failures=1, since=now, next_try=now)
     destination_id, url = new_id(), f"http://hooks.example.com/{WEBHOOK_TOKEN}/tail"
