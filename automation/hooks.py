@@ -8,6 +8,9 @@ host_deleting = Signal()
 agent_deleting = Signal()
 """Sent with `agent` (the row, not yet locked), `actor` and `now`."""
 
+sets_deleting = Signal()
+"""Sent with `group_id`, the `replica_sets` and `clusters` (rows without hosts), `actor` and `now`."""
+
 host_moving = Signal()
 """Sent when the address of a host changes, with `host` (the old row, not yet locked), `actor` and `now`.
 

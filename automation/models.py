@@ -19,7 +19,7 @@ from opsapi.fields import EncryptedField, OptionalIdField, PrimaryIdField
 
 
 class Cluster(models.Model):
-    """Hosts with the same cluster name; visible while it has hosts."""
+    """Hosts with the same cluster name; visible while it has hosts, and deleted 30 days later."""
 
     id = PrimaryIdField()
     group = models.ForeignKey(
@@ -27,6 +27,9 @@ class Cluster(models.Model):
     )
     name = models.CharField(max_length=200)
     created = models.DateTimeField()
+    empty_since = models.DateTimeField(
+        null=True, help_text="When the worker first found the cluster without hosts."
+    )
 
     class Meta:
         constraints = [
@@ -41,8 +44,9 @@ class Cluster(models.Model):
 class ReplicaSet(models.Model):
     """Hosts with the same replica set name in a cluster, or without a cluster.
 
-    The numbers count its members as last reported. Without members it is not visible; its row stays for the
-    next member with this name. Counting locks the row, so the last of several reports sees all members.
+    The numbers count its members as last reported. Without members it is not visible; its row stays for 30
+    days, for the next member with this name. Counting locks the row, so the last of several reports sees all
+    members.
     """
 
     id = PrimaryIdField()
@@ -56,6 +60,9 @@ class ReplicaSet(models.Model):
     healthy = models.PositiveIntegerField(default=0)
     unhealthy = models.PositiveIntegerField(default=0)
     created = models.DateTimeField()
+    empty_since = models.DateTimeField(
+        null=True, help_text="When the worker first found the replica set without hosts."
+    )
 
     class Meta:
         constraints = [

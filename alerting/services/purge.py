@@ -4,7 +4,7 @@ Alerts end at once: the functions that end them follow the hooks of other packag
 batches.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,7 +32,7 @@ from alerting.selectors.windows import not_over
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_drop, notifications_unmute
-from automation.models import Agent, Cluster, Host
+from automation.models import Agent, Cluster, Host, ReplicaSet
 from automation.reports import OLDEST
 from automation.selectors.agents import agent_state
 from automation.selectors.hosts import (
@@ -109,6 +109,25 @@ def last_host_alerting_end(*, host: Host, actor: Actor, now: datetime, **_: Any)
         alerts_cancel(alerts=about, actor=actor, now=now)
     if cluster := last_of_cluster(host):
         project_lock(host.group_id)
+        alerts_cancel(alerts=_about_cluster(cluster), actor=actor, now=now)
+
+
+@transaction.atomic
+def sets_alerting_end(
+    *,
+    group_id: str,
+    replica_sets: Sequence[ReplicaSet],
+    clusters: Sequence[Cluster],
+    actor: Actor,
+    now: datetime,
+    **_: Any,
+) -> None:
+    """Cancel the alerts about replica sets and clusters that are deleted because they have no hosts."""
+    project_lock(group_id)
+    targets = [target_key(Target.REPLICA_SET, replica_set_state(each)) for each in replica_sets]
+    about = Alert.objects.filter(group_id=group_id, target_key__in=targets)
+    alerts_cancel(alerts=about, actor=actor, now=now)
+    for cluster in clusters:
         alerts_cancel(alerts=_about_cluster(cluster), actor=actor, now=now)
 
 

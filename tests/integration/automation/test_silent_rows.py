@@ -1,0 +1,203 @@
+"""What no report has named for 30 days is deleted; what anything depends on stays."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from accesslist.models import Project
+from alerting.choices import AlertStatus
+from alerting.models import Alert
+from alerting.rules.transition import target_key
+from automation.models import Agent, Cluster, FleetWatch, Host, ProcessStatus, ReplicaSet
+from automation.selectors.agents import agent_state
+from automation.selectors.hosts import replica_set_state
+from automation.services.agents import sweep_begin
+from automation.services.hosts import deleted_host_purge, host_delete
+from automation.services.silent import SILENT_AFTER, STEADY_FOR, silent_rows_delete, silent_rows_trim
+from events.models import Event
+from events.types import EventType, Target
+from opsapi.api.principal import SYSTEM
+from tests.api.bodies import host, report
+from tests.client import ApiClient
+from tests.factories.alerting import make_alert
+from tests.factories.automation import make_agent, make_host
+
+pytestmark = pytest.mark.django_db
+MOMENT = timedelta(seconds=1)
+MEMBER = {"typeName": "REPLICA_SECONDARY", "replicaSetName": "rs0", "clusterName": "orders"}
+
+
+@pytest.fixture
+def now() -> datetime:
+    return timezone.now()
+
+
+def names(model: Any) -> set[str]:
+    return {str(row) for row in model._default_manager.all()}
+
+
+class TestAgents:
+    """Agents of whose reports no host depends."""
+
+    def test_an_agent_that_was_silent_for_30_days_is_deleted(self, project: Project, now: datetime) -> None:
+        make_agent(project, "gone", last_report=now - SILENT_AFTER - MOMENT)
+        make_agent(project, "silent", last_report=now - SILENT_AFTER + MOMENT)
+        make_agent(project, "reports", last_report=now)
+        silent_rows_delete(now=now)
+        assert {agent.hostname for agent in Agent.objects.all()} == {"silent", "reports"}
+        [event] = Event.objects.filter(event_type=EventType.AGENT_DELETED_AUDIT.value)
+        assert (event.group_id, event.diffs[0]["status"]) == (project.id, "REMOVED")
+
+    def test_its_alert_is_cancelled(self, project: Project, now: datetime) -> None:
+        agent = make_agent(project, down=True, last_report=now - SILENT_AFTER - MOMENT)
+        target = target_key(Target.AGENT, agent_state(agent))
+        alert = make_alert(project, event_type="MONITORING_AGENT_DOWN", target_key=target)
+        silent_rows_delete(now=now)
+        assert Alert.objects.get(id=alert.id).status == AlertStatus.CANCELLED.value
+
+    def test_an_agent_stays_while_a_host_waits_for_it(self, project: Project, now: datetime) -> None:
+        """Otherwise nothing would say why the state of the host is unknown."""
+        agent = make_agent(project, last_report=now - SILENT_AFTER - MOMENT)
+        watched = make_host(project, reported_by=agent)
+        silent_rows_delete(now=now)
+        assert Agent.objects.exists()
+        host_delete(group_id=project.id, host_id=watched.id, actor=SYSTEM, now=now)
+        silent_rows_delete(now=now)
+        assert not Agent.objects.exists()
+        assert deleted_host_purge()
+
+    def test_agents_of_the_demonstration_stay(self, project: Project, now: datetime) -> None:
+        make_agent(project, last_report=now - SILENT_AFTER - MOMENT, demonstration=True)
+        silent_rows_delete(now=now)
+        assert Agent.objects.exists()
+
+    def test_a_deleted_project_is_left_to_its_own_purge(self, project: Project, now: datetime) -> None:
+        make_agent(project, last_report=now - SILENT_AFTER - MOMENT)
+        Project.objects.update(deleted=now, org=None)
+        silent_rows_delete(now=now)
+        assert Agent.objects.exists()
+
+
+def test_a_process_state_that_was_not_reported_for_30_days_is_deleted(
+    project: Project, now: datetime
+) -> None:
+    for name, age in (("gone", MOMENT), ("known", -MOMENT)):
+        reported = now - SILENT_AFTER - age
+        ProcessStatus.objects.create(
+            group=project, name=name, hostname="db1", goal_version=1, reported=reported
+        )
+    silent_rows_delete(now=now)
+    assert names(ProcessStatus) == {"known"}
+
+
+class TestSets:
+    """Replica sets and clusters: 30 days after they were first found without hosts."""
+
+    def empty(self, agent: ApiClient, project: Project, now: datetime) -> None:
+        """A set and a cluster whose only host is deleted."""
+        assert agent.report(project.id, report(host(**MEMBER))).status_code == 202
+        host_delete(group_id=project.id, host_id=Host.objects.get().id, actor=SYSTEM, now=now)
+        assert deleted_host_purge()
+
+    def days(self, now: datetime, number: float) -> None:
+        silent_rows_delete(now=now + timedelta(days=number))
+
+    def test_they_are_deleted_after_30_days(self, agent: ApiClient, project: Project, now: datetime) -> None:
+        self.empty(agent, project, now)
+        for day in (0, 10, 30):
+            self.days(now, day)
+            assert (names(ReplicaSet), names(Cluster)) == ({"rs0"}, {"orders"})
+        self.days(now, 30.1)
+        assert not names(ReplicaSet)
+        # The cluster is empty from now on.
+        self.days(now, 30.2)
+        self.days(now, 60.3)
+        assert not names(Cluster)
+
+    def test_a_host_keeps_them(self, agent: ApiClient, project: Project, now: datetime) -> None:
+        agent.report(project.id, report(host(**MEMBER)))
+        for day in (0, 31, 62):
+            self.days(now, day)
+        assert (names(ReplicaSet), names(Cluster)) == ({"rs0"}, {"orders"})
+
+    def test_a_host_that_comes_back_starts_the_time_again(
+        self, agent: ApiClient, project: Project, now: datetime
+    ) -> None:
+        self.empty(agent, project, now)
+        self.days(now, 0)
+        [before] = ReplicaSet.objects.all()
+        self.empty(agent, project, now)
+        agent.report(project.id, report(host(**MEMBER)))
+        self.days(now, 31)
+        [after] = ReplicaSet.objects.all()
+        assert (after.id, after.empty_since) == (before.id, None)
+
+    def test_a_report_that_names_them_afterwards_adds_them(
+        self, agent: ApiClient, project: Project, now: datetime
+    ) -> None:
+        self.empty(agent, project, now)
+        for day in (0, 31, 32, 63):
+            self.days(now, day)
+        assert not names(ReplicaSet) | names(Cluster)
+        assert agent.report(project.id, report(host(**MEMBER))).status_code == 202
+        assert (names(ReplicaSet), names(Cluster)) == ({"rs0"}, {"orders"})
+
+    def test_their_alerts_are_cancelled(self, agent: ApiClient, project: Project, now: datetime) -> None:
+        self.empty(agent, project, now)
+        [cluster] = Cluster.objects.all()
+        about = {"replicaSetName": "rs0", "clusterId": cluster.id, "clusterName": "orders"}
+        target = target_key(Target.REPLICA_SET, replica_set_state(ReplicaSet.objects.get()))
+        of_set = make_alert(project, event_type="NO_PRIMARY", target_key=target)
+        of_cluster = make_alert(project, event_type="CLUSTER_MONGOS_IS_MISSING", facts=about)
+        for day in (0, 31, 32, 63):
+            self.days(now, day)
+        for alert in (of_set, of_cluster):
+            assert Alert.objects.get(id=alert.id).status == AlertStatus.CANCELLED.value
+
+    def test_a_mark_that_is_ahead_starts_again(
+        self, agent: ApiClient, project: Project, now: datetime
+    ) -> None:
+        self.empty(agent, project, now)
+        ReplicaSet.objects.update(empty_since=now + timedelta(days=365))
+        self.days(now, 0)
+        assert ReplicaSet.objects.get().empty_since == now
+
+
+class TestClocks:
+    """Nothing is deleted soon after the clock has jumped."""
+
+    def test_a_jump_ahead_deletes_nothing_that_still_reports(self, project: Project, now: datetime) -> None:
+        make_agent(project, last_report=now)
+        FleetWatch.objects.update_or_create(id=1, defaults={"counting_since": now - STEADY_FOR, "swept": now})
+        ahead = now + timedelta(days=365)
+        silent_rows_trim(now=ahead)
+        FleetWatch.objects.update(swept=ahead)
+        silent_rows_trim(now=ahead - timedelta(days=300))
+        assert Agent.objects.exists()
+
+    def test_it_deletes_once_the_clock_is_steady(self, project: Project, now: datetime) -> None:
+        make_agent(project, last_report=now - SILENT_AFTER - MOMENT)
+        silent_rows_trim(now=now)
+        watch = {"counting_since": now - STEADY_FOR + MOMENT, "swept": now}
+        FleetWatch.objects.update_or_create(id=1, defaults=watch)
+        silent_rows_trim(now=now)
+        assert Agent.objects.exists()
+        FleetWatch.objects.update(counting_since=now - STEADY_FOR)
+        silent_rows_trim(now=now)
+        assert not Agent.objects.exists()
+
+    def test_it_runs_once_in_ten_minutes(self, project: Project, now: datetime) -> None:
+        FleetWatch.objects.update_or_create(id=1, defaults={"counting_since": now - STEADY_FOR, "swept": now})
+        silent_rows_trim(now=now)
+        make_agent(project, last_report=now - SILENT_AFTER - MOMENT)
+        silent_rows_trim(now=now)
+        assert Agent.objects.exists()
+
+    def test_a_sweep_after_a_jump_starts_the_count_again(self, now: datetime) -> None:
+        FleetWatch.objects.update_or_create(
+            id=1, defaults={"counting_since": now - timedelta(days=40), "swept": now - timedelta(days=31)}
+        )
+        sweep_begin(now=now)
+        assert FleetWatch.objects.get().counting_since == now
