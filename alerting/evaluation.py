@@ -7,6 +7,12 @@
             _Evaluation.run     decide signal by signal in memory, and apply the changes of many together
     open_tracked                open the alerts whose delay has passed
 
+A turn ends when its time is over, also within a signal. The changes so far are written, and in the same
+transaction the place at which the next turn continues (`rules.time_slices.Progress`). So a crash neither
+loses nor repeats anything, and other projects have turns in between. Later signals of the project wait. A
+signal is divided between configurations, because alerts of one configuration can form an incident; only a
+configuration that takes a whole turn is divided between targets.
+
 Reports, timeouts and changes by users write signals (`events.models.Signal`). `turn_take` locks the project
 that has waited longest (`services.turns`). `_compare_…` reads observations, configurations and active alerts;
 the number of queries does not grow with the number of signals. Configurations stay in memory until they
@@ -18,12 +24,12 @@ The worker calls both functions in a loop. `delivery` sends the notifications th
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum, auto
 from itertools import chain, groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -32,6 +38,7 @@ from alerting.fan_out import comes_from_organization, fan_out
 from alerting.models import Alert
 from alerting.rules.config_index import NO_CONFIGS, ConfigIndex
 from alerting.rules.observations import Observation
+from alerting.rules.time_slices import Clock, Place, Progress, TimeSlice
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
 from alerting.selectors.config_views import concerned_indexes, configs_with_ids, indexes_of
 from alerting.services.alerts import (
@@ -59,12 +66,16 @@ from opsapi.sql import fetch_rows
 logger = logging.getLogger("opsapi.evaluation")
 
 EVALUATION_SECONDS = 0.5
-"""After this time a turn starts no further signal, because its locks last until the turn ends.
+"""After this time a turn decides nothing more, because its locks last until the turn ends.
 
-Only `_compare_configs` may continue for longer.
+Deciding may take as long as reading, if that is longer.
 """
-CHANGES_AT_ONCE = 1_000
-"""Changes are written when at least this many are decided."""
+CHANGES_AT_ONCE = 250
+"""Changes are written when at least this many are decided. Each may be notified by 50 notifications."""
+ACTIVE_AT_ONCE = 20_000
+"""The most active alerts that are read together."""
+PAIRS_AT_ONCE = 20_000
+"""The most pairs of a changed configuration and a part of the fleet that are compared together."""
 OPENED_AT_ONCE = 100
 """The most alerts that one call of `open_tracked` opens."""
 
@@ -104,10 +115,11 @@ def _work_of(signal: Signal) -> _Work:
     return _Work.CLUSTERS_LEFT if signal.payload.get("clustersLeft") else _Work.OBSERVATIONS
 
 
-def evaluate_signals(*, now: datetime) -> int:
+def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
     """Evaluate the oldest signals of one project, or the oldest signal without a project.
 
-    Projects take turns, so a project with many signals or configurations delays only itself.
+    Projects take turns, so a project with many signals or configurations delays only itself. A turn ends
+    after EVALUATION_SECONDS by the monotonic `clock`, also within a signal.
 
     Return 0 if there is no turn: no signal waits, other workers have locked every waiting project, or a
     global configuration is being written, which may apply to every project. Otherwise return the number of
@@ -121,7 +133,7 @@ def evaluate_signals(*, now: datetime) -> int:
     try:
         with transaction.atomic():
             turn = turn_take(now=now)
-            return 0 if turn is None else _evaluate_turn(turn, now)
+            return 0 if turn is None else _evaluate_turn(turn, now, clock)
     except Exception:
         # The rollback has undone the turn. Without a skip, the same project would be first again.
         if turn is not None:
@@ -129,15 +141,18 @@ def evaluate_signals(*, now: datetime) -> int:
         raise
 
 
-def _evaluate_turn(turn: Turn, now: datetime) -> int:
+def _evaluate_turn(turn: Turn, now: datetime, clock: Clock) -> int:
     if turn.project_is_deleted:
         return turn.drop_signals() or 1
-    signals = turn.next_signals()
-    deadline = time.monotonic() + EVALUATION_SECONDS
+    time_slice = TimeSlice(clock, EVALUATION_SECONDS)
+    signals, progress = turn.next_signals(), None
     for (work, _), batch in groupby(signals, key=_batch_key):
-        _evaluate_or_set_aside(work, list(batch), now=now, deadline=deadline)
-        if work in _ENDS_TURN or time.monotonic() > deadline:
+        given = _Batch(work, list(batch), turn.progress)
+        done = _evaluate_or_set_aside(given, now, time_slice)
+        progress = done.progress
+        if not done.is_whole or work in _ENDS_TURN or time_slice.is_over():
             break
+    turn.keep(progress)
     # Not 0, which means that no project waits: another worker may have evaluated all signals of this project
     # before this transaction locked it.
     return len(signals) or 1
@@ -148,17 +163,39 @@ def _batch_key(signal: Signal) -> tuple[_Work, int | None]:
     return work, signal.pk if work in _ALONE else None
 
 
-def _evaluate_or_set_aside(work: _Work, signals: Sequence[Signal], *, now: datetime, deadline: float) -> None:
-    """Evaluate signals until the monotonic time `deadline`, at least the first, and delete them.
+class _Batch(NamedTuple):
+    """Consecutive signals with the same work. `progress`: what earlier turns have done of it."""
+
+    work: _Work
+    signals: Sequence[Signal]
+    progress: Progress | None
+
+    @property
+    def group_id(self) -> str:
+        """The project; empty for a fan-out."""
+        return self.signals[0].group_id or ""
+
+
+class _Done(NamedTuple):
+    """What was done of a batch. `progress`: where the next turn continues, if it is within a signal."""
+
+    is_whole: bool
+    progress: Progress | None = None
+
+
+def _evaluate_or_set_aside(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Done:
+    """Evaluate signals until the time is over, and delete the evaluated signals.
 
     A transient fault of the database is raised. After any other error, each half is evaluated separately, the
-    second half only while time is left. A single signal that fails is set aside: it blocks no other signal,
+    second half only if the first is done. A single signal that fails is set aside: it blocks no other signal,
     and the console lists it.
     """
+    signals = batch.signals
     try:
         with transaction.atomic():
-            evaluated = _evaluate_batch(work, signals, now, deadline)
+            evaluated, progress = _evaluate_batch(batch, now, time_slice)
             signals_delete(evaluated)
+            return _Done(len(evaluated) == len(signals), progress)
     except Exception as error:
         if is_transient(error):
             raise
@@ -167,33 +204,38 @@ def _evaluate_or_set_aside(work: _Work, signals: Sequence[Signal], *, now: datet
                 "%d signals failed together; each half is evaluated separately", len(signals), exc_info=True
             )
             middle = len(signals) // 2
-            _evaluate_or_set_aside(work, signals[:middle], now=now, deadline=deadline)
-            if time.monotonic() <= deadline:
-                _evaluate_or_set_aside(work, signals[middle:], now=now, deadline=deadline)
-            return
+            # From their beginning: what earlier turns have written is found there.
+            done = _evaluate_or_set_aside(_Batch(batch.work, signals[:middle], None), now, time_slice)
+            if not done.is_whole or time_slice.is_over():
+                return _Done(is_whole=False, progress=done.progress)
+            return _evaluate_or_set_aside(_Batch(batch.work, signals[middle:], None), now, time_slice)
         logger.exception("signal %s cannot be evaluated and was set aside", signals[0].pk)
         Signal.objects.filter(pk=signals[0].pk).update(failed=now)
+        return _Done(is_whole=True)
 
 
-def _evaluate_batch(work: _Work, signals: Sequence[Signal], now: datetime, deadline: float) -> Sequence[int]:
-    """Evaluate signals, and return the ids of the evaluated signals; the first is always among them."""
-    first = signals[0]
-    group_id = first.group_id or ""  # only a fan-out has no project
-    match work:
+_Evaluated = tuple[Sequence[int], Progress | None]
+"""The ids of signals that are done, in order from the first, and the progress within the next."""
+
+
+def _evaluate_batch(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Evaluated:
+    first = batch.signals[0]
+    match batch.work:
         case _Work.FAN_OUT:
             fan_out(first)
-            return [first.pk]
+            return [first.pk], None
         case _Work.VERSIONS:
-            version_marks_update(group_id=group_id, now=now)
-            return [first.pk]
+            version_marks_update(group_id=batch.group_id, now=now)
+            return [first.pk], None
         case _Work.CONFIGS:
-            return _compare_configs(signals, group_id, now, deadline)
+            return _compare_configs(batch, now, time_slice)
         case _Work.CLUSTERS_LEFT:
-            clusters = first.payload["clustersLeft"]
-            emptied_clusters_alerts_cancel(cluster_ids=clusters, at=first.created)
-            return _compare_observations(signals, group_id, now, deadline)
+            if batch.progress is None:
+                clusters = first.payload["clustersLeft"]
+                emptied_clusters_alerts_cancel(cluster_ids=clusters, at=first.created)
+            return _compare_observations(batch, now, time_slice)
         case _Work.OBSERVATIONS:
-            return _compare_observations(signals, group_id, now, deadline)
+            return _compare_observations(batch, now, time_slice)
 
 
 # --- collect --------------------------------------------------------------------------------------
@@ -227,43 +269,66 @@ class _Comparison(NamedTuple):
     configs: _ConfigsByType
 
 
-def _compare_observations(
-    signals: Sequence[Signal], group_id: str, now: datetime, deadline: float
-) -> Sequence[int]:
-    """Compare the observations of signals with the configurations, and return the ids of evaluated signals.
+def _compare_observations(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Evaluated:
+    """Compare the observations of signals with the configurations.
 
     Changes get the time of their signal: when its event happened or its report arrived. Delays start then.
     """
+    began, group_id, signals = time_slice.last_look, batch.group_id, batch.signals
+    begin = batch.progress.place if batch.progress else None
     seen = {
         signal_id: [_Observed(observation) for observation in observations]
         for signal_id, observations in observations_of(signals, group_id=group_id).items()
     }
-    all_seen = list(chain.from_iterable(seen.values()))
-    configs = concerned_indexes(group_id, {each.observation.event_type for each in all_seen})
-    evaluation = _Evaluation(group_id, now, _read_active(group_id, all_seen, configs))
+    configs = concerned_indexes(
+        group_id, {each.observation.event_type for each in chain.from_iterable(seen.values())}
+    )
+    while True:
+        all_seen = chain.from_iterable(seen[signal.pk] for signal in signals)
+        active = _read_active(group_id, all_seen, configs, begin.config if begin else "")
+        if active.until is None or len(signals) == 1:
+            break
+        signals = signals[: len(signals) // 2]  # fewer have fewer active alerts
+    time_slice.allow_as_much_as_since(began)
+    evaluation = _Evaluation(group_id, now, active, time_slice)
     comparisons = (_Comparison(signal, signal.created, seen[signal.pk], configs) for signal in signals)
-    return evaluation.run(comparisons, deadline)
+    place = evaluation.run(comparisons, begin)
+    is_inside = place is not None and place.is_inside_signal
+    return evaluation.evaluated, Progress((place.signal,), place) if place and is_inside else None
 
 
-def _compare_configs(
-    signals: Sequence[Signal], group_id: str, now: datetime, deadline: float
-) -> Sequence[int]:
-    """Compare changed configurations with the current fleet, and return the ids of evaluated signals.
+def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Evaluated:
+    """Compare changed configurations with the current fleet, a part of the fleet after the other.
 
-    The fleet is read once, and counts as seen now. Signals that remain at the deadline stay; a later turn
-    compares them with the fleet of that time. The signal of a configuration that is deleted or disabled by
-    now changes nothing: `services.configs` has cancelled its alerts.
+    Each part is read once for all configurations, and counts as seen now. The signal of a configuration that
+    is deleted or disabled by now changes nothing: `services.configs` has cancelled its alerts.
     """
-    begin = time.monotonic()
+    began, group_id, signals, progress = time_slice.last_look, batch.group_id, batch.signals, batch.progress
     changed = configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
     indexes = {config.id: indexes_of([config]) for config in changed}
     event_types = {config.event_type for config in changed}
-    fleet = [_Observed(each) for each in observations_of_fleet(group_id, event_types)]
-    evaluation = _Evaluation(group_id, now, _read_active(group_id, fleet, indexes_of(changed)))
-    read_seconds = time.monotonic() - begin
-    comparisons = (_Comparison(signal, now, fleet, indexes.get(_config_id(signal), {})) for signal in signals)
-    # Comparing may take as long as reading: otherwise a large fleet is read again for each configuration.
-    return evaluation.run(comparisons, max(deadline, time.monotonic() + read_seconds))
+    place, after = (progress.place, progress.hosts_after) if progress else (Place(signals[0].pk), "")
+    while True:
+        part = observations_of_fleet(group_id, event_types, after=after)
+        fleet = [_Observed(each) for each in part.observations]
+        if progress is None and not after:
+            signals = signals[: max(1, PAIRS_AT_ONCE // max(1, len(fleet)))]
+        rest = [signal for signal in signals if signal.pk >= place.signal]
+        of_rest = indexes_of([config for config in changed if config.id in set(map(_config_id, rest))])
+        active = _read_active(group_id, fleet, of_rest, of_configs={_config_id(signal) for signal in rest})
+        time_slice.allow_as_much_as_since(began)
+        evaluation = _Evaluation(group_id, now, active, time_slice)
+        comparisons = (
+            _Comparison(signal, now, fleet, indexes.get(_config_id(signal), {})) for signal in rest
+        )
+        ids = tuple(signal.pk for signal in signals)
+        if stopped := evaluation.run(comparisons, place):
+            return [], Progress(ids, stopped, after)
+        if part.last_host is None:
+            return ids, None
+        place, after, began = Place(signals[0].pk), part.last_host, time_slice.last_look
+        if time_slice.is_over():
+            return [], Progress(ids, place, after)
 
 
 def _config_id(signal: Signal) -> str:
@@ -277,30 +342,66 @@ class _ActiveAlert(AlertView):
     id: str = ""
 
 
-_ActiveAlerts = dict[str, dict[str, _ActiveAlert]]
-"""By target key and configuration id: a configuration has at most one active alert on a target."""
+@dataclass(slots=True)
+class _ActiveAlerts:
+    """By target key and configuration id: a configuration has at most one active alert on a target.
+
+    `until`: alerts of this configuration and of later configurations were not read; None if all were read.
+    """
+
+    by_target: dict[str, dict[str, _ActiveAlert]] = field(default_factory=dict)
+    until: str | None = None
+
 
 _READ_ACTIVE = """
 SELECT id, config_id, target_key, current_value, created FROM alerting_alert
  WHERE group_id = %(group_id)s AND target_key = ANY(%(targets)s)
    AND status IN ('TRACKING', 'OPEN')
 """
+_READ_ACTIVE_OF_CONFIGS = _READ_ACTIVE + " AND config_id = ANY(%(configs)s)"
+# OFFSET 0: the targets choose the index, not the order.
+_READ_ACTIVE_FROM = f"""
+SELECT * FROM ({_READ_ACTIVE} AND config_id >= %(first)s OFFSET 0) AS active
+ ORDER BY config_id LIMIT %(limit)s
+"""  # noqa: S608 - built from constants
 
 
-def _read_active(group_id: str, all_seen: Iterable[_Observed], configs: _ConfigsByType) -> _ActiveAlerts:
-    """Read the active alerts on the targets of the observations."""
-    active: _ActiveAlerts = {}
+def _read_active(
+    group_id: str,
+    all_seen: Iterable[_Observed],
+    configs: _ConfigsByType,
+    first: str = "",
+    *,
+    of_configs: Collection[str] = (),
+) -> _ActiveAlerts:
+    """Read the active alerts on the targets of the observations.
+
+    Read them only of the configurations `of_configs`, or of the configuration `first` and later ones, up to
+    ACTIVE_AT_ONCE.
+    """
+    active = _ActiveAlerts()
     targets = {
         seen.target(metric)
         for seen in all_seen
         for metric in _configs_for(seen, configs).alert_metrics(seen.observation)
     }
-    if targets:
-        found = fetch_rows(_READ_ACTIVE, {"group_id": group_id, "targets": list(targets)})
-        for alert_id, config_id, target, value, created in found:
-            active.setdefault(target, {})[config_id] = _ActiveAlert(
-                current_value=value, created=created, id=alert_id
-            )
+    if not targets:
+        return active
+    statement = _READ_ACTIVE_OF_CONFIGS if of_configs else _READ_ACTIVE_FROM
+    values: Mapping[str, Any] = {
+        "group_id": group_id,
+        "targets": list(targets),
+        "configs": list(of_configs),
+        "first": first,
+        "limit": ACTIVE_AT_ONCE + 1,
+    }
+    found = fetch_rows(statement, values)
+    if not of_configs and len(found) > ACTIVE_AT_ONCE:
+        active.until = found[-1][1]
+    for alert_id, config_id, target, value, created in found:
+        active.by_target.setdefault(target, {})[config_id] = _ActiveAlert(
+            current_value=value, created=created, id=alert_id
+        )
     return active
 
 
@@ -348,27 +449,76 @@ class _Changes:
 class _Evaluation:
     """The evaluation of signals of one project. `active` are the alerts on the targets of the signals."""
 
-    def __init__(self, group_id: str, now: datetime, active: _ActiveAlerts) -> None:
-        self._group_id, self._now, self._active = group_id, now, active
-        self._evaluated: list[int] = []
+    def __init__(self, group_id: str, now: datetime, active: _ActiveAlerts, time_slice: TimeSlice) -> None:
+        self._group_id, self._now, self._active, self._slice = group_id, now, active, time_slice
+        self.evaluated: list[int] = []
+        """The ids of the signals that are done."""
         self._unwritten = _Changes()
+        self._decided = self._units = 0
+        """The number of pairs that were decided, and of units that were completed (`_decide_signal`)."""
 
-    def run(self, comparisons: Iterable[_Comparison], deadline: float) -> Sequence[int]:
-        """Evaluate signals until the monotonic time `deadline`, at least the first, and return their ids."""
+    def run(self, comparisons: Iterable[_Comparison], begin: Place | None) -> Place | None:
+        """Evaluate signals from the place `begin` until the time is over, at least one pair.
+
+        Return the place of the first pair that is not evaluated; None if all are.
+        """
         for comparison in comparisons:
-            changes = self._decide_signal(comparison)
-            # The fixed order is wrong for two signals if the later cancels an alert, or starts an alert on a
-            # target on which the earlier ends an alert. Then the changes of earlier signals come first.
-            if changes.cancelled or self._starts_on_ended_target(changes):
+            if self._decided and self._slice.is_over():
+                stopped: Place | None = Place(comparison.signal.pk)
+            else:
+                here = begin if begin and begin.signal == comparison.signal.pk else None
+                stopped = self._decide_signal(comparison, here or Place(comparison.signal.pk))
+            if stopped:
                 self._apply()
-            self._unwritten.extend(changes)
-            if self._unwritten.count >= CHANGES_AT_ONCE:
-                self._apply()
-            self._evaluated.append(comparison.signal.pk)
-            if time.monotonic() > deadline:
-                break
+                return stopped
+            self.evaluated.append(comparison.signal.pk)
         self._apply()
-        return self._evaluated
+        return None
+
+    def _decide_signal(self, comparison: _Comparison, begin: Place) -> Place | None:
+        """Decide on a signal from a place on, and make its changes in the active alerts in memory.
+
+        Return the place of the first pair that is not decided; None if all are. A unit is a configuration, or
+        CHANGES_AT_ONCE changes of it. What is decided of a unit is dropped if the time ends within it, except
+        of the first unit of a turn.
+        """
+        changes, unit, start = _Changes(), _Changes(), begin
+        until = self._active.until
+        for pair in self._pairs(comparison, begin):
+            config_id = pair.config.id
+            if config_id != start.config or unit.count >= CHANGES_AT_ONCE:
+                self._units += start.is_inside_signal
+                changes.extend(unit)
+                unit, start = _Changes(), Place(comparison.signal.pk, config_id, pair.target)
+                if changes.count >= CHANGES_AT_ONCE:
+                    self._take(changes)
+                    changes = _Changes()
+            if until is not None and config_id >= until:
+                self._take(changes)
+                return start
+            if self._decided and self._slice.is_over():
+                if not self._units:
+                    changes.extend(unit)
+                    start = Place(comparison.signal.pk, config_id, pair.target)
+                self._take(changes)
+                return start
+            self._decided += 1
+            if decision := self._decide_pair(pair, comparison.signal):
+                self._add_change(decision, pair, comparison, unit)
+        self._units += 1
+        changes.extend(unit)
+        self._take(changes)
+        return None
+
+    def _take(self, changes: _Changes) -> None:
+        """Add decided changes to the unwritten changes, and write them if they are many."""
+        # The fixed order is wrong for two signals if the later cancels an alert, or starts an alert on a
+        # target on which the earlier ends an alert. Then the changes of earlier signals come first.
+        if changes.cancelled or self._starts_on_ended_target(changes):
+            self._apply()
+        self._unwritten.extend(changes)
+        if self._unwritten.count >= CHANGES_AT_ONCE:
+            self._apply()
 
     def _starts_on_ended_target(self, changes: _Changes) -> bool:
         """Return whether an alert starts on a target on which the end of an earlier alert is unwritten.
@@ -377,37 +527,36 @@ class _Evaluation:
         """
         return any(start.target in self._unwritten.ended_targets for start in changes.alerts.starts)
 
-    def _decide_signal(self, comparison: _Comparison) -> _Changes:
-        """Decide on a signal: return its changes, and make them in the active alerts in memory."""
-        changes = _Changes()
-        for pair in self._pairs(comparison):
-            # `fan_out` has already notified of this event for the global configurations.
-            if pair.config.is_global and comes_from_organization(comparison.signal):
-                continue
-            if decision := self._decide_pair(pair, comparison.signal):
-                self._add_change(decision, pair, comparison, changes)
-        return changes
-
-    def _pairs(self, comparison: _Comparison) -> list[_Pair]:
-        """Return the pairs whose decision can change something, each once, sorted by configuration id."""
-        pairs: dict[tuple[str, int], _Pair] = {}
+    def _pairs(self, comparison: _Comparison, begin: Place) -> Iterator[_Pair]:
+        """Yield the pairs whose decision can change something, each once, by configuration and target."""
+        positions: dict[str, dict[int, None]] = {}
         for position, seen in enumerate(comparison.seen):
             index = _configs_for(seen, comparison.configs)
             for config in chain(index.candidates(seen.observation), self._configs_with_alert(seen, index)):
+                positions.setdefault(config.id, {})[position] = None
+        for config_id in sorted(positions):
+            # `fan_out` has already notified of an event without a project for the global configurations.
+            if config_id >= begin.config:
+                found = [comparison.seen[position] for position in positions[config_id]]
+                config = _configs_for(found[0], comparison.configs).configs[config_id]
+                if config.is_global and comes_from_organization(comparison.signal):
+                    continue
                 # Without a metric threshold, an alert has no metric.
                 metric = config.metric_threshold.metric if config.metric_threshold else None
-                pairs[config.id, position] = _Pair(config, seen.observation, seen.target(metric))
-        return [pairs[key] for key in sorted(pairs)]
+                for seen in sorted(found, key=lambda each: each.target(metric)):
+                    target = seen.target(metric)
+                    if config_id > begin.config or target >= begin.target:
+                        yield _Pair(config, seen.observation, target)
 
     def _configs_with_alert(self, seen: _Observed, index: ConfigIndex) -> Iterator[ConfigView]:
         """Yield the configurations with an active alert on the observation."""
         for metric in index.alert_metrics(seen.observation):
-            for config_id in self._active.get(seen.target(metric), {}):
+            for config_id in self._active.by_target.get(seen.target(metric), {}):
                 if config_id in index.configs:
                     yield index.configs[config_id]
 
     def _alert(self, pair: _Pair) -> _ActiveAlert | None:
-        return self._active.get(pair.target, {}).get(pair.config.id)
+        return self._active.by_target.get(pair.target, {}).get(pair.config.id)
 
     def _decide_pair(self, pair: _Pair, signal: Signal) -> Decision | None:
         """Return the decision; None for a faulty configuration, because others must still be compared."""
@@ -431,7 +580,7 @@ class _Evaluation:
             # A changed configuration starts alerts at the time of evaluation, so a later signal in the queue
             # may be older than the alert.
             at = max(at, alert.created)
-        active = self._active.setdefault(target, {})
+        active = self._active.by_target.setdefault(target, {})
         match decision.action:
             case AlertAction.START:
                 start = NewAlert(
@@ -451,7 +600,7 @@ class _Evaluation:
                 # A tracked alert whose delay has passed opens before it ends, unless a waiting signal may
                 # have ended its condition earlier. Evaluated signals are not waiting: they are deleted later.
                 changes.alerts.ends[alert.id] = AlertEnd(
-                    signal=signal, at=at, value=decision.value, signals_done=tuple(self._evaluated)
+                    signal=signal, at=at, value=decision.value, signals_done=tuple(self.evaluated)
                 )
                 changes.ended_targets.add(target)
                 del active[config.id]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from accesslist.models import Project
 from accesslist.selectors.users import groups_without_second_factor, orgs_without_second_factor
@@ -118,22 +118,42 @@ def _of_report(payload: Payload, known: _KnownFleet) -> list[Observation]:
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 
 
-def observations_of_fleet(group_id: str, event_types: AbstractSet[EventType]) -> list[Observation]:
-    """The observations of the current state of a project's fleet and people, for these event types."""
+HOSTS_AT_ONCE = 1_000
+"""The hosts of a part of the fleet."""
+
+
+class FleetPart(NamedTuple):
+    """Observations of a part of the fleet. `last_host`: the id of its last host; None if no part follows."""
+
+    observations: Sequence[Observation]
+    last_host: str | None
+
+
+def observations_of_fleet(group_id: str, event_types: AbstractSet[EventType], *, after: str) -> FleetPart:
+    """The current state of the hosts after an id, for these event types; "" is before the first.
+
+    The last part also has the agents, replica sets and people of the project.
+    """
     targets = {event_type.spec.target for event_type in event_types}
-    agents = Agent.objects.filter(group_id=group_id).order_by("id") if Target.AGENT in targets else ()
-    sets = replica_sets_there(group_id) if Target.REPLICA_SET in targets else ()
-    seen = (
-        *(_of_hosts(group_id, targets) if targets & {Target.HOST, Target.HOST_METRIC} else ()),
-        *_of_each(of_agent, map(agent_state, agents)),
-        *_of_each(of_replica_set, map(replica_set_state, sets)),
-        *(_of_people(group_id) if Target.GROUP in targets else ()),
-    )
-    return [observation for observation in seen if observation.event_type in event_types]
+    hosts = _hosts_after(group_id, after) if targets & {Target.HOST, Target.HOST_METRIC} else []
+    seen = [*_of_hosts(hosts[:HOSTS_AT_ONCE], targets)]
+    last_host = hosts[HOSTS_AT_ONCE - 1].id if len(hosts) > HOSTS_AT_ONCE else None
+    if last_host is None:
+        agents = Agent.objects.filter(group_id=group_id).order_by("id") if Target.AGENT in targets else ()
+        sets = replica_sets_there(group_id) if Target.REPLICA_SET in targets else ()
+        seen += _of_each(of_agent, map(agent_state, agents))
+        seen += _of_each(of_replica_set, map(replica_set_state, sets))
+        seen += _of_people(group_id) if Target.GROUP in targets else ()
+    return FleetPart([each for each in seen if each.event_type in event_types], last_host)
 
 
-def _of_hosts(group_id: str, targets: AbstractSet[Target]) -> list[Observation]:
-    hosts = list(Host.objects.filter(group_id=group_id).exclude(last_report=None).order_by("id"))
+def _hosts_after(group_id: str, after: str) -> list[Host]:
+    """The hosts of a part of the fleet, and one more if another part follows."""
+    reported = Host.objects.filter(group_id=group_id, id__gt=after).exclude(last_report=None)
+    return list(reported.order_by("id")[: HOSTS_AT_ONCE + 1])
+
+
+def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target]) -> list[Observation]:
     newest = newest_measurements(host.id for host in hosts) if Target.HOST_METRIC in targets else {}
     return _of_states(
         (host_state(host), newest[host.id].samples if host.id in newest else None) for host in hosts

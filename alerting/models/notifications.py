@@ -263,6 +263,9 @@ class EvaluationTurn(models.Model):
 
     group_id = models.CharField(max_length=24, primary_key=True, db_collation="C")
     served = models.DateTimeField()
+    progress = models.JSONField(
+        null=True, help_text="Where the next turn continues; null if the last turn ended between signals."
+    )
 
     def __str__(self) -> str:
         return self.group_id

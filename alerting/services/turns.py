@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import orjson
+
+from alerting.models import EvaluationTurn
+from alerting.rules.time_slices import Progress, progress_of
 from alerting.services.locks import try_lock
 from events.models import Signal
 from opsapi.batches import delete_batch
@@ -46,7 +50,8 @@ INSERT INTO alerting_evaluationturn AS turn (group_id, served)
 SELECT %(group_id)s, greatest(%(now)s, max(served) + interval '1 microsecond') FROM alerting_evaluationturn
 ON CONFLICT (group_id) DO UPDATE SET served = excluded.served
 RETURNING group_id <> '' AND NOT EXISTS (
-          SELECT FROM accesslist_project AS project WHERE project.id = turn.group_id AND deleted IS NULL)
+          SELECT FROM accesslist_project AS project WHERE project.id = turn.group_id AND deleted IS NULL),
+          progress::text
 """
 # A signal may contain hundreds of hosts.
 _NEXT = """
@@ -64,17 +69,25 @@ _NEXT_OF_NO_GROUP = _NEXT.format(source="group_id IS NULL")
 class Turn:
     """A project whose signals only this transaction evaluates; None: signals without a project.
 
-    `project_is_deleted`: the project was deleted after its signals were written.
+    `project_is_deleted`: the project was deleted after its signals were written. `progress`: what the last
+    turn began and did not finish.
     """
 
     group_id: str | None
     project_is_deleted: bool
+    progress: Progress | None = None
 
     def next_signals(self) -> list[Signal]:
-        """Read the oldest signals, up to HOSTS_AT_ONCE hosts and SIGNALS_AT_ONCE signals.
+        """Read the signals of the progress; without progress, the oldest signals.
 
-        Without a project, read one signal, because it ends the turn.
+        These are up to HOSTS_AT_ONCE hosts and SIGNALS_AT_ONCE signals, or one signal without a project,
+        because it ends the turn.
         """
+        if self.progress is not None:
+            begun = Signal.objects.filter(
+                id__in=self.progress.signals, group_id=self.group_id, failed=None
+            ).order_by("id")
+            return list(begun)
         statement = _NEXT_OF_NO_GROUP if self.group_id is None else _NEXT_OF_GROUP
         values: Mapping[str, Any] = {
             "group_id": self.group_id,
@@ -82,6 +95,12 @@ class Turn:
             "hosts": HOSTS_AT_ONCE,
         }
         return list(Signal.objects.raw(statement, values))
+
+    def keep(self, progress: Progress | None) -> None:
+        """Keep where the next turn continues, in the transaction that writes the changes so far."""
+        if progress != self.progress:
+            stored = progress.stored() if progress else None
+            EvaluationTurn.objects.filter(group_id=self.group_id or "").update(progress=stored)
 
     def drop_signals(self) -> int:
         """Delete a batch of the signals without evaluating them, and return their number."""
@@ -103,8 +122,10 @@ def turn_take(*, now: datetime) -> Turn | None:
     if not taken:
         return None
     [(group_id,)] = taken
-    [(project_is_deleted,)] = fetch_rows(_SERVE, {"group_id": group_id, "now": now})
-    return Turn(group_id or None, project_is_deleted)
+    [(project_is_deleted, progress)] = fetch_rows(_SERVE, {"group_id": group_id, "now": now})
+    return Turn(
+        group_id or None, project_is_deleted, progress_of(orjson.loads(progress)) if progress else None
+    )
 
 
 def signals_delete(ids: Sequence[int]) -> None:

@@ -298,7 +298,7 @@ def test_a_project_whose_evaluation_fails_again_and_again_delays_only_itself(
     real = getattr(evaluation_module, step)
 
     def fail(*given: Any) -> Any:
-        signal = given[0] if isinstance(given[0], Signal) else given[1][0]
+        signal = given[0] if isinstance(given[0], Signal) else given[0].signals[0]
         if signal.group_id == project.id:
             raise error
         return real(*given)

@@ -3,6 +3,8 @@
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
 from random import Random
 from typing import Any
 
@@ -148,13 +150,19 @@ class EvaluationScene:
         name, facts = self.random.choice(list(facts_of.items()))
         return SignalKind.EVENT, {**facts, "eventTypeName": name, "eventId": new_id()}
 
-    def evaluate(self, at_once: int, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-        """What there is after all is evaluated, and after every delay has passed; then it is undone."""
+    def evaluate(
+        self, at_once: int, monkeypatch: pytest.MonkeyPatch, *, looks: int | None = None
+    ) -> list[Any]:
+        """What there is after all is evaluated, and after every delay has passed; then it is undone.
+
+        `looks`: a turn ends when it has looked at the clock as often.
+        """
+        self.turns = 0
         with monkeypatch.context() as patched, transaction.atomic():
             patched.setattr("alerting.services.turns.SIGNALS_AT_ONCE", at_once)
-            patched.setattr("alerting.evaluation.EVALUATION_SECONDS", 3600)
-            while evaluate_signals(now=self.end):
-                pass
+            patched.setattr("alerting.evaluation.EVALUATION_SECONDS", looks or 1)
+            while evaluate_signals(now=self.end, clock=partial(next, count()) if looks else lambda: 0):
+                self.turns += 1
             open_tracked(now=self.end + timedelta(hours=1))
             found = list(self._found())
             assert not Signal.objects.exists()  # none was set aside
@@ -184,6 +192,11 @@ def test_together_they_do_what_they_do_one_at_a_time(
     together = scene.evaluate(SIGNALS, monkeypatch)
     assert together == alone
     assert alone
+    turns = scene.turns
+    divided = scene.evaluate(SIGNALS, monkeypatch, looks=scene.random.randint(1, 4))
+    assert scene.turns > turns
+    # Within a signal, the order of different configurations has no meaning.
+    assert sorted(map(repr, divided)) == sorted(map(repr, alone))
 
 
 def test_many_signals_take_as_many_statements_as_one(project: Project) -> None:

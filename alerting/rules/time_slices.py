@@ -1,0 +1,70 @@
+"""The time that a turn of a project may take, and where its next turn continues. The clock is passed in."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+Clock = Callable[[], float]
+"""A monotonic clock, in seconds."""
+
+
+class TimeSlice:
+    """The time of a turn, from now until `seconds` have passed."""
+
+    def __init__(self, clock: Clock, seconds: float) -> None:
+        self._clock = clock
+        self.began = self.last_look = clock()
+        self._end = self.began + seconds
+
+    def is_over(self) -> bool:
+        """Look at the clock."""
+        self.last_look = self._clock()
+        return self.last_look > self._end
+
+    def allow_as_much_as_since(self, began: float) -> None:
+        """Let the slice last as long again as what began then: reading must not use all of every slice."""
+        now = self._clock()
+        self._end = max(self._end, now + now - began)
+
+    def used(self) -> float:
+        """Return the seconds since the slice began."""
+        return self._clock() - self.began
+
+
+class Place(NamedTuple):
+    """Where the evaluation of signals continues: a signal, a configuration and the target of an alert.
+
+    Pairs of a configuration and a target are compared in this order, so a place stays right if
+    configurations or hosts come and go in between. Empty strings come first.
+    """
+
+    signal: int
+    config: str = ""
+    target: str = ""
+
+    @property
+    def is_inside_signal(self) -> bool:
+        """Whether a part of the signal has been evaluated."""
+        return bool(self.config)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The signals that a turn began and did not finish, and where the next turn continues.
+
+    `hosts_after`: the fleet is compared in parts; the part after the host with this id is in hand. Empty for
+    the first part.
+    """
+
+    signals: tuple[int, ...]
+    place: Place
+    hosts_after: str = ""
+
+    def stored(self) -> dict[str, Any]:
+        """Return the JSON that `progress_of` reads."""
+        return {"signals": self.signals, "place": self.place, "hostsAfter": self.hosts_after}
+
+
+def progress_of(stored: Mapping[str, Any]) -> Progress:
+    """Return the progress of `Progress.stored`."""
+    return Progress(tuple(stored["signals"]), Place(*stored["place"]), stored["hostsAfter"])
