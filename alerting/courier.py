@@ -9,6 +9,7 @@ from queue import Empty, SimpleQueue
 
 from alerting.delivery import DeliveryAttempt, decide, record, send
 from alerting.models import Notification
+from alerting.muting import MuteDesk
 from alerting.rules.claim_order import next_free_slot
 from alerting.services.claims import claim
 from alerting.services.leases import leased_at, leases_give_back
@@ -30,6 +31,7 @@ class Courier:
         self._slots = slots
         self._clock = clock
         self._wake = wake
+        self._desk = MuteDesk()
         self._ended: SimpleQueue[tuple[DeliveryAttempt, Outcome]] = SimpleQueue()
         self._unrecorded: list[tuple[DeliveryAttempt, Outcome]] = []
         self._sending: dict[str, datetime] = {}
@@ -67,8 +69,9 @@ class Courier:
         rest = [notification for notification in claims if not notification.destination]
         started: set[str] = set()
         try:
+            muting = self._desk.settle(claims, now=self._clock())
             for batch in filter(None, (ready, rest)):
-                for attempt in decide(batch, now=self._clock()):
+                for attempt in decide(batch, now=self._clock(), muting=muting):
                     started.add(attempt.notification.id)
                     self._start(attempt)
         except Exception:

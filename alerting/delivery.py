@@ -3,7 +3,8 @@
     claim ─► decide ─► send ─► record
 
 Claim leases the notifications that may be sent next (`services.claims`). Decide chooses a step for each
-notification (`rules.delivery_policy`), while its alert and the maintenance windows are locked:
+notification (`rules.delivery_policy`), while its alert and the maintenance windows are locked. Which windows
+mute it is found before, without locks and in slices of time (`muting`):
 
     send      begin an attempt now
     address   write the destination, and release the notification for the next claim. A notification for
@@ -42,6 +43,7 @@ from django.db import transaction
 from alerting.choices import DropReason, NotificationStatus, WaitReason
 from alerting.messages import messages_of
 from alerting.models import Alert, Notification, NotificationAttempt, NotificationSetting
+from alerting.muting import MuteDesk, Muting
 from alerting.rules.delivery_policy import (
     SECRETS_UNREADABLE,
     DeliveryStep,
@@ -63,7 +65,6 @@ from alerting.selectors.incidents import (
     alerts_with_incident_state,
     deciding_alerts_filter,
     incident_messages,
-    incident_mutes,
     incident_views,
     incidents_of,
     is_worth_sending,
@@ -71,6 +72,7 @@ from alerting.selectors.incidents import (
     open_in,
 )
 from alerting.selectors.notification_settings import settings_of
+from alerting.selectors.windows import begun_versions
 from alerting.services.addressing import (
     AddressLookup,
     DestinationConfigs,
@@ -93,6 +95,7 @@ from alerting.services.leases import (
     attempts_record,
     lapses_of,
     leased_at,
+    leases_give_back,
     leases_release_with,
 )
 from alerting.services.notifications import recipients_replace, schedule_follow_ups
@@ -134,24 +137,39 @@ class DeliveryAttempt:
         return isinstance(self.content, Message)
 
 
-def decide(claimed: Sequence[Notification], *, now: datetime) -> Iterator[DeliveryAttempt]:
+def decide(
+    claimed: Sequence[Notification], *, now: datetime, muting: Muting | None = None
+) -> Iterator[DeliveryAttempt]:
     """Decide on claimed notifications, and yield the attempts to make, all marked as begun.
 
-    The other notifications are addressed, postponed, dropped, removed or given up. If a notification causes
-    an unexpected error, only its own attempt fails, and it is retried.
+    The other notifications are addressed, postponed, dropped, removed or given up, or released because
+    `muting`, the decisions about maintenance windows, has none for them yet. Without `muting`, these
+    decisions are made first, however long it takes. If a notification causes an unexpected error, only its
+    own attempt fails, and it is retried.
 
     Raises:
         DatabaseError, InterfaceError: the database has a transient fault. The attempts that were yielded
             before have begun.
     """
+    muting = muting or MuteDesk.undivided().settle(claimed, now=now)
+    if undecided := [row for row in claimed if row.id in muting.undecided]:
+        leases_give_back(undecided)
+    yield from _decide_in_turn([row for row in claimed if row.id not in muting.undecided], muting, now)
+
+
+def _decide_in_turn(
+    claimed: Sequence[Notification], muting: Muting, now: datetime
+) -> Iterator[DeliveryAttempt]:
+    if not claimed:
+        return
     try:
-        begun = _decide_together(claimed, now)
+        begun = _decide_together(claimed, muting, now)
     except Exception as error:
         if is_transient(error):
             raise
         if len(claimed) > 1:
             for notification in claimed:
-                yield from decide([notification], now=now)
+                yield from _decide_in_turn([notification], muting, now)
             return
         begun = _mark_begun([_failed_attempt(claimed[0], error)], now)
     yield from begun
@@ -204,11 +222,21 @@ class _ToDo:
 
 
 @transaction.atomic
-def _decide_together(claimed: Sequence[Notification], now: datetime) -> list[DeliveryAttempt]:
-    """Write all decisions, and return the attempts to make."""
-    facts = _lock_and_read(claimed, now)
+def _decide_together(claimed: Sequence[Notification], muting: Muting, now: datetime) -> list[DeliveryAttempt]:
+    """Write all decisions, and return the attempts to make.
+
+    Notifications whose windows have changed since the desk decided are released, and decided again.
+    """
+    claimed = _with_windows_locked(claimed, muting, now)
+    if not claimed:
+        return []
+    facts = _lock_and_read(claimed, muting)
     addresses = AddressLookup(facts.channel_fields)
     to_do = _ToDo()
+    for notification in claimed:
+        if notification.id in muting.faults:
+            to_do.to_fail.append(_failed_attempt(notification, muting.faults[notification.id]))
+    claimed = [notification for notification in claimed if notification.id not in muting.faults]
     for notification in claimed:
         _decide_one(notification, facts, addresses, to_do, now)
     if to_do.to_address:
@@ -226,8 +254,22 @@ def _decide_together(claimed: Sequence[Notification], now: datetime) -> list[Del
     return begun
 
 
-def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
-    """Lock windows and alerts until the decisions are written, and read the other facts without a lock.
+def _with_windows_locked(
+    claimed: Sequence[Notification], muting: Muting, now: datetime
+) -> Sequence[Notification]:
+    """Lock the windows that the decisions depend on, and return the notifications of unchanged windows."""
+    concerned = {row.group_id for row in claimed if row.group_id} & muting.versions.keys()
+    if not concerned:
+        return claimed
+    current = begun_versions(concerned, now, lock=True)
+    changed = {group_id for group_id in concerned if current.get(group_id) != muting.versions[group_id]}
+    if changed:
+        leases_give_back([row for row in claimed if row.group_id in changed])
+    return [row for row in claimed if row.group_id not in changed]
+
+
+def _lock_and_read(claimed: Sequence[Notification], muting: Muting) -> _Facts:
+    """Lock alerts until the decisions are written, and read the other facts without a lock.
 
     The order of locks is: windows, alerts, destinations (`_decide_together`, `_mark_begun`), each by id. The
     notifications are already leased, so no other worker locks them.
@@ -236,7 +278,6 @@ def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
     A request that creates a window or changes a configuration does not wait. An attempt that has begun is
     sent, whatever happens in the meantime. If its alert ends, `record` sees the end.
     """
-    mutes = incident_mutes(claimed, now=now)  # locks the windows
     alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
     deciding = Alert.objects.select_related("group").filter(deciding_alerts_filter(claimed))
     locked = list(deciding.select_for_update(no_key=True, of=("self",)).order_by("id"))
@@ -244,7 +285,7 @@ def _lock_and_read(claimed: Sequence[Notification], now: datetime) -> _Facts:
     return _Facts(
         alerts=alerts_with_incident_state(locked, claimed),
         settings=settings_of(claimed),
-        mutes=mutes,
+        mutes=muting.mutes,
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claimed),
         channel_fields=destination_configs({row.destination for row in claimed if row.destination}),

@@ -113,7 +113,13 @@ class ActiveWindow(NamedTuple):
 def active_windows(windows: Iterable[WindowRule], moment: datetime) -> list[ActiveWindow]:
     """The windows with an occurrence in effect, the last to end first."""
     current = ((window, next(window.occurrences(moment), None)) for window in windows)
-    active = [ActiveWindow(window, found.end) for window, found in current if found and found.start <= moment]
+    return last_to_end_first(
+        ActiveWindow(window, found.end) for window, found in current if found and found.start <= moment
+    )
+
+
+def last_to_end_first(active: Iterable[ActiveWindow]) -> list[ActiveWindow]:
+    """Active windows in the order in which they are asked whether they mute a target."""
     return sorted(active, key=lambda found: (found.until, found.window.id), reverse=True)
 
 

@@ -10,7 +10,6 @@ from django.db.models import F, Q, Subquery
 
 from alerting.choices import AlertStatus, IncidentPart
 from alerting.models import Alert, Incident, Notification
-from alerting.rules.delivery_policy import Mute, mute_of_incident
 from alerting.rules.topology import (
     FleetUnit,
     FleetUnits,
@@ -22,7 +21,6 @@ from alerting.rules.topology import (
     root_words,
 )
 from alerting.selectors.fleet_units import fleets_around, named_units
-from alerting.selectors.windows import mutes_of
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, first_rows
@@ -49,24 +47,20 @@ def incidents_of(notifications: Iterable[Notification]) -> set[str]:
     return set(leads_of(notifications))
 
 
-def incident_mutes(notifications: Sequence[Notification], *, now: datetime) -> dict[str, Mute]:
-    """Like `mutes_of`, which locks windows; an incident is muted while all its open alerts are."""
-    ids = incidents_of(notifications)
-    if not ids:
-        return mutes_of(notifications, now=now)
+def targets_of_messages(notifications: Sequence[Notification]) -> dict[str, list[str]]:
+    """The ids of the alerts, or of the event, that each notification is about, by the notification's id.
+
+    A message about an incident is about all its open alerts: an incident is muted while all of them are.
+    """
     members: dict[str, list[str]] = defaultdict(list)
-    opened = Alert.objects.filter(incident_id__in=ids, status=AlertStatus.OPEN.value)
-    probes = []
-    for incident_id, alert_id, group_id in opened.values_list("incident_id", "id", "group_id"):
-        members[str(incident_id)].append(alert_id)
-        probes.append(Notification(id=alert_id, alert_id=alert_id, group_id=group_id))
-    mutes = mutes_of([*notifications, *probes], now=now)
-    for notification in notifications:
-        if alert_ids := members.get(notification.incident_id or "", []):
-            mutes.pop(notification.id, None)
-            if mute := mute_of_incident(mutes.get(alert_id) for alert_id in alert_ids):
-                mutes[notification.id] = mute
-    return mutes
+    if ids := incidents_of(notifications):
+        opened = Alert.objects.filter(incident_id__in=ids, status=AlertStatus.OPEN.value)
+        for incident_id, alert_id in opened.values_list("incident_id", "id"):
+            members[str(incident_id)].append(alert_id)
+    return {
+        row.id: members.get(row.incident_id or "") or [row.alert_id or row.event_id or ""]
+        for row in notifications
+    }
 
 
 def deciding_alerts_filter(notifications: Sequence[Notification]) -> Q:

@@ -1,24 +1,17 @@
-"""Maintenance windows, and the window that mutes each alert or notification: the rule of delivery."""
+"""Maintenance windows, the window that mutes each alert, and the search of delivery for such windows."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-import orjson
 from django.db.models import Q, QuerySet
 
 from accesslist.models import Project
-from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.rules.delivery_policy import Mute
+from alerting.models import Alert, MaintenanceWindow
 from alerting.rules.matchers import MatchSubject
-from alerting.rules.windows import (
-    ActiveWindow,
-    WindowRule,
-    WindowState,
-    active_windows,
-    muting,
-    window_rule,
-)
+from alerting.rules.mute_search import MuteSearch, MuteTarget
+from alerting.rules.windows import ActiveWindow, WindowRule, WindowState, active_windows, muting
 from alerting.selectors.subjects import TargetFacts, subjects_of
 from events.models import Event
 from events.types import EVENT_TYPES, EventType
@@ -95,59 +88,103 @@ def category_of(alert: Alert) -> str:
     return EVENT_TYPES[EventType(alert.event_type)].category.value
 
 
-_LOCK_BEGUN = """
-SELECT id, group_id, alert_types, start, "end", recurrence::text, matchers::text
-  FROM alerting_maintenancewindow
+Versions = Mapping[str, str]
+"""The versions of the windows of a project that have begun and are not over, by the id of the window."""
+
+# The version of a row is the transaction that wrote it. After a restored backup or a failover, PostgreSQL may
+# give its number a second time; the time of the update differs then.
+_BEGUN = """
+SELECT id, group_id, updated::text || ' ' || xmin FROM alerting_maintenancewindow
  WHERE group_id = ANY(%(groups)s) AND start <= %(now)s
    AND ("end" > %(now)s OR recurrence IS NOT NULL AND (last_end IS NULL OR last_end > %(now)s))
-   AND alert_types && %(types)s::varchar[]
- ORDER BY id FOR SHARE
+ ORDER BY id
 """
-"""SQL: the windows that have begun and are not over, locked until the transaction ends."""
+_LOCK_BEGUN = f"{_BEGUN} FOR SHARE"
 
 
-def mutes_of(notifications: Collection[Notification], *, now: datetime) -> dict[str, Mute]:
-    """The window that mutes each notification now, by the notification's id; locks the windows.
+def begun_versions(
+    group_ids: Collection[str], now: datetime, *, lock: bool = False
+) -> Mapping[str, Versions]:
+    """The windows of each project that have begun and are not over; projects without any are left out.
 
-    The windows are locked until the transaction ends. Events without a project have no windows, and windows
-    of a deleted project mute nothing.
+    `lock`: the windows are locked until the transaction ends. Windows of a deleted project mute nothing.
     """
-    categories = _categories(notifications)
-    groups = {
-        notification.group_id
-        for notification in notifications
-        if notification.id in categories and notification.group_id
-    }
-    if not groups:
-        return {}
-    types = sorted(set(categories.values()))
-    begun = fetch_rows(_LOCK_BEGUN, {"groups": sorted(groups), "types": types, "now": now})
+    found: dict[str, dict[str, str]] = {}
+    if group_ids:
+        statement = _LOCK_BEGUN if lock else _BEGUN
+        for window_id, group_id, version in fetch_rows(statement, {"groups": sorted(group_ids), "now": now}):
+            found.setdefault(group_id, {})[window_id] = version
     # Read last, and without a lock: deleting a project locks its windows first.
-    live = set(Project.objects.filter(id__in={row[1] for row in begun}).values_list("id", flat=True))
-    active = _active_by_category(((row[1], row[2], _rule_of(row)) for row in begun if row[1] in live), now)
-    by_matchers = any(found.window.matchers for windows in active.values() for found in windows)
-    facts = _of_subjects(notifications, "facts", "details") if by_matchers else {}
-    subjects = _subjects(
-        active,
-        {
-            notification.id: TargetFacts(notification.group_id or "", facts.get(notification.id, {}))
-            for notification in notifications
-            if notification.id in categories
-        },
-    )
-    waiting: dict[tuple[str, str], list[str]] = {}
-    for notification in notifications:
-        if notification.id in categories:
-            key = notification.group_id or "", categories[notification.id]
-            waiting.setdefault(key, []).append(notification.id)
-    mutes: dict[str, Mute] = {}
-    # One window after the other, so that the patterns of each are compiled once.
-    for key, windows in active.items():
-        for window, until in windows:
-            for name in waiting.get(key, ()):
-                if name not in mutes and window.mutes(subjects[name]):
-                    mutes[name] = Mute(window.id, until)
-    return mutes
+    live = set(Project.objects.filter(id__in=found).values_list("id", flat=True)) if found else set()
+    return {group_id: versions for group_id, versions in found.items() if group_id in live}
+
+
+class BegunSearches(NamedTuple):
+    """The searches of projects, and the faults of projects with a window that cannot be read."""
+
+    searches: dict[str, MuteSearch]
+    faults: dict[str, Exception]
+
+
+def mute_searches(
+    targets: Mapping[str, AbstractSet[str]], versions: Mapping[str, Versions], *, now: datetime
+) -> BegunSearches:
+    """The searches for the windows of projects that mute alerts and events now.
+
+    `targets` are the ids of alerts and events by project. A window that has changed since its version was
+    read makes a search invalid, as any change does. A few queries, however many projects.
+    """
+    begun = BegunSearches({}, {})
+    if not targets:
+        return begun
+    rules: dict[str, list[WindowRule]] = {group_id: [] for group_id in targets}
+    ids = {window_id for group_id in targets for window_id in versions[group_id]}
+    for row in MaintenanceWindow.objects.filter(Among("id", ids)).order_by("id"):
+        try:
+            rules[row.group_id].append(row.rule)
+        except (LookupError, TypeError, ValueError) as error:
+            begun.faults[row.group_id] = error
+    windows = [rule for of_project in rules.values() for rule in of_project]
+    about = _about({name for names in targets.values() for name in names}, _compare_facts(windows))
+    facts = {
+        name: TargetFacts(group_id, about[name].facts if name in about else {})
+        for group_id, names in targets.items()
+        for name in names
+    }
+    subjects = subjects_of(windows, facts)
+    for group_id, names in targets.items():
+        if group_id not in begun.faults:
+            of_project = {
+                name: MuteTarget(about[name].category if name in about else "", subjects[name])
+                for name in sorted(names)
+            }
+            begun.searches[group_id] = MuteSearch(rules[group_id], versions[group_id], of_project, now)
+    return begun
+
+
+def _compare_facts(windows: Iterable[WindowRule]) -> bool:
+    return any(window.matchers for window in windows)
+
+
+class _About(NamedTuple):
+    """The category of an alert or event, and its facts if they are needed."""
+
+    category: str
+    facts: Mapping[str, Any]
+
+
+def _about(ids: AbstractSet[str], with_facts: bool) -> dict[str, _About]:
+    """What alerts and events are about, by their ids; missing if the alert or event was deleted."""
+    of_alert = ("facts",) if with_facts else ()
+    found = list(Alert.objects.filter(Among("id", ids)).values_list("id", "event_type", *of_alert))
+    if missing := ids - {row[0] for row in found}:
+        of_event = ("details",) if with_facts else ()
+        events = Event.objects.filter(Among("id", missing))
+        found += events.values_list("id", "event_type", *of_event)
+    return {
+        name: _About(EVENT_TYPES[EventType(event_type)].category.value, facts[0] if facts else {})
+        for name, event_type, *facts in found
+    }
 
 
 _ActiveWindows = Mapping[tuple[str, str], Sequence[ActiveWindow]]
@@ -166,37 +203,5 @@ def _active_by_category(
     return found
 
 
-def _rule_of(row: Sequence[Any]) -> WindowRule:
-    """The rule of a row of _LOCK_BEGUN."""
-    window_id, _, _, start, end, recurrence, matchers = row
-    return window_rule(
-        id=window_id,
-        start=start,
-        end=end,
-        recurrence=recurrence and orjson.loads(recurrence),
-        matchers=matchers and orjson.loads(matchers),
-    )
-
-
 def _subjects(active: _ActiveWindows, targets: Mapping[str, TargetFacts]) -> dict[str, MatchSubject]:
     return subjects_of((found.window for windows in active.values() for found in windows), targets)
-
-
-def _categories(notifications: Collection[Notification]) -> dict[str, str]:
-    """By notification, the category of its alert or event; missing if that was deleted."""
-    types = _of_subjects(notifications, "event_type", "event_type")
-    return {name: EVENT_TYPES[EventType(found)].category.value for name, found in types.items()}
-
-
-def _of_subjects(notifications: Collection[Notification], of_alert: str, of_event: str) -> dict[str, Any]:
-    """By notification, a column of its alert or of its event; missing if that was deleted."""
-    alerts = {notification.alert_id for notification in notifications if notification.alert_id}
-    events = {notification.event_id for notification in notifications if notification.event_id}
-    found = dict(Alert.objects.filter(Among("id", alerts)).values_list("id", of_alert))
-    if events:
-        found |= dict(Event.objects.filter(Among("id", events)).values_list("id", of_event))
-    return {
-        notification.id: found[about]
-        for notification in notifications
-        if (about := notification.alert_id or notification.event_id) in found
-    }

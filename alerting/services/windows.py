@@ -115,7 +115,10 @@ def _columns(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_room(group_id: str, now: datetime) -> None:
-    """Refuse more windows than delivery can compute for each batch of messages; undoes what was written."""
+    """Refuse more windows than pages and previews can compute at once; undoes what was written.
+
+    Delivery needs no limit: it divides this work (`muting`).
+    """
     if costly_windows(group_id, now).count() > MOST_COSTLY_WINDOWS:
         raise ApiError(
             ErrorCode.LIMIT_REACHED,

@@ -1,10 +1,13 @@
 """The pipeline run by hand, with a stand-in for the outside."""
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from alerting import delivery
 from alerting.evaluation import evaluate_signals
-from alerting.models import Alert, AlertConfig
+from alerting.models import Alert, AlertConfig, Notification
+from alerting.muting import MuteDesk
+from alerting.rules.delivery_policy import Mute
 from alerting.services.claims import AT_ONCE, claim
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.messages import Message
@@ -76,6 +79,11 @@ def deliver_all(now: datetime | None = None) -> int:
         if not claimed:
             return count
     raise AssertionError("delivering brings forth deliveries without end")
+
+
+def mutes_of(notifications: Sequence[Notification], *, now: datetime) -> dict[str, Mute]:
+    """What mutes each notification, as delivery decides it."""
+    return MuteDesk.undivided().settle(notifications, now=now).mutes
 
 
 def begin(now: datetime) -> list[delivery.DeliveryAttempt]:

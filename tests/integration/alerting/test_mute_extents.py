@@ -8,11 +8,12 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
-from alerting.selectors.windows import mutes_of, muting_windows
+from alerting.selectors.windows import muting_windows
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_notification
 from tests.integration.alerting.overviews import DAY, HOUR, NOW, SECOND, make_window
+from tests.integration.alerting.pipeline import mutes_of
 
 pytestmark = pytest.mark.django_db
 

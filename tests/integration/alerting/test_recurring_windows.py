@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.selectors.windows import mutes_of, muting_windows
+from alerting.selectors.windows import begun_versions, muting_windows
 from alerting.services.windows import window_change, window_create
 from automation.choices import HostType
 from events.facts import EventFacts
@@ -22,7 +22,7 @@ from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, mutes_of
 
 pytestmark = pytest.mark.django_db
 
@@ -218,10 +218,9 @@ def test_a_claim_reads_windows_that_may_be_active_through_their_indexes(project:
         for last, recurrence in [(None, None), (SUNDAY - DAY, EVERY_SUNDAY)][: 1 + (number % 50 == 0)]
     )
     make_window(project)
-    notification = make_notification(project, alert=make_alert(project), due=SUNDAY)
     execute("ANALYZE alerting_maintenancewindow")
     with CaptureQueriesContext(connection) as queries:
-        assert mutes_of([notification], now=SUNDAY)
+        assert begun_versions({project.id}, SUNDAY, lock=True)
     (statement,) = [query["sql"] for query in queries if "FOR SHARE" in query["sql"]]
     [(plan,)] = fetch_rows(f"EXPLAIN (FORMAT JSON) {statement}")
     shown = plan if isinstance(plan, str) else json.dumps(plan)

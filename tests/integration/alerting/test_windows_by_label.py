@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.selectors.windows import mutes_of, muting_windows
+from alerting.selectors.windows import muting_windows
 from alerting.services.windows import window_create
 from automation.choices import HostType
 from automation.models import Host
@@ -20,7 +20,7 @@ from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, mutes_of
 
 pytestmark = pytest.mark.django_db
 

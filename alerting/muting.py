@@ -1,0 +1,160 @@
+"""Decides which due notifications maintenance windows mute, in slices of time.
+
+The windows, matchers and labels of a project decide how long this takes. So each step of a worker spends
+MUTE_SECONDS on it, projects that took least time first, and keeps what it found for the next step. A
+notification without a decision goes back to the queue, and other notifications do not wait for it.
+
+Nothing is locked meanwhile. `delivery` locks the windows before it writes decisions, and leaves out the
+notifications of projects whose windows have changed since.
+"""
+
+import logging
+import time
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from alerting.models import Notification
+from alerting.rules.delivery_policy import Mute
+from alerting.rules.mute_search import MuteSearch
+from alerting.rules.time_slices import Clock, TimeSlice
+from alerting.selectors.incidents import targets_of_messages
+from alerting.selectors.windows import Versions, begun_versions, mute_searches
+
+logger = logging.getLogger("opsapi.delivery")
+
+MUTE_SECONDS = 0.1
+"""The seconds of a step for decisions about windows; more if reading the windows takes longer."""
+TURN_SECONDS = 0.01
+"""Projects take turns of this length."""
+REMEMBERED_SECONDS = 60.0
+"""The time that a project took is forgotten after as long."""
+
+
+@dataclass(slots=True)
+class Muting:
+    """The decisions about notifications, by their id.
+
+    `mutes`: the muted notifications. `undecided`: notifications without a decision yet. `faults`:
+    notifications whose windows cannot be evaluated. `versions`: the windows of each project that the
+    decisions depend on; a project without windows that have begun is left out.
+    """
+
+    mutes: dict[str, Mute] = field(default_factory=dict)
+    undecided: set[str] = field(default_factory=set)
+    faults: dict[str, Exception] = field(default_factory=dict)
+    versions: Mapping[str, Versions] = field(default_factory=dict)
+
+
+class MuteDesk:
+    """The decisions of one worker: keeps unfinished searches, and how long each project took."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._searches: dict[str, MuteSearch] = {}
+        self._used: dict[str, float] = {}
+        self._forget_at = clock() + REMEMBERED_SECONDS
+        self.costs: dict[tuple[str, str], float] = {}
+        """The seconds that each window took, by project and window, until the owner takes them."""
+
+    @classmethod
+    def undivided(cls) -> "MuteDesk":
+        """Return a desk that decides on all notifications, however long it takes."""
+        return cls(clock=lambda: 0.0)
+
+    def settle(self, claimed: Sequence[Notification], *, now: datetime) -> Muting:
+        """Decide on as many notifications as time allows."""
+        time_slice = TimeSlice(self._clock, MUTE_SECONDS)
+        found = Muting(versions=begun_versions({row.group_id for row in claimed if row.group_id}, now))
+        by_project: dict[str, list[Notification]] = {}
+        for row in claimed:
+            if row.group_id in found.versions:
+                by_project.setdefault(row.group_id, []).append(row)
+        if not by_project:
+            return found
+        self._forget(time_slice.began)
+        targets = targets_of_messages([row for rows in by_project.values() for row in rows])
+        self._begin(by_project, targets, found, now)
+        time_slice.allow_as_much_as_since(time_slice.began)
+        self._search(by_project, found, time_slice)
+        for group_id, rows in by_project.items():
+            if search := self._searches.get(group_id):
+                _answer(search, rows, targets, found)
+                if search.is_done:
+                    del self._searches[group_id]
+        return found
+
+    def _forget(self, moment: float) -> None:
+        if moment > self._forget_at:
+            self._used.clear()
+            self._searches.clear()
+            self._forget_at = moment + REMEMBERED_SECONDS
+
+    def _begin(
+        self,
+        by_project: Mapping[str, Sequence[Notification]],
+        targets: Mapping[str, Sequence[str]],
+        found: Muting,
+        now: datetime,
+    ) -> None:
+        """Begin the searches of projects without one, or with one for windows that have changed."""
+        for group_id in by_project:
+            search = self._searches.get(group_id)
+            if search and not search.is_valid(found.versions[group_id], now):
+                del self._searches[group_id]
+        new = {
+            group_id: {target for row in rows for target in targets[row.id]}
+            for group_id, rows in by_project.items()
+            if group_id not in self._searches
+        }
+        begun = mute_searches(new, found.versions, now=now)
+        self._searches |= begun.searches
+        for group_id, error in begun.faults.items():
+            logger.error("windows of project %s cannot be read", group_id, exc_info=error)
+            found.faults |= {row.id: error for row in by_project[group_id]}
+
+    def _search(
+        self, by_project: Mapping[str, Sequence[Notification]], found: Muting, time_slice: TimeSlice
+    ) -> None:
+        """Let the projects take turns until all is found or the time is over."""
+        waiting = deque(sorted(by_project.keys() & self._searches.keys(), key=self._used_by))
+        while waiting and not time_slice.is_over():
+            group_id = waiting.popleft()
+            try:
+                self._take_turn(group_id)
+            except Exception as error:
+                logger.exception("windows of project %s cannot be evaluated", group_id)
+                found.faults |= {row.id: error for row in by_project[group_id]}
+                del self._searches[group_id]
+            else:
+                if not self._searches[group_id].is_done:
+                    waiting.append(group_id)
+
+    def _used_by(self, group_id: str) -> tuple[float, str]:
+        return self._used.get(group_id, 0.0), group_id
+
+    def _take_turn(self, group_id: str) -> None:
+        turn = TimeSlice(self._clock, TURN_SECONDS)
+        before = turn.began
+        for window_id in self._searches[group_id].steps:
+            is_over = turn.is_over()
+            key = group_id, window_id
+            self.costs[key] = self.costs.get(key, 0.0) + turn.last_look - before
+            before = turn.last_look
+            if is_over:
+                break
+        self._used[group_id] = self._used.get(group_id, 0.0) + before - turn.began
+
+
+def _answer(
+    search: MuteSearch,
+    rows: Sequence[Notification],
+    targets: Mapping[str, Sequence[str]],
+    found: Muting,
+) -> None:
+    for row in rows:
+        if not search.is_done or not search.covers(targets[row.id]):
+            found.undecided.add(row.id)
+        elif mute := search.mute(targets[row.id]):
+            found.mutes[row.id] = mute

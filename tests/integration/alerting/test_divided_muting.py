@@ -1,0 +1,161 @@
+"""Decisions about maintenance windows take turns: the windows of a project delay no message of another."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from functools import partial
+from itertools import count
+
+import pytest
+
+from accesslist.models import Project
+from alerting.delivery import decide
+from alerting.models import Alert, MaintenanceWindow, Notification
+from alerting.muting import MuteDesk
+from alerting.rules.matchers import Matcher, MatchSubject, matches
+from alerting.services.leases import leases_take
+from integrations.outcome import Outcome
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_alert, make_config, make_notification
+from tests.integration.alerting.overviews import HOUR, NOW, make_window
+
+pytestmark = pytest.mark.django_db
+
+WINDOWS = 5
+MATCHERS = 4
+
+
+@pytest.fixture
+def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The patterns that were compared, in order."""
+    found: list[str] = []
+
+    def compare(matchers: Sequence[Matcher], subject: MatchSubject) -> bool:
+        found.extend(matcher.value for matcher in matchers)
+        return matches(matchers, subject)
+
+    monkeypatch.setattr("alerting.rules.mute_search.matches", compare)
+    return found
+
+
+@pytest.fixture
+def desk(monkeypatch: pytest.MonkeyPatch) -> MuteDesk:
+    """A desk that makes a few comparisons in a step: each look at the clock takes a second."""
+    monkeypatch.setattr("alerting.muting.MUTE_SECONDS", 14)
+    monkeypatch.setattr("alerting.muting.TURN_SECONDS", 2)
+    monkeypatch.setattr("alerting.muting.REMEMBERED_SECONDS", 10_000)
+    return MuteDesk(clock=partial(next, count()))
+
+
+def matcher(value: str) -> Mapping[str, str]:
+    return {"fieldName": "HOSTNAME", "operator": "REGEX", "value": value}
+
+
+def make_dear(project: Project, alerts: int = 2) -> list[Notification]:
+    """Windows of which only the last matcher fails, except of the last window, and messages that are due."""
+    for number in range(WINDOWS):
+        last = "db1$" if number == WINDOWS - 1 else "never"
+        patterns = [f"d{'b' * place}" for place in range(1, 2)] * (MATCHERS - 1)
+        window = make_window(project, -HOUR, (WINDOWS - number) * HOUR)
+        stored = [matcher(pattern) for pattern in [*patterns, last]]
+        MaintenanceWindow.objects.filter(id=window.id).update(matchers=stored)
+    return [message_of(project, f"db{number}") for number in range(1, alerts + 1)]
+
+
+def message_of(project: Project, hostname: str) -> Notification:
+    config = make_config(project)
+    facts = {"hostId": "0" * 24, "hostname": hostname, "port": 27017}
+    alert = make_alert(project, config_id=config.id, facts=facts)
+    setting = config.settings.get()
+    values = {"setting_id": setting.id, "type_name": "WEBHOOK", "channel": "WEBHOOK", "due": NOW}
+    return make_notification(project, alert=alert, **values)
+
+
+def step(desk: MuteDesk, messages: Sequence[Notification], now: datetime = NOW) -> None:
+    """Lease the messages and decide on them, as a worker does."""
+    leased = leases_take(ids=[message.id for message in messages], worker=1, now=now)
+    muting = desk.settle(leased, now=now)
+    list(decide(leased, now=now, muting=muting))
+
+
+def decided(messages: Sequence[Notification]) -> list[bool]:
+    """Whether each message was postponed or got its destination."""
+    rows = Notification.objects.in_bulk([message.id for message in messages])
+    return [bool(rows[message.id].destination or rows[message.id].silenced_by) for message in messages]
+
+
+def test_a_message_of_another_project_is_decided_in_the_first_step(
+    project: Project, desk: MuteDesk, compared: list[str]
+) -> None:
+    other: Project = ProjectFactory.create()
+    make_window(other, -HOUR, HOUR)
+    dear, innocent = make_dear(project), message_of(other, "db1")
+    step(desk, [*dear, innocent])
+    assert decided([*dear, innocent]) == [False, False, True]
+    steps = 1
+    while not all(decided(dear)):
+        assert set(Notification.objects.filter(id__in=[row.id for row in dear]).values_list("worker")) == {
+            (None,)
+        }
+        step(desk, dear)
+        steps += 1
+        assert steps < 100
+    assert steps > 3
+    muted = Notification.objects.get(id=dear[0].id)
+    assert muted.silenced_by == MaintenanceWindow.objects.get(group=project, end=NOW + HOUR).id
+    assert Notification.objects.get(id=dear[1].id).destination
+    # Nothing is computed twice: two targets and all matchers of all windows.
+    assert len(compared) == 2 * WINDOWS * MATCHERS
+
+
+def test_a_project_that_took_more_time_comes_later(project: Project, desk: MuteDesk) -> None:
+    other: Project = ProjectFactory.create()
+    dear = make_dear(project)
+    for _ in range(3):
+        step(desk, dear)
+    cheap = MaintenanceWindow.objects.get(id=make_window(other, -HOUR, HOUR).id)
+    MaintenanceWindow.objects.filter(id=cheap.id).update(matchers=[matcher("db1"), matcher("db")])
+    innocent = message_of(other, "db1")
+    step(desk, [*dear, innocent])
+    assert decided([*dear, innocent]) == [False, False, True]
+
+
+def test_a_window_that_ends_before_the_decision_is_written_mutes_nothing(project: Project) -> None:
+    window, message = make_window(project, -HOUR, HOUR), message_of(project, "db1")
+    leased = leases_take(ids=[message.id], worker=1, now=NOW)
+    muting = MuteDesk.undivided().settle(leased, now=NOW)
+    assert muting.mutes
+    MaintenanceWindow.objects.filter(id=window.id).update(end=NOW)
+    assert not list(decide(leased, now=NOW, muting=muting))
+    released = Notification.objects.get(id=message.id)
+    assert (released.worker, released.silenced_by, released.due) == (None, None, NOW)
+    step(MuteDesk.undivided(), [message])
+    assert decided([message]) == [True]
+    assert not Notification.objects.get(id=message.id).silenced_by
+
+
+def test_a_search_begins_again_when_a_window_begins_or_ends(
+    project: Project, desk: MuteDesk, compared: list[str]
+) -> None:
+    dear = make_dear(project, alerts=1)
+    step(desk, dear)
+    begun = len(compared)
+    assert 0 < begun < WINDOWS * MATCHERS
+    later = NOW + timedelta(minutes=61)  # the window that would mute is over
+    while not all(decided(dear)):
+        step(desk, dear, later)
+    assert not Notification.objects.get(id=dear[0].id).silenced_by
+    assert len(compared) == begun + (WINDOWS - 1) * MATCHERS
+
+
+def test_a_window_that_cannot_be_evaluated_delays_only_its_project(project: Project, desk: MuteDesk) -> None:
+    others = ProjectFactory.create_batch(2)
+    for other, faulty in zip(others, [{"fieldName": "SIZE"}, matcher("(")], strict=True):
+        MaintenanceWindow.objects.filter(id=make_window(other, -HOUR, HOUR).id).update(matchers=[faulty])
+    make_window(project, -HOUR, HOUR)
+    messages = [message_of(each, "db1") for each in [*others, project]]
+    leased = leases_take(ids=[message.id for message in messages], worker=1, now=NOW)
+    attempts = list(decide(leased, now=NOW, muting=desk.settle(leased, now=NOW)))
+    assert sorted(attempt.notification.id for attempt in attempts) == sorted(row.id for row in messages[:2])
+    assert all(isinstance(attempt.content, Outcome) for attempt in attempts)
+    assert decided(messages[2:]) == [True]
+    assert Alert.objects.count() == 3
