@@ -43,6 +43,7 @@ class Courier:
         claims = self._claim_and_send()
         if any(not notification.destination for notification in claims):
             self._claim_and_send()  # Most of them have a destination now.
+        self._desk.count(now=self._clock())
         return len(claims)
 
     def pause(self, longest: float) -> float:

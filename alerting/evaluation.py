@@ -38,6 +38,7 @@ from alerting.fan_out import comes_from_organization, fan_out
 from alerting.models import Alert
 from alerting.rules.config_index import NO_CONFIGS, ConfigIndex
 from alerting.rules.observations import Observation
+from alerting.rules.shares import LEAST_COUNTED_SECONDS
 from alerting.rules.time_slices import Clock, Place, Progress, TimeSlice
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
 from alerting.selectors.config_views import concerned_indexes, configs_with_ids, indexes_of
@@ -52,6 +53,7 @@ from alerting.services.alerts import (
 from alerting.services.locks import try_lock
 from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import emptied_clusters_alerts_cancel
+from alerting.services.shares import usage_add
 from alerting.services.turns import Turn, signals_delete, turn_skip, turn_take
 from alerting.signal_observations import observations_of, observations_of_fleet
 from automation.metrics import Metric
@@ -118,8 +120,9 @@ def _work_of(signal: Signal) -> _Work:
 def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
     """Evaluate the oldest signals of one project, or the oldest signal without a project.
 
-    Projects take turns, so a project with many signals or configurations delays only itself. A turn ends
-    after EVALUATION_SECONDS by the monotonic `clock`, also within a signal.
+    Projects take turns, those first that used least of the workers' time, so a project with many signals or
+    configurations delays only itself. A turn ends after EVALUATION_SECONDS by the monotonic `clock`, also
+    within a signal.
 
     Return 0 if there is no turn: no signal waits, other workers have locked every waiting project, or a
     global configuration is being written, which may apply to every project. Otherwise return the number of
@@ -153,6 +156,8 @@ def _evaluate_turn(turn: Turn, now: datetime, clock: Clock) -> int:
         if not done.is_whole or work in _ENDS_TURN or time_slice.is_over():
             break
     turn.keep(progress)
+    if turn.group_id and (seconds := time_slice.used()) >= LEAST_COUNTED_SECONDS:
+        usage_add(group_id=turn.group_id, seconds=seconds, config_id=time_slice.dearest(), now=now)
     # Not 0, which means that no project waits: another worker may have evaluated all signals of this project
     # before this transaction locked it.
     return len(signals) or 1
@@ -484,9 +489,11 @@ class _Evaluation:
         """
         changes, unit, start = _Changes(), _Changes(), begin
         until = self._active.until
+        self._slice.charge("")
         for pair in self._pairs(comparison, begin):
             config_id = pair.config.id
             if config_id != start.config or unit.count >= CHANGES_AT_ONCE:
+                self._slice.charge(start.config)
                 self._units += start.is_inside_signal
                 changes.extend(unit)
                 unit, start = _Changes(), Place(comparison.signal.pk, config_id, pair.target)
@@ -497,6 +504,7 @@ class _Evaluation:
                 self._take(changes)
                 return start
             if self._decided and self._slice.is_over():
+                self._slice.charge(start.config)
                 if not self._units:
                     changes.extend(unit)
                     start = Place(comparison.signal.pk, config_id, pair.target)
@@ -505,6 +513,7 @@ class _Evaluation:
             self._decided += 1
             if decision := self._decide_pair(pair, comparison.signal):
                 self._add_change(decision, pair, comparison, unit)
+        self._slice.charge(start.config)
         self._units += 1
         changes.extend(unit)
         self._take(changes)

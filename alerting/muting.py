@@ -18,9 +18,11 @@ from datetime import datetime
 from alerting.models import Notification
 from alerting.rules.delivery_policy import Mute
 from alerting.rules.mute_search import MuteSearch
+from alerting.rules.shares import LEAST_COUNTED_SECONDS
 from alerting.rules.time_slices import Clock, TimeSlice
 from alerting.selectors.incidents import targets_of_messages
 from alerting.selectors.windows import Versions, begun_versions, mute_searches
+from alerting.services.shares import usage_add
 
 logger = logging.getLogger("opsapi.delivery")
 
@@ -55,8 +57,8 @@ class MuteDesk:
         self._searches: dict[str, MuteSearch] = {}
         self._used: dict[str, float] = {}
         self._forget_at = clock() + REMEMBERED_SECONDS
-        self.costs: dict[tuple[str, str], float] = {}
-        """The seconds that each window took, by project and window, until the owner takes them."""
+        self._costs: dict[str, dict[str, float]] = {}
+        """The seconds that each window took, by project and window, until they are counted."""
 
     @classmethod
     def undivided(cls) -> "MuteDesk":
@@ -85,10 +87,23 @@ class MuteDesk:
                     del self._searches[group_id]
         return found
 
+    def count(self, *, now: datetime) -> None:
+        """Count the time that projects took, as their share of the workers' time."""
+        counted = [
+            group_id
+            for group_id, costs in self._costs.items()
+            if sum(costs.values()) >= LEAST_COUNTED_SECONDS
+        ]
+        for group_id in counted:
+            costs = self._costs.pop(group_id)
+            dearest = max(costs, key=costs.__getitem__)
+            usage_add(group_id=group_id, seconds=sum(costs.values()), window_id=dearest, now=now)
+
     def _forget(self, moment: float) -> None:
         if moment > self._forget_at:
             self._used.clear()
             self._searches.clear()
+            self._costs.clear()
             self._forget_at = moment + REMEMBERED_SECONDS
 
     def _begin(
@@ -135,12 +150,11 @@ class MuteDesk:
         return self._used.get(group_id, 0.0), group_id
 
     def _take_turn(self, group_id: str) -> None:
-        turn = TimeSlice(self._clock, TURN_SECONDS)
+        turn, costs = TimeSlice(self._clock, TURN_SECONDS), self._costs.setdefault(group_id, {})
         before = turn.began
         for window_id in self._searches[group_id].steps:
             is_over = turn.is_over()
-            key = group_id, window_id
-            self.costs[key] = self.costs.get(key, 0.0) + turn.last_look - before
+            costs[window_id] = costs.get(window_id, 0.0) + turn.last_look - before
             before = turn.last_look
             if is_over:
                 break

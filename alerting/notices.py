@@ -1,4 +1,4 @@
-"""Notices of the console about projects that nobody watches, and the checklist of the set-up."""
+"""Notices of the console about projects, and the checklist of the set-up."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -8,10 +8,13 @@ from accesslist.access import WRITE_PROJECT_ACCESS
 from accesslist.rules.administration import INVITERS
 from alerting.access import DISMISS_CHECKLIST, WRITE
 from alerting.models import AlertConfig
+from alerting.rules.shares import SHARE_SECONDS
 from alerting.rules.wording import counted_words
 from alerting.selectors.setup import MOST_NAMED, UnwatchedProject, setup_progress, unwatched_projects
+from alerting.selectors.shares import projects_over_share
+from opsapi import clock
 from opsapi.api.principal import Operator
-from opsapi.console.admin_urls import add_url, creation_url, list_url, page_url_of
+from opsapi.console.admin_urls import add_url, creation_url, list_url, page_url, page_url_of
 from opsapi.console.widgets import Cell, Checklist, Notice, Step
 from opsapi.roles import IMPLIED, INSTALLATION, Role, Scope, role_names, satisfies_any
 
@@ -63,6 +66,24 @@ def _hosts(project: UnwatchedProject) -> str:
 
 def _may_write(operator: Operator, project: UnwatchedProject) -> bool:
     return satisfies_any(operator.grants, WRITE.roles, Scope(project.org_id, project.id))
+
+
+def share_notices(operator: Operator, group_id: str | None) -> Iterator[Notice]:
+    """Notices about the readable projects that exceeded their share of the workers' time in the last minutes.
+
+    `group_id`: only about this project.
+    """
+    for over in projects_over_share(operator.visible_scope(), group_id, now=clock.now()):
+        text = (
+            f"{over.name} used more than its share of the workers' time, {SHARE_SECONDS:.0f} s in a minute. "
+            "So its alerts and messages wait for those of other projects."
+        )
+        links = []
+        if over.config:
+            links.append(Cell(f"Most time: alert configuration {over.config}", page_url(over.config)))
+        if over.window:
+            links.append(Cell(f"Most time: maintenance window {over.window}", page_url(over.window)))
+        yield Notice(text, links)
 
 
 def setup_checklist(operator: Operator) -> Checklist | None:

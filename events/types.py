@@ -328,6 +328,7 @@ class EventType(StrEnum):
     GROUP_CHANGED_AUDIT = _project.audit("GROUP_CHANGED_AUDIT")
     GROUP_DELETED_AUDIT = _project.audit("GROUP_DELETED_AUDIT")
     GROUP_LIMIT_REACHED_AUDIT = _project.audit("GROUP_LIMIT_REACHED_AUDIT")
+    GROUP_SHARE_EXCEEDED_AUDIT = _project.audit("GROUP_SHARE_EXCEEDED_AUDIT")
 
     NO_PRIMARY = _replica_set.opening("NO_PRIMARY", "ONE_PRIMARY", derived=True)
     MULTIPLE_PRIMARIES = _replica_set.opening("MULTIPLE_PRIMARIES", "ONE_PRIMARY", derived=True)

@@ -12,6 +12,7 @@ from alerting.models.notifications import (
     WorkerHeartbeat,
 )
 from alerting.models.setup import SetupMark
+from alerting.models.usage import ProjectUsage
 from alerting.models.windows import MaintenanceWindow
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "Notification",
     "NotificationAttempt",
     "NotificationSetting",
+    "ProjectUsage",
     "SetupMark",
     "UnreachableHost",
     "WorkerHeartbeat",

@@ -13,8 +13,10 @@ class TimeSlice:
 
     def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
-        self.began = self.last_look = clock()
+        self.began = self.last_look = self._charged = clock()
         self._end = self.began + seconds
+        self.costs: dict[str, float] = {}
+        """The seconds of what `charge` was called for, by its name."""
 
     def is_over(self) -> bool:
         """Look at the clock."""
@@ -25,6 +27,16 @@ class TimeSlice:
         """Let the slice last as long again as what began then: reading must not use all of every slice."""
         now = self._clock()
         self._end = max(self._end, now + now - began)
+
+    def charge(self, name: str) -> None:
+        """Add the seconds since the last call to the costs of `name`, or to nothing if it is empty."""
+        before, self._charged = self._charged, self._clock()
+        if name:
+            self.costs[name] = self.costs.get(name, 0.0) + self._charged - before
+
+    def dearest(self) -> str | None:
+        """Return the name with the highest costs; None if there are no costs."""
+        return max(self.costs, key=self.costs.__getitem__, default=None)
 
     def used(self) -> float:
         """Return the seconds since the slice began."""

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet, Value
+from django.db.models import BooleanField, Count, ExpressionWrapper, Q, QuerySet, Value
 
 from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat

@@ -25,6 +25,7 @@ from alerting.models import (
     Notification,
     NotificationAttempt,
     NotificationSetting,
+    ProjectUsage,
     SetupMark,
 )
 from alerting.rules.transition import target_key
@@ -176,6 +177,7 @@ def _purge_batch(group_id: str) -> int:
         or delete_batch(Notification.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(Destination.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(EvaluationTurn.objects.filter(**of_group), PURGED_AT_ONCE)
+        or delete_batch(ProjectUsage.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(Alert.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(Incident.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(NotificationSetting.with_removed.filter(config__group_id=group_id), PURGED_AT_ONCE)

@@ -1,4 +1,7 @@
-"""The order of evaluation: projects take turns. Signals without a project have turns like a project."""
+"""The order of evaluation: projects take turns, those first that used least of the workers' time.
+
+Signals without a project have turns like a project.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,6 +11,7 @@ from typing import Any
 import orjson
 
 from alerting.models import EvaluationTurn
+from alerting.rules.shares import UNIT_SECONDS, minute_of
 from alerting.rules.time_slices import Progress, progress_of
 from alerting.services.locks import try_lock
 from events.models import Signal
@@ -21,8 +25,8 @@ SIGNALS_DROPPED_AT_ONCE = 500
 _GROUPS_TRIED = 50
 
 # The projects with signals, found one by one in the index, so that backlogs do not matter; then signals
-# without a project. The project that was evaluated longest ago comes first; the first with free locks is
-# chosen.
+# without a project. The project that used least of the workers' time in this minute and the last comes first
+# (`rules.shares`), of these the project that was evaluated longest ago; the first with free locks is chosen.
 _TAKE = f"""
 WITH RECURSIVE waiting(group_id) AS (
     (SELECT group_id FROM events_signal WHERE failed IS NULL AND group_id IS NOT NULL
@@ -39,7 +43,10 @@ SELECT group_id FROM (
         UNION ALL
         SELECT '' WHERE EXISTS (SELECT FROM events_signal WHERE failed IS NULL AND group_id IS NULL)
     ) AS source LEFT JOIN alerting_evaluationturn AS turn USING (group_id)
-     ORDER BY turn.served NULLS FIRST, source.group_id LIMIT %(limit)s
+                LEFT JOIN alerting_projectusage AS used USING (group_id)
+     ORDER BY floor(CASE used.minute WHEN %(minute)s THEN used.seconds + used.seconds_before
+                                     WHEN %(minute)s - 1 THEN used.seconds ELSE 0 END / %(unit)s),
+              turn.served NULLS FIRST, source.group_id LIMIT %(limit)s
 ) AS source
  WHERE {try_lock("group_id")} LIMIT 1
 """  # noqa: S608 - built from constants
@@ -113,12 +120,14 @@ def turn_skip(group_id: str | None, *, now: datetime) -> None:
 
 
 def turn_take(*, now: datetime) -> Turn | None:
-    """Lock the project that has waited longest and is not locked, until the transaction ends.
+    """Lock the project whose turn it is and that is not locked, until the transaction ends.
+
+    Projects that used less of the workers' time come first, then projects that have waited longer.
 
     None if no signal waits, or while a global configuration is written, because it may apply to every
     project.
     """
-    taken = fetch_rows(_TAKE, {"limit": _GROUPS_TRIED})
+    taken = fetch_rows(_TAKE, {"limit": _GROUPS_TRIED, "minute": minute_of(now), "unit": UNIT_SECONDS})
     if not taken:
         return None
     [(group_id,)] = taken

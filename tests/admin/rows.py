@@ -29,11 +29,13 @@ from alerting.models import (
     Notification,
     NotificationAttempt,
     NotificationSetting,
+    ProjectUsage,
     SetupMark,
     UnreachableHost,
     WorkerHeartbeat,
 )
 from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.services.shares import usage_add
 from automation.addresses import Address
 from automation.models import (
     AutomationRevision,
@@ -94,9 +96,11 @@ def shown_models() -> list[type[models.Model]]:
     """The models with pages of their own: other pages show measurements, numbers of events and incidents.
 
     Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Notices and
-    the checklist show the marks of the set-up, and notices show reached limits.
+    the checklist show the marks of the set-up, and notices show reached limits and projects that use too much
+    time of workers.
     """
-    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse, SetupMark, ReachedLimit}
+    shown_as_notices = {SetupMark, ReachedLimit, ProjectUsage}
+    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse} | shown_as_notices
     return [model for model in our_models() if model not in elsewhere]
 
 
@@ -126,6 +130,7 @@ def fill(project: Project) -> None:
     reached = {"most": 1, "since": now, "refused": now}
     ReachedLimit.objects.update_or_create(group=project, words="agents", defaults=reached)
     EvaluationTurn.objects.update_or_create(group_id=project.id, defaults={"served": now})
+    usage_add(group_id=project.id, seconds=1.0, now=now)
     UnreachableHost.objects.create(host=f"http://{new_id()}:80", failures=1, since=now, next_try=now)
     destination_id, url = new_id(), f"http://hooks.example.com/{WEBHOOK_TOKEN}/tail"
     make_destination(

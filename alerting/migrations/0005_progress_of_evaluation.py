@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("alerting", "0003_setup_marks"),
+        ("alerting", "0004_stuck_loops"),
     ]
 
     operations = [

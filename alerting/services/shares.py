@@ -1,0 +1,47 @@
+"""Counts the time of workers that a project uses."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from django.db import transaction
+
+from accesslist.models import Project
+from alerting.models import ProjectUsage
+from alerting.rules.shares import Usage
+from events.facts import EventFacts
+from events.services import event_record
+from events.types import EventType
+from opsapi.api.principal import SYSTEM
+
+
+@transaction.atomic
+def usage_add(
+    *,
+    group_id: str,
+    seconds: float,
+    config_id: str | None = None,
+    window_id: str | None = None,
+    now: datetime,
+) -> None:
+    """Count seconds of work for a project, most of them for a configuration or a maintenance window.
+
+    The event of a project that exceeds its share is recorded once, and again only after REMARK_MINUTES within
+    its share. A project that is deleted meanwhile uses nothing.
+    """
+    if not Project.objects.filter(id=group_id).exists():
+        return
+    begun: Mapping[str, object] = {"minute": 0, "seconds": 0.0, "seconds_before": 0.0}
+    row, _ = ProjectUsage.objects.select_for_update().get_or_create(group_id=group_id, defaults=begun)
+    before = Usage(row.minute, row.seconds, row.seconds_before, row.exceeded)
+    usage = before.add(seconds, now)
+    row.minute, row.seconds, row.seconds_before = usage.minute, usage.seconds, usage.seconds_before
+    row.exceeded, row.config_id, row.window_id = usage.exceeded, config_id, window_id
+    row.save()
+    if usage.exceeded == usage.minute and not before.has_exceeded(now):
+        event_record(
+            event_type=EventType.GROUP_SHARE_EXCEEDED_AUDIT,
+            actor=SYSTEM,
+            now=now,
+            group_id=group_id,
+            facts=EventFacts(alert_config_id=config_id, maintenance_window_id=window_id),
+        )
