@@ -10,7 +10,7 @@ class ProjectUsage(models.Model):
     """The seconds of workers' time that a project used in a minute and in the minute before.
 
     Evaluation takes the project first that used least (`rules.shares`). `exceeded` is the last minute in
-    which the project exceeded its share, by `config_id` or `window_id`, which took most of the time.
+    which the project exceeded its share, and `config_id` or `window_id` took most of the time.
     """
 
     group = models.OneToOneField(

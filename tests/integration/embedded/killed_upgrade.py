@@ -52,7 +52,7 @@ class Killed:
 
     def run(self) -> None:
         """Upgrade until the step."""
-        upgrade_module.client_failure = self._client  # type: ignore[attr-defined]
+        upgrade_module.client_failure = self._client  # type: ignore[attr-defined,assignment]
         DatabaseCluster._run = self._create  # type: ignore[method-assign,assignment]
         Server.wait_ready = self._dying("start", Server.wait_ready)  # type: ignore[method-assign]
         upgrade_module._rename = self._dying("rename", upgrade_module._rename)

@@ -1,0 +1,175 @@
+"""Whatever one project has stored, the alert of another project reaches its receiver.
+
+Each seed stores a random, dear combination of configurations, patterns, windows, labels, grouping and hosts
+in one project. `OPSAPI_TEST_SEED` runs one of them. What is asserted is the order of work and not its speed:
+at most two turns of the dear project come between the report of the other project and its evaluation, and
+its message is decided at once.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+from pytest_django import Settings
+
+from accesslist.models import Project
+from alerting import evaluation as evaluation_module
+from alerting.models import MaintenanceWindow, Notification
+from alerting.muting import MuteDesk, Muting
+from alerting.serializers.config_parts import MatcherDocument
+from alerting.services.turns import Turn
+from alerting.worker import Worker
+from events.models import Signal
+from opsapi import clock
+from tests.eventually import eventually
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import WEBHOOK, make_config
+from tests.factories.automation import host_report, ingest
+from tests.hostile.budget import LONG
+from tests.integration.alerting.pipeline import evaluate
+from tests.receivers import LOOPBACK, HttpReceiver
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
+
+SEEDS = range(200) if LONG else range(2)
+MOST_CONFIGS = 300 if LONG else 60
+HOSTS = 200
+_LABELS = [f"label{number}={'v' * 60}" for number in range(10)]
+
+
+class DearProject:
+    """What a seed stores."""
+
+    def __init__(self, project: Project, receiver: HttpReceiver, seed: int) -> None:
+        self.project, self.random = project, Random(seed)
+        self.hosts = [
+            f"{'a' * self.random.choice((1, 60))}.{'a' * 60}.{'a' * 60}.db{number}" for number in range(HOSTS)
+        ]
+        setting = {**WEBHOOK, "webhookUrl": receiver.url("/dear")}
+        make_config(project, notifications=[setting])
+        for _ in range(self.random.randint(MOST_CONFIGS // 2, MOST_CONFIGS)):
+            self._config(setting)
+        for number in range(self.random.randint(60, 100)):
+            self._window(number)
+
+    def _config(self, setting: dict[str, Any]) -> None:
+        random = self.random
+        grouping = random.choice(({}, {"grouping": "TOPOLOGY", "groupWaitSec": 0}))
+        delayed = {**setting, "delayMin": random.choice((0, 0, 1))}
+        make_config(
+            self.project,
+            notifications=[delayed] * random.choice((1, 1, 5)),
+            matchers=[self._matcher("HOSTNAME") for _ in range(50)],
+            **grouping,
+        )
+
+    def _matcher(self, *fields: str) -> dict[str, str]:
+        """A matcher that matches all hosts and labels, and takes as long as validation accepts."""
+        random = self.random
+        field, number = random.choice(fields), random.randint(0, 10**6)
+        repeated = "|".join(f"a{{{random.randint(40, 60)}}}b" for _ in range(random.randint(1, 15)))
+        found = "v" if field == "LABEL" else "db[0-9]"
+        dear = [
+            f"{repeated}|{found}|{number}",
+            f"([^x]{{1,60}}.*)+{found}|{number}",
+            f"(.*a)*{found}|{number}",
+        ]
+        for pattern in random.sample(dear, len(dear)):
+            # The same is accepted for labels.
+            stored = {"fieldName": "HOSTNAME", "operator": "REGEX", "value": pattern}
+            if MatcherDocument(data=stored).is_valid():
+                return {**stored, "fieldName": field}
+        return {"fieldName": field, "operator": "NOT_CONTAINS", "value": f"x{number}"}
+
+    def _window(self, number: int) -> None:
+        now = clock.now()
+        matchers = [self._matcher("HOSTNAME", "LABEL") for _ in range(9)]
+        never = {"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "never"}
+        recurrence = {"rrule": "FREQ=DAILY", "timeZone": "Europe/Berlin"} if number % 3 == 0 else None
+        MaintenanceWindow.objects.create(
+            group=self.project,
+            alert_types=["HOST"],
+            start=now - timedelta(minutes=5),
+            end=now + timedelta(hours=1),
+            recurrence=recurrence,
+            matchers=[*matchers, never],
+            created=now,
+            updated=now,
+        )
+
+    def report(self, now: datetime) -> None:
+        """All hosts are down."""
+        ingest(
+            self.project,
+            *(host_report(name, reachable=False) for name in self.hosts),
+            labels=dict(label.split("=") for label in _LABELS),
+            now=now,
+        )
+
+
+class Watch:
+    """What the worker does, in order: the projects that have turns, and the notifications it leaves."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.turns: list[str | None] = []
+        self.undecided: set[str] = set()
+        real_turn, real_settle = evaluation_module._evaluate_turn, MuteDesk.settle
+
+        def turn(taken: Turn, *given: Any) -> int:
+            self.turns.append(taken.group_id)
+            return real_turn(taken, *given)
+
+        def settle(desk: MuteDesk, claimed: Sequence[Notification], *, now: datetime) -> Muting:
+            found = real_settle(desk, claimed, now=now)
+            self.undecided |= found.undecided
+            return found
+
+        monkeypatch.setattr(evaluation_module, "_evaluate_turn", turn)
+        monkeypatch.setattr(MuteDesk, "settle", settle)
+
+
+@contextmanager
+def working() -> Iterator[None]:
+    """A worker works until the block ends."""
+    worker = Worker("test:1")
+    thread = threading.Thread(target=worker.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        worker.stop()
+        thread.join()
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_dear_project_delays_no_other(
+    project: Project, settings: Settings, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    other: Project = ProjectFactory.create()
+    with HttpReceiver().running() as receiver:
+        make_config(other, notifications=[{**WEBHOOK, "webhookUrl": receiver.url("/other")}])
+        dear = DearProject(project, receiver, int(os.environ.get("OPSAPI_TEST_SEED", seed)))
+        evaluate()
+        for _ in range(2):
+            dear.report(clock.now())
+        watch = Watch(monkeypatch)
+        with working():
+            eventually(lambda: watch.undecided, message="decisions about windows of the dear project wait")
+            before = len(watch.turns)
+            ingest(other, host_report("db1", reachable=False), now=clock.now())
+            eventually(
+                lambda: any(request.path == "/other" for request in receiver.requests),
+                message="the message of the other project",
+            )
+            is_working = Signal.objects.filter(group_id=project.id, failed=None).exists()
+    turns = watch.turns[before : watch.turns.index(other.id, before)]
+    assert len(turns) <= 2
+    assert is_working  # otherwise the seed is too cheap to show anything
+    assert not Notification.objects.filter(group=other, id__in=watch.undecided).exists()
+    assert not Signal.objects.exclude(failed=None).exists()
