@@ -14,7 +14,14 @@ from alerting.selectors.due_notifications import HELD_BACK
 from alerting.selectors.notification_log import of_own_configs
 from alerting.selectors.windows import not_over
 from opsapi.api.principal import VisibleScope
-from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, first_rows, in_visible_scope
+from opsapi.first_rows import (
+    MOST_COUNTED,
+    MOST_SHOWN,
+    FirstRows,
+    bounded_count,
+    first_rows,
+    in_visible_scope,
+)
 
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
@@ -72,18 +79,27 @@ def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> Firs
 
 def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[MaintenanceWindow]:
     """Active maintenance windows, and windows that begin within seven days, in the order of their start."""
-    rows = MaintenanceWindow.objects.filter(not_over(now), start__lt=now + _AHEAD, group__deleted=None)
-    seen = in_visible_scope(rows, visible_scope).select_related("group").order_by("start", "id")
-    once = first_rows(seen.filter(recurrence__isnull=True))
-    again = [
-        (current.start, row)
-        for row in seen.filter(recurrence__isnull=False)[:MOST_COUNTED]
-        if (current := next(row.rule.occurrences(now), None)) and current.start < now + _AHEAD
-    ]
-    both = sorted(
-        [*((row.start, row) for row in once.rows), *again], key=lambda found: (found[0], found[1].id)
+    ahead = in_visible_scope(
+        MaintenanceWindow.objects.filter(not_over(now), start__lt=now + _AHEAD, group__deleted=None),
+        visible_scope,
+    ).order_by("start", "id")
+    once, recurring = ahead.filter(recurrence__isnull=True), ahead.filter(recurrence__isnull=False)
+    first = once.values("id")[: MOST_SHOWN + 1].union(recurring.values("id")[:MOST_COUNTED], all=True)
+    starts = {
+        row: row.start if row.recurrence is None else _next_start(row, now)
+        for row in MaintenanceWindow.objects.filter(id__in=first).select_related("group")
+    }
+    found = sorted(
+        (start, row.id, row) for row, start in starts.items() if start is not None and start < now + _AHEAD
     )
-    return FirstRows([row for _, row in both[:MOST_SHOWN]], min(once.count + len(again), MOST_COUNTED + 1))
+    single = sum(row.recurrence is None for row in starts)
+    more = bounded_count(once) - single if single > MOST_SHOWN else 0
+    return FirstRows([row for _, _, row in found[:MOST_SHOWN]], min(len(found) + more, MOST_COUNTED + 1))
+
+
+def _next_start(window: MaintenanceWindow, now: datetime) -> datetime | None:
+    current = next(window.rule.occurrences(now), None)
+    return current.start if current else None
 
 
 def workers_known() -> FirstRows[WorkerHeartbeat]:
