@@ -38,13 +38,14 @@ class Courier:
         """The deliveries in progress, with the time of their claim."""
 
     def step(self) -> int:
-        """Record outcomes, then claim and start to send. Returns the number of claimed notifications."""
+        """Record outcomes, then claim and start to send. Returns how much was claimed or is being decided."""
         self._record()
+        self._desk.go_on()
         claims = self._claim_and_send()
         if any(not notification.destination for notification in claims):
             self._claim_and_send()  # Most of them have a destination now.
         self._desk.count(now=self._clock())
-        return len(claims)
+        return len(claims) + len(self._desk.searching)
 
     def pause(self, longest: float) -> float:
         """Return the seconds until the next step: a request that hangs gives its slot back meanwhile."""
@@ -64,7 +65,9 @@ class Courier:
 
     def _claim_and_send(self) -> list[Notification]:
         """Claim notifications and start to send. Returns the claimed ones."""
-        claims = claim(worker=self._worker, slots=self._slots, clock=self._clock)
+        claims = claim(
+            worker=self._worker, slots=self._slots, clock=self._clock, without=self._desk.searching
+        )
         # Notifications with a destination leave first: addressing the rest may take longer.
         ready = [notification for notification in claims if notification.destination]
         rest = [notification for notification in claims if not notification.destination]

@@ -2,7 +2,8 @@
 
 The windows, matchers and labels of a project decide how long this takes. So each step of a worker spends
 MUTE_SECONDS on it, projects that took least time first, and keeps what it found for the next step. A
-notification without a decision goes back to the queue, and other notifications do not wait for it.
+notification without a decision goes back to the queue, and other notifications do not wait for it. While a
+search is unfinished, the worker claims no notifications of its project.
 
 Nothing is locked meanwhile. `delivery` locks the windows before it writes decisions, and leaves out the
 notifications of projects whose windows have changed since.
@@ -12,6 +13,7 @@ import logging
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -65,6 +67,17 @@ class MuteDesk:
         """Return a desk that decides on all notifications, however long it takes."""
         return cls(clock=lambda: 0.0)
 
+    @property
+    def searching(self) -> frozenset[str]:
+        """The projects with an unfinished search: until its end, their notifications need no claim."""
+        return frozenset(group_id for group_id, search in self._searches.items() if not search.is_done)
+
+    def go_on(self) -> None:
+        """Continue unfinished searches. Every step begins with this."""
+        self._forget(self._clock())
+        if searching := self.searching:
+            self._search(searching, TimeSlice(self._clock, MUTE_SECONDS))
+
     def settle(self, claimed: Sequence[Notification], *, now: datetime) -> Muting:
         """Decide on as many notifications as time allows."""
         time_slice = TimeSlice(self._clock, MUTE_SECONDS)
@@ -75,16 +88,17 @@ class MuteDesk:
                 by_project.setdefault(row.group_id, []).append(row)
         if not by_project:
             return found
-        self._forget(time_slice.began)
         targets = targets_of_messages([row for rows in by_project.values() for row in rows])
-        self._begin(by_project, targets, found, now)
+        faults = self._begin(by_project, targets, found.versions, now)
         time_slice.allow_as_much_as_since(time_slice.began)
-        self._search(by_project, found, time_slice)
+        faults |= self._search(by_project.keys() & self._searches.keys(), time_slice)
         for group_id, rows in by_project.items():
             if search := self._searches.get(group_id):
                 _answer(search, rows, targets, found)
                 if search.is_done:
                     del self._searches[group_id]
+            else:
+                found.faults |= {row.id: faults[group_id] for row in rows}
         return found
 
     def count(self, *, now: datetime) -> None:
@@ -99,52 +113,57 @@ class MuteDesk:
             dearest = max(costs, key=costs.__getitem__)
             usage_add(group_id=group_id, seconds=sum(costs.values()), window_id=dearest, now=now)
 
-    def _forget(self, moment: float) -> None:
-        if moment > self._forget_at:
-            self._used.clear()
-            self._searches.clear()
-            self._costs.clear()
-            self._forget_at = moment + REMEMBERED_SECONDS
-
     def _begin(
         self,
         by_project: Mapping[str, Sequence[Notification]],
         targets: Mapping[str, Sequence[str]],
-        found: Muting,
+        versions: Mapping[str, Versions],
         now: datetime,
-    ) -> None:
-        """Begin the searches of projects without one, or with one for windows that have changed."""
+    ) -> dict[str, Exception]:
+        """Begin the searches of projects without one, or with one for windows that have changed.
+
+        Return the faults of projects by their id.
+        """
         for group_id in by_project:
             search = self._searches.get(group_id)
-            if search and not search.is_valid(found.versions[group_id], now):
+            if search and not search.is_valid(versions[group_id], now):
                 del self._searches[group_id]
         new = {
             group_id: {target for row in rows for target in targets[row.id]}
             for group_id, rows in by_project.items()
             if group_id not in self._searches
         }
-        begun = mute_searches(new, found.versions, now=now)
+        begun = mute_searches(new, versions, now=now)
         self._searches |= begun.searches
         for group_id, error in begun.faults.items():
             logger.error("windows of project %s cannot be read", group_id, exc_info=error)
-            found.faults |= {row.id: error for row in by_project[group_id]}
+        return begun.faults
 
-    def _search(
-        self, by_project: Mapping[str, Sequence[Notification]], found: Muting, time_slice: TimeSlice
-    ) -> None:
-        """Let the projects take turns until all is found or the time is over."""
-        waiting = deque(sorted(by_project.keys() & self._searches.keys(), key=self._used_by))
+    def _search(self, group_ids: AbstractSet[str], time_slice: TimeSlice) -> dict[str, Exception]:
+        """Let projects take turns until all is found or the time is over. Return their faults."""
+        faults: dict[str, Exception] = {}
+        waiting = deque(sorted(group_ids, key=self._used_by))
         while waiting and not time_slice.is_over():
             group_id = waiting.popleft()
             try:
                 self._take_turn(group_id)
             except Exception as error:
                 logger.exception("windows of project %s cannot be evaluated", group_id)
-                found.faults |= {row.id: error for row in by_project[group_id]}
+                faults[group_id] = error
                 del self._searches[group_id]
             else:
                 if not self._searches[group_id].is_done:
                     waiting.append(group_id)
+        return faults
+
+    def _forget(self, moment: float) -> None:
+        """Forget the time that projects took, and searches whose notifications have gone."""
+        if moment > self._forget_at:
+            self._forget_at = moment + REMEMBERED_SECONDS
+            self._used.clear()
+            self._costs.clear()
+            for group_id in self._searches.keys() - self.searching:
+                del self._searches[group_id]
 
     def _used_by(self, group_id: str) -> tuple[float, str]:
         return self._used.get(group_id, 0.0), group_id

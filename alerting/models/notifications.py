@@ -164,10 +164,10 @@ class Notification(models.Model):
             models.Index(
                 fields=["due"], name="notification_due", condition=Q(status=NotificationStatus.PENDING.value)
             ),
-            # The next notifications without a destination.
+            # The next notifications without a destination, by project.
             models.Index(
-                fields=["due"],
-                name="notification_undecided",
+                fields=["group", "due"],
+                name="notification_undecided_next",
                 condition=Q(status=NotificationStatus.PENDING.value, destination="", lease_token=None),
             ),
             # Notifications that wait for each destination, the first of each subject, and running deliveries.

@@ -4,7 +4,7 @@
 limits of destinations, hosts and projects apply to all workers together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -30,15 +30,38 @@ SELECT pg_advisory_xact_lock(%s), set_config('idle_in_transaction_session_timeou
        set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true)
 """
 
-# Due notifications without a destination, projects in turn. They are decided quickly, and afterwards have a
-# destination, another due time or a result.
+# Due notifications without a destination, projects in turn. Most are decided quickly, and afterwards have a
+# destination, another due time or a result. The recursion goes through the index from one project to the next
+# and reads only the first rows of each, so the length of a queue does not matter. Only this index has the order
+# of project and due time, so PostgreSQL reads neither the log of a project nor the queues of others instead.
 _UNDECIDED = """
-WITH undecided AS MATERIALIZED (
-    SELECT id, group_id, due, sequence FROM alerting_notification
-     WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND due <= %(now)s ORDER BY due
+WITH RECURSIVE waiting(group_id) AS (
+    (SELECT group_id FROM alerting_notification
+      WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND group_id IS NOT NULL
+      ORDER BY group_id, due LIMIT 1)
+    UNION ALL
+    SELECT (SELECT n.group_id FROM alerting_notification AS n
+             WHERE n.status = 'PENDING' AND n.destination = '' AND n.lease_token IS NULL
+               AND n.group_id > waiting.group_id
+             ORDER BY n.group_id, n.due LIMIT 1)
+      FROM waiting WHERE waiting.group_id IS NOT NULL
 )
 SELECT id FROM (
-    SELECT id, due, row_number() OVER (PARTITION BY group_id ORDER BY due, sequence) AS turn FROM undecided
+    SELECT first.id, first.due,
+           row_number() OVER (PARTITION BY waiting.group_id ORDER BY first.due, first.sequence) AS turn
+      FROM waiting CROSS JOIN LATERAL (
+           SELECT n.id, n.due, n.sequence FROM alerting_notification AS n
+            WHERE n.status = 'PENDING' AND n.destination = '' AND n.lease_token IS NULL
+              AND (n.group_id, n.due) >= (waiting.group_id, '-infinity')
+              AND (n.group_id, n.due) <= (waiting.group_id, %(now)s)
+            ORDER BY n.group_id, n.due LIMIT %(limit)s) AS first
+     WHERE waiting.group_id <> ALL(%(without)s)
+    UNION ALL
+    (SELECT id, due, row_number() OVER (ORDER BY due, sequence) AS turn FROM (
+        SELECT id, due, sequence FROM alerting_notification
+         WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND group_id IS NULL
+           AND due <= %(now)s
+         ORDER BY due LIMIT %(limit)s) AS of_no_project)
 ) AS waiting ORDER BY turn, due LIMIT %(limit)s
 """
 
@@ -91,22 +114,29 @@ SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.wor
 
 @transaction.atomic
 def claim(
-    *, worker: int, slots: int, clock: Callable[[], datetime], limit: int = AT_ONCE
+    *,
+    worker: int,
+    slots: int,
+    clock: Callable[[], datetime],
+    limit: int = AT_ONCE,
+    without: Collection[str] = (),
 ) -> list[Notification]:
-    """Lease the next notifications for a worker.
+    """Lease the next notifications for a worker, except of the projects `without`.
 
-    Return the notifications to send, the most urgent first, and then due notifications without a destination:
-    addressing them needs no slot.
+    Return the notifications to send, the most urgent first, and then due notifications without a
+    destination: addressing them needs no slot.
     """
     execute(_BEGIN_CLAIM, [_CLAIM_LOCK])
     now = clock()  # not before: leases begin now, however long this worker has waited for the lock
     leased = _release_lapsed_and_read(now)
-    waiting = fetch_rows(_UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4)})
+    waiting = fetch_rows(
+        _UNDECIDED, {"now": now, "limit": min(UNDECIDED_AT_ONCE, limit * 4), "without": list(without)}
+    )
     undecided = [notification_id for (notification_id,) in waiting]
     found = fetch_rows(
         _CANDIDATES, {"now": now, "most": AT_ONE_DESTINATION, "clock_stepped_back": now + LONGEST_PAUSE}
     )
-    candidates = [Candidate(*row) for row in found]
+    candidates = [each for each in (Candidate(*row) for row in found) if each.project not in without]
     running = [
         RunningRequest(
             destination=destination,

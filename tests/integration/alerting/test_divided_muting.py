@@ -12,6 +12,7 @@ from alerting.delivery import decide
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.muting import MuteDesk
 from alerting.rules.matchers import Matcher, MatchSubject, matches
+from alerting.services.claims import claim
 from alerting.services.leases import leases_take
 from integrations.outcome import Outcome
 from tests.factories.accesslist import ProjectFactory
@@ -105,6 +106,37 @@ def test_a_message_of_another_project_is_decided_in_the_first_step(
     assert Notification.objects.get(id=dear[1].id).destination
     # Nothing is computed twice: two targets and all matchers of all windows.
     assert len(compared) == 2 * WINDOWS * MATCHERS
+
+
+def test_notifications_of_a_project_are_not_claimed_while_its_search_lasts(
+    project: Project, desk: MuteDesk
+) -> None:
+    other: Project = ProjectFactory.create()
+    dear, innocent = make_dear(project), message_of(other, "db1")
+    step(desk, dear)
+    assert desk.searching == {project.id}
+    claimed = claim(worker=1, slots=8, clock=lambda: NOW, without=desk.searching)
+    assert [row.id for row in claimed] == [innocent.id]
+    steps = 0
+    while desk.searching:
+        desk.go_on()
+        steps += 1
+    assert steps > 1
+    claimed = claim(worker=1, slots=8, clock=lambda: NOW, without=desk.searching)
+    assert {row.id for row in claimed} == {row.id for row in dear}
+    assert not desk.settle(claimed, now=NOW).undecided
+
+
+def test_a_long_queue_of_a_project_leaves_room_for_another(project: Project) -> None:
+    other: Project = ProjectFactory.create()
+    alert = make_alert(project)
+    for _ in range(20):
+        make_notification(project, alert=alert, due=NOW - HOUR)
+    last = make_notification(other, alert=make_alert(other), due=NOW)
+    without_project = make_notification(project, group=None, event_id="0" * 24, due=NOW, kind="alert.inform")
+    claimed = claim(worker=1, slots=8, clock=lambda: NOW, limit=2)
+    assert len(claimed) == 8
+    assert {last.id, without_project.id} < {row.id for row in claimed}
 
 
 def test_a_project_that_took_more_time_comes_later(project: Project, desk: MuteDesk) -> None:
