@@ -196,6 +196,7 @@ class CheckedReader:
 class ConnectionPhase(StrEnum):
     """What the event loop waits for. A request that waits for a thread or has one gives no phase."""
 
+    HANDSHAKE = "the next step of the TLS handshake"
     REQUEST = "the rest of a request"
     ANSWER = "a reader of the answer"
     END = "the client's end of the connection"
@@ -229,7 +230,7 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
 
     def is_idle(self) -> bool:
         """Whether the connection can be closed without losing a request or a response."""
-        return self.phase is ConnectionPhase.END or (
+        return self.phase in (ConnectionPhase.END, ConnectionPhase.HANDSHAKE) or (
             self.phase is ConnectionPhase.REQUEST and not self.arrival.data
         )
 
@@ -242,6 +243,21 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
     def bytes_held(self) -> int:
         """Return the number of bytes in memory, of requests and of the response."""
         return len(self.arrival.data) + len(self._rest) + (self.answer.held if self.answer else 0)
+
+    def shake_hands(self) -> int | None:
+        """Take the next step of the TLS handshake. Runs in a thread: a signature takes a millisecond or more.
+
+        Return the event of the socket to wait for; 0 if the handshake is complete; None if it has failed.
+        """
+        try:
+            self.sock.do_handshake()
+        except ssl.SSLWantReadError:
+            return EVENT_READ
+        except ssl.SSLWantWriteError:
+            return EVENT_WRITE
+        except OSError:  # SSLError is an OSError.
+            return None
+        return 0
 
     def receive(self) -> ArrivalState | None:
         """Read the bytes that have arrived. Return the state of the request; None if the client has gone."""

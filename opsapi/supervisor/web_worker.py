@@ -5,6 +5,8 @@ slow clients occupy all threads. Here the event loop collects each request (`arr
 complete request gets a thread when it is its requester's turn (`callers`). The event loop sends the part of a
 response that the client does not read at once (`web_connection`). The number of connections is limited, in
 total and by address. At the limit, the connections that have waited longest are closed.
+
+TLS handshakes have threads of their own, for which callers take turns, too.
 """
 
 import contextlib
@@ -16,7 +18,7 @@ import socket
 import sys
 import time
 from collections.abc import Container
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from http import HTTPStatus
 from selectors import EVENT_READ
@@ -94,6 +96,8 @@ SWEEP_SECONDS = 0.5
 # How long a computing thread can block the event loop at a system call; Python's default is 5 ms.
 SWITCH_SECONDS = 0.0005
 ACCEPTS_PER_EVENT = 16
+# The steps of handshakes run outside of Python's lock. More threads would only compete with the event loop.
+HANDSHAKE_THREADS = 2
 ACCEPT_PAUSE_SECONDS = 0.5
 PAUSE_NEWS_SECONDS = 60.0
 # Maximum bytes of requests without a response and of responses that are not read yet, for each process.
@@ -121,6 +125,8 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             phase: {} for phase in ConnectionPhase
         }
         self.turns = Turns[WebConnection](self.cfg.threads)
+        self.handshakes = Turns[WebConnection](HANDSHAKE_THREADS)
+        self.handshake_threads = ThreadPoolExecutor(HANDSHAKE_THREADS, "handshake")
         self.held = 0
         self.swept = self.stopping_since = 0.0
         self.paused = -math.inf
@@ -216,12 +222,19 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
                 message = "%s has more than %d connections: the longest-waiting connections are closed"
                 self.log.warning(message, conn.caller, self.callers.most)
             if not self._close_longest_waiting(crowd):
-                self._refuse(conn, HTTPStatus.SERVICE_UNAVAILABLE)
+                self._turn_away(conn)
                 return
         if self.nr_conns >= self.worker_connections:
             self._close_longest_waiting()
         conn.await_request(time.monotonic(), HEAD_SECONDS)
-        self._watch(conn, ConnectionPhase.REQUEST)
+        self._watch(conn, ConnectionPhase.HANDSHAKE if self.cfg.is_ssl else ConnectionPhase.REQUEST)
+
+    def _turn_away(self, conn: WebConnection) -> None:
+        """Refuse a new connection. With TLS there is no answer, because a handshake costs most."""
+        if self.cfg.is_ssl:
+            self._close(conn)
+        else:
+            self._refuse(conn, HTTPStatus.SERVICE_UNAVAILABLE)
 
     def _prepared(self, client: socket.socket) -> socket.socket:
         client.setblocking(False)
@@ -240,7 +253,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
         `crowd`: the connections to choose from, if not all. Return whether a connection was closed.
         """
-        for phase in (ConnectionPhase.END, ConnectionPhase.REQUEST):
+        for phase in (ConnectionPhase.END, ConnectionPhase.HANDSHAKE, ConnectionPhase.REQUEST):
             for conn in self.watched[phase]:
                 if crowd is None or conn in crowd:
                     self._close(conn)
@@ -250,6 +263,25 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def _give_threads(self) -> None:
         while conn := self.turns.take():
             super().enqueue_req(conn)
+
+    def _give_handshakes(self) -> None:
+        while conn := self.handshakes.take():
+            step = self.handshake_threads.submit(conn.shake_hands)
+            step.add_done_callback(partial(self.method_queue.defer, self._after_handshake, conn))
+
+    def _after_handshake(self, conn: WebConnection, step: "Future[int | None]") -> None:
+        """Continue with a connection after a step of its handshake. Runs in the event loop."""
+        self.handshakes.done(conn.caller)
+        self._give_handshakes()
+        event = step.result()
+        if event is None:
+            self._close(conn)
+        elif event:
+            self._watch(conn, ConnectionPhase.HANDSHAKE, event)
+        else:
+            conn.await_request(time.monotonic(), HEAD_SECONDS)
+            self._watch(conn, ConnectionPhase.REQUEST)
+            self._receive(conn)  # The request may have come with the end of the handshake.
 
     def _watch(self, conn: WebConnection, phase: ConnectionPhase, event: int = EVENT_READ) -> None:
         """Continue with the connection at the next such event."""
@@ -266,7 +298,11 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def _on_event(self, conn: WebConnection, phase: ConnectionPhase, _: object) -> None:
         if conn.phase is not phase:
             return  # Another event of the same moment has closed it.
-        if phase is ConnectionPhase.REQUEST:
+        if phase is ConnectionPhase.HANDSHAKE:
+            self._unwatch(conn)
+            self.handshakes.add(conn.caller, conn)
+            self._give_handshakes()
+        elif phase is ConnectionPhase.REQUEST:
             self._receive(conn)
         elif phase is ConnectionPhase.ANSWER:
             self._unwatch(conn)

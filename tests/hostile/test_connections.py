@@ -6,7 +6,7 @@ import resource
 import select
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from http.client import HTTPResponse
 from pathlib import Path
@@ -19,7 +19,15 @@ from tests.eventually import eventually
 from tests.hostile.budget import LONG
 from tests.processes.answers import LARGE, PART, PARTS, SMALL
 from tests.processes.certificates import make_certificate
-from tests.processes.web_server import PATIENCE, WebServer, everything, get, many_files, web_server
+from tests.processes.web_server import (
+    PATIENCE,
+    WebServer,
+    client_hello,
+    everything,
+    get,
+    many_files,
+    web_server,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -32,6 +40,8 @@ MOST = 100
 """Connections of an address, in these tests."""
 POST = b"POST /small HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
 TOO_MUCH = 16 << 20
+HANDSHAKES = 900
+"""At a time, of one address; fewer than its limit of connections."""
 STALLS = {
     "says nothing": b"",
     "stops in the head": b"GET /small HTTP/1.1\r\nHost: localhost\r\nX: ",
@@ -100,6 +110,24 @@ def test_another_address_is_answered_next_to_a_caller_whose_requests_take_long(
         assert _body(connection) == body
     for connection in waiting:
         assert _body(connection) == b""
+
+
+def test_handshakes_of_another_address_are_not_waited_for(tmp_path: Path, held: ExitStack) -> None:
+    certificate = make_certificate(tmp_path, slow=True)
+    with web_server(tmp_path, certificate=certificate) as server:
+        os.kill(server.worker, signal.SIGSTOP)
+        try:
+            hello = client_hello()
+            theirs = [held.enter_context(server.connect_plain()) for _ in range(HANDSHAKES)]
+            for connection in theirs:
+                connection.sendall(hello)
+            # A system that queues fewer connections makes some of them wait, and not this one.
+            other = held.enter_context(server.connect_plain(INNOCENT))
+        finally:
+            os.kill(server.worker, signal.SIGCONT)
+        secured = held.enter_context(server.secured(other))
+        assert _answer(secured, "/small") == SMALL
+        assert _number_readable(theirs) < HANDSHAKES / 2
 
 
 def test_connections_that_come_faster_than_they_are_accepted_wait_instead_of_being_dropped(
@@ -196,6 +224,13 @@ def test_an_answer_that_fails_halfway_is_seen_to_have_failed(tmp_path: Path) -> 
         assert not received.endswith(b"0\r\n\r\n")
         assert server.answers()
         assert server.log.count("RuntimeError: halfway") == 1
+
+
+def _number_readable(connections: Sequence[socket.socket]) -> int:
+    poll = select.poll()
+    for connection in connections:
+        poll.register(connection, select.POLLIN)
+    return len(poll.poll(0))
 
 
 class ReceivedBytes(io.BytesIO):

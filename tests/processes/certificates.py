@@ -6,8 +6,10 @@ from pathlib import Path
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import NameOID
+
+PrivateKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
 
 
 class Authority:
@@ -37,9 +39,12 @@ class Authority:
         return path
 
 
-def make_certificate(directory: Path, *names: str) -> tuple[Path, Path]:
-    """A certificate for 127.0.0.1 and these names that vouches for itself, and its key: two PEM files."""
-    key = ec.generate_private_key(ec.SECP256R1())
+def make_certificate(directory: Path, *names: str, slow: bool = False) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 and these names that vouches for itself, and its key: two PEM files.
+
+    `slow`: its signatures take milliseconds.
+    """
+    key = rsa.generate_private_key(65537, 4096) if slow else ec.generate_private_key(ec.SECP256R1())
     name = _name("127.0.0.1")
     subjects = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), *map(x509.DNSName, names)]
     builder = _builder(name, name, key).add_extension(x509.SubjectAlternativeName(subjects), critical=False)
@@ -53,9 +58,7 @@ def _name(common: str) -> x509.Name:
     return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, common)])
 
 
-def _builder(
-    subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePrivateKey
-) -> x509.CertificateBuilder:
+def _builder(subject: x509.Name, issuer: x509.Name, key: PrivateKey) -> x509.CertificateBuilder:
     """Of a certificate that holds for a day."""
     now = datetime.datetime.now(datetime.UTC)
     return (
@@ -73,7 +76,7 @@ def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+def _key_pem(key: PrivateKey) -> bytes:
     return key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )

@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.eventually import eventually
@@ -42,7 +42,14 @@ class WebServer:
 
     def connect(self, address: str = "127.0.0.1") -> socket.socket:
         """A connection from the address."""
-        connection = socket.create_connection(("127.0.0.1", self.port), PATIENCE, (address, 0))
+        return self.secured(self.connect_plain(address))
+
+    def connect_plain(self, address: str = "127.0.0.1") -> socket.socket:
+        """The same, without TLS."""
+        return socket.create_connection(("127.0.0.1", self.port), PATIENCE, (address, 0))
+
+    def secured(self, connection: socket.socket) -> socket.socket:
+        """The connection with TLS, if the server has a certificate."""
         return self._context.wrap_socket(connection) if self._context else connection
 
     def answers(self, address: str = "127.0.0.1") -> bool:
@@ -107,6 +114,15 @@ def get(path: str, *, close: bool = False, client: str = "") -> bytes:
     if client:
         headers.append(f"X-Forwarded-For: {client}")
     return "\r\n".join([f"GET {path} HTTP/1.1", *headers, "", ""]).encode()
+
+
+def client_hello() -> bytes:
+    """The first bytes of a client with TLS. The server signs an answer to them."""
+    outgoing = ssl.MemoryBIO()
+    client = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="localhost")
+    with suppress(ssl.SSLWantReadError):
+        client.do_handshake()
+    return outgoing.read()
 
 
 def everything(connection: socket.socket) -> bytes:
