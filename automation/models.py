@@ -442,6 +442,28 @@ class ReachedLimit(models.Model):
         return f"{self.most} {self.words}"
 
 
+class StoredDay(models.Model):
+    """About how many bytes the reports of a project stored on a UTC day (`automation.services.growth`)."""
+
+    id = models.BigAutoField(primary_key=True)
+    # Not indexed: the index of the constraint starts with the project.
+    group = models.ForeignKey(
+        Project,
+        on_delete=models.CASCADE,
+        related_name="stored_days",
+        verbose_name="project",
+        db_index=False,
+    )
+    day = models.DateField()
+    octets = models.BigIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(name="stored_day_once", fields=["group", "day"])]
+
+    def __str__(self) -> str:
+        return f"{self.octets} bytes on {self.day}"
+
+
 class AutomationRevision(models.Model):
     """A published automation configuration; the initial document of a project has no row.
 

@@ -20,7 +20,7 @@ def limit_notices(operator: Operator, group_id: str | None) -> Iterator[Notice]:
     for reached in reached_limits(operator.visible_scope(), group_id, now):
         text = (
             f"{reached.group.name} has reached its limit of {reached.most:,} {reached.words}."
-            f" Reports that add more are refused; the last {ago_words(reached.refused, now)}."
+            f" Reports that exceed it are refused; the last {ago_words(reached.refused, now)}."
             f" The setting is {SETTINGS[reached.words]}."
         )
         yield Notice(text, [Cell("Project", page_url_of("accesslist.project", reached.group_id))])

@@ -39,6 +39,12 @@ class HostReport:
     lease: str | None = None
     engine: Engine | None = None
 
+    @property
+    def sample_count(self) -> int:
+        """The number of measured values, of the host and its databases."""
+        measured = (self.samples, *(self.databases or {}).values())
+        return sum(len(series) for samples in measured for series in samples.values())
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventReport:
@@ -105,7 +111,4 @@ class Report:
     @property
     def sample_count(self) -> int:
         """The number of measured values, of hosts and databases."""
-        measured = [
-            measured for host in self.hosts for measured in (host.samples, *(host.databases or {}).values())
-        ]
-        return sum(len(series) for samples in measured for series in samples.values())
+        return sum(host.sample_count for host in self.hosts)

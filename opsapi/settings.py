@@ -110,6 +110,7 @@ OPSAPI_MAX_CLUSTERS = read.number("OPSAPI_MAX_CLUSTERS", 20_000, 1, 1_000_000)
 OPSAPI_MAX_REPLICA_SETS = read.number("OPSAPI_MAX_REPLICA_SETS", 20_000, 1, 1_000_000)
 OPSAPI_MAX_PROCESSES = read.number("OPSAPI_MAX_PROCESSES", 20_000, 1, 1_000_000)
 OPSAPI_MAX_DATABASES = read.number("OPSAPI_MAX_DATABASES", 1_000_000, 1, 10_000_000)
+OPSAPI_MAX_DAILY_MB = read.number("OPSAPI_MAX_DAILY_MB", 20_000, 1, 100_000_000)
 OPSAPI_MAX_ALERT_CONFIGS = read.number("OPSAPI_MAX_ALERT_CONFIGS", 1_000, 1, 1_000_000)
 
 # --- fleet -----------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from automation.models import (
     ReachedLimit,
     ReplicaSet,
     Source,
+    StoredDay,
     Watcher,
 )
 from automation.selectors.hosts import facts_of_host, host_state
@@ -241,6 +242,7 @@ def fleet_purge(*, group_id: str, limit: int) -> int:
         or delete_batch(Cluster.objects.filter(group_id=group_id), limit)
         or delete_batch(ProcessStatus.objects.filter(group_id=group_id), limit)
         or delete_batch(ReachedLimit.objects.filter(group_id=group_id), limit)
+        or delete_batch(StoredDay.objects.filter(group_id=group_id), limit)
         or delete_batch(AutomationRevision.objects.filter(group_id=group_id), limit)
         or delete_batch(HostLease.objects.filter(group_id=group_id), limit)
         or delete_batch(Watcher.objects.filter(group_id=group_id), limit)

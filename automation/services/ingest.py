@@ -19,6 +19,7 @@ from automation.rules.hosts import HostState, host_events
 from automation.selectors.hosts import facts_of_host, host_state
 from automation.services.agents import agent_seen
 from automation.services.days import days_prepare
+from automation.services.growth import EVENT_OCTETS, day_counted, day_limited
 from automation.services.inventory import (
     ClustersByName,
     HostsByKey,
@@ -64,6 +65,7 @@ def report_ingest(
     """
     store = partial(_store_once, group_id, report, repeatable, actor, now)
     try:
+        day_limited(group_id=group_id, now=now)
         try:
             return store()
         except NoDayError:
@@ -129,7 +131,7 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     reported_events = _reported(group_id, in_order, hosts)
     events_record(events=[*derived, *reported_events], actor=actor, now=now, group_id=group_id)
     reported = [hosts[host.address.key] for host in report.hosts]
-    states = [host_signal_state(host, measured.get(host.id)) for host in reported]
+    states = [host_signal_state(host, measured.at.get(host.id)) for host in reported]
     hosts_signal(
         group_id=group_id,
         hosts=states,
@@ -139,6 +141,8 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     )
     if heartbeat.compare_versions or any(host.version != versions[host.id] for host in reported):
         versions_signal(group_id=group_id, now=now)
+    octets = measured.octets + EVENT_OCTETS * (len(derived) + len(reported_events))
+    day_counted(group_id=group_id, octets=octets)
     return heartbeat.agent_id
 
 

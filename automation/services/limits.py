@@ -18,6 +18,7 @@ from django.db.models import Model, QuerySet
 from accesslist.services.locks import scopes_lock_shared
 from automation.models import Agent, Cluster, Database, ProcessStatus, ReachedLimit, ReplicaSet
 from automation.selectors.limits import SAID_FOR
+from automation.services import growth
 from events.choices import DiffType
 from events.diffs import diff
 from events.services import event_record
@@ -65,7 +66,11 @@ DATABASES = RowLimit(
 )
 SETTINGS = MappingProxyType(
     {limit.words: limit.setting for limit in (AGENTS, CLUSTERS, REPLICA_SETS, PROCESSES, DATABASES)}
-    | {"hosts": "OPSAPI_MAX_HOSTS", "agents that share hosts": "OPSAPI_MAX_SHARING_AGENTS"}
+    | {
+        "hosts": "OPSAPI_MAX_HOSTS",
+        "agents that share hosts": "OPSAPI_MAX_SHARING_AGENTS",
+        growth.WORDS: "OPSAPI_MAX_DAILY_MB",
+    }
 )
 """The setting of each limit, by its words in a refusal."""
 

@@ -15,7 +15,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from accesslist.services.locks import project_lock_exclusive
 from accesslist.throttles import hit
 from automation.hooks import agent_deleting, sets_deleting
-from automation.models import Agent, Cluster, FleetWatch, Host, ProcessStatus, ReplicaSet
+from automation.models import Agent, Cluster, FleetWatch, Host, ProcessStatus, ReplicaSet, StoredDay
 from automation.selectors.agents import facts_of_agent
 from automation.services.signals import versions_signal
 from events.choices import DiffType
@@ -25,12 +25,15 @@ from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
+from opsapi.batches import delete_batch
 
 SILENT_AFTER = timedelta(days=30)
 EVERY = timedelta(minutes=10)
 STEADY_FOR = timedelta(days=1)
 """How long heartbeat timeouts must have been counted without a jump of the clock or an absence of workers."""
 SWEPT_WITHIN = timedelta(minutes=2)
+DAYS_KEPT = timedelta(days=400)
+"""How long the growth of a day is kept."""
 ROWS_AT_ONCE = 500
 """Maximum number of rows of a kind that a transaction deletes or marks."""
 PROJECTS_AT_ONCE = 100
@@ -56,6 +59,7 @@ def silent_rows_delete(*, now: datetime) -> None:
     processes = ProcessStatus.objects.filter(reported__lt=limit)
     chosen = list(processes.order_by("id").values_list("id", flat=True)[:ROWS_AT_ONCE])
     processes.filter(id__in=chosen).delete()
+    delete_batch(StoredDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), ROWS_AT_ONCE)
     _each_project(_silent_agents(limit), lambda group_id: agents_delete(group_id=group_id, now=now))
     for model in (ReplicaSet, Cluster):
         _mark(model, now)

@@ -45,6 +45,7 @@ from automation.models import (
     Reading,
     ReportAnswer,
     Source,
+    StoredDay,
 )
 from automation.reports import LeaseRequest
 from events.choices import DiffType, SignalKind
@@ -97,10 +98,10 @@ def shown_models() -> list[type[models.Model]]:
 
     Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Notices and
     the checklist show the marks of the set-up, and notices show reached limits and projects that use too much
-    time of workers.
+    time of workers. The page of a project shows its growth.
     """
-    shown_as_notices = {SetupMark, ReachedLimit, ProjectUsage}
-    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse} | shown_as_notices
+    shown_in_part = {SetupMark, ReachedLimit, ProjectUsage, StoredDay}
+    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse} | shown_in_part
     return [model for model in our_models() if model not in elsewhere]
 
 
@@ -127,6 +128,7 @@ def fill(project: Project) -> None:
     WorkerHeartbeat.objects.create(name=new_id(), seen=now)
     tested = {"created": now, "username": "ada"}
     SetupMark.objects.update_or_create(group=project, name="CHANNEL_TESTED", defaults=tested)
+    StoredDay.objects.update_or_create(group=project, day=now.date(), defaults={"octets": 1})
     reached = {"most": 1, "since": now, "refused": now}
     ReachedLimit.objects.update_or_create(group=project, words="agents", defaults=reached)
     EvaluationTurn.objects.update_or_create(group_id=project.id, defaults={"served": now})

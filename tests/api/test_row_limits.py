@@ -18,8 +18,10 @@ from automation.models import (
     ProcessStatus,
     ReachedLimit,
     ReplicaSet,
+    StoredDay,
     Watcher,
 )
+from automation.services import growth
 from events.models import Event
 from events.types import EventType
 from opsapi.roles import Grant, Role
@@ -162,3 +164,63 @@ class TestSaying:
         self.refuse()
         assert len(self.events()) == 1
         assert ReachedLimit.objects.get().refused == NOW
+
+
+class TestBytesOfADay:
+    """OPSAPI_MAX_DAILY_MB: what the reports of a project store from midnight to midnight UTC."""
+
+    LIMITED = (400, "LIMIT_REACHED", [growth.WORDS, "1"])
+
+    @pytest.fixture(autouse=True)
+    def _a_megabyte(self, agent: ApiClient, project: Project, settings: Settings) -> Any:
+        settings.OPSAPI_MAX_DAILY_MB = 1
+        self.agent, self.project = agent, project
+        with time_machine.travel(NOW, tick=False) as self.clock:
+            agent.report(project.id, report())
+            yield
+
+    def stored(self) -> dict[str, int]:
+        return {f"{row.day}": row.octets for row in StoredDay.objects.filter(group=self.project)}
+
+    def send(self, events: int = 0) -> Any:
+        sent = [{"eventTypeName": "HOST_ROLLBACK", "hostname": "db1", "port": 1}] * events
+        return self.agent.report(self.project.id, report(events=sent))
+
+    def test_reports_are_refused_until_the_next_day(self) -> None:
+        assert self.send(900).status_code == 202
+        events = Event.objects.count()
+        for _ in range(2):
+            assert refused(self.send()) == self.LIMITED
+        assert Event.objects.count() == events + 1, "only the event of the limit"
+        self.clock.move_to(NOW.replace(hour=23, minute=59, second=59))
+        assert refused(self.send()) == self.LIMITED
+        self.clock.shift(timedelta(seconds=1))
+        assert self.send().status_code == 202
+
+    def test_what_other_processes_stored_counts(self) -> None:
+        StoredDay.objects.update(octets=1_000_000)
+        assert self.send().status_code == 202
+        self.clock.shift(growth.WRITE_EVERY)
+        assert refused(self.send()) == self.LIMITED
+
+    def test_events_and_measurements_count(self) -> None:
+        before = self.stored()["2099-11-23"]
+        sample = {"metricName": "CONNECTIONS", "number": 1}
+        sent = report(host(measurements=[sample]), events=[])
+        assert self.agent.report(self.project.id, sent).status_code == 202
+        self.clock.shift(growth.WRITE_EVERY)
+        self.send()
+        # The new host is an event, and so was the new agent, which is written only now.
+        assert self.stored()["2099-11-23"] - before == 2 * growth.EVENT_OCTETS + 112 + 8
+
+    def test_each_day_is_counted_on_its_own(self) -> None:
+        self.clock.move_to(NOW + timedelta(days=1))
+        self.send()
+        assert self.stored() == {"2099-11-23": growth.EVENT_OCTETS, "2099-11-24": 0}
+
+    def test_a_project_does_not_count_for_another(self) -> None:
+        self.send(900)
+        other = ProjectFactory.create()
+        client = ApiClient(make_key(Grant(Role.GROUP_AGENT, group_id=other.id)))
+        assert client.report(other.id, report()).status_code == 202
+        assert refused(self.send()) == self.LIMITED

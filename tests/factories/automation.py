@@ -72,7 +72,7 @@ def measure(
         samples=taken,
     )
     days_create([reported.astimezone(UTC).date()])
-    return measurements_write(reports={host.id: report}, reported=reported).get(host.id)
+    return measurements_write(reports={host.id: report}, reported=reported).at.get(host.id)
 
 
 def process_report(name: str = "orders_1", *, goal_version: int = 1) -> ProcessReport:
