@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("alerting", "0005_time_of_projects"),
+        ("alerting", "0006_time_of_projects"),
     ]
 
     operations = [
