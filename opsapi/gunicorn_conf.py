@@ -7,24 +7,33 @@ import os
 import signal
 import ssl
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
+from gunicorn import sock
 
 from opsapi import metric_files
 from opsapi.encryption import newest_key
 from opsapi.hostnames import host_and_port
 from opsapi.libc import die_with, return_large_blocks
+from opsapi.supervisor import StartError
 from opsapi.supervisor.arrival import LONGEST_LINE, MOST_FIELDS
-from opsapi.supervisor.listener import BACKLOG, LISTENER_VARIABLE, READY_VARIABLE
+from opsapi.supervisor.certificate import Certificate
+from opsapi.supervisor.listener import BACKLOG, LISTENER_VARIABLE, READY_VARIABLE, check_tls
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
 try:
     newest_key()
-except ImproperlyConfigured as error:
+    _tls = [
+        settings.BASE_DIR / name if name else None
+        for name in (settings.OPSAPI_TLS_CERT, settings.OPSAPI_TLS_KEY)
+    ]
+    check_tls(*_tls)
+except (ImproperlyConfigured, StartError) as error:
     sys.exit(str(error))
 if READY_VARIABLE not in os.environ:  # Otherwise `manage.py serve` has done it, also for the worker.
     os.environ.update(metric_files.prepare(settings.OPSAPI_DATA_DIR))
@@ -57,9 +66,7 @@ forwarder_headers = ""
 secure_scheme_headers: dict[str, str] = {}
 header_map = "drop"
 
-_tls = bool(settings.OPSAPI_TLS_CERT)
-certfile = str(settings.BASE_DIR / settings.OPSAPI_TLS_CERT) if _tls else None
-keyfile = str(settings.BASE_DIR / settings.OPSAPI_TLS_KEY) if _tls else None
+certfile, keyfile = (str(path) if path else None for path in _tls)
 
 proc_name = "opsapi"
 control_socket_disable = True
@@ -74,16 +81,35 @@ logconfig_dict = {
 }
 
 
-_contexts: list[ssl.SSLContext] = []
+_certificates: list[Certificate] = []
 
 
-def ssl_context(_config: Any, make: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
+def ssl_context(config: Any, make: Callable[[], ssl.SSLContext]) -> ssl.SSLContext:
     """A shared context for all connections; gunicorn asks for each connection."""
-    if not _contexts:
-        context = make()
-        context.minimum_version = ssl.TLSVersion.TLSv1_2
-        _contexts.append(context)
-    return _contexts[0]
+    if not _certificates:
+        _certificates.append(
+            Certificate(Path(config.certfile), Path(config.keyfile), lambda: _strict(make()))
+        )
+    return _certificates[0].context(time.monotonic())
+
+
+def _strict(context: ssl.SSLContext) -> ssl.SSLContext:
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    # Another handshake of TLS 1.2 on an open connection would run in the event loop.
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    return context
+
+
+def on_starting(server: Any) -> None:
+    """Read the certificate in the master, so that each worker has one even if the files are broken later."""
+    if server.cfg.is_ssl:
+        sock.ssl_context(server.cfg)
+
+
+def pre_fork(_server: Any, _worker: Any) -> None:
+    """Give a new worker, such as those of SIGHUP, the newest certificate that can be used."""
+    for certificate in _certificates:
+        certificate.look()
 
 
 def post_fork(_server: Any, worker: Any) -> None:

@@ -57,6 +57,11 @@ class Child:
         with self.process.stdout as stdout:
             return stdout.read()
 
+    def send(self, signum: signal.Signals) -> None:
+        """Send a signal if the command runs."""
+        if self.process is not None:
+            self.process.send_signal(signum)
+
     def stop(self, seconds: float) -> None:
         """Send SIGTERM, and after `seconds` SIGKILL to the command and its children."""
         if self.process is None or self.process.poll() is not None:

@@ -2,12 +2,12 @@
 
 import errno
 import socket
-import ssl
 import time
 from pathlib import Path
 
 from opsapi.hostnames import host_and_port
 from opsapi.supervisor import StartError
+from opsapi.supervisor.certificate import check
 
 # Processes that were just killed may still use the port.
 PATIENCE_SECONDS = 3.0
@@ -52,7 +52,7 @@ def check_tls(certificate: Path | None, key: Path | None) -> None:
     if certificate is None or key is None:
         raise StartError("OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: set both or neither")
     try:
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(certificate, key)
+        check(certificate, key)
     except (OSError, ValueError) as error:  # SSLError is an OSError.
         raise StartError(f"OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: cannot be used: {error}") from None
 

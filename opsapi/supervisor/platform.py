@@ -83,7 +83,7 @@ def _locked(file: int) -> bool:
     return True
 
 
-STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT)
 # Maximum seconds until the end of the parent is noticed.
 LONGEST_SLEEP = 0.5
 
@@ -93,20 +93,29 @@ class Wakeup:
 
     def __init__(self, parent: int | None = None) -> None:
         """`parent`: a process whose end is also a request to stop."""
-        self._signalled = False
+        self._signalled = self._hung_up = self._reload = False
         self._parent = parent
+        self._had_terminal = _has_terminal()
         self._read, self._write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
         signal.set_wakeup_fd(self._write, warn_on_full_buffer=False)
         for signum in STOP_SIGNALS:
-            # nohup makes a process ignore SIGHUP.
-            if signum is not signal.SIGHUP or signal.getsignal(signum) is not signal.SIG_IGN:
-                signal.signal(signum, self._request_stop)
+            signal.signal(signum, self._request_stop)
+        if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup makes a process ignore it.
+            signal.signal(signal.SIGHUP, self._request_reload)
         signal.signal(signal.SIGCHLD, _notice)
 
     def is_stop_requested(self) -> bool:
-        """Whether a stop signal was received, or the parent has ended."""
+        """Whether a stop signal was received, or the parent or the terminal has ended."""
         # PR_SET_PDEATHSIG does not suffice: it is lost whenever root acts as another user (prctl(2)).
-        return self._signalled or (self._parent is not None and os.getppid() != self._parent)
+        if self._signalled or (self._parent is not None and os.getppid() != self._parent):
+            return True
+        # The system sends SIGHUP when a terminal is closed, possibly before the terminal is gone.
+        return self._hung_up and self._had_terminal and not _has_terminal()
+
+    def take_reload(self) -> bool:
+        """Whether SIGHUP was received since the last call."""
+        taken, self._reload = self._reload, False
+        return taken
 
     def wait(self, seconds: float, *more: int) -> set[int]:
         """Sleep for at most half a second, until a signal or until a descriptor of `more` is readable.
@@ -121,6 +130,18 @@ class Wakeup:
 
     def _request_stop(self, _signum: int, _frame: FrameType | None) -> None:
         self._signalled = True
+
+    def _request_reload(self, _signum: int, _frame: FrameType | None) -> None:
+        self._hung_up = self._reload = True
+
+
+def _has_terminal() -> bool:
+    """Whether this process has a controlling terminal."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY | os.O_CLOEXEC))
+    except OSError:
+        return False
+    return True
 
 
 def _notice(_signum: int, _frame: FrameType | None) -> None:
@@ -144,11 +165,13 @@ class Platform:
         self._data_dir: Path = settings.OPSAPI_DATA_DIR
         self._wakeup = Wakeup(parent)
         self._keepers: list[Keeper] = []
+        self._web: Child | None = None
         self._metric_files: dict[str, str] = {}
 
     def run(self) -> None:
-        """Run until SIGTERM, SIGINT or SIGHUP, or until the parent ends.
+        """Run until SIGTERM or SIGINT, or until the parent or the terminal ends.
 
+        SIGHUP replaces the web processes: the new processes read the TLS certificate again.
         A database or a preparation that dies is started again.
 
         Raises: StartError, EmbeddedDatabaseError, ImproperlyConfigured: the settings or the machine prevent
@@ -228,7 +251,7 @@ class Platform:
     def _start_web(self, ends: ExitStack, listener: int) -> int:
         """Return a descriptor that becomes readable when the server answers requests."""
         ready, ready_end = os.pipe2(os.O_CLOEXEC)
-        web = Child(
+        self._web = Child(
             "web server",
             program.module("gunicorn", "--chdir", str(program.base_dir()), "--config", _WEB_CONFIG),
             environment={
@@ -238,7 +261,7 @@ class Platform:
             },
             descriptors=(listener, ready_end),
         )
-        self._keep(web, ends, WEB_SECONDS)
+        self._keep(self._web, ends, WEB_SECONDS)
         return ready
 
     def _keep(self, child: Child, ends: ExitStack, seconds: float) -> None:
@@ -253,6 +276,14 @@ class Platform:
                 if not announced:
                     self._announce(advice)
                 announced = True
+            # The signal would end a web server that is still starting, which reads the files anyway.
+            if self._wakeup.take_reload() and announced:
+                self._reload_web()
+
+    def _reload_web(self) -> None:
+        if self._web is not None and not self._wakeup.is_stop_requested():
+            log.info("reloading: new web processes replace the present ones")
+            self._web.send(signal.SIGHUP)
 
     def _look(self) -> float:
         """Start the processes that are due. Return the seconds until the next look."""

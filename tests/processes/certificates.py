@@ -39,10 +39,12 @@ class Authority:
         return path
 
 
-def make_certificate(directory: Path, *names: str, slow: bool = False) -> tuple[Path, Path]:
+def make_certificate(
+    directory: Path, *names: str, slow: bool = False, password: bytes | None = None
+) -> tuple[Path, Path]:
     """A certificate for 127.0.0.1 and these names that vouches for itself, and its key: two PEM files.
 
-    `slow`: its signatures take milliseconds.
+    `slow`: its signatures take milliseconds. `password` encrypts the key.
     """
     key = rsa.generate_private_key(65537, 4096) if slow else ec.generate_private_key(ec.SECP256R1())
     name = _name("127.0.0.1")
@@ -50,7 +52,7 @@ def make_certificate(directory: Path, *names: str, slow: bool = False) -> tuple[
     builder = _builder(name, name, key).add_extension(x509.SubjectAlternativeName(subjects), critical=False)
     paths = directory / "cert.pem", directory / "key.pem"
     paths[0].write_bytes(_pem(builder.sign(key, hashes.SHA256())))
-    paths[1].write_bytes(_key_pem(key))
+    paths[1].write_bytes(_key_pem(key, password))
     return paths
 
 
@@ -76,7 +78,6 @@ def _pem(certificate: x509.Certificate) -> bytes:
     return certificate.public_bytes(serialization.Encoding.PEM)
 
 
-def _key_pem(key: PrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+def _key_pem(key: PrivateKey, password: bytes | None = None) -> bytes:
+    encryption = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, encryption)

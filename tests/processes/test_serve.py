@@ -3,9 +3,11 @@
 import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -14,7 +16,13 @@ from opsapi.embedded.layout import Layout
 from tests.eventually import eventually, is_running
 from tests.hostile.budget import LONG
 from tests.integration.embedded.sql import ask
-from tests.processes.platform import RunningPlatform, assert_one_line, descendants, prepared_installation
+from tests.processes.platform import (
+    ROOT,
+    RunningPlatform,
+    assert_one_line,
+    descendants,
+    prepared_installation,
+)
 
 pytestmark = pytest.mark.processes
 
@@ -127,6 +135,53 @@ def test_it_can_be_stopped_while_it_starts(platform: RunningPlatform) -> None:
     platform.launch()
     eventually(lambda: "creating the database" in platform.log)
     assert platform.stop() == 0
+
+
+WAKEUP = """
+import os
+import sys
+from opsapi.supervisor.platform import Wakeup
+if sys.argv[1:]:  # The first terminal that the leader of a session opens is the terminal of the session.
+    os.open(sys.argv[1], os.O_RDWR)
+wakeup = Wakeup()
+print("ready", flush=True)
+while not wakeup.is_stop_requested():
+    wakeup.wait(1.0)
+    if wakeup.take_reload():
+        print("reload", flush=True)
+"""
+
+
+@pytest.mark.parametrize("has_terminal", [True, False])
+def test_a_hangup_is_a_request_to_reload_and_ends_it_only_with_its_terminal(
+    has_terminal: bool, tmp_path: Path
+) -> None:
+    master, slave = os.openpty()
+    output = tmp_path / "output.txt"
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [sys.executable, "-c", WAKEUP, *([os.ttyname(slave)] if has_terminal else [])],
+            cwd=ROOT,
+            stdout=file,
+            start_new_session=True,
+        )
+    os.close(slave)
+    try:
+        eventually(lambda: "ready" in output.read_text(), message="ready")
+        process.send_signal(signal.SIGHUP)
+        eventually(lambda: "reload" in output.read_text(), message="reload")
+        assert process.poll() is None
+        os.close(master)
+        if not has_terminal:
+            process.send_signal(signal.SIGHUP)
+            eventually(lambda: output.read_text().count("reload") == 2, message="another reload")
+            assert process.poll() is None
+            process.terminate()
+        eventually(lambda: process.poll() is not None, message="end")
+        assert process.returncode == 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _has_database(platform: RunningPlatform) -> bool:

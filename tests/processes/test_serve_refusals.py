@@ -94,6 +94,15 @@ def test_the_web_processes_of_a_unit_name_a_wrong_setting_last(platform: Running
     assert_one_line(done.stderr, "OPSAPI_WORKERS: 'many'")
 
 
+def test_the_web_processes_of_a_unit_name_a_wrong_certificate_last(platform: RunningPlatform) -> None:
+    missing = {"OPSAPI_TLS_CERT": "/nowhere/c.pem", "OPSAPI_TLS_KEY": "/nowhere/k.pem"}
+    environment = {**platform.environment, **missing, "OPSAPI_ENCRYPTION_KEYS": "e" * 64}
+    command = [sys.executable, "-m", "gunicorn", "--config", "python:opsapi.gunicorn_conf", "opsapi.wsgi"]
+    done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert_one_line(done.stderr, "OPSAPI_TLS_CERT and OPSAPI_TLS_KEY: cannot be used")
+
+
 def test_a_database_directory_that_is_a_file(platform: RunningPlatform) -> None:
     platform.data_dir.mkdir(mode=0o711)
     (platform.data_dir / "postgres").touch()

@@ -1,14 +1,19 @@
 """The platform with a certificate of its own, on a database of another server."""
 
+import os
+import signal
 import socket
+import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 import requests
 
 from opsapi.embedded.layout import Layout
 from tests.database import copy_migrated
+from tests.eventually import eventually, is_running
 from tests.processes.certificates import make_certificate
 from tests.processes.platform import RunningPlatform, installation
 from tests.shared import run_directory
@@ -49,6 +54,56 @@ def test_it_speaks_tls_and_slow_handshakes_do_not_stop_it(served: RunningPlatfor
             connection = idle.enter_context(socket.create_connection(("127.0.0.1", served.port)))
             connection.sendall(b"\x16\x03\x01" if number % 2 else b"")
         assert [_answers(served) for _ in range(3)] == [200, 200, 200]
+
+
+def test_a_hangup_replaces_the_web_processes_with_a_renewed_certificate(served: RunningPlatform) -> None:
+    before, worker = _shown(served), served.child("run_worker")
+    renewed = _renew(served)
+    assert _reloaded(served)
+    assert _shown(served) == renewed != before
+    assert _answers(served) == 200
+    assert served.child("run_worker") == worker
+
+
+def test_a_hangup_with_a_broken_certificate_leaves_the_earlier_certificate(served: RunningPlatform) -> None:
+    before, key = _shown(served), Path(served.environment["OPSAPI_TLS_KEY"])
+    content = key.read_bytes()
+    key.write_bytes(b"")
+    try:
+        assert _reloaded(served)
+        assert _shown(served) == before
+        assert "the changed TLS certificate is not used" in served.log
+        os.kill(served.child("gunicorn worker"), signal.SIGKILL)
+        eventually(lambda: _shown(served) == before, message="a replaced worker has it too")
+    finally:
+        key.write_bytes(content)
+
+
+def _reloaded(platform: RunningPlatform) -> bool:
+    """Send SIGHUP. Whether another web process has replaced the present one."""
+    web, worker = platform.child("gunicorn"), platform.child("gunicorn worker")
+    os.kill(platform.pid, signal.SIGHUP)
+    eventually(lambda: not is_running(worker), message="the old worker has ended")
+    eventually(lambda: platform.find_child("gunicorn worker"), message="a new worker")
+    return platform.child("gunicorn") == web
+
+
+def _renew(platform: RunningPlatform) -> bytes:
+    """Replace the files. Return the certificate (DER)."""
+    make_certificate(platform.directory)
+    return ssl.PEM_cert_to_DER_cert(Path(platform.environment["OPSAPI_TLS_CERT"]).read_text())
+
+
+def _shown(platform: RunningPlatform) -> bytes | None:
+    """The certificate of a new connection (DER); None without an answer."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        plain = socket.create_connection(("127.0.0.1", platform.port), PATIENCE)
+        with plain, context.wrap_socket(plain) as secured:
+            return secured.getpeercert(binary_form=True)
+    except OSError:
+        return None
 
 
 def _answers(platform: RunningPlatform) -> int:

@@ -14,7 +14,10 @@ from opsapi.supervisor.platform import Platform
 
 
 class Command(BaseCommand):
-    """Starts database, web server and worker, and stops them in order on SIGTERM or Ctrl-C."""
+    """Starts database, web server and worker, and stops them in order on SIGTERM or Ctrl-C.
+
+    SIGHUP replaces the web processes.
+    """
 
     help = "Run the platform: embedded PostgreSQL (unless DATABASE_URL is set), web server and worker."
     requires_system_checks = []  # `manage.py prepare` checks the installation.
