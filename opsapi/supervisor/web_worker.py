@@ -32,7 +32,7 @@ from gunicorn.workers.gthread import ThreadWorker
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.content_security import STRICT, header_line
 from opsapi.api.errors import ApiError, reason_phrase
-from opsapi.supervisor.arrival import HEAD_SECONDS, LONGEST_REQUEST, ArrivalState
+from opsapi.supervisor.arrival import HEAD_SECONDS, ArrivalState
 from opsapi.supervisor.callers import Callers, Turns, largest, most_connections, requester_of
 from opsapi.supervisor.web_connection import CheckedReader, ConnectionPhase, GoneError, WebConnection
 
@@ -207,7 +207,7 @@ class WebWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         The body is in memory, so this is quick. gunicorn gives up after 64 KiB. A client that repeats a large
         request with digest credentials would then repeat it on a connection that is being closed.
         """
-        return keepalive and bool(conn.parser.finish_body(max_bytes=LONGEST_REQUEST))
+        return keepalive and conn.discard_body()
 
     def _welcome(self, client: socket.socket, address: tuple[str, int], listener: socket.socket) -> None:
         try:

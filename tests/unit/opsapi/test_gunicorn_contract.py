@@ -16,7 +16,7 @@ import pytest
 from django.conf import settings
 from gunicorn import http, sock
 from gunicorn.config import Config
-from gunicorn.http.parser import Parser
+from gunicorn.http.body import Body
 from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
@@ -46,7 +46,7 @@ CALLED = [
     (TConn.__init__, ["self", "cfg", "sock", "client", "server"]),
     (TConn.close, ["self", "graceful"]),
     (SocketUnreader.take_buffered, ["self"]),
-    (Parser.finish_body, ["self", "deadline", "max_bytes"]),
+    (Body.read, ["self", "size"]),
     (http.get_parser, ["cfg", "source", "source_addr", "http2_connection"]),
     (sock.ssl_wrap_socket, ["sock", "conf"]),
 ]
@@ -93,6 +93,8 @@ def test_the_attributes_it_uses_are_there(end: socket.socket) -> None:
     assert used <= vars(worker).keys()
     assert {"cfg", "sock", "client", "parser", "initialized", "data_ready"} <= vars(connection).keys()
     assert isinstance(parser.unreader, SocketUnreader)
+    assert {"unreader", "mesg"} <= vars(parser).keys()
+    assert "failed" in vars(Body(None))
     assert {"sock", "mxchunk"} <= vars(parser.unreader).keys()
     assert SocketUnreader.max_body_chunk > 0
     worker.tmp.close()

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from opsapi.supervisor import arrival
 from opsapi.supervisor.arrival import (
+    KIB,
     LONGEST_HEAD,
     LONGEST_LINE,
     LONGEST_TRAILERS,
@@ -338,3 +339,19 @@ def test_the_work_is_linear_for_any_request_in_pieces_of_any_size(stream: bytes,
 def test_most_chunks_byte_by_byte_are_linear_too() -> None:
     request_ = CHUNKED + b"\r\n" + b"1\r\nx\r\n" * (MOST_CHUNKS // 128) + b"0\r\n\r\n"
     _assert_linear([bytes([byte]) for byte in request_])
+
+
+@each("head", [b"Content-Length: 4194304\r\n\r\n", b"Transfer-Encoding: chunked\r\n\r\n400000\r\n"])
+def test_an_unread_body_is_discarded_in_large_steps(head: bytes) -> None:
+    connection = WebConnection(_config(), Pieces(), ("127.0.0.1", 1), ("127.0.0.1", 2))
+    connection.await_request(0.0, 0.0)
+    connection.take(POST + head + b"x" * (4 << 20) + b"\r\n0\r\n\r\n")
+    connection.init()
+    next(connection.parser)
+    with counting() as work:
+        assert connection.discard_body()
+    assert work.calls < (4 << 20) // KIB
+    connection.answered(keeps_alive=True)
+    assert connection.await_next(0.0, 0.0) is (
+        ArrivalState.WHOLE if b"Content" in head else ArrivalState.PART
+    )
