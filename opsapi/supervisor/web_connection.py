@@ -310,8 +310,8 @@ class WebConnection(TConn):  # type: ignore[misc]  # gunicorn has no types
     def discard_body(self) -> bool:
         """Discard the part of the body that the application did not read. Runs in the thread of the request.
 
-        Return whether another request can follow. gunicorn's `finish_body` reads a KiB at a time, which takes half
-        a second for the largest body.
+        Return whether another request can follow. gunicorn's `finish_body` reads a KiB at a time, which takes
+        half a second for the largest body.
 
         Raises: NoMoreData: the body is malformed.
         """
