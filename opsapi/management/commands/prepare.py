@@ -13,7 +13,7 @@ from django.contrib.auth import get_user_model
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
-from django.db import Error, OperationalError, connection
+from django.db import DEFAULT_DB_ALIAS, Error, OperationalError, connection, connections
 
 from opsapi.encrypted_columns import encrypted_columns, is_key_lost
 from opsapi.logs import first_line
@@ -85,7 +85,7 @@ class Command(InstallationCommand):
                 fault = database_fault(error)
                 if not options["keep_trying"] or fault is None:
                     raise
-                connection.close()
+                _forget_connection()
                 pause = restart_delay(failures)
                 log.error("%s (%s), trying again in %g s", fault.sentence, first_line(error), pause)
                 time.sleep(pause)
@@ -114,6 +114,17 @@ def _reason(error: Exception) -> str:
     if isinstance(error, _EXPECTED):
         return str(error)
     return f"the preparation of the database failed: {type(error).__name__}: {first_line(error)}"
+
+
+def _forget_connection() -> None:
+    """Close the connection; the next statement opens another connection.
+
+    If a deferred statement of a migration fails, Django does not leave the transaction of the migration. The
+    closed connection would then stay in this transaction, and every attempt would fail.
+    """
+    connection.close()
+    if connection.in_atomic_block:
+        del connections[DEFAULT_DB_ALIAS]
 
 
 def _wait_for_database() -> None:

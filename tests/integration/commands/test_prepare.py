@@ -46,6 +46,24 @@ def test_it_begins_again_when_it_is_to_keep_trying(caplog: pytest.LogCaptureFixt
     assert caplog.messages == [line]
 
 
+def test_it_begins_again_after_a_deferred_statement_of_a_migration_failed(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    full = "DO $$ BEGIN RAISE 'could not extend file' USING ERRCODE = 'disk_full'; END $$"
+    deferred = iter([[full]])
+
+    def migrate() -> None:
+        with connection.schema_editor() as editor:
+            editor.deferred_sql += next(deferred, ["SELECT 1"])
+
+    monkeypatch.setattr(prepare, "_migrate", migrate)
+    with caplog.at_level(logging.ERROR, logger="opsapi.prepare"):
+        call_command("prepare", "--keep-trying")
+    said = [each.getMessage() for each in caplog.records if each.name == "opsapi.prepare"]
+    assert said == ["the database's disk is full (could not extend file), trying again in 0 s"]
+    assert not connection.in_atomic_block
+
+
 @pytest.mark.parametrize(("version", "warned"), [(180006, True), (180007, False)])
 def test_a_server_without_the_newest_fixes_is_a_warning(
     version: int, warned: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
