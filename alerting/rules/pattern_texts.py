@@ -17,8 +17,10 @@ LONGEST_NAME: Final = 253
 _HOST_NAMES = string.ascii_lowercase + string.digits + "-."
 _CLASSES = {"d": string.digits, "w": string.ascii_letters + string.digits + "_", "s": " \t", "p": _HOST_NAMES}
 _MOST_RUNS = 6
-_NEAR_MATCHES = 8
+_NEAR_MATCHES = 18
 _LONGEST_REPEAT = LONGEST_NAME
+_TAIL = 20
+_SMALL_CLASS = 6
 
 
 class _Part(NamedTuple):
@@ -39,16 +41,19 @@ def slow_texts(pattern: str) -> Iterator[Callable[[], str]]:
     The functions and their texts are the same whenever the pattern is.
     """
     random = Random(pattern)  # noqa: S311 - texts that nobody has to guess
-    whole, characters = _read(pattern)
+    whole, named = _read(pattern)
+    characters = "".join(named) or _HOST_NAMES
+    small = Counter(each for each in named if 1 < len(each) <= _SMALL_CLASS)
+    classes = [each for each, _ in small.most_common(_MOST_RUNS)]
     common = [character for character, _ in Counter(characters).most_common(_MOST_RUNS)] or ["a"]
-    for alphabet in dict.fromkeys(("".join(common[:2]), "".join(common), characters, _HOST_NAMES)):
+    for alphabet in dict.fromkeys(("".join(common[:2]), "".join(common), *classes, characters, _HOST_NAMES)):
         yield partial(_any_of, alphabet, LONGEST_NAME, random)
     for character in common:
         yield partial(_any_of, character, LONGEST_NAME, random)
     for place in range(_NEAR_MATCHES):
         beginning = _beginning(whole, random)
         tail = beginning[-1:] or common[0]
-        rest = (tail, "".join(common[:2]), beginning or tail)[place % 3]
+        rest = (tail, beginning[-_TAIL:] or tail, "".join(common[:2]))[place % 3]
         yield partial(_begun, beginning, rest, random)
 
 
@@ -73,11 +78,14 @@ def _beginning(whole: _Group, random: Random) -> str:
             if count > 1:
                 waiting.append(_Part(content, count - 1, count - 1))
             waiting += reversed(random.choice(content))
-    return "".join(found[: random.choice((LONGEST_NAME, len(found) - 1, len(found) // 2))])
+    most = min(len(found), LONGEST_NAME)
+    return "".join(
+        found[: random.choice((most, most - 1, random.randint(0, most), random.randint(0, most // 4)))]
+    )
 
 
-def _read(pattern: str) -> tuple[_Group, str]:
-    """The parts of a pattern, and all characters that it names."""
+def _read(pattern: str) -> tuple[_Group, list[str]]:
+    """The parts of a pattern, and the characters and classes that it names."""
     open_groups: list[_Group] = [[[]]]
     named: list[str] = []
     place = 0
@@ -104,7 +112,7 @@ def _read(pattern: str) -> tuple[_Group, str]:
     while len(open_groups) > 1:
         closed = open_groups.pop()
         open_groups[-1][-1].append(_Part(closed))
-    return open_groups[0], "".join(named) or _HOST_NAMES
+    return open_groups[0], [each for each in named if each]
 
 
 def _after_flags(pattern: str, place: int) -> int:
