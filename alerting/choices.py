@@ -103,3 +103,9 @@ class PeopleType(StrEnum):
     ORG = "ORG"
     USER = "USER"
     TEAM = "TEAM"
+
+
+class CutReason(StrEnum):
+    """Why an answer is incomplete."""
+
+    TIME = "TIME"

@@ -36,6 +36,7 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
     observed = next((each for each in seen if each.event_type is view.event_type), None)
     observed = observed or _unobserved(view.event_type, host, seen)
     alert = window = None
+    mute_is_known = True
     if observed is not None:
         metric = view.metric_threshold.metric if view.metric_threshold else None
         target, active = target_of(observed, metric), [status.value for status in ACTIVE]
@@ -43,7 +44,8 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
             config_id=config.id, group_id=host.group_id, target_key=target, status__in=active
         ).first()
         about = alert or Alert(group_id=host.group_id, event_type=config.event_type, facts=observed.facts)
-        window = muting_windows([about], now=now).get(about.id)
+        muted = muting_windows([about], now=now)
+        window, mute_is_known = muted.get(about.id), about.id not in muted.unknown
     situation = Situation(
         config=view,
         delay=shortest_delays([config.id]).get(config.id, timedelta()),
@@ -53,6 +55,7 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
         measured=measured,
         alert=_active(alert) if alert else None,
         window=window.rule.name if window else None,
+        mute_is_known=mute_is_known,
         now=now,
     )
     return HostExplanation(

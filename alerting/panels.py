@@ -85,7 +85,7 @@ def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
         title="Open and pending alerts",
         unit="alerts open or pending",
         headers=["Alert", "Target", "Project", "State", "Age"],
-        rows=[_alert(row, targets.get(row.id), row.id in muted, now) for row in found.rows],
+        rows=[_alert(row, targets.get(row.id), muted.is_muted(row.id), now) for row in found.rows],
         count=found.count,
         url=list_url(Alert, status="active"),
         empty="No open alerts. Alerts appear here when the condition of an enabled alert configuration "
@@ -97,7 +97,7 @@ def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
     )
 
 
-def _alert(alert: Alert, target: Model | None, is_muted: bool, now: datetime) -> Sequence[Cell]:
+def _alert(alert: Alert, target: Model | None, is_muted: bool | None, now: datetime) -> Sequence[Cell]:
     what, state, age = alert_cells(alert, now, is_muted=is_muted)
     about = Cell(target_words(alert.facts), page_url(target) if target else "")
     project = Cell(alert.group.name, page_url(alert.group))
@@ -277,7 +277,7 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
         title="Open alerts",
         unit="open alerts",
         headers=["Alert", "Status", "Age"],
-        rows=[alert_cells(row, now, is_muted=row.id in muted) for row in found.rows],
+        rows=[alert_cells(row, now, is_muted=muted.is_muted(row.id)) for row in found.rows],
         count=found.count,
         url=list_url(Alert, status="active", **of_host),
         empty="No open alerts about this host.",

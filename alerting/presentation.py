@@ -19,6 +19,7 @@ ALERT_TONES: Mapping[AlertState, Tone] = {
     AlertState.OPEN: Tone.BAD,
     AlertState.ACKNOWLEDGED: Tone.INFO,
     AlertState.MUTED: Tone.PLAIN,
+    AlertState.PERHAPS_MUTED: Tone.BAD,
     AlertState.CLOSED: Tone.GOOD,
     AlertState.CANCELLED: Tone.PLAIN,
 }
@@ -65,8 +66,8 @@ ENTRY_BADGES: Mapping[TimelineEntryKind, tuple[str, Tone]] = {
 """An icon of the theme and a tone."""
 
 
-def alert_badge(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[AlertState, Tone]:
-    """The state of an alert and its tone, for every page."""
+def alert_badge(alert: Alert, now: datetime, *, is_muted: bool | None) -> tuple[AlertState, Tone]:
+    """The state of an alert and its tone, for every page; `is_muted` is None if it is not known."""
     is_acknowledged = alert_acknowledgement(alert, now) is not None
     state = alert_state(AlertStatus(alert.status), is_acknowledged=is_acknowledged, is_muted=is_muted)
     return state, ALERT_TONES[state]
@@ -117,7 +118,7 @@ def muted_words(extent: MuteExtent) -> str:
     return f"This window mutes {extent.sentence}{counted}."
 
 
-def alert_cells(alert: Alert, now: datetime, *, is_muted: bool) -> tuple[Cell, Cell, Cell]:
+def alert_cells(alert: Alert, now: datetime, *, is_muted: bool | None) -> tuple[Cell, Cell, Cell]:
     """Name, state and age for lists of active alerts."""
     word, tone = alert_badge(alert, now, is_muted=is_muted)
     return (

@@ -319,6 +319,7 @@ SPECTACULAR_SETTINGS = {
         "NotificationReason": "alerting.serializers.alert_explanations.SENT_REASONS",
         "UserNotificationReason": "alerting.serializers.alert_explanations.USER_REASONS",
         "ConditionState": "alerting.rules.alert_explanation.ConditionState",
+        "CutReason": "alerting.choices.CutReason",
         "DryRunLimit": "alerting.rules.dry_run.DryRunLimit",
         "Engine": "automation.metrics.Engine",
         "Metric": "automation.metrics.Metric",

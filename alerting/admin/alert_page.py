@@ -85,8 +85,9 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
 
 def _heading(alert: Alert, now: datetime) -> Context:
     """What the alert is about, its state and age, and what is known of its target now."""
-    window, target = muting_windows([alert], now=now).get(alert.id), targets_of([alert]).get(alert.id)
-    state, tone = alert_badge(alert, now, is_muted=window is not None)
+    muted, target = muting_windows([alert], now=now), targets_of([alert]).get(alert.id)
+    window = muted.get(alert.id)
+    state, tone = alert_badge(alert, now, is_muted=muted.is_muted(alert.id))
     return {
         "words": alert.words,
         "target": target_words(alert.facts),
@@ -205,7 +206,7 @@ def _incident(alert: Alert, now: datetime) -> Context | None:
         {
             "target": target_words(member.facts),
             "url": page_url(member) if member.id != alert.id else "",
-            "badge": alert_badge(member, now, is_muted=member.id in muted),
+            "badge": alert_badge(member, now, is_muted=muted.is_muted(member.id)),
         }
         for member in summary.alerts.rows
     ]

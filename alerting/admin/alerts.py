@@ -267,10 +267,11 @@ class AlertAdmin(ConsoleAdmin):
         for alert in rows:
             alert.user_url = users.get(alert.acknowledging_username, "")
             alert.window, alert.about = windows.get(alert.id), targets.get(alert.id)
+            alert.is_muted = windows.is_muted(alert.id)
 
     @admin.display(description="state")
     def state(self, alert: Any) -> SafeString:
-        return badge(*alert_badge(alert, clock.now(), is_muted=alert.window is not None))
+        return badge(*alert_badge(alert, clock.now(), is_muted=alert.is_muted))
 
     @admin.display(description="target")
     def target(self, alert: Any) -> str | SafeString | None:

@@ -410,7 +410,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
         rows = [
             (
-                badge(*alert_badge(row, now, is_muted=row.id in muted)),
+                badge(*alert_badge(row, now, is_muted=muted.is_muted(row.id))),
                 link(page_url(row), row.words),
                 link(page_url(targets[row.id]), target_words(row.facts))
                 if row.id in targets

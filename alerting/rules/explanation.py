@@ -46,6 +46,8 @@ class NoAlertReason(StrEnum):
     """The condition is true, and the smallest delayMin has not passed."""
     MUTED = "MUTED"
     """The alert is open, and a maintenance window mutes it."""
+    PERHAPS_MUTED = "PERHAPS_MUTED"
+    """The alert is open, and comparing it with all maintenance windows takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class Situation:
     `delay`: the shortest delay of the notifications. `observed`: what is known of the host or of its replica
     set for the event type of the configuration; None if the event type is about something else. `measured`:
     the time of the newest measurements of the host. `window`: the name of the maintenance window that mutes
-    the alert.
+    the alert. `mute_is_known`: whether the alert was compared with all windows.
     """
 
     config: ConfigView
@@ -95,6 +97,7 @@ class Situation:
     measured: datetime | None = None
     alert: ActiveAlert | None = None
     window: str | None = None
+    mute_is_known: bool = True
     now: datetime
 
 
@@ -207,6 +210,9 @@ def _alerting(
     elif situation.window:
         detail = f"{true}. Maintenance window {situation.window} mutes the alert."
         reason = NoAlertReason.MUTED
+    elif not situation.mute_is_known:
+        detail = f"{true}. Comparing the alert with all maintenance windows takes too long."
+        reason = NoAlertReason.PERHAPS_MUTED
     else:
         detail, reason = f"{true}, and nothing mutes the alert.", None
     return Explanation(reason=reason, detail=detail, matchers=compared, value=value, opens=opens)

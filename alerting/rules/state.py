@@ -78,14 +78,16 @@ class AlertState(StrEnum):
     OPEN = "Open"
     ACKNOWLEDGED = "Acknowledged"
     MUTED = "Muted"
+    PERHAPS_MUTED = "Open or muted"
+    """Comparing the alert with all windows takes too long."""
     CLOSED = "Closed"
     CANCELLED = "Cancelled"
 
 
-def alert_state(status: AlertStatus, *, is_acknowledged: bool, is_muted: bool) -> AlertState:
+def alert_state(status: AlertStatus, *, is_acknowledged: bool, is_muted: bool | None) -> AlertState:
     """An acknowledgement comes first, because somebody is working on it.
 
-    Muted means open and covered by a window now.
+    Muted means open and covered by a window now. `is_muted` is None if this is not known.
     """
     match status:
         case AlertStatus.CLOSED:
@@ -97,6 +99,8 @@ def alert_state(status: AlertStatus, *, is_acknowledged: bool, is_muted: bool) -
         case AlertStatus.TRACKING:
             return AlertState.PENDING
         case AlertStatus.OPEN:
+            if is_muted is None:
+                return AlertState.PERHAPS_MUTED
             return AlertState.MUTED if is_muted else AlertState.OPEN
 
 

@@ -28,7 +28,8 @@ class DeliveryFacts:
     """The facts of an alert that decide its pending notifications.
 
     `represented` is the alert, or the first alert of its incident with the state of the incident. `settings`
-    include removed settings. `windows` mute the alert and were not over when it started.
+    include removed settings. `windows` mute the alert and were not over when it started. `windows_cut`: not
+    all windows were compared in time.
     """
 
     alert: Alert
@@ -37,6 +38,7 @@ class DeliveryFacts:
     settings: Sequence[NotificationSetting]
     windows: Sequence[WindowRule]
     subject: MatchSubject
+    windows_cut: bool = False
 
     @property
     def kept(self) -> list[NotificationSetting]:
@@ -59,15 +61,16 @@ class DeliveryFacts:
 
 def delivery_facts(alert: Alert) -> DeliveryFacts:
     """Read the configuration of the alert, its settings, and the windows that mute the alert."""
-    windows, subject = rules_since_start(alert, most=MOST_WINDOWS)
+    since_start = rules_since_start(alert, most=MOST_WINDOWS)
     settings = NotificationSetting.with_removed.filter(config_id=alert.config_id)
     return DeliveryFacts(
         alert=alert,
         represented=representing_alert(alert, Alert.objects.filter(with_its_incident(alert.id))),
         config=AlertConfig.objects.filter(id=alert.config_id).first(),
         settings=list(settings.select_related("config").order_by("position", "id")),
-        windows=windows,
-        subject=subject,
+        windows=since_start.rules,
+        subject=since_start.subject,
+        windows_cut=since_start.is_cut,
     )
 
 

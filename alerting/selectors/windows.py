@@ -1,13 +1,15 @@
 """Maintenance windows, the window that mutes each alert, and the search of delivery for such windows."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from django.db.models import Q, QuerySet
 
 from accesslist.models import Project
+from alerting.dry_run_bounds import Budget, OutOfTimeError
 from alerting.models import Alert, MaintenanceWindow
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.mute_search import MuteSearch, MuteTarget
@@ -53,10 +55,32 @@ def costly_windows(group_id: str, now: datetime) -> QuerySet[MaintenanceWindow]:
     return MaintenanceWindow.objects.filter(not_over(now), computed, group_id=group_id)
 
 
-def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, MaintenanceWindow]:
-    """The window that mutes each alert now, by the alert's id: of its project and category.
+COMPARE_SECONDS: Final = 1.0
+"""The processor time that a page or an explanation spends on comparing alerts with windows."""
 
-    One query, however many alerts, and a few more if a window selects hosts by their type or labels.
+
+class MutingWindows(dict[str, MaintenanceWindow]):
+    """The window that mutes each alert now, by the alert's id.
+
+    `unknown`: the ids of other alerts, which were not compared with all windows in time.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unknown: set[str] = set()
+
+    def is_muted(self, alert_id: str) -> bool | None:
+        """Whether a window mutes the alert; None if it is not known."""
+        return None if alert_id in self.unknown else alert_id in self
+
+
+def muting_windows(
+    alerts: Collection[Alert], *, now: datetime, clock: Callable[[], float] = time.thread_time
+) -> MutingWindows:
+    """The window that mutes each alert now: of its project and category.
+
+    One query, however many alerts, and a few more if a window selects hosts by their type or labels. The
+    projects of the alerts have equal shares of COMPARE_SECONDS. `clock` is processor time, in seconds.
     """
     groups = {alert.group_id for alert in alerts}
     # A recurring window may be in between.
@@ -65,22 +89,63 @@ def muting_windows(alerts: Collection[Alert], *, now: datetime) -> dict[str, Mai
     windows = {row.id: row for row in rows}
     active = _active_by_category(((row.group_id, row.alert_types, row.rule) for row in rows), now)
     subjects = _subjects(active, {alert.id: TargetFacts(alert.group_id, alert.facts) for alert in alerts})
-    found = (
-        (alert.id, muting(active.get((alert.group_id, category_of(alert)), ()), subjects[alert.id]))
-        for alert in alerts
-    )
-    return {alert_id: windows[by.window.id] for alert_id, by in found if by is not None}
+    muted = MutingWindows()
+    for group_id in sorted(groups):
+        budget = Budget(clock() + COMPARE_SECONDS / len(groups), clock)
+        for alert in alerts:
+            if alert.group_id != group_id:
+                continue
+            try:
+                by = muting(
+                    _in_time(active.get((group_id, category_of(alert)), ()), budget), subjects[alert.id]
+                )
+            except OutOfTimeError:
+                muted.unknown.add(alert.id)
+            else:
+                if by is not None:
+                    muted[alert.id] = windows[by.window.id]
+    return muted
 
 
-def rules_since_start(alert: Alert, *, most: int) -> tuple[list[WindowRule], MatchSubject]:
-    """The first windows that mute the alert and were not over when it started, as they are now, and the
-    alert's subject, by which they select it."""
+def _in_time(active: Iterable[ActiveWindow], budget: Budget) -> Iterable[ActiveWindow]:
+    """Raises OutOfTimeError before a window, when the time is over."""
+    for each in active:
+        budget.check()
+        yield each
+
+
+class RulesSinceStart(NamedTuple):
+    """Windows that mute an alert, and the alert's subject, by which they select it.
+
+    `is_cut`: not all windows were compared in time.
+    """
+
+    rules: list[WindowRule]
+    subject: MatchSubject
+    is_cut: bool
+
+
+def rules_since_start(
+    alert: Alert, *, most: int, clock: Callable[[], float] = time.thread_time
+) -> RulesSinceStart:
+    """The first windows that mute the alert and were not over when it started, as they are now.
+
+    `clock` is processor time, in seconds.
+    """
     windows = windows_of(alert.group_id).filter(
         not_over(alert.created), alert_types__contains=[category_of(alert)]
     )
     rules = [window.rule for window in windows]
     subject = subjects_of(rules, {alert.id: TargetFacts(alert.group_id, alert.facts)})[alert.id]
-    return [rule for rule in rules if rule.mutes(subject)][:most], subject
+    budget, found = Budget(clock() + COMPARE_SECONDS, clock), RulesSinceStart([], subject, is_cut=False)
+    for rule in rules:
+        if budget.left <= 0:
+            return found._replace(is_cut=True)
+        if rule.mutes(subject):
+            found.rules.append(rule)
+        if len(found.rules) == most:
+            break
+    return found
 
 
 def category_of(alert: Alert) -> str:

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from alerting.choices import NotificationStatus
+from alerting.choices import CutReason, NotificationStatus
 from alerting.models import NotificationSetting
 from alerting.rules.alert_explanation import ConditionState, RecordedThreshold
 from alerting.rules.notification_reasons import (
@@ -199,6 +199,14 @@ class ExplainedUserDocument(Document):
     notifications = UserNotificationDocument(many=True)
 
 
+class ExplanationCutDocument(Document):
+    """The alert was not compared with all maintenance windows, so another window can mute it."""
+
+    example = {"reason": CutReason.TIME.value}
+
+    reason = serializers.ChoiceField([CutReason.TIME.value])
+
+
 class AlertExplanationDocument(Document):
     """Why an alert opened, and why each of its messages was, or was not, sent."""
 
@@ -226,6 +234,9 @@ class AlertExplanationDocument(Document):
     )
     withoutMessage = WithoutMessageDocument(many=True)
     user = ExplainedUserDocument(required=False, help_text="Only with userId.")
+    truncated = ExplanationCutDocument(
+        required=False, help_text="Absent if the alert was compared with all maintenance windows."
+    )
 
 
 def present_alert_explanation(found: AlertExplanation, *, alert: AlertRow) -> JsonObject:
@@ -240,6 +251,7 @@ def present_alert_explanation(found: AlertExplanation, *, alert: AlertRow) -> Js
     return without_nulls(
         {
             "alertId": alert["id"],
+            "truncated": {"reason": CutReason.TIME.value} if found.facts.windows_cut else None,
             "alertConfigId": alert["config_id"],
             "signal": _signal(found.signal, found, alert),
             "condition": without_nulls(shown),

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from rest_framework import serializers
 
+from alerting.choices import CutReason
 from alerting.rules.matchers import MatcherField, window_fields_for
 from alerting.rules.recurrence import (
     MAX_RRULE_LENGTH,
@@ -163,9 +164,9 @@ class MutedAlertsDocument(Document):
 class PreviewCutDocument(Document):
     """Where a preview ended early. What was compared until then is in `hosts` and `alerts`."""
 
-    example = {"reason": "TIME", "comparedHosts": 4000, "comparedAlerts": 12}
+    example = {"reason": CutReason.TIME.value, "comparedHosts": 4000, "comparedAlerts": 12}
 
-    reason = serializers.ChoiceField(["TIME"])
+    reason = serializers.ChoiceField([CutReason.TIME.value])
     comparedHosts = ShownNumber(required=False, help_text="Absent if all hosts were compared.")
     comparedAlerts = ShownNumber(required=False, help_text="Absent if all open alerts were compared.")
 
@@ -244,7 +245,7 @@ def present_preview(preview: WindowPreview, links: Links, *, group_id: str, now:
 
 def _cut(preview: WindowPreview) -> JsonObject:
     cut = {
-        "reason": "TIME",
+        "reason": CutReason.TIME.value,
         "comparedHosts": preview.hosts.compared,
         "comparedAlerts": preview.alerts.compared,
     }

@@ -9,6 +9,7 @@ from django.test import Client
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
+from alerting.selectors import windows
 from opsapi import clock
 from tests.admin.alert_pages import ALERTS, alert_page
 from tests.admin.operators import page_of
@@ -39,7 +40,7 @@ def make_window(project: Project) -> MaintenanceWindow:
 
 def states(page: str) -> list[str]:
     """The words of states, in their order."""
-    return re.findall(r">\s*(Pending|Open|Acknowledged|Muted|Closed|Cancelled)\s*</span>", page)
+    return re.findall(r">\s*(Pending|Open|Acknowledged|Muted|Open or muted|Closed|Cancelled)\s*</span>", page)
 
 
 @pytest.mark.slow
@@ -66,6 +67,22 @@ def test_every_page_has_the_same_word(
     if word not in {"Closed", "Cancelled"}:
         pages += [START, page_of(host), page_of(config)]
     assert {url: set(states(shown(console, url))) for url in pages} == {url: {word} for url in pages}
+
+
+@pytest.mark.slow
+def test_every_page_says_that_it_does_not_know_whether_an_alert_is_muted(
+    console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "COMPARE_SECONDS", 0)
+    config, host = make_config(project), make_host(project, "db1.example.com")
+    alert = make_alert(project, config_id=config.id)
+    pages = [ALERTS, alert_page(alert), START, page_of(host), page_of(config)]
+    assert {word for url in pages for word in states(shown(console, url))} == {"Open"}
+    make_window(project)
+    assert {url: set(states(shown(console, url))) for url in pages} == {
+        url: {"Open or muted"} for url in pages
+    }
+    assert "may be missing" in shown(console, alert_page(alert))
 
 
 def test_a_muted_alert_names_the_window_that_mutes_it(console: Client, project: Project) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Alert, Notification
+from alerting.selectors import windows
 from events.models import Event
 from opsapi import clock
 from opsapi.clock import wire_time
@@ -194,3 +195,22 @@ def test_hosts_of_other_projects_are_not_found(fleet: Explainer, owner: ApiClien
     other.report()
     assert refusal(fleet.ask(config, other.host_id)) == (404, "HOST_NOT_FOUND")
     assert refusal(fleet.ask(config, "x")) == (400, "INVALID_ATTRIBUTE")
+
+
+def test_it_says_when_windows_were_not_compared_in_time(
+    fleet: Explainer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = fleet.config()
+    fleet.report(reachable=False)
+    path = f"/groups/{fleet.project.id}"
+    body = bodies.window(
+        alertTypeNames=["HOST"], startDate="2001-01-01T00:00:00Z", endDate="2099-01-01T00:00:00Z"
+    )
+    assert fleet.owner.post(f"{path}/maintenanceWindows", body).status_code == 200
+    explanation = f"{path}/alerts/{Alert.objects.get().id}/explanation"
+    assert fleet.reason(config) == "MUTED"
+    assert "truncated" not in fleet.owner.get(explanation).json()
+    monkeypatch.setattr(windows, "COMPARE_SECONDS", 0)
+    document = fleet.explain(config)
+    assert (document["wouldAlert"], document["reason"]) == (False, "PERHAPS_MUTED")
+    assert fleet.owner.get(explanation).json()["truncated"] == {"reason": "TIME"}

@@ -8,6 +8,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import MaintenanceWindow, Notification
+from alerting.rules.windows import WindowRule
+from alerting.selectors.windows import COMPARE_SECONDS, muting_windows, rules_since_start
 from alerting.services.windows import window_change, window_create, window_delete
 from events.models import Event
 from opsapi.api.errors import ApiError
@@ -184,3 +186,37 @@ def test_in_a_project_deleted_in_the_meantime_nothing_is_written(
         write(window)
     assert refusal.value.code == "GROUP_NOT_FOUND"
     assert MaintenanceWindow.objects.filter(id=window.id, end=window.end).exists()
+
+
+def test_each_project_has_its_share_of_the_time_of_a_page(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = ProjectFactory.create()
+    dear, cheap = (
+        [make_alert(owner, facts={"hostname": f"db{place}", "port": 1}) for place in range(3)]
+        for owner in (project, other)
+    )
+    dear_window = make_window(project, NOW - HOUR, NOW + HOUR)
+    make_window(other, NOW - HOUR, NOW + HOUR)
+    now = 0.0
+
+    def mutes(rule: WindowRule, _: object) -> bool:
+        nonlocal now
+        now += COMPARE_SECONDS if rule.id == dear_window.id else 0
+        return True
+
+    monkeypatch.setattr(WindowRule, "mutes", mutes)
+    found = muting_windows([*dear, *cheap], now=NOW, clock=lambda: now)
+    assert [found.is_muted(alert.id) for alert in dear] == [True, None, None]
+    assert [found.is_muted(alert.id) for alert in cheap] == [True, True, True]
+
+
+def test_windows_since_the_start_of_an_alert_are_compared_until_the_time_is_over(project: Project) -> None:
+    alert = make_alert(project)
+    for _ in range(3):
+        make_window(project, NOW - HOUR, NOW + HOUR)
+    seconds = iter([0.0, 0.0, 0.0, COMPARE_SECONDS + 1])
+    cut = rules_since_start(alert, most=9, clock=lambda: next(seconds))
+    assert (len(cut.rules), cut.is_cut) == (2, True)
+    whole = rules_since_start(alert, most=9, clock=lambda: 0.0)
+    assert (len(whole.rules), whole.is_cut) == (3, False)

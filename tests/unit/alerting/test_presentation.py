@@ -56,6 +56,14 @@ def test_an_open_alert_that_a_window_covers_is_muted(status: str, acknowledged: 
     assert alert_state(AlertStatus(status), is_acknowledged=acknowledged, is_muted=True) == word
 
 
+def test_an_open_alert_that_was_not_compared_in_time_is_open_or_muted() -> None:
+    states = [
+        alert_state(status, is_acknowledged=False, is_muted=None)
+        for status in (AlertStatus.OPEN, AlertStatus.TRACKING, AlertStatus.CLOSED)
+    ]
+    assert states == ["Open or muted", "Pending", "Closed"]
+
+
 @each(
     ("start", "end", "look"),
     [
