@@ -3,13 +3,17 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from accesslist.models import Project
 from automation.models import Agent, Host
+from automation.quantities import readable_quantity
 from automation.rules.heartbeats import detection_words
 from automation.selectors.agents import agents_count, agents_not_reporting, detection_now
+from automation.selectors.growth import DAYS, Disk, database_disk, projects_growth
 from automation.selectors.hosts import hosts_count, hosts_down, hosts_without_data
+from automation.units import Unit
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
-from opsapi.console.admin_urls import add_url, list_url, page_url
+from opsapi.console.admin_urls import add_url, list_url, page_url, page_url_of
 from opsapi.console.display import EMPTY
 from opsapi.console.widgets import Cell, Notice, Panel, PanelWhole, Tone, Widget, number_of
 from opsapi.first_rows import FirstRows
@@ -18,6 +22,9 @@ from opsapi.first_rows import FirstRows
 def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget]:
     """Hosts that are down, hosts without data, agents that stopped reporting, and whether that is noticed."""
     yield from _detection()
+    disk = database_disk()
+    if disk and disk.is_almost_full and visible_scope.everything:
+        yield _almost_full(disk)
     down, unknown = hosts_down(visible_scope), hosts_without_data(visible_scope, now)
     # All hosts are counted only if no host is listed.
     count = down.count + unknown.count or hosts_count(visible_scope)
@@ -25,6 +32,7 @@ def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget
     yield _hosts(down, whole, unknown.count, now)
     yield _without_data(unknown, whole, now)
     yield _agents(visible_scope, now)
+    yield _growth(visible_scope, disk, now)
 
 
 _NO_HOSTS = "No hosts yet. An agent reports the hosts that it finds."
@@ -35,6 +43,46 @@ def _detection() -> Iterator[Notice]:
     found, at = detection_now()
     if words := detection_words(found, at):
         yield Notice(f"{words[0].upper()}{words[1:]}.")
+
+
+def _almost_full(disk: Disk) -> Notice:
+    return Notice(
+        f"The disk of the database is almost full: {_bytes(disk.free)} of {_bytes(disk.size)} are free."
+        " When it is full, no report is stored and no message is sent. Move the data directory to a larger"
+        " disk, or keep measurements, events and ended alerts for fewer days.",
+    )
+
+
+def _growth(visible_scope: VisibleScope, disk: Disk | None, now: datetime) -> Panel:
+    projects, count = projects_growth(visible_scope, now)
+    free = f"{disk.free_percent} % of the disk of the database are free" if disk else _UNKNOWN_DISK
+    return Panel(
+        name="growth",
+        rank=80,
+        title="Growth by reports",
+        unit=f"projects that stored reports in the last {DAYS} days",
+        headers=["Project", "Today (UTC)", f"A day, mean of {DAYS} days"],
+        rows=[
+            [
+                Cell(each.name, page_url_of("accesslist.project", each.group_id)),
+                Cell(_bytes(each.today)),
+                Cell(_bytes(each.mean)),
+            ]
+            for each in projects
+        ],
+        count=count,
+        url=list_url(Project),
+        empty="No report was stored in the last days. Projects are listed here with the approximate size of"
+        " the events and measurements of their reports, up to ten minutes late.",
+        facts=[Cell(free)] if visible_scope.everything else (),
+    )
+
+
+_UNKNOWN_DISK = "free space unknown: the database is on a server of its own"
+
+
+def _bytes(number: float) -> str:
+    return readable_quantity(round(number), Unit.BYTES)
 
 
 def _add_agent() -> Cell:

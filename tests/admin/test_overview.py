@@ -16,7 +16,8 @@ from django.urls import reverse
 from accesslist.models import Project, User
 from alerting.models import Alert, MaintenanceWindow, WorkerHeartbeat
 from alerting.services.leases import worker_stuck
-from automation.models import Agent, FleetWatch
+from automation import panels
+from automation.models import Agent, FleetWatch, StoredDay
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.clock import time_words
@@ -35,11 +36,14 @@ HOSTILE = "<script>alert(1)</script>\"'&"
 ESCAPED = "&lt;script&gt;alert(1)&lt;/script&gt;"
 PANELS = ("alerts", "notifications", "destinations", "windows", "hosts", "unheard", "agents")
 OF_THE_INSTALLATION = ("workers",)
+OTHERS = ("notices", "checklists", "numbers", "events")
 pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def _nothing_remembered() -> Iterator[None]:
+def _nothing_remembered(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The free space of the real disk changes between two requests."""
+    monkeypatch.setattr(panels, "database_disk", lambda: None)
     cache.clear()
     yield
     cache.clear()
@@ -67,6 +71,7 @@ def fill(project: Project, name: str = "db1") -> None:
     make_host(project, name, down=True, replica_set_name=name)
     make_host(project, f"{name}-timed-out", last_report=now - HOUR)
     make_agent(project, name, down=True)
+    StoredDay.objects.create(group=project, day=now.date(), octets=1)
 
 
 def fill_installation(name: str = "worker") -> None:
@@ -117,6 +122,7 @@ class TestWhoSeesWhat:
             "destinations failing",
             "windows active or scheduled",
             "workers in the last 24 hours",
+            "projects that stored reports in the last 7 days",
         ]
 
     def test_a_project_reader_sees_only_their_projects(self, project: Project) -> None:
@@ -312,7 +318,7 @@ class TestRefreshing:
         assert "<html" not in parts
         names = re.findall(r'data-part="(\w+)"', parts)
         assert names == re.findall(r'data-part="(\w+)"', page)
-        assert {*PANELS, *OF_THE_INSTALLATION, "notices", "checklists", "numbers", "events"} == set(names)
+        assert {*PANELS, *OF_THE_INSTALLATION, *OTHERS, "growth"} == set(names)
         assert 'data-read="' in parts
         assert "hosts down: 1" in parts
 
@@ -353,7 +359,7 @@ class TestRefreshing:
             fill(ProjectFactory.create(), f"db{number}")
         assert statements() == few
         # One statement each for: whether timeouts are noticed, unwatched projects, the checklist, late
-        # signals and late messages.
+        # signals and late messages, reached limits and growth.
         assert few < 30
 
     def test_a_user_without_roles_is_redirected_to_the_log_in(self, operator: User, console: Client) -> None:
