@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
+from django.template.defaultfilters import filesizeformat
+
 from accesslist.models import Project
 from automation.models import Agent, Host
-from automation.quantities import readable_quantity
 from automation.rules.heartbeats import detection_words
 from automation.selectors.agents import agents_count, agents_not_reporting, detection_now
 from automation.selectors.growth import DAYS, Disk, database_disk, projects_growth
 from automation.selectors.hosts import hosts_count, hosts_down, hosts_without_data
-from automation.units import Unit
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
 from opsapi.console.admin_urls import add_url, list_url, page_url, page_url_of
@@ -55,12 +55,12 @@ def _almost_full(disk: Disk) -> Notice:
 
 def _growth(visible_scope: VisibleScope, disk: Disk | None, now: datetime) -> Panel:
     projects, count = projects_growth(visible_scope, now)
-    free = f"{disk.free_percent} % of the disk of the database are free" if disk else _UNKNOWN_DISK
+    free = f"disk: {disk.free_percent} % free" if disk else "disk: unknown, on another server"
     return Panel(
         name="growth",
         rank=80,
         title="Growth by reports",
-        unit=f"projects that stored reports in the last {DAYS} days",
+        unit="projects growing",
         headers=["Project", "Today (UTC)", f"A day, mean of {DAYS} days"],
         rows=[
             [
@@ -78,11 +78,8 @@ def _growth(visible_scope: VisibleScope, disk: Disk | None, now: datetime) -> Pa
     )
 
 
-_UNKNOWN_DISK = "free space unknown: the database is on a server of its own"
-
-
 def _bytes(number: float) -> str:
-    return readable_quantity(round(number), Unit.BYTES)
+    return filesizeformat(number).replace("\xa0", " ")
 
 
 def _add_agent() -> Cell:

@@ -41,13 +41,13 @@ def store(project: Project, **octets: int) -> None:
 def test_it_shows_today_and_the_mean_of_a_week(project: Project, console: Client) -> None:
     Project.objects.update(created=clock.now() - timedelta(days=30))
     store(project, d0=2 * 2**20, d1=4 * 2**20, d7=10 * 2**20, d8=2**40)
-    assert f"{project.name} 2 MB 2 MB" in panel(console)
+    assert f"{project.name} 2.0 MB 2.0 MB" in panel(console)
 
 
 def test_a_new_project_has_a_mean_of_its_own_days(project: Project, console: Client) -> None:
     Project.objects.update(created=clock.now() - timedelta(days=2))
     store(project, d1=2 * 2**20, d2=2 * 2**20)
-    assert f"{project.name} 0 B 2 MB" in panel(console)
+    assert f"{project.name} 0 bytes 2.0 MB" in panel(console)
 
 
 def test_the_largest_is_first_and_of_others_nobody_learns(project: Project, console: Client) -> None:
@@ -58,7 +58,7 @@ def test_the_largest_is_first_and_of_others_nobody_learns(project: Project, cons
     assert text.index("theirs") < text.index(project.name)
     text = panel(browser_with(Role.GROUP_READ_ONLY, project=project))
     assert "theirs" not in text
-    assert "free" not in text
+    assert "disk" not in text
 
 
 class TestDisk:
@@ -87,7 +87,7 @@ class TestDisk:
         settings.OPSAPI_EMBEDDED_DATABASE = False
         self.free = 0
         text = panel(console)
-        assert "free space unknown" in text
+        assert "disk: unknown" in text
         assert "is almost full" not in shown(console, "/admin/")
 
     def test_a_disk_that_cannot_be_read_is_unknown(
@@ -97,4 +97,4 @@ class TestDisk:
             raise PermissionError(path)
 
         monkeypatch.setattr(shutil, "disk_usage", fail)
-        assert "free space unknown" in panel(console)
+        assert "disk: unknown" in panel(console)
