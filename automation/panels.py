@@ -55,10 +55,11 @@ def _almost_full(disk: Disk) -> Notice:
 
 def _growth(visible_scope: VisibleScope, disk: Disk | None, now: datetime) -> Panel:
     projects, count = projects_growth(visible_scope, now)
-    free = f"disk: {disk.free_percent} % free" if disk else "disk: unknown, on another server"
+    free = f"{disk.free_percent} % of the disk of the database is free" if disk else _UNKNOWN_DISK
     return Panel(
         name="growth",
         rank=80,
+        is_counted=False,
         title="Growth by reports",
         unit="projects growing",
         headers=["Project", "Today (UTC)", f"A day, mean of {DAYS} days"],
@@ -76,6 +77,9 @@ def _growth(visible_scope: VisibleScope, disk: Disk | None, now: datetime) -> Pa
         " the events and measurements of their reports, up to ten minutes late.",
         facts=[Cell(free)] if visible_scope.everything else (),
     )
+
+
+_UNKNOWN_DISK = "Free disk space: unknown, the database is on another server"
 
 
 def _bytes(number: float) -> str:

@@ -38,7 +38,7 @@ def overview_context(request: HttpRequest) -> Context:
         "checklists": checklists(operator),
         "panels": panels,
         "charts": [part for part in parts if isinstance(part, Chart)],
-        "summary": ", ".join(f"{panel.unit}: {panel.number}" for panel in panels),
+        "summary": ", ".join(f"{panel.unit}: {panel.number}" for panel in panels if panel.is_counted),
         "read": now,
     }
 

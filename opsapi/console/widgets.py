@@ -65,7 +65,8 @@ class Panel:
     explain the number; the first is shown next to it. `empty`: text for an empty list, which says how rows
     get there; `remedy`: a link to do that. `whole`: what the rows are a part of, if `empty` speaks about
     all of them. `tone`: severity of a number above 0. `count`: at most MOST_COUNTED + 1. `at_least`: the
-    count may be incomplete. The start page sorts panels by `rank`.
+    count may be incomplete. The start page sorts panels by `rank`,
+    and shows the numbers of the panels that are `is_counted` above them.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Panel:
     tone: Tone = Tone.PLAIN
     is_wide: bool = False
     rank: int = 0
+    is_counted: bool = True
     at_least: bool = False
 
     @property

@@ -122,7 +122,6 @@ class TestWhoSeesWhat:
             "destinations failing",
             "windows active or scheduled",
             "workers in the last 24 hours",
-            "projects growing",
         ]
 
     def test_a_project_reader_sees_only_their_projects(self, project: Project) -> None:
