@@ -143,8 +143,8 @@ def decide(
     """Decide on claimed notifications, and yield the attempts to make, all marked as begun.
 
     The other notifications are addressed, postponed, dropped, removed or given up, or released because
-    `muting`, the decisions about maintenance windows, has none for them yet. Without `muting`, these
-    decisions are made first, however long it takes. If a notification causes an unexpected error, only its
+    `muting`, the decisions about maintenance windows, has none for them yet. Without `muting`, it decides
+    on them first, however long it takes. If a notification causes an unexpected error, only its
     own attempt fails, and it is retried.
 
     Raises:

@@ -7,7 +7,7 @@
             _Evaluation.run     decide signal by signal in memory, and apply the changes of many together
     open_tracked                open the alerts whose delay has passed
 
-A turn ends when its time is over, also within a signal. The changes so far are written, and in the same
+A turn ends when its time is over, also within a signal. What was decided is written, and in the same
 transaction the place at which the next turn continues (`rules.time_slices.Progress`). So a crash neither
 loses nor repeats anything, and other projects have turns in between. Later signals of the project wait. A
 signal is divided between configurations, because alerts of one configuration can form an incident; only a
@@ -72,8 +72,8 @@ EVALUATION_SECONDS = 0.5
 
 Deciding may take as long as reading, if that is longer.
 """
-CHANGES_AT_ONCE = 250
-"""Changes are written when at least this many are decided. Each may be notified by 50 notifications."""
+ROWS_AT_ONCE = 1_000
+"""Changes are written when they are at least this many alerts and notifications."""
 ACTIVE_AT_ONCE = 20_000
 """The most active alerts that are read together."""
 PAIRS_AT_ONCE = 20_000
@@ -120,9 +120,9 @@ def _work_of(signal: Signal) -> _Work:
 def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
     """Evaluate the oldest signals of one project, or the oldest signal without a project.
 
-    Projects take turns, those first that used least of the workers' time, so a project with many signals or
-    configurations delays only itself. A turn ends after EVALUATION_SECONDS by the monotonic `clock`, also
-    within a signal.
+    Projects take turns: the project that used least of the workers' time comes first. So a project with many
+    signals or configurations delays only itself. A turn ends after EVALUATION_SECONDS by the monotonic
+    `clock`, also within a signal.
 
     Return 0 if there is no turn: no signal waits, other workers have locked every waiting project, or a
     global configuration is being written, which may apply to every project. Otherwise return the number of
@@ -439,16 +439,15 @@ class _Changes:
     one_shots: list[OneShot] = field(default_factory=list)
     cancelled: dict[str, datetime] = field(default_factory=dict)
     ended_targets: set[str] = field(default_factory=set)
-
-    @property
-    def count(self) -> int:
-        return self.alerts.count + len(self.one_shots) + len(self.cancelled)
+    rows: int = 0
+    """About the number of alerts and notifications that they write."""
 
     def extend(self, later: "_Changes") -> None:
         self.alerts.extend(later.alerts)
         self.one_shots += later.one_shots
         self.cancelled |= later.cancelled
         self.ended_targets |= later.ended_targets
+        self.rows += later.rows
 
 
 class _Evaluation:
@@ -484,7 +483,7 @@ class _Evaluation:
         """Decide on a signal from a place on, and make its changes in the active alerts in memory.
 
         Return the place of the first pair that is not decided; None if all are. A unit is a configuration, or
-        CHANGES_AT_ONCE changes of it. What is decided of a unit is dropped if the time ends within it, except
+        changes of ROWS_AT_ONCE rows. What is decided of a unit is dropped if the time ends within it, except
         of the first unit of a turn.
         """
         changes, unit, start = _Changes(), _Changes(), begin
@@ -492,12 +491,12 @@ class _Evaluation:
         self._slice.charge("")
         for pair in self._pairs(comparison, begin):
             config_id = pair.config.id
-            if config_id != start.config or unit.count >= CHANGES_AT_ONCE:
+            if config_id != start.config or unit.rows >= ROWS_AT_ONCE:
                 self._slice.charge(start.config)
                 self._units += start.is_inside_signal
                 changes.extend(unit)
                 unit, start = _Changes(), Place(comparison.signal.pk, config_id, pair.target)
-                if changes.count >= CHANGES_AT_ONCE:
+                if changes.rows >= ROWS_AT_ONCE:
                     self._take(changes)
                     changes = _Changes()
             if until is not None and config_id >= until:
@@ -526,7 +525,7 @@ class _Evaluation:
         if changes.cancelled or self._starts_on_ended_target(changes):
             self._apply()
         self._unwritten.extend(changes)
-        if self._unwritten.count >= CHANGES_AT_ONCE:
+        if self._unwritten.rows >= ROWS_AT_ONCE:
             self._apply()
 
     def _starts_on_ended_target(self, changes: _Changes) -> bool:
@@ -590,6 +589,8 @@ class _Evaluation:
             # may be older than the alert.
             at = max(at, alert.created)
         active = self._active.by_target.setdefault(target, {})
+        if decision.action is not AlertAction.NOTHING:
+            changes.rows += 1 if decision.action is AlertAction.UPDATE else 1 + config.messages
         match decision.action:
             case AlertAction.START:
                 start = NewAlert(

@@ -64,7 +64,7 @@ class Place(NamedTuple):
 class Progress:
     """The signals that a turn began and did not finish, and where the next turn continues.
 
-    `hosts_after`: the fleet is compared in parts; the part after the host with this id is in hand. Empty for
+    `hosts_after`: the fleet is compared in parts; the next part begins after the host with this id. Empty for
     the first part.
     """
 

@@ -65,7 +65,7 @@ def _fact(target: Target, name: str, facts: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ConfigView:
-    """The facts of an enabled configuration for rules."""
+    """The facts of an enabled configuration for rules. `messages`: the number of its notifications."""
 
     id: str
     event_type: EventType
@@ -74,6 +74,7 @@ class ConfigView:
     threshold: CountThreshold | None = None
     is_global: bool = False
     tags: Sequence[str] = ()
+    messages: int = 1
 
 
 @dataclass(frozen=True, slots=True)

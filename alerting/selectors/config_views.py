@@ -34,7 +34,9 @@ logger = logging.getLogger("opsapi.evaluation")
 
 _VIEWS = f"""
 SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
-       config.matchers::text, config.metric_threshold::text, config.threshold::text
+       config.matchers::text, config.metric_threshold::text, config.threshold::text,
+       (SELECT count(*) FROM alerting_notificationsetting AS setting
+         WHERE setting.config_id = config.id AND NOT setting.removed)
   FROM ({CONCERNED}) AS config
  ORDER BY config.id
 """  # noqa: S608 - built from constants
@@ -89,7 +91,7 @@ def _readable_view(row: tuple[Any, ...]) -> ConfigView | None:
 
 
 def _view(row: tuple[Any, ...]) -> ConfigView:
-    config_id, event_type, is_global, tags, matchers, metric_threshold, threshold = row
+    config_id, event_type, is_global, tags, matchers, metric_threshold, threshold, messages = row
     return ConfigView(
         id=config_id,
         event_type=EventType(event_type),
@@ -98,6 +100,7 @@ def _view(row: tuple[Any, ...]) -> ConfigView:
         threshold=_threshold(threshold) if threshold else None,
         is_global=is_global,
         tags=tuple(tags),
+        messages=messages,
     )
 
 

@@ -95,10 +95,6 @@ class AlertChanges:
     values: dict[str, tuple[float | None, datetime]] = field(default_factory=dict)
     ends: dict[str, AlertEnd] = field(default_factory=dict)
 
-    @property
-    def count(self) -> int:
-        return len(self.starts) + len(self.values) + len(self.ends)
-
     def extend(self, later: "AlertChanges") -> None:
         self.starts += later.starts
         self.values |= later.values

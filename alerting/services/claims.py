@@ -31,9 +31,9 @@ SELECT pg_advisory_xact_lock(%s), set_config('idle_in_transaction_session_timeou
 """
 
 # Due notifications without a destination, projects in turn. Most are decided quickly, and afterwards have a
-# destination, another due time or a result. The recursion goes through the index from one project to the next
-# and reads only the first rows of each, so the length of a queue does not matter. Only this index has the
-# order of project and due time, so PostgreSQL reads neither the log of a project nor the queues of others.
+# destination, another due time or a result. The recursion goes through the index from one project to the
+# next and reads only the first rows of each, so the length of a queue does not matter. Only this index has
+# the order of project and due time, so PostgreSQL reads neither the log of a project nor other queues.
 _UNDECIDED = """
 WITH RECURSIVE waiting(group_id) AS (
     (SELECT group_id FROM alerting_notification

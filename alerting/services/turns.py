@@ -1,4 +1,4 @@
-"""The order of evaluation: projects take turns, those first that used least of the workers' time.
+"""The order of evaluation: the project that used least of the workers' time has the next turn.
 
 Signals without a project have turns like a project.
 """
@@ -104,7 +104,7 @@ class Turn:
         return list(Signal.objects.raw(statement, values))
 
     def keep(self, progress: Progress | None) -> None:
-        """Keep where the next turn continues, in the transaction that writes the changes so far."""
+        """Keep where the next turn continues, in the transaction that writes the changes."""
         if progress != self.progress:
             stored = progress.stored() if progress else None
             EvaluationTurn.objects.filter(group_id=self.group_id or "").update(progress=stored)

@@ -112,7 +112,7 @@ class DearProject:
         )
 
 
-class Watch:
+class WorkerWatch:
     """What the worker does, in order: the projects that have turns, and the notifications it leaves."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_a_dear_project_delays_no_other(
         evaluate()
         for _ in range(2):
             dear.report(clock.now())
-        watch = Watch(monkeypatch)
+        watch = WorkerWatch(monkeypatch)
         with working():
             eventually(lambda: watch.undecided, message="decisions about windows of the dear project wait")
             before = len(watch.turns)

@@ -59,6 +59,11 @@ def _all(take_turn: Turn) -> int:
     return turns
 
 
+def _written_alerts() -> float:
+    """A clock that goes on while alerts are written."""
+    return float(Alert.objects.count())
+
+
 def _written() -> list[tuple[str, int]]:
     """The alerts, their events and notifications."""
     opened = Event.objects.filter(event_type="HOST_DOWN", alert_id__isnull=False)
@@ -179,6 +184,23 @@ def test_the_active_alerts_of_a_signal_are_read_in_parts(
     _report(project, HOSTS, reachable=False)
     evaluate(START)
     assert [sorted(statuses(each)) for each in dear] == [["CLOSED"] * 6 + ["OPEN"] * 6] * 4
+
+
+@pytest.mark.parametrize(("messages", "at_once"), [(1, 5), (4, 2), (50, 1)])
+def test_what_is_written_at_once_depends_on_the_number_of_notifications(
+    project: Project, monkeypatch: pytest.MonkeyPatch, messages: int, at_once: int
+) -> None:
+    monkeypatch.setattr("alerting.evaluation.ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("alerting.evaluation.EVALUATION_SECONDS", 0)
+    urls = [f"http://h{number}.example.com/" for number in range(messages)]
+    make_config(project, notifications=[{**WEBHOOK, "webhookUrl": url} for url in urls])
+    evaluate(START)
+    _report(project, HOSTS)
+    assert evaluate_signals(now=START, clock=_written_alerts)
+    assert Alert.objects.count() == at_once
+    assert Notification.objects.count() == at_once * messages
+    _all(lambda: evaluate_signals(now=START, clock=_written_alerts))
+    assert Notification.objects.count() == len(HOSTS) * messages
 
 
 def test_changed_configurations_are_compared_with_parts_of_the_fleet(

@@ -130,7 +130,6 @@ def test_windows_that_mute_nothing_now_are_neither_read_nor_locked(
 ) -> None:
     make_window(project, START - HOUR, START)
     make_window(project, START + SECOND, END)
-    make_window(project, START, END, "CLUSTER")
     open_alert(project)
     with CaptureQueriesContext(connection) as queries:
         assert deliver_one(START)

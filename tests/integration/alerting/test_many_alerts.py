@@ -89,9 +89,9 @@ def test_a_large_report_is_evaluated_in_several_transactions(
     ticks = partial(next, count())
     assert evaluate_signals(now=START, clock=ticks)
     assert 0 < len(statuses(config)) <= STATES_AT_ONCE
-    assert evaluate_signals(now=START, clock=ticks)
+    while evaluate_signals(now=START, clock=ticks):
+        pass
     assert statuses(config) == ["OPEN"] * (STATES_AT_ONCE + 1)
-    assert not evaluate_signals(now=START)
 
 
 def cancelled(config_id: str) -> int:
