@@ -27,7 +27,7 @@ class AlertingConfig(AppConfig):
         from alerting.metrics import alerting_metrics  # noqa: PLC0415
         from alerting.notices import setup_checklist, share_notices, unwatched_notices  # noqa: PLC0415
         from alerting.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
-        from alerting.selectors.overview import workers_seen  # noqa: PLC0415
+        from alerting.selectors.overview import clock_words, workers_seen  # noqa: PLC0415
         from alerting.selectors.progress import delivery_late_words, evaluation_late_words  # noqa: PLC0415
         from alerting.services import config_coverage, configs, purge  # noqa: PLC0415
 
@@ -39,7 +39,11 @@ class AlertingConfig(AppConfig):
         self.project_notices = [unwatched_notices, share_notices]
         self.checklists = [setup_checklist]
         self.workers_seen = workers_seen
-        self.late_words = {"evaluation": evaluation_late_words, "delivery": delivery_late_words}
+        self.checks = {
+            "evaluation": evaluation_late_words,
+            "delivery": delivery_late_words,
+            "clock": clock_words,
+        }
 
         group_created.connect(configs.default_configs_create)
         group_retagging.connect(config_coverage.global_configs_retag)
@@ -52,11 +56,11 @@ class AlertingConfig(AppConfig):
 
     @property
     def readiness(self) -> dict[str, object]:
-        """Somebody must act without a worker, and if signals or messages wait for a worker for too long."""
+        """Somebody must act without a worker, with late signals or messages, and with a wrong clock."""
         missing = "no worker was seen in the last minute"
         return {
             "worker": lambda: None if self.workers_seen(clock.now()).exists() else missing,
-            **{name: partial(_at_this_moment, words) for name, words in self.late_words.items()},
+            **{name: partial(_at_this_moment, words) for name, words in self.checks.items()},
         }
 
 

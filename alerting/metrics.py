@@ -46,6 +46,12 @@ _DELIVERY_LAG = gauge(
     "Time that the oldest due notification has waited for a worker, without notifications that are held "
     "back, for example by a failing destination.",
 )
+_CLOCKS = gauge(
+    "opsapi_clock_ahead_seconds",
+    "How far the clock of this web machine, and of the worker with the largest difference, is ahead of the "
+    "clock of the database.",
+    "process",
+)
 _STUCK = gauge(
     "opsapi_workers_stuck",
     "Workers of the last 24 hours that ended because one of their loops was stuck for five minutes.",
@@ -70,6 +76,10 @@ def _workers(now: datetime) -> Iterator[Metric]:
     counts = workers_counted(now)
     yield _WORKERS.of(counts.seen)
     yield _STUCK.of(counts.stuck)
+    clocks = _CLOCKS.family()
+    clocks.add_metric(["web"], clock.difference().total_seconds())
+    clocks.add_metric(["worker"], counts.clock_ahead.total_seconds())
+    yield clocks
 
 
 def _alerts(now: datetime) -> Metric:

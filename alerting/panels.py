@@ -28,6 +28,7 @@ from alerting.selectors.notification_log import NotifiedEvent, events_of_notific
 from alerting.selectors.overview import (
     AgeCount,
     active_alerts,
+    clock_words,
     is_running,
     notifications_failing,
     windows_ahead,
@@ -62,8 +63,8 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
     workers = workers_known()
     if not any(is_running(worker, now) for worker in workers.rows):
         yield Notice(_NO_WORKER)
-    for late in filter(None, (evaluation_late_words(now), delivery_late_words(now))):
-        yield Notice(f"{late[0].upper()}{late[1:]}.")
+    for words in filter(None, (evaluation_late_words(now), delivery_late_words(now), clock_words(now))):
+        yield Notice(f"{words[0].upper()}{words[1:]}.")
     yield _alerts(visible_scope, now)
     failing = notifications_failing(visible_scope=visible_scope, now=now)
     destinations = destinations_failing(visible_scope=visible_scope)

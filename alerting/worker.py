@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Container, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 import psycopg
 from django.conf import settings
@@ -28,6 +28,7 @@ from accesslist.services.purge import expired_rows_purge
 from alerting.courier import Courier
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.progress import LOOK_SECONDS, STUCK_AFTER, Progress
+from alerting.selectors.overview import WITHOUT_CLOCK
 from alerting.services.config_coverage import second_factors_sweep
 from alerting.services.configs import deleted_config_secrets_purge
 from alerting.services.destinations import destinations_trim
@@ -51,6 +52,7 @@ from automation.services.silent import silent_rows_trim
 from events.choices import Work
 from events.services import WAKE_CHANNEL, event_counts_merge
 from opsapi import clock
+from opsapi.database_clock import database_clock
 from opsapi.logs import first_line
 from opsapi.sql import database_time
 
@@ -133,6 +135,8 @@ TAKE_OVER_SECONDS = 0.5
 HOUSE_SECONDS = 5.0
 """The pause of the deletion of old data when nothing is left."""
 _LISTEN_SECONDS = 1.0
+STEADY_BEFORE_DELETION = timedelta(hours=1)
+"""How long a worker sees the database's clock without a step before it deletes history."""
 END_SECONDS = 10.0
 """How long a worker with a stuck loop waits for its other loops before it ends."""
 STUCK_STATUS = 70
@@ -172,6 +176,8 @@ class Worker:
         self._away = threading.Event()
         """Set while the database is unreachable and the log says so."""
         self._finished = threading.Event()
+        self._clock_is_wrong = False
+        """Whether the log says that the clock of this machine differs from the database's."""
         self._opened = 0.0
         """The monotonic time of the last search for alerts to open."""
         self._signals = Wakeups()
@@ -198,7 +204,7 @@ class Worker:
                 kwargs={"gather_more": GATHER_MORE},
                 name="evaluate",
             ),
-            threading.Thread(target=self._every, args=(HOUSE_SECONDS, _keep_house), name="keep-house"),
+            threading.Thread(target=self._every, args=(HOUSE_SECONDS, self._keep_house), name="keep-house"),
             # In a thread of its own, so that a heartbeat timeout is notified on time.
             threading.Thread(target=self._every, args=(SWEEP_SECONDS, self._sweep), name="sweep"),
         ]
@@ -212,6 +218,7 @@ class Worker:
         present = threading.Thread(
             target=self._presence.hold, args=(self._finished, self._progress.stamp), name="present"
         )
+        self._guarded(self._compare_clocks)
         for thread in (present, *threads):
             thread.start()
         # A daemon, because it ends the process itself if another thread does not end.
@@ -296,11 +303,23 @@ class Worker:
             self._messages.wake()
         return False
 
+    def _keep_house(self) -> bool:
+        """Delete a batch of data that is no longer needed, and return whether there may be more.
+
+        With a wrong clock nothing is deleted. History is deleted only by a clock that has been steady,
+        because it cannot be brought back.
+        """
+        if clock.is_wrong(clock.difference()):
+            return False
+        return _keep_house(with_history=database_clock.steady_for() >= STEADY_BEFORE_DELETION)
+
     def _sweep(self) -> bool:
         """Find heartbeat timeouts of agents and hosts, and users without a second factor.
 
-        Return False, because the next check can wait.
+        Return False, because the next check can wait. With a wrong clock, nobody knows the time.
         """
+        if clock.is_wrong(clock.difference()):
+            return False
         heartbeats_sweep(clock=self._time_of_sweep)
         second_factors_sweep(now=clock.now())
         return False
@@ -360,11 +379,26 @@ class Worker:
             self._away.set()
 
     def _beat(self) -> bool:
+        self._compare_clocks()
         now = clock.now()
-        worker_seen(name=self.name, now=now)
+        worker_seen(name=self.name, now=now, clock_ahead=clock.difference())
         if notifications_bring_forward(now=now):
             self._messages.wake()
         return True
+
+    def _compare_clocks(self) -> bool:
+        """Compare the clock with the database's, and log when it becomes wrong or right."""
+        database_clock.compare()
+        difference = clock.difference()
+        is_wrong = clock.is_wrong(difference)
+        if is_wrong != self._clock_is_wrong:
+            self._clock_is_wrong = is_wrong
+            words = clock.difference_words(difference)
+            if is_wrong:
+                logger.error("the clock of this machine is %s the database's: %s", words, WITHOUT_CLOCK)
+            else:
+                logger.warning("the clock of this machine agrees with the database's again")
+        return False
 
     def _listen(self) -> None:
         """Wake the other threads on every NOTIFY; they poll while listening fails."""
@@ -387,11 +421,12 @@ class Worker:
                     self._wake(notice.payload)
 
 
-def _keep_house() -> bool:
+def _keep_house(*, with_history: bool) -> bool:
     """Delete a batch of data that is no longer needed, and return whether there may be more.
 
     It runs in a thread of its own, because signals may never end. Traces of failed logins and secrets are
-    deleted first.
+    deleted first. `with_history`: also delete measurements, alerts and events that are older than they are
+    kept.
     """
     now = clock.now()
     expired_rows_purge(now=now)
@@ -403,10 +438,8 @@ def _keep_house() -> bool:
         deleted_project_purge(now=now)
         or deleted_host_purge()
         or removed_settings_purge()
-        or measurements_trim(now=now)
         or report_answers_trim(now=now)
-        or alerts_trim(now=now)
-        or events_trim(now=now)
+        or (with_history and (measurements_trim(now=now) or alerts_trim(now=now) or events_trim(now=now)))
         or failed_signals_trim(now=now)
         or event_counts_merge()
         or old_measurements_move() > 0

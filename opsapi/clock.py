@@ -1,7 +1,13 @@
-"""Time: read in one place, passed as an argument, written in a single format."""
+"""Time: read in one place, passed as an argument, written in a single format.
+
+Processes follow the clock of the database, which all machines share (`opsapi.database_clock`). Between two
+comparisons they count with the machine's steady clock, so nobody notices when the clock of a machine is set.
+"""
 
 import re
+import time as machine
 from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
 
 _ISO_TIME = re.compile(
     r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}([.,]\d{1,9})?)?(Z|[+-]\d{2}(:?\d{2})?)?", re.ASCII | re.IGNORECASE
@@ -10,9 +16,80 @@ _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
 
 
+AHEAD = timedelta(minutes=1)
+"""A stored time that is further in the future was written while a clock was wrong, so it says nothing."""
+TOLERANCE = timedelta(seconds=30)
+"""The clock of a machine is wrong if it differs from the database's by more: nobody knows which is right."""
+
+
+class _Reference(NamedTuple):
+    """The time of the database at a reading of the steady clock."""
+
+    moment: datetime
+    steady: float
+
+
+_reference: _Reference | None = None
+
+
 def now() -> datetime:
-    """Return the current time, in UTC. Call it only in views, commands and the worker's loop."""
+    """Return the current time, in UTC. Call it only in views, commands and the worker's loop.
+
+    It is the time of the database, if this process has compared its clock, otherwise that of the machine.
+    """
+    known = _reference
+    if known is None:
+        return machine_time()
+    return known.moment + timedelta(seconds=steady() - known.steady)
+
+
+def machine_time() -> datetime:
+    """Return the time of the machine's clock, in UTC."""
     return datetime.now(UTC)
+
+
+def steady() -> float:
+    """Return the seconds of a clock that nobody sets. It also runs while the machine sleeps."""
+    return machine.clock_gettime(machine.CLOCK_BOOTTIME)
+
+
+def follow(moment: datetime, at: float) -> timedelta:
+    """Follow the clock of the database: it showed `moment` when the steady clock showed `at`.
+
+    Return by how much that differs from the expected time: the step of the database's clock. Of the first
+    call the answer is zero.
+    """
+    global _reference
+    known, _reference = _reference, _Reference(moment, at)
+    return timedelta(0) if known is None else moment - (known.moment + timedelta(seconds=at - known.steady))
+
+
+def follow_machine() -> None:
+    """Follow the clock of the machine again, as before the first comparison."""
+    global _reference  # noqa: PLW0603 - a process has one clock
+    _reference = None
+
+
+def follows_database() -> bool:
+    """Whether this process has compared its clock with the database's."""
+    return _reference is not None
+
+
+def difference() -> timedelta:
+    """Return how far the clock of the machine is ahead of the database's; zero before a comparison."""
+    return machine_time() - now() if follows_database() else timedelta(0)
+
+
+def is_wrong(difference: timedelta) -> bool:
+    """Whether a clock with this difference from the database's is wrong."""
+    return abs(difference) > TOLERANCE
+
+
+def difference_words(difference: timedelta) -> str:
+    """Return `2 d 4 h ahead of` or `45 s behind`."""
+    length = abs(difference)
+    words = age_words(length) if length >= timedelta(minutes=1) else f"{int(length.total_seconds())} s"
+    return f"{words} ahead of" if difference > timedelta(0) else f"{words} behind"
 
 
 def wire_time(moment: datetime) -> str:

@@ -17,6 +17,7 @@ from django.core.exceptions import ImproperlyConfigured
 from gunicorn import sock
 
 from opsapi import metric_files
+from opsapi.database_clock import database_clock
 from opsapi.encryption import newest_key
 from opsapi.hostnames import host_and_port
 from opsapi.libc import die_with, return_large_blocks
@@ -119,6 +120,7 @@ def post_fork(_server: Any, worker: Any) -> None:
 
 
 def post_worker_init(_worker: Any) -> None:
-    """Signal to `manage.py serve` that this worker is ready."""
+    """Compare the clock with the database's, and signal to `manage.py serve` that this worker is ready."""
+    database_clock.compare_at_start()
     if READY_VARIABLE in os.environ:
         os.write(int(os.environ[READY_VARIABLE]), b"1")

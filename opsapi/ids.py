@@ -4,8 +4,9 @@ import hashlib
 import re
 import secrets
 import threading
-import time
 from datetime import UTC, datetime, timedelta
+
+from opsapi import clock
 
 ID_LENGTH = 24
 ID_PATTERN = r"[0-9a-f]{24}"
@@ -22,7 +23,7 @@ class _Sequence:
         self._last = 0
 
     def next(self) -> int:
-        fresh = time.time_ns() // 1_000_000 << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS - 1)
+        fresh = _milliseconds(clock.now()) << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS - 1)
         with self._lock:
             # Within a millisecond, and after the clock was set back, IDs continue from the last one.
             self._last = fresh if fresh > self._last else self._last + 1 + secrets.randbits(16)
@@ -49,8 +50,11 @@ def derived_id(origin: str, *parts: str, time_digits: int = 8) -> str:
 
 def first_id(moment: datetime) -> str:
     """The smallest ID of that moment; earlier IDs are smaller."""
-    milliseconds = (moment - _EPOCH) // timedelta(milliseconds=1)
-    return f"{max(0, milliseconds) << _RANDOM_BITS:024x}"
+    return f"{max(0, _milliseconds(moment)) << _RANDOM_BITS:024x}"
+
+
+def _milliseconds(moment: datetime) -> int:
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
 def is_id(text: str) -> bool:

@@ -4,10 +4,12 @@ import os
 from typing import Any
 
 import django
+from django.core import signals
 from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.urls import get_resolver
 from django.utils.http import parse_header_parameters
 
+from opsapi.database_clock import database_clock
 from opsapi.program import importing
 
 
@@ -33,10 +35,16 @@ class Handler(WSGIHandler):
     request_class = Request
 
 
+def compare_clocks(**_: Any) -> None:
+    """Compare the clock with the database's from time to time, after a request that used the database."""
+    database_clock.compare_if_due()
+
+
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
 
 with importing():
     django.setup(set_prefix=False)
     application = Handler()
+    signals.request_finished.connect(compare_clocks)
     # All views are imported now and not in the first request, which would be slow.
     get_resolver().url_patterns  # noqa: B018 the look-up is the point

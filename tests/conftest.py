@@ -12,7 +12,7 @@ from pytest_django import DjangoDbBlocker
 from accesslist.models import Project
 from automation.views import reports
 from opsapi import urls  # noqa: F401 - imports the pages of the console, which some tests list
-from opsapi.clock import now
+from opsapi.clock import follow_machine, now
 from opsapi.roles import Grant, Role
 from opsapi.sql import database_time
 from tests.client import ApiClient
@@ -46,6 +46,13 @@ def middlewares() -> Iterator[None]:
     """Loaded for the first client of many."""
     with loaded_once():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _follows_no_database() -> Iterator[None]:
+    """The next test may travel in time. A worker of this test may have compared its clock."""
+    yield
+    follow_machine()
 
 
 @pytest.fixture(scope="session", autouse=True)

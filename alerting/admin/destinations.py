@@ -219,9 +219,9 @@ class WorkerHeartbeatAdmin(ConsoleAdmin):
     section = Section.PLATFORM
     icon = "engineering"
 
-    list_display = [short_field("name"), "seen", "stuck_loop", "stuck"]
+    list_display = [short_field("name"), "seen", "clock_ahead", "stuck_loop", "stuck"]
     ordering = ["-seen"]
-    fields = ["name", "seen", "stuck_loop", "stuck"]
+    fields = ["name", "seen", "clock_ahead", "stuck_loop", "stuck"]
     empty_text = (
         f"No worker has ever run, so alerts are not evaluated. Start a worker with {COMMAND} run_worker."
     )

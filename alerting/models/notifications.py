@@ -1,5 +1,7 @@
 """The log of notifications, their destinations, and the workers that send them."""
 
+from datetime import timedelta
+
 from django.db import models
 from django.db.models import Func, Q, Value
 
@@ -245,6 +247,11 @@ class WorkerHeartbeat(models.Model):
         default="",
         db_default="",
         help_text="The last stuck loop, for which the worker ended.",
+    )
+    clock_ahead = models.DurationField(
+        default=timedelta(0),
+        db_default=timedelta(0),
+        help_text="How far the clock of its machine is ahead of the database's.",
     )
     stuck = models.DateTimeField(null=True, help_text="When the worker ended because of this loop.")
 

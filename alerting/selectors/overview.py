@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import BooleanField, Count, ExpressionWrapper, Q, QuerySet, Value
+from django.db.models import BooleanField, Count, ExpressionWrapper, Max, Min, Q, QuerySet, Value
 
 from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat
@@ -14,6 +14,7 @@ from alerting.selectors.due_notifications import HELD_BACK
 from alerting.selectors.notification_log import of_own_configs
 from alerting.selectors.windows import not_over
 from opsapi.api.principal import VisibleScope
+from opsapi.clock import AHEAD, TOLERANCE, difference, difference_words, is_wrong
 from opsapi.first_rows import (
     MOST_COUNTED,
     MOST_SHOWN,
@@ -23,6 +24,7 @@ from opsapi.first_rows import (
     in_visible_scope,
 )
 
+WITHOUT_CLOCK = "this worker deletes nothing and decides on no time-outs until they agree"
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)
@@ -142,24 +144,49 @@ def is_running(worker: WorkerHeartbeat, now: datetime) -> bool:
 
 def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:
     """The workers seen in the last minute."""
-    return WorkerHeartbeat.objects.filter(seen__gte=now - _SEEN_WITHIN)
+    return WorkerHeartbeat.objects.filter(seen__gte=now - _SEEN_WITHIN, seen__lte=now + AHEAD)
+
+
+def wrong_clocks(now: datetime) -> QuerySet[WorkerHeartbeat]:
+    """The workers seen in the last minute on machines whose clock differs from the database's."""
+    is_wrong = Q(clock_ahead__gt=TOLERANCE) | Q(clock_ahead__lt=-TOLERANCE)
+    return workers_seen(now).filter(is_wrong).order_by("name")
+
+
+def clock_words(now: datetime) -> str | None:
+    """Which clock is wrong: of this machine, or of a worker. None if all clocks agree with the database's."""
+    if is_wrong(here := difference()):
+        return f"the clock of this machine is {difference_words(here)} the database's"
+    worker = wrong_clocks(now).first()
+    if worker is None:
+        return None
+    words = difference_words(worker.clock_ahead)
+    return f"the clock of the machine of {worker.name} is {words} the database's: {WITHOUT_CLOCK}"
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerCounts:
-    """The number of workers seen in the last minute, and of `workers_stuck`."""
+    """The number of workers seen in the last minute, and of `workers_stuck`.
+
+    `clock_ahead`: the largest difference of a seen worker's clock from the database's.
+    """
 
     seen: int
     stuck: int
+    clock_ahead: timedelta
 
 
 def workers_counted(now: datetime) -> WorkerCounts:
     """Count the workers, in one statement."""
     seen, stuck = Q(pk__in=workers_seen(now)), Q(pk__in=workers_stuck(now))
     counts = WorkerHeartbeat.objects.aggregate(
-        seen=Count("name", filter=seen), stuck=Count("name", filter=stuck)
+        seen=Count("name", filter=seen),
+        stuck=Count("name", filter=stuck),
+        most=Max("clock_ahead", filter=seen),
+        least=Min("clock_ahead", filter=seen),
     )
-    return WorkerCounts(**counts)
+    differences = (counts["most"] or timedelta(0), counts["least"] or timedelta(0))
+    return WorkerCounts(counts["seen"], counts["stuck"], max(differences, key=abs))
 
 
 def workers_stuck(now: datetime) -> QuerySet[WorkerHeartbeat]:

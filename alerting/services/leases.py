@@ -6,13 +6,14 @@ from datetime import datetime, timedelta
 from typing import Any, Required, TypedDict
 
 from django.db import transaction
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationAttempt, WorkerHeartbeat
 from alerting.rules.delivery_policy import NO_OUTCOME
 from integrations.choices import DeliveryStatus
 from integrations.outcome import RETRIES_LAST
+from opsapi.clock import AHEAD
 from opsapi.fields import Among
 from opsapi.sql import fetch_rows
 
@@ -179,10 +180,15 @@ def _without_outcome(row: Notification, now: datetime) -> NotificationAttempt:
 _FORGOTTEN_AFTER = timedelta(days=1)
 
 
-def worker_seen(*, name: str, now: datetime) -> None:
-    """Record that a worker is alive, and delete workers that were not seen for a day."""
-    WorkerHeartbeat.objects.update_or_create(name=name, defaults={"seen": now})
-    WorkerHeartbeat.objects.filter(seen__lt=now - _FORGOTTEN_AFTER).delete()
+def worker_seen(*, name: str, now: datetime, clock_ahead: timedelta = timedelta(0)) -> None:
+    """Record that a worker is alive, and delete workers that were not seen for a day.
+
+    `clock_ahead`: how far the clock of its machine is ahead of the database's. A worker that was seen in the
+    future is deleted, too: a clock was wrong, so nobody knows when it was seen.
+    """
+    seen = {"seen": now, "clock_ahead": clock_ahead}
+    WorkerHeartbeat.objects.update_or_create(name=name, defaults=seen)
+    WorkerHeartbeat.objects.filter(Q(seen__lt=now - _FORGOTTEN_AFTER) | Q(seen__gt=now + AHEAD)).delete()
 
 
 def worker_stuck(*, name: str, loop: str, now: datetime) -> None:

@@ -7,14 +7,12 @@ from enum import StrEnum, auto
 
 from automation.choices import AgentType
 from events.types import EventType, closing_type
-from opsapi.clock import ago_words, time_words
+from opsapi.clock import AHEAD, ago_words, time_words
 
 HEARTBEAT_TIMEOUT = timedelta(minutes=4)
 """An agent or host without a report for this long has a heartbeat timeout."""
 ABSENCE = timedelta(seconds=60)
 """If no sweep ran for longer than this, the platform was down and nobody could report."""
-AHEAD = timedelta(minutes=1)
-"""A stored time that is further in the future was written by a clock that was wrong, so it says nothing."""
 
 
 def heard_limit(now: datetime) -> datetime:

@@ -4,6 +4,7 @@ The row of a session has the time at which it ends; Django ignores it afterwards
 page (`X-Console-Refresh`) do not count as use.
 """
 
+import math
 import re
 from collections.abc import Callable
 from copy import deepcopy
@@ -20,6 +21,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 
 from opsapi import clock
+from opsapi.session_ends import latest_session_end
 
 REFRESH_HEADER = "X-Console-Refresh"
 STARTED = "started"
@@ -52,6 +54,28 @@ class SessionStore(DatabaseStore):
         ended: int = rows.delete()[0]
         self.flush()
         return bool(ended)
+
+    def get_expiry_age(self, **given: Any) -> int:
+        """Return the seconds until the session ends, by the clock that all processes follow."""
+        age: int = super().get_expiry_age(**{"modification": clock.now(), **given})
+        return age
+
+    def get_expiry_date(self, **given: Any) -> datetime:
+        """Return when the session ends, by the clock that all processes follow."""
+        date: datetime = super().get_expiry_date(**{"modification": clock.now(), **given})
+        return date
+
+    def _get_session_from_db(self) -> AbstractBaseSession | None:
+        """Return the row of a session that has not ended, otherwise None.
+
+        A session with an end after `latest_session_end` was written while a clock was wrong: it has ended.
+        """
+        now = clock.now()
+        rows = self.model.objects.filter(expire_date__gt=now, expire_date__lte=latest_session_end(now))
+        row: AbstractBaseSession | None = rows.filter(session_key=self.session_key).first()
+        if row is None:
+            self._session_key = None
+        return row
 
     def load(self) -> dict[str, Any]:
         """The data of the row."""
@@ -121,7 +145,8 @@ def end_of(started: datetime, used: datetime) -> datetime:
 
 def _prolong(session: SessionBase, now: datetime) -> None:
     """Update the end of the session. Each update writes the row, so most requests do not update it."""
-    begins = STARTED not in session
+    # A log-in in the future was noted while a clock was wrong.
+    begins = session.get(STARTED, math.inf) > (now + clock.AHEAD).timestamp()
     if begins:
         session[STARTED] = int(now.timestamp())
     ends = end_of(datetime.fromtimestamp(session[STARTED], UTC), now)

@@ -266,3 +266,17 @@ def test_a_message_that_waits_for_its_failing_destination_is_not_late(project: P
     place = make_destination(project)
     make_notification(project, due=clock.now() - timedelta(hours=1), destination=place.id)
     assert ready() == (200, {"ok": True})
+
+
+@each(("seconds", "is_ready"), [(30, True), (-30, True), (31, False), (-31, False)])
+def test_a_worker_with_a_wrong_clock_is_named(seconds: int, is_ready: bool) -> None:
+    worker_seen(name="host:1", now=clock.now(), clock_ahead=timedelta(seconds=seconds))
+    status, document = ready()
+    assert (status == 200, "clock" in document.get("missing", {})) == (is_ready, not is_ready)
+
+
+def test_a_wrong_clock_of_this_machine_is_named() -> None:
+    clock.follow(database_time() - timedelta(hours=1), clock.steady())
+    worker_seen(name="host:1", now=clock.now())
+    status, document = ready()
+    assert (status, list(document["missing"])) == (503, ["clock"])

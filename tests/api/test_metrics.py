@@ -18,7 +18,7 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting.choices import AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Notification, UnreachableHost, WorkerHeartbeat
-from alerting.services.leases import worker_stuck
+from alerting.services.leases import worker_seen, worker_stuck
 from events.models import Signal
 from integrations.choices import ChannelType
 from integrations.delivery import deliver
@@ -294,6 +294,16 @@ def test_messages_to_a_host_that_is_down_are_held_back(project: Project) -> None
         assert value(samples(), "delivery_lag_seconds") == 0
 
 
+def test_the_largest_difference_of_a_clock_is_shown() -> None:
+    worker_seen(name="gone", now=NOW - timedelta(minutes=2), clock_ahead=timedelta(hours=1))
+    for name, ahead in (("a", 5), ("b", -90), ("c", 60)):
+        worker_seen(name=name, now=NOW, clock_ahead=timedelta(seconds=ahead))
+    with time_machine.travel(NOW, tick=False):
+        exposed = samples()
+    assert value(exposed, "clock_ahead_seconds", process="worker") == -90
+    assert value(exposed, "clock_ahead_seconds", process="web") == 0
+
+
 def test_stuck_workers_are_counted_for_a_day() -> None:
     for name, seconds in (("a", 0), ("b", 86_399), ("c", 86_400)):
         worker_stuck(name=name, loop="evaluate", now=NOW - timedelta(seconds=seconds))
@@ -404,7 +414,7 @@ def test_labels_have_closed_sets_of_values(owner: ApiClient) -> None:
     owner.post("/groups", {"name": bodies.SECRET})
     owner.get(f"/groups/{new_id()}")
     names = {name for (_, labels) in samples() for name, _ in labels}
-    assert names <= {"method", "status", "reason", "channel", "outcome", "state", "le"}
+    assert names <= {"method", "status", "reason", "channel", "outcome", "state", "process", "le"}
     answer = scrape().content.decode()
     assert bodies.SECRET not in answer
     assert clock.now().isoformat()[:10] not in answer

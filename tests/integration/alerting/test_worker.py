@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
+import time_machine
 from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection
 from psycopg import Connection
@@ -17,7 +18,7 @@ from accesslist.models import DigestEpoch, DigestUse, Project, RateWindow
 from accesslist.services.purge import expired_rows_purge
 from alerting import worker as worker_module
 from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
-from alerting.selectors.overview import workers_seen, workers_stuck
+from alerting.selectors.overview import workers_seen, workers_stuck, wrong_clocks
 from alerting.services.configs import alert_config_delete
 from alerting.services.leases import worker_seen, worker_stuck
 from alerting.worker import Wakeups, Worker, own_connection
@@ -27,6 +28,8 @@ from events.models import Signal
 from events.services import wake_workers
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.database_clock import database_clock
+from opsapi.sql import database_time
 from tests.eventually import eventually
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
@@ -160,7 +163,7 @@ def test_keeping_house_removes_secrets_and_traces_whatever_fails_after(
 
     monkeypatch.setattr(worker_module, "deleted_project_purge", fail)
     with pytest.raises(OperationalError):
-        worker_module._keep_house()
+        worker_module._keep_house(with_history=True)
     assert not NotificationSetting.objects.exclude(secrets=None).exists()
     assert not DigestUse.objects.exists()
 
@@ -171,7 +174,7 @@ def test_it_beats_while_keeping_house_takes_long(project: Project, monkeypatch: 
     monkeypatch.setattr(worker_module, "HEARTBEAT_SECONDS", 0.02)
     begun, done = threading.Event(), threading.Event()
 
-    def take_long() -> bool:
+    def take_long(*, with_history: bool) -> bool:
         begun.set()
         done.wait()
         return False
@@ -352,3 +355,53 @@ def test_a_stuck_loop_is_said_for_a_day_and_hides_no_worker() -> None:
     worker_seen(name="host:1", now=now)
     assert [row.name for row in workers_stuck(now)] == ["host:1"]
     assert workers_seen(now).filter(name="host:1").exists()
+
+
+@pytest.fixture
+def _old_nonce(project: Project) -> None:
+    """A row that keeping house deletes, and an agent with a heartbeat timeout."""
+    now = database_time()
+    DigestUse.objects.create(nonce="nonce", nc="00000001", used=now - 3 * NONCE_LIFETIME)
+    ingest(project, host_report(), now=now - timedelta(minutes=10))
+    watch = {"counting_since": now - timedelta(hours=1), "swept": now - timedelta(seconds=20)}
+    FleetWatch.objects.update_or_create(id=1, defaults=watch)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("_old_nonce")
+@pytest.mark.parametrize("seconds", [31, -31, 86_400])
+def test_a_worker_with_a_wrong_clock_deletes_nothing_and_finds_no_timeouts(
+    seconds: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = Worker("host:1")
+    with time_machine.travel(clock.machine_time() + timedelta(seconds=seconds)):
+        worker._beat()
+        worker._beat()
+        worker._keep_house()
+        worker._sweep()
+        assert [row.name for row in wrong_clocks(clock.now())] == ["host:1"]
+    assert DigestUse.objects.exists()
+    assert not Agent.objects.filter(down=True).exists()
+    assert len([record for record in caplog.records if record.levelno == logging.ERROR]) == 1
+    worker._beat()
+    worker._keep_house()
+    worker._sweep()
+    assert not wrong_clocks(clock.now()).exists()
+    assert not DigestUse.objects.exists()
+    assert Agent.objects.filter(down=True).exists()
+
+
+@pytest.mark.parametrize(("minutes", "deletes"), [(0, False), (59, False), (60, True)])
+def test_history_is_deleted_after_the_clock_was_steady_for_an_hour(
+    minutes: int, deletes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[bool] = []
+
+    def keep_house(*, with_history: bool) -> bool:
+        given.append(with_history)
+        return False
+
+    monkeypatch.setattr(worker_module, "_keep_house", keep_house)
+    monkeypatch.setattr(database_clock, "steady_for", lambda: timedelta(minutes=minutes))
+    Worker("host:1")._keep_house()
+    assert given == [deletes]
