@@ -9,25 +9,27 @@ from django.db.models.functions import Least
 
 from accesslist.models import RateWindow
 from opsapi.api.errors import rate_limited
+from opsapi.clock import AHEAD
 from opsapi.sql import first_row
 
 RATE_WINDOW = timedelta(minutes=1)
 """The window of rate limits."""
 
+# A window with a start in the future began while a clock was wrong: the next attempt starts a new window.
 # For a caller above the limit the row is only read, so that fast attempts do not contend for it.
 _HIT = """
 WITH refused AS (
     SELECT started, count FROM accesslist_ratewindow
-     WHERE bucket = %(bucket)s AND started > %(old)s AND count > %(limit)s
+     WHERE bucket = %(bucket)s AND started > %(old)s AND started <= %(ahead)s AND count > %(limit)s
 ), counted AS (
-    INSERT INTO accesslist_ratewindow (bucket, started, count)
+    INSERT INTO accesslist_ratewindow AS known (bucket, started, count)
     SELECT %(bucket)s, %(now)s, 1 WHERE NOT EXISTS (SELECT 1 FROM refused)
     ON CONFLICT (bucket) DO UPDATE SET
-        started = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN EXCLUDED.started
-                       ELSE accesslist_ratewindow.started END,
-        count = CASE WHEN accesslist_ratewindow.started <= %(old)s THEN 1
-                     ELSE accesslist_ratewindow.count + 1 END
-    RETURNING started, count
+        started = CASE WHEN known.started > %(old)s AND known.started <= %(ahead)s
+                       THEN known.started ELSE EXCLUDED.started END,
+        count = CASE WHEN known.started > %(old)s AND known.started <= %(ahead)s
+                     THEN known.count + 1 ELSE 1 END
+    RETURNING known.started, known.count
 )
 SELECT started, count FROM refused UNION ALL SELECT started, count FROM counted
 """
@@ -57,7 +59,8 @@ class Hit:
 
 def hit(bucket: str, *, limit: int, window: timedelta, now: datetime) -> Hit:
     """Count one attempt; after `limit` attempts in the window, refuse without counting."""
-    named = {"bucket": bucket[:200], "limit": limit, "now": now, "old": now - window}
+    times = {"now": now, "old": now - window, "ahead": now + AHEAD}
+    named = {"bucket": bucket[:200], "limit": limit, **times}
     started, count = first_row(_HIT, named)
     if count <= limit:
         return Hit(started=started)

@@ -42,6 +42,7 @@ from alerting.services.leases import (
 from alerting.services.notification_settings import removed_settings_purge
 from alerting.services.notifications import notifications_bring_forward
 from alerting.services.purge import alerts_trim, deleted_project_purge, events_trim, failed_signals_trim
+from alerting.services.stored_times import times_repair
 from automation.services.agents import heartbeats_sweep
 from automation.services.days import days_prepare
 from automation.services.hosts import deleted_host_purge
@@ -320,6 +321,7 @@ class Worker:
         """
         if clock.is_wrong(clock.difference()):
             return False
+        times_repair(now=self._time_of_sweep())
         heartbeats_sweep(clock=self._time_of_sweep)
         second_factors_sweep(now=clock.now())
         return False

@@ -13,6 +13,8 @@ import pyotp
 
 STEPS_OF_TOLERANCE = 1
 """The number of steps of 30 seconds by which a clock may differ, in both directions."""
+_STEPS_AHEAD = STEPS_OF_TOLERANCE + 2
+"""A last step that is further ahead, by more than a minute, was used while a clock was wrong."""
 RECOVERY_CODES = 10
 """The number of recovery codes created at a time."""
 NEVER = 0
@@ -54,7 +56,10 @@ def is_timed(typed: str) -> bool:
 
 
 def step_of(typed: str, *, secret: str, last_step: int, now: datetime) -> int | CodeFault:
-    """Return the step of the code, which must be later than the last used step, or the fault."""
+    """Return the step of the code, which must be later than the last used step, or the fault.
+
+    A last step in the future was used while a clock was wrong, so it says nothing.
+    """
     if not is_timed(typed):
         return CodeFault.WRONG
     code, totp = _without_spaces(typed), pyotp.TOTP(secret)
@@ -63,7 +68,8 @@ def step_of(typed: str, *, secret: str, last_step: int, now: datetime) -> int | 
     matching = [step for step in steps if hmac.compare_digest(totp.generate_otp(step), code)]
     if not matching:
         return CodeFault.WRONG
-    return max(matching) if max(matching) > last_step else CodeFault.USED
+    is_used = max(matching) <= last_step <= current + _STEPS_AHEAD
+    return CodeFault.USED if is_used else max(matching)
 
 
 def new_recovery_codes() -> list[str]:

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Func, Value
+from django.db.models import F, Func, Q, Value
 
 from accesslist.models import SecondFactor, User
 from accesslist.rules.second_factor import (
@@ -288,7 +288,9 @@ def _use_timed_code(*, factor: SecondFactor, code: str, now: datetime) -> None:
     step = step_of(code, secret=secret, last_step=factor.last_step, now=now)
     if isinstance(step, CodeFault):
         raise refused("code", step.value)
-    if not SecondFactor.objects.filter(id=factor.id, last_step__lt=step).update(last_step=step):
+    # The last step is later if it was used while a clock was wrong.
+    unused = SecondFactor.objects.filter(Q(last_step__lt=step) | Q(last_step=factor.last_step), id=factor.id)
+    if not unused.update(last_step=step):
         raise refused("code", CodeFault.USED.value)
 
 

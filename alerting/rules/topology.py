@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from events.types import Target
+from opsapi.clock import AHEAD
 
 
 class UnitKind(StrEnum):
@@ -148,13 +149,14 @@ class OpenIncident:
     def may_relate(self, kind: UnitKind, at: datetime, wait: timedelta) -> bool:
         """Whether a unit of such a kind relates an alert that opens at `at` to the incident.
 
-        A label does only while the first message waits: that message then names the alert.
+        A label does only while the first message waits: that message then names the alert. Times that lie
+        ahead were written while a clock was wrong, and relate nothing.
         """
         match kind:
             case UnitKind.LABEL:
-                return at < self.created + wait
+                return self.created - AHEAD <= at < self.created + wait
             case UnitKind.AGENT:
-                return at <= self.grown + wait
+                return self.grown - AHEAD <= at <= self.grown + wait
             case _:
                 return True
 

@@ -31,6 +31,7 @@ from events.services import wake_workers
 from integrations.channels import CHANNELS
 from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
 from opsapi.batches import batches
+from opsapi.clock import AHEAD
 from opsapi.fields import Among
 from opsapi.ids import derived_id
 from opsapi.outbound.errors import NO_ANSWER
@@ -435,7 +436,8 @@ def _recently_notified(
     interval = setting.interval
     if notification.kind != MessageKind.UPDATE.value or notification.part or interval is None:
         return set()
-    lately = Q(status=NotificationStatus.PENDING.value) | Q(delivered__gt=recent_since(interval, now))
+    delivered = Q(delivered__gt=recent_since(interval, now), delivered__lte=now + AHEAD)
+    lately = Q(status=NotificationStatus.PENDING.value) | delivered
     rows = Notification.objects.filter(
         lately, alert=notification.alert_id, setting_id=setting.id, kind__in=OPEN_KINDS, channel__isnull=False
     )

@@ -21,6 +21,7 @@ from tests.admin.times import NOON
 from tests.client import ApiClient
 from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory, make_team
 from tests.factories.second_factors import acting
+from tests.steps import STEPS
 
 SECOND = timedelta(seconds=1)
 HOUR = timedelta(hours=1)
@@ -266,3 +267,24 @@ class TestLastRole:
         user.grants.create(role=Role.ORG_MEMBER.value, org=project.org)
         owner.patch(f"/users/{user.id}", {"roles": [{"roleName": "ORG_MEMBER", "orgId": project.org_id}]})
         assert is_in(session)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_a_log_in_while_the_clock_was_wrong_lasts_no_longer_than_others(
+    step: timedelta, browser: Client, noon: time_machine.Traveller
+) -> None:
+    noon.shift(-step)
+    assert is_in(browser) is (-HOUR < step <= HOUR)
+    for _ in range(15):
+        noon.shift(HOUR / 2)
+        is_in(browser)
+    noon.shift(HOUR / 2)
+    is_in(browser)
+    noon.shift(HOUR)
+    assert not is_in(browser)
+
+
+def test_a_session_that_lies_ahead_is_deleted(browser: Client, noon: time_machine.Traveller) -> None:
+    noon.shift(-timedelta(days=1))
+    expired_rows_purge(now=clock.now())
+    assert not Session.objects.exists()

@@ -16,6 +16,7 @@ from accesslist.rules.second_factor import (
     step_of,
 )
 from tests.each import each
+from tests.steps import STEPS
 
 # The secret of the RFC's SHA-1 vectors, "12345678901234567890".
 SECRET = "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ"
@@ -62,6 +63,14 @@ def test_a_code_counts_once_and_none_before_it_afterwards(last_step: int, answer
 )
 def test_it_refuses_other_codes(typed: str) -> None:
     assert step_of(typed, secret=SECRET, last_step=NEVER, now=AT) is CodeFault.WRONG
+
+
+@each("step", STEPS)
+def test_a_step_that_a_wrong_clock_used_up_refuses_no_code(step: timedelta) -> None:
+    used = int((AT + step).timestamp()) // 30
+    is_near = timedelta(0) < step <= timedelta(minutes=1)
+    expected = CodeFault.USED if is_near else STEP
+    assert step_of(CODE, secret=SECRET, last_step=used, now=AT) == expected
 
 
 def test_a_code_may_be_typed_with_spaces() -> None:

@@ -1,6 +1,7 @@
 """Which alerts are one outage, what its root is, and which changes matter."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -28,6 +29,7 @@ from alerting.rules.topology import (
 )
 from events.types import Target
 from tests.each import each
+from tests.steps import STEPS
 
 START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 WAIT = timedelta(seconds=15)
@@ -46,6 +48,14 @@ def opening(number: int, at: datetime = START, **facts: str) -> Opening:
 def incident(*openings: Opening, grown: datetime = START) -> OpenIncident:
     units = frozenset(unit.key for alert in openings for unit in alert.units)
     return OpenIncident("incident", units, START, grown)
+
+
+@each("step", STEPS)
+def test_times_of_an_incident_that_lie_ahead_relate_nothing(step: timedelta) -> None:
+    there = replace(incident(opening(1)), created=START + step, grown=START + step)
+    related = -WAIT < step <= timedelta(minutes=1)
+    assert there.may_relate(UnitKind.LABEL, START, WAIT) is related
+    assert there.may_relate(UnitKind.AGENT, START, WAIT) is (-WAIT <= step <= timedelta(minutes=1))
 
 
 RELATED = {

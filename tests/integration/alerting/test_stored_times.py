@@ -1,0 +1,283 @@
+"""The clock of the database steps: times that were stored meanwhile decide nothing once it is right again."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+
+import pytest
+from django.db.models import Model
+
+from accesslist.models import DigestUse, Invitation, Project, RateWindow, SecondFactor
+from accesslist.rules.invitations import LASTS
+from accesslist.services.purge import expired_rows_purge
+from accesslist.throttles import RATE_WINDOW, hit
+from alerting.models import (
+    Alert,
+    Destination,
+    Notification,
+    NotificationAttempt,
+    UnreachableHost,
+    WorkerHeartbeat,
+)
+from alerting.selectors.overview import workers_seen
+from alerting.services.leases import worker_seen, worker_stuck
+from alerting.services.stored_times import REPAIRS, times_repair
+from automation.models import Agent, FleetWatch, Host, HostLease, ProcessStatus, ReportAnswer, Watcher
+from automation.rules.leases import Lease, LeaseWatcher, holder_of
+from automation.services.agents import heartbeats_sweep
+from opsapi.clock import AHEAD
+from opsapi.ids import new_id
+from opsapi.sql import database_time
+from tests.factories.accesslist import UserFactory, make_entry
+from tests.factories.alerting import make_alert, make_config, make_destination, make_notification
+from tests.factories.automation import host_report, ingest, make_agent, make_host
+from tests.steps import STEPS
+
+pytestmark = pytest.mark.django_db
+SECOND = timedelta(seconds=1)
+MINUTE = timedelta(minutes=1)
+
+Make = Callable[[Project, datetime], Model]
+
+
+def _watcher(project: Project, at: datetime) -> Watcher:
+    agent = make_agent(project)
+    interval = 10 * SECOND
+    return Watcher.objects.create(
+        group=project, agent=agent, instance="1", interval=interval, asked=at, until=at + 25 * SECOND
+    )
+
+
+def _lease(project: Project, at: datetime) -> HostLease:
+    return HostLease.objects.create(
+        group=project, hostname="db1", port=27017, since=at, created=at, free_from=at
+    )
+
+
+def _destination(project: Project, at: datetime) -> Destination:
+    return make_destination(project, tried=at, updated=at, next_try=at + MINUTE, paused_until=at + MINUTE)
+
+
+def _invitation(project: Project, at: datetime) -> Model:
+    return Invitation.objects.create(
+        project=project,
+        roles=["GROUP_READ_ONLY"],
+        email_address="new@example.com",
+        token_hash=new_id(),
+        inviter_kind="USER",
+        inviter_id=new_id(),
+        inviter_name="owner",
+        created=at,
+        expires=at + LASTS,
+    )
+
+
+def _status(project: Project, at: datetime) -> ProcessStatus:
+    values = {"name": "orders", "hostname": "db1", "goal_version": 1}
+    return ProcessStatus.objects.create(group=project, reported=at, **values)
+
+
+def _answer(project: Project, at: datetime) -> ReportAnswer:
+    return ReportAnswer.objects.create(id="0" * 32, body="", answer="", created=at)
+
+
+def _used_nonce(project: Project, at: datetime) -> DigestUse:
+    return DigestUse.objects.create(nonce="nonce", nc="00000001", used=at)
+
+
+def _factor(project: Project, at: datetime) -> SecondFactor:
+    return SecondFactor.objects.create(user=UserFactory.create(), secret="secret", created=at)
+
+
+def _entry(project: Project, at: datetime) -> Model:
+    return make_entry("192.0.2.0/24", last_used=at)
+
+
+def _stuck_worker(project: Project, at: datetime) -> WorkerHeartbeat:
+    worker_stuck(name="host:1", loop="evaluate", now=at)
+    return WorkerHeartbeat.objects.get()
+
+
+def _config(project: Project, at: datetime) -> Model:
+    config = make_config(project)
+    config.deleted = at
+    config.save()
+    return config
+
+
+def _unreachable(project: Project, at: datetime) -> UnreachableHost:
+    return UnreachableHost.objects.create(host="http://a:80", failures=1, since=at, next_try=at + 10 * SECOND)
+
+
+def _delayed(project: Project, at: datetime) -> Notification:
+    return make_notification(project, created=at, due=at + 30 * MINUTE)
+
+
+def _retried(project: Project, at: datetime) -> Notification:
+    began = database_time() - SECOND
+    row = make_notification(
+        project, created=began, first_attempt=began, attempts=1, due=max(at, began) + 10 * MINUTE
+    )
+    NotificationAttempt.objects.create(notification=row, number=1, ended=at, status="RETRY")
+    return row
+
+
+def _tracking(project: Project, at: datetime) -> Alert:
+    return make_alert(project, status="TRACKING", created=at, updated=at, opens=at + 30 * MINUTE)
+
+
+ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
+    ("automation_agent", "last_report"): (
+        lambda project, at: make_agent(project, last_report=at),
+        "last_report",
+        timedelta(0),
+    ),
+    ("automation_agent", "returned"): (
+        lambda project, at: make_agent(project, returned=at),
+        "returned",
+        timedelta(0),
+    ),
+    ("automation_host", "last_report"): (
+        lambda project, at: make_host(project, last_report=at),
+        "last_report",
+        timedelta(0),
+    ),
+    ("automation_watcher", "until"): (_watcher, "until", timedelta(0)),
+    ("automation_watcher", "asked"): (_watcher, "asked", timedelta(0)),
+    ("automation_hostlease", "free_from"): (_lease, "free_from", timedelta(0)),
+    ("automation_hostlease", "since"): (_lease, "since", timedelta(0)),
+    ("automation_reportanswer", "created"): (_answer, "created", timedelta(0)),
+    ("automation_processstatus", "reported"): (_status, "reported", timedelta(0)),
+    ("accesslist_accesslistentry", "last_used"): (_entry, "last_used", timedelta(0)),
+    ("accesslist_digestuse", "used"): (_used_nonce, "used", timedelta(0)),
+    ("accesslist_secondfactor", "created"): (_factor, "created", timedelta(0)),
+    ("accesslist_invitation", "expires"): (_invitation, "expires", LASTS),
+    ("alerting_workerheartbeat", "stuck"): (_stuck_worker, "stuck", timedelta(0)),
+    ("alerting_notification", "created"): (_delayed, "due", 30 * MINUTE),
+    ("alerting_notification", "due"): (_retried, "due", timedelta(0)),
+    ("alerting_alert", "created"): (_tracking, "opens", 30 * MINUTE),
+    ("alerting_destination", "tried"): (_destination, "tried", timedelta(0)),
+    ("alerting_destination", "updated"): (_destination, "updated", timedelta(0)),
+    ("alerting_alertconfig", "deleted"): (_config, "deleted", timedelta(0)),
+    ("alerting_unreachablehost", "next_try"): (_unreachable, "next_try", timedelta(0)),
+}
+"""For each repair: a row that was written at a time, the column that decides, and its distance from the time
+of the repair."""
+_TOLERATED = {
+    ("automation_hostlease", "free_from"): timedelta(days=1),
+    ("alerting_notification", "created"): 5 * MINUTE,
+    ("alerting_alert", "created"): 5 * MINUTE,
+}
+"""What may lie ahead by more than a minute."""
+
+
+def test_every_repair_has_a_row() -> None:
+    assert {(repair.table, repair.column) for repair in REPAIRS} == set(ROWS)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+@pytest.mark.parametrize("place", ROWS, ids=".".join)
+def test_a_time_that_lies_ahead_counts_from_the_moment_of_its_repair(
+    project: Project, place: tuple[str, str], step: timedelta
+) -> None:
+    make, column, distance = ROWS[place]
+    now = database_time()
+    row = make(project, now + step)
+    stored = getattr(row, column)
+    times_repair(now=now)
+    row = type(row)._base_manager.get(pk=row.pk)
+    lies_ahead = step > AHEAD + _TOLERATED.get(place, timedelta(0))
+    assert getattr(row, column) == (now + distance if lies_ahead else stored)
+
+
+def test_a_repair_is_said_once(project: Project, caplog: pytest.LogCaptureFixture) -> None:
+    now = database_time()
+    make_agent(project, last_report=now + timedelta(days=1))
+    assert [times_repair(now=now), times_repair(now=now)] == [1, 0]
+    [said] = caplog.records
+    assert said.args == (1, "automation_agent", "last_report")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_a_death_is_noticed_within_its_time_plus_a_minute_after_a_step(
+    project: Project, step: timedelta
+) -> None:
+    """The clock is wrong for a minute, and the agent reports meanwhile. It dies when the clock is right."""
+    # The database accepts no start of the clocks in the future: what lies ahead is the present.
+    right = database_time() - max(step, timedelta(0)) - 10 * MINUTE
+    wrong = right + step
+
+    def sweep(at: datetime) -> None:
+        times_repair(now=at)
+        heartbeats_sweep(clock=lambda: at)
+
+    for seconds in range(0, 300, 15):
+        before = right - 300 * SECOND + seconds * SECOND
+        ingest(project, host_report(), now=before)
+        sweep(before)
+    for seconds in range(0, 60, 15):
+        ingest(project, host_report(), now=wrong + seconds * SECOND)
+        sweep(wrong + seconds * SECOND)
+    assert not Agent.objects.filter(down=True).exists()
+    died = right + 60 * SECOND
+    for seconds in range(0, 300 + 15, 15):
+        sweep(died + seconds * SECOND)
+    assert Agent.objects.filter(down=True).exists()
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_a_rate_window_that_lies_ahead_refuses_nobody(step: timedelta) -> None:
+    now = database_time()
+    for _ in range(5):
+        hit("bucket", limit=3, window=RATE_WINDOW, now=now + step)
+    found = hit("bucket", limit=3, window=RATE_WINDOW, now=now)
+    longest = 2 * RATE_WINDOW.total_seconds()
+    assert found.wait is None or (step == AHEAD and found.wait <= longest)
+    later = [
+        hit("bucket", limit=3, window=RATE_WINDOW, now=now + minute * MINUTE).wait for minute in range(3, 60)
+    ]
+    assert set(later) == {None}
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_rate_windows_that_lie_ahead_are_deleted(step: timedelta) -> None:
+    now = database_time()
+    RateWindow.objects.create(bucket="bucket", started=now + step, count=1)
+    expired_rows_purge(now=now)
+    assert RateWindow.objects.exists() is (-10 * MINUTE <= step <= AHEAD)
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_the_hosts_of_a_watcher_that_does_not_ask_are_free(project: Project, step: timedelta) -> None:
+    now = database_time()
+    watcher = _watcher(project, now + step)
+    for seconds in range(0, 90, 15):
+        times_repair(now=now + seconds * SECOND)
+    watcher.refresh_from_db()
+    known = {watcher.id: LeaseWatcher(watcher.asked, watcher.interval, watcher.until)}
+    assert holder_of(Lease(watcher.id), known, now + 90 * SECOND) is None
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_a_worker_that_died_while_the_clock_was_wrong_is_not_seen(step: timedelta) -> None:
+    now = database_time()
+    worker_seen(name="dead:1", now=now + step)
+    worker_seen(name="here:1", now=now + 2 * MINUTE + SECOND)
+    assert [row.name for row in workers_seen(now + 2 * MINUTE + SECOND)] == ["here:1"]
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_the_start_of_the_clocks_is_never_a_step_away(project: Project, step: timedelta) -> None:
+    right = database_time() - max(step, timedelta(0))
+    for at in (right + step, right):
+        heartbeats_sweep(clock=lambda: at)  # noqa: B023 - called at once
+    watch = FleetWatch.objects.get()
+    assert abs(watch.counting_since - right) <= AHEAD
+
+
+def test_a_report_at_the_right_time_ends_the_wrong_time_of_its_host(project: Project) -> None:
+    now = database_time()
+    ingest(project, host_report(), now=now + timedelta(days=1))
+    ingest(project, host_report(), now=now)
+    times_repair(now=now)
+    assert Host.objects.get().last_report == now
