@@ -40,7 +40,7 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from alerting.choices import DropReason, NotificationStatus, WaitReason
+from alerting.choices import DropReason, IncidentPart, NotificationStatus, WaitReason
 from alerting.messages import messages_of
 from alerting.models import Alert, Notification, NotificationAttempt, NotificationSetting
 from alerting.muting import MuteDesk, Muting
@@ -282,6 +282,8 @@ def _lock_and_read(claimed: Sequence[Notification], muting: Muting) -> _Facts:
     deciding = Alert.objects.select_related("group").filter(deciding_alerts_filter(claimed))
     locked = list(deciding.select_for_update(no_key=True, of=("self",)).order_by("id"))
     pictures = last_pictures(claimed)
+    # To find a destination, only a change is compared with the last picture.
+    with_picture = [row for row in claimed if row.destination or row.part == IncidentPart.CHANGE.value]
     return _Facts(
         alerts=alerts_with_incident_state(locked, claimed),
         settings=settings_of(claimed),
@@ -289,7 +291,7 @@ def _lock_and_read(claimed: Sequence[Notification], muting: Muting) -> _Facts:
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claimed),
         channel_fields=destination_configs({row.destination for row in claimed if row.destination}),
-        incidents=incident_views(claimed, locked, pictures),
+        incidents=incident_views(with_picture, locked, pictures),
         last_pictures=pictures,
     )
 

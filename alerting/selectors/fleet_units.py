@@ -47,8 +47,9 @@ _HOSTS_OF: Mapping[UnitKind, tuple[str, str]] = {
     ),
     UnitKind.LABEL: ("", "host.labels @> jsonb_build_object(unit.first, unit.second)"),
 }
+# A host can belong to several of the units, also of the same kind.
 _FOUND = """
-SELECT found.id
+SELECT DISTINCT found.id
   FROM unnest(%(kinds)s::text[], %(first)s::text[], %(second)s::text[], %(most)s::integer[])
        AS unit (kind, first, second, most) {joins}
  CROSS JOIN LATERAL (
