@@ -20,7 +20,8 @@ from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 
 GB = 10**9
-pytestmark = pytest.mark.django_db
+# At noon, so that no day ends during a test.
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("noon")]
 
 
 def panel(browser: Client) -> str:
