@@ -18,7 +18,7 @@ _DEEPEST = 30
 """The most calls that `place_of` describes."""
 
 
-class Progress:
+class LoopProgress:
     """The stamps of the loops of one process. Each loop has a thread of its own."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ from django.db import DatabaseError, InterfaceError, connection
 from accesslist.services.purge import expired_rows_purge
 from alerting.courier import Courier
 from alerting.evaluation import evaluate_signals, open_tracked
-from alerting.progress import LOOK_SECONDS, STUCK_AFTER, Progress
+from alerting.progress import LOOK_SECONDS, STUCK_AFTER, LoopProgress
 from alerting.selectors.overview import WITHOUT_CLOCK
 from alerting.services.config_coverage import second_factors_sweep
 from alerting.services.configs import deleted_config_secrets_purge
@@ -172,7 +172,7 @@ class Worker:
         """`end` ends the process with a status, even if a thread does not stop."""
         self.name = name
         self._end = end
-        self._progress = Progress()
+        self._progress = LoopProgress()
         self._stopping = threading.Event()
         self._away = threading.Event()
         """Set while the database is unreachable and the log says so."""

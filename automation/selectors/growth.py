@@ -65,7 +65,7 @@ def _days_since(created: datetime, today: date) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
+class DatabaseDisk:
     """The bytes of the disk of the data directory."""
 
     free: int
@@ -80,7 +80,7 @@ class Disk:
         return self.free * 100 // self.size
 
 
-def database_disk() -> Disk | None:
+def database_disk() -> DatabaseDisk | None:
     """Return the disk of the embedded database; None if it is unknown, as with a database of your own."""
     if not settings.OPSAPI_EMBEDDED_DATABASE:
         return None
@@ -88,4 +88,4 @@ def database_disk() -> Disk | None:
         found = shutil.disk_usage(settings.OPSAPI_DATA_DIR)
     except OSError:
         return None
-    return Disk(found.free, found.total)
+    return DatabaseDisk(found.free, found.total)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from automation.models import ReachedLimit
 from opsapi.api.principal import VisibleScope
+from opsapi.clock import AHEAD
 from opsapi.first_rows import in_visible_scope
 
 SAID_FOR = timedelta(days=1)
@@ -20,9 +21,8 @@ def reached_limits(
 
     Only of readable projects; `group_id`: only of this project.
     """
-    found = in_visible_scope(
-        ReachedLimit.objects.filter(refused__gt=now - SAID_FOR, group__deleted=None), visible_scope
-    )
+    refused = ReachedLimit.objects.filter(refused__gt=now - SAID_FOR, refused__lte=now + AHEAD)
+    found = in_visible_scope(refused.filter(group__deleted=None), visible_scope)
     if group_id is not None:
         found = found.filter(group_id=group_id)
     return list(found.select_related("group").order_by("-refused")[:MOST_SHOWN])

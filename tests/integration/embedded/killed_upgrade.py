@@ -35,7 +35,7 @@ STEPS = (
 _RESTORED = "SELECT count(*) FROM pg_class WHERE relname = 'host_1'"
 
 
-class Killed:
+class DyingUpgrade:
     """An upgrade that dies at a step."""
 
     def __init__(self, data_dir: Path, step: str, *, is_alone: bool) -> None:
@@ -95,4 +95,4 @@ class Killed:
 
 
 if __name__ == "__main__":
-    Killed(Path(sys.argv[1]), sys.argv[2], is_alone=sys.argv[3:] == ["alone"]).run()
+    DyingUpgrade(Path(sys.argv[1]), sys.argv[2], is_alone=sys.argv[3:] == ["alone"]).run()

@@ -2,25 +2,25 @@
 
 import threading
 
-from alerting.progress import STUCK_AFTER, Progress
+from alerting.progress import STUCK_AFTER, LoopProgress
 
 
 def test_a_loop_is_stuck_after_a_number_of_looks_without_a_stamp() -> None:
-    progress = Progress()
+    progress = LoopProgress()
     progress.stamp("evaluate")
     assert [progress.look() for _ in range(STUCK_AFTER)] == [None] * STUCK_AFTER
     assert progress.look() == "evaluate"
 
 
 def test_a_stamp_starts_the_count_again() -> None:
-    progress = Progress()
+    progress = LoopProgress()
     for _ in range(3):
         progress.stamp("evaluate")
         assert [progress.look() for _ in range(STUCK_AFTER)] == [None] * STUCK_AFTER
 
 
 def test_another_loop_with_progress_hides_no_stuck_loop() -> None:
-    progress = Progress()
+    progress = LoopProgress()
     progress.stamp("evaluate")
     found = []
     for _ in range(STUCK_AFTER + 1):
@@ -30,11 +30,11 @@ def test_another_loop_with_progress_hides_no_stuck_loop() -> None:
 
 
 def test_a_loop_that_never_started_is_not_stuck() -> None:
-    assert Progress().look() is None
+    assert LoopProgress().look() is None
 
 
 def test_the_place_of_a_loop_names_the_calls_it_is_in() -> None:
-    progress, begun, done = Progress(), threading.Event(), threading.Event()
+    progress, begun, done = LoopProgress(), threading.Event(), threading.Event()
 
     def stay_here() -> None:
         progress.stamp("evaluate")
