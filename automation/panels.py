@@ -9,7 +9,7 @@ from accesslist.models import Project
 from automation.models import Agent, Host
 from automation.rules.heartbeats import detection_words
 from automation.selectors.agents import agents_count, agents_not_reporting, detection_now
-from automation.selectors.growth import DAYS, Disk, database_disk, projects_growth
+from automation.selectors.growth import DAYS, DatabaseDisk, database_disk, projects_growth
 from automation.selectors.hosts import hosts_count, hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
@@ -45,7 +45,7 @@ def _detection() -> Iterator[Notice]:
         yield Notice(f"{words[0].upper()}{words[1:]}.")
 
 
-def _almost_full(disk: Disk) -> Notice:
+def _almost_full(disk: DatabaseDisk) -> Notice:
     return Notice(
         f"The disk of the database is almost full: {_bytes(disk.free)} of {_bytes(disk.size)} are free."
         " When it is full, no report is stored and no message is sent. Move the data directory to a larger"
@@ -53,7 +53,7 @@ def _almost_full(disk: Disk) -> Notice:
     )
 
 
-def _growth(visible_scope: VisibleScope, disk: Disk | None, now: datetime) -> Panel:
+def _growth(visible_scope: VisibleScope, disk: DatabaseDisk | None, now: datetime) -> Panel:
     projects, count = projects_growth(visible_scope, now)
     free = f"{disk.free_percent} % of the disk of the database is free" if disk else _UNKNOWN_DISK
     return Panel(
