@@ -10,7 +10,7 @@ from alerting.choices import ACTIVE, AlertStatus, DestinationState, Notification
 from alerting.models import Alert, Notification
 from alerting.selectors.destinations import WAITING_SINCE, destinations_by_state
 from alerting.selectors.overview import workers_counted
-from alerting.selectors.progress import message_age
+from alerting.selectors.progress import waiting
 from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.metric_series import gauge
@@ -41,6 +41,7 @@ _OLDEST_WAITING = gauge(
     "channel",
 )
 _WORKERS = gauge("opsapi_workers", "Workers seen in the last minute.")
+_EVALUATION_LAG = gauge("opsapi_evaluation_lag_seconds", "Age of the oldest unevaluated signal.")
 _DELIVERY_LAG = gauge(
     "opsapi_delivery_lag_seconds",
     "Time that the oldest due notification has waited for a worker, without notifications that are held "
@@ -69,7 +70,9 @@ def alerting_metrics() -> Iterator[Metric]:
     yield _notifications(now)
     yield _destinations()
     yield from _workers(now)
-    yield _DELIVERY_LAG.of(message_age(now).total_seconds())
+    lag = waiting(now)
+    yield _EVALUATION_LAG.of(lag.signal.total_seconds())
+    yield _DELIVERY_LAG.of(lag.message.total_seconds())
 
 
 def _workers(now: datetime) -> Iterator[Metric]:

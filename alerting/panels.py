@@ -28,13 +28,13 @@ from alerting.selectors.notification_log import NotifiedEvent, events_of_notific
 from alerting.selectors.overview import (
     AgeCount,
     active_alerts,
-    clock_words,
+    clock_words_of,
     is_running,
     notifications_failing,
     windows_ahead,
     workers_known,
 )
-from alerting.selectors.progress import delivery_late_words, evaluation_late_words
+from alerting.selectors.progress import waiting
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from automation.models import Host
@@ -60,10 +60,13 @@ def _configs() -> Cell:
 
 def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget]:
     """Panels of alerting; the panel of workers only for operators who read everything."""
-    workers = workers_known()
+    workers = workers_known(now)
     if not any(is_running(worker, now) for worker in workers.rows):
         yield Notice(_NO_WORKER)
-    for words in filter(None, (evaluation_late_words(now), delivery_late_words(now), clock_words(now))):
+    late = waiting(now)
+    for words in filter(
+        None, (late.evaluation_words, late.delivery_words, clock_words_of(workers.rows, now))
+    ):
         yield Notice(f"{words[0].upper()}{words[1:]}.")
     yield _alerts(visible_scope, now)
     failing = notifications_failing(visible_scope=visible_scope, now=now)

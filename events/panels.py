@@ -76,34 +76,28 @@ def event_hours(*, visible_scope: VisibleScope, now: datetime) -> list[EventHour
     """The last HOURS hours, oldest first, including the current hour. Counts are at most seconds old."""
     running = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     starts = [running - back * _HOUR for back in reversed(range(HOURS))]
-    current, past_number = _running(visible_scope, starts[0], now)
-    counts = {**_past(visible_scope, starts[0], running, past_number), **current}
+    stretch = int(now.timestamp() // _RUNNING_REMEMBERED.total_seconds())
+    key = f"events.panels:{_name(visible_scope)}:{stretch}"
+    counts: Counts | None = cache.get(key)
+    if counts is None:
+        counts = _read(visible_scope, starts[0], running)
+        cache.set(key, counts, timeout=_RUNNING_REMEMBERED.total_seconds())
     return [
         EventHour(start, {group: counts.get((start, group), 0) for group in EventGroup}) for start in starts
     ]
 
 
-def _running(visible_scope: VisibleScope, first: datetime, now: datetime) -> tuple[Counts, int]:
-    """The counts of the current hour, and the number of earlier events since the day of `first`; cached."""
-    running = first + (HOURS - 1) * _HOUR
-    stretch = int(now.timestamp() // _RUNNING_REMEMBERED.total_seconds())
-    key = f"events.panels:{_name(visible_scope)}:{running.timestamp():.0f}:now:{stretch}"
-    found: tuple[Counts, int] | None = cache.get(key)
-    if found is None:
-        past_number = event_number(visible_scope, since=first, until=running)
-        found = _counted(visible_scope, running, running + _HOUR), past_number
-        cache.set(key, found, timeout=_RUNNING_REMEMBERED.total_seconds())
-    return found
-
-
-def _past(visible_scope: VisibleScope, start: datetime, end: datetime, number: int) -> Counts:
-    """As `_counted`, cached as long as the `number` of events stays the same."""
-    key = f"events.panels:{_name(visible_scope)}:{end.timestamp():.0f}:past"
+def _read(visible_scope: VisibleScope, first: datetime, running: datetime) -> Counts:
+    """Count all hours from `first`; only the current hour if the number of past events stays the same."""
+    key = f"events.panels:{_name(visible_scope)}:{running.timestamp():.0f}:past"
+    number = event_number(visible_scope, since=first, until=running)
     found: tuple[int, Counts] | None = cache.get(key)
-    if found is None or found[0] != number:
-        found = number, _counted(visible_scope, start, end)
-        cache.set(key, found, timeout=_HOUR.total_seconds())
-    return found[1]
+    if found is not None and found[0] == number:
+        return {**found[1], **_counted(visible_scope, running, running + _HOUR)}
+    counts = _counted(visible_scope, first, running + _HOUR)
+    past = {place: count for place, count in counts.items() if place[0] < running}
+    cache.set(key, (number, past), timeout=_HOUR.total_seconds())
+    return counts
 
 
 def _name(visible_scope: VisibleScope) -> str:

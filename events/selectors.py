@@ -8,7 +8,7 @@ from typing import Any, NotRequired, TypedDict
 
 from django.db.models import Q, QuerySet, Sum
 
-from events.models import Event, EventCount, Signal
+from events.models import Event, EventCount
 from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
@@ -213,12 +213,3 @@ def event_scope(visible_scope: VisibleScope) -> Q:
     if visible_scope.everything:
         return Q()
     return Q(Among("group_id", visible_scope.group_ids)) | Q(Among("org_id", visible_scope.org_ids))
-
-
-def oldest_signal(now: datetime) -> datetime | None:
-    """When the oldest unevaluated signal was written; None without a signal.
-
-    Signals with a time in the future were written by a clock that was wrong: their age is unknown.
-    """
-    waiting = Signal.objects.filter(failed=None, created__lte=now).order_by("id")
-    return waiting.values_list("created", flat=True).first()

@@ -1,11 +1,11 @@
 """The rows of the console's start page, read every ten seconds: first rows and bounded counts."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import BooleanField, Count, ExpressionWrapper, Max, Min, Q, QuerySet, Value
+from django.db.models import BooleanField, Case, Count, ExpressionWrapper, Max, Min, Q, QuerySet, Value, When
 
 from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, MaintenanceWindow, Notification, WorkerHeartbeat
@@ -104,12 +104,13 @@ def _next_start(window: MaintenanceWindow, now: datetime) -> datetime | None:
     return current.start if current else None
 
 
-def workers_known() -> FirstRows[WorkerHeartbeat]:
-    """Workers of the last day, the last seen first.
+def workers_known(now: datetime) -> FirstRows[WorkerHeartbeat]:
+    """Workers of the last day: first those of `wrong_clocks`, then the last seen.
 
     `services.leases.worker_seen` deletes older ones.
     """
-    return first_rows(WorkerHeartbeat.objects.order_by("-seen", "name"))
+    first = Case(When(_CLOCK_IS_WRONG, seen__gte=now - _SEEN_WITHIN, then=0), default=1)
+    return first_rows(WorkerHeartbeat.objects.order_by(first, "-seen", "name"))
 
 
 def _age_counts(alerts: QuerySet[Alert], now: datetime) -> list[AgeCount]:
@@ -135,11 +136,12 @@ def _of_age(
 
 
 _SEEN_WITHIN = timedelta(minutes=1)
+_CLOCK_IS_WRONG = Q(clock_ahead__gt=TOLERANCE) | Q(clock_ahead__lt=-TOLERANCE)
 
 
 def is_running(worker: WorkerHeartbeat, now: datetime) -> bool:
     """Whether the worker was seen in the last minute."""
-    return worker.seen >= now - _SEEN_WITHIN
+    return now - _SEEN_WITHIN <= worker.seen <= now + AHEAD
 
 
 def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:
@@ -149,19 +151,23 @@ def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:
 
 def wrong_clocks(now: datetime) -> QuerySet[WorkerHeartbeat]:
     """The workers seen in the last minute on machines whose clock differs from the database's."""
-    is_wrong = Q(clock_ahead__gt=TOLERANCE) | Q(clock_ahead__lt=-TOLERANCE)
-    return workers_seen(now).filter(is_wrong).order_by("name")
+    return workers_seen(now).filter(_CLOCK_IS_WRONG).order_by("name")
 
 
 def clock_words(now: datetime) -> str | None:
     """Which clock is wrong: of this machine, or of a worker. None if all clocks agree with the database's."""
+    return clock_words_of(wrong_clocks(now)[:1], now)
+
+
+def clock_words_of(workers: Iterable[WorkerHeartbeat], now: datetime) -> str | None:
+    """As `clock_words`, of some workers."""
     if is_wrong(here := difference()):
         return f"the clock of this machine is {difference_words(here)} the database's"
-    worker = wrong_clocks(now).first()
-    if worker is None:
-        return None
-    words = difference_words(worker.clock_ahead)
-    return f"the clock of the machine of {worker.name} is {words} the database's: {WITHOUT_CLOCK}"
+    for worker in workers:
+        if is_running(worker, now) and is_wrong(worker.clock_ahead):
+            words = difference_words(worker.clock_ahead)
+            return f"the clock of the machine of {worker.name} is {words} the database's: {WITHOUT_CLOCK}"
+    return None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,21 @@
 """How long signals and due messages have waited for a worker: do evaluation and delivery make progress?"""
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from events.selectors import oldest_signal
 from opsapi.clock import age_words
 from opsapi.sql import fetch_rows
 
 LATE_AFTER = timedelta(minutes=1)
 """A signal or message that has waited for longer is late."""
 
-# The first part reads messages whose receivers are not decided yet. The second part reads the oldest message
+# A signal with a time in the future was written while a clock was wrong: its age is unknown.
+#
+# Of messages, the first part reads messages whose receivers are not decided yet. The second part reads the oldest message
 # of each destination that accepts messages. It goes through the index from one destination to the next, so
 # the length of a queue does not matter. A destination that failed, never answered, or asked for a pause holds
 # its messages back, and so does its host. A destination that was just tried makes progress.
-_OLDEST_DUE = """
+_WAITING = """
 WITH RECURSIVE waiting(destination) AS (
     (SELECT destination FROM alerting_notification
       WHERE status = 'PENDING' AND destination > '' AND lease_token IS NULL
@@ -25,7 +27,9 @@ WITH RECURSIVE waiting(destination) AS (
              ORDER BY n.destination LIMIT 1)
       FROM waiting WHERE waiting.destination IS NOT NULL
 )
-SELECT least(
+SELECT
+    (SELECT created FROM events_signal WHERE failed IS NULL AND created <= %(now)s ORDER BY id LIMIT 1),
+    least(
     (SELECT min(due) FROM alerting_notification
       WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND due <= %(now)s),
     (SELECT min(greatest(first.due, place.tried))
@@ -42,33 +46,44 @@ SELECT least(
 """
 
 
-def signal_age(now: datetime) -> timedelta:
-    """How long the oldest unevaluated signal has waited; zero without a signal."""
-    oldest = oldest_signal(now)
-    return now - oldest if oldest else timedelta(0)
-
-
-def message_age(now: datetime) -> timedelta:
-    """How long the oldest due message has waited for a worker; zero without such a message.
+class Waiting(NamedTuple):
+    """How long the oldest unevaluated signal and the oldest due message have waited; zero without any.
 
     Messages that are held back on purpose do not count: by their destination or its host, a maintenance
     window, an acknowledgement, or a delay.
     """
-    [(oldest,)] = fetch_rows(_OLDEST_DUE, {"now": now})
-    return max(now - oldest, timedelta(0)) if oldest else timedelta(0)
+
+    signal: timedelta
+    message: timedelta
+
+    @property
+    def evaluation_words(self) -> str | None:
+        """Why alerts are late, None if they are not."""
+        if self.signal <= LATE_AFTER:
+            return None
+        return f"alerts are late: the oldest signal has waited for evaluation for {age_words(self.signal)}"
+
+    @property
+    def delivery_words(self) -> str | None:
+        """Why messages are late, None if they are not."""
+        if self.message <= LATE_AFTER:
+            return None
+        return (
+            f"messages are late: the oldest due message has waited for a worker for {age_words(self.message)}"
+        )
+
+
+def waiting(now: datetime) -> Waiting:
+    """Return how long signals and messages have waited, in one statement."""
+    [oldest] = fetch_rows(_WAITING, {"now": now})
+    return Waiting(*(max(now - moment, timedelta(0)) if moment else timedelta(0) for moment in oldest))
 
 
 def evaluation_late_words(now: datetime) -> str | None:
     """Why alerts are late, None if they are not."""
-    age = signal_age(now)
-    if age <= LATE_AFTER:
-        return None
-    return f"alerts are late: the oldest signal has waited for evaluation for {age_words(age)}"
+    return waiting(now).evaluation_words
 
 
 def delivery_late_words(now: datetime) -> str | None:
     """Why messages are late, None if they are not."""
-    age = message_age(now)
-    if age <= LATE_AFTER:
-        return None
-    return f"messages are late: the oldest due message has waited for a worker for {age_words(age)}"
+    return waiting(now).delivery_words

@@ -407,7 +407,7 @@ def test_the_statements_of_a_scrape_are_few_bounded_in_time_and_do_not_grow_with
         scrape()
     exposed = [statement["sql"] for statement in statements]
     assert any("statement_timeout" in sql for sql in exposed)
-    assert len([sql for sql in exposed if "SAVEPOINT" not in sql]) <= 11
+    assert len([sql for sql in exposed if "SAVEPOINT" not in sql]) <= 10
 
 
 def test_labels_have_closed_sets_of_values(owner: ApiClient) -> None:

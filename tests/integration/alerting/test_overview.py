@@ -240,4 +240,4 @@ class TestFleet:
 def test_workers_are_shown_who_was_seen_last_first() -> None:
     for name, ago in (("old", HOUR), ("new", SECOND)):
         WorkerHeartbeat.objects.create(name=name, seen=NOW - ago)
-    assert ids(workers_known().rows) == ["new", "old"]
+    assert ids(workers_known(NOW).rows) == ["new", "old"]
