@@ -87,7 +87,7 @@ def is_wrong(difference: timedelta) -> bool:
 
 def difference_words(difference: timedelta) -> str:
     """Return `2 d 4 h ahead of` or `45 s behind`."""
-    length = abs(difference)
+    length = timedelta(seconds=round(abs(difference).total_seconds()))
     words = age_words(length) if length >= timedelta(minutes=1) else f"{int(length.total_seconds())} s"
     return f"{words} ahead of" if difference > timedelta(0) else f"{words} behind"
 
