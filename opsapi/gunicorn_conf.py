@@ -108,7 +108,7 @@ def on_starting(server: Any) -> None:
 
 
 def pre_fork(_server: Any, _worker: Any) -> None:
-    """Give a new worker, such as those of SIGHUP, the newest certificate that can be used."""
+    """Give a new worker, for example after SIGHUP, the newest certificate that can be used."""
     for certificate in _certificates:
         certificate.look()
 

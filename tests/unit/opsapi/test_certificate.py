@@ -1,4 +1,4 @@
-"""A certificate whose files change while connections are made with it."""
+"""A certificate whose files change while it is in use."""
 
 import logging
 import ssl

@@ -71,7 +71,7 @@ CALLS_PER_PIECE, CALLS_PER_BYTE, CALLS_PER_REQUEST = 60, 12, 400
 BYTES_PER_PIECE, BYTES_PER_BYTE = 64, 12
 
 
-class ExaminedBytes:
+class CountedWork:
     """The bytes that were compared or copied, and the function calls."""
 
     def __init__(self) -> None:
@@ -105,9 +105,9 @@ class Pieces:
 
 
 @contextmanager
-def counting() -> Iterator[ExaminedBytes]:
+def counting() -> Iterator[CountedWork]:
     """Count the work of the arrival in the block."""
-    work = ExaminedBytes()
+    work = CountedWork()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrival, "bytearray", _counted_bytes(work), raising=False)
         for name, value in list(vars(arrival).items()):
@@ -124,7 +124,7 @@ def counting() -> Iterator[ExaminedBytes]:
 class CountedPattern:
     """A pattern that looks at all bytes it is given."""
 
-    def __init__(self, pattern: re.Pattern[bytes], work: ExaminedBytes) -> None:
+    def __init__(self, pattern: re.Pattern[bytes], work: CountedWork) -> None:
         self._pattern = pattern
         self._work = work
 
@@ -153,7 +153,7 @@ def _looked_at(data: bytearray, name: str, arguments: Sequence[Any], result: Any
 _NOT_COUNTED = {"__new__", "__init__", "__len__", "__getattribute__", "__alloc__", "__repr__"}
 
 
-def _counted_bytes(work: ExaminedBytes) -> type:
+def _counted_bytes(work: CountedWork) -> type:
     """A kind of bytearray whose operations count."""
 
     def counted(name: str) -> Any:
