@@ -49,7 +49,7 @@ from automation.services.hosts import deleted_host_purge
 from automation.services.measurements import measurements_trim
 from automation.services.old_measurements import old_measurements_move
 from automation.services.repeats import report_answers_trim
-from automation.services.silent import silent_rows_trim
+from automation.services.unreported import unreported_rows_trim
 from events.choices import Work
 from events.services import WAKE_CHANNEL, event_counts_merge
 from opsapi import clock
@@ -435,7 +435,7 @@ def _keep_house(*, with_history: bool) -> bool:
     deleted_config_secrets_purge(now=now)
     destinations_trim(now=now)
     days_prepare(now=now)
-    silent_rows_trim(now=database_time())
+    unreported_rows_trim(now=database_time())
     return (
         deleted_project_purge(now=now)
         or deleted_host_purge()

@@ -30,7 +30,7 @@ from opsapi.clock import wire_time
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.cluster import client_failure, find_binaries
 from opsapi.encrypted_columns import used_key_ids
-from opsapi.encryption import is_sealed, known_key_ids, newest_key, seal
+from opsapi.encryption import is_signed, known_key_ids, newest_key, sign
 from opsapi.postgresql.migrations import applied_migrations, known_migrations
 from opsapi.postgresql.releases import server_version
 
@@ -38,9 +38,9 @@ DUMP = "database.dump"
 MANIFEST = "manifest.json"
 _VERSION = re.compile(r"\(PostgreSQL\) (\d+)(?:\.(\d+))?")
 _FORMAT = 2
-_UNSEALED_FORMAT = 1
-"""The format of earlier versions, whose manifests have no seal."""
-_SEAL = "seal"
+_UNSIGNED_FORMAT = 1
+"""The format of earlier versions, whose manifests have no signature."""
+_SIGNATURE = "signature"
 _FIELDS = {
     "format": int,
     "created": str,
@@ -89,7 +89,7 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
 
     Raises:
         BackupError: the directory is not empty or others can write to it, or pg_dump failed.
-        ImproperlyConfigured: there is no encryption key to seal the manifest with.
+        ImproperlyConfigured: there is no encryption key to sign the manifest with.
     """
     _refuse_pooler()
     newest_key()
@@ -119,8 +119,8 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
             **described,
         )
         fields = asdict(manifest)
-        key_id, hmac_hex = seal(_sealed_octets(fields))
-        shown = {**fields, _SEAL: {"key_id": key_id, "hmac_sha256": hmac_hex}}
+        key_id, hmac_hex = sign(_signed_octets(fields))
+        shown = {**fields, _SIGNATURE: {"key_id": key_id, "hmac_sha256": hmac_hex}}
         _write_last(directory / MANIFEST, orjson.dumps(shown, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
         raise BackupError(f"{error.filename or directory}: {error.strerror}") from None
@@ -130,9 +130,9 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
 def read_backup(directory: Path, *, verified: bool = True) -> Manifest:
     """Return the manifest of a backup that this version can restore with the configured encryption keys.
 
-    `verified`: accept only backups that one of these keys sealed. The dump is not read.
+    `verified`: accept only backups that one of these keys signed. The dump is not read.
 
-    Raises: BackupError: it is no backup, is not sealed, is of a newer version, or keys are missing.
+    Raises: BackupError: it is no backup, is not signed, is of a newer version, or keys are missing.
     """
     manifest = _read_manifest(directory, verified=verified)
     if newer := sorted(set(manifest.migrations) - set(known_migrations())):
@@ -206,12 +206,12 @@ def _read_manifest(directory: Path, *, verified: bool) -> Manifest:
     path = directory / MANIFEST
     try:
         fields = orjson.loads(path.read_bytes())
-        if fields["format"] not in (_FORMAT, _UNSEALED_FORMAT):
+        if fields["format"] not in (_FORMAT, _UNSIGNED_FORMAT):
             raise BackupError(
                 f"{path}: has format {fields['format']}; version {VERSION} reads format {_FORMAT}"
             )
-        sealed = fields.pop(_SEAL, None)
-        key_id, hmac_hex = (str(sealed["key_id"]), str(sealed["hmac_sha256"])) if sealed else ("", "")
+        signed = fields.pop(_SIGNATURE, None)
+        key_id, hmac_hex = (str(signed["key_id"]), str(signed["hmac_sha256"])) if signed else ("", "")
         manifest = _manifest_of(fields)
     except FileNotFoundError:
         raise BackupError(f"{directory}: is not a complete backup: it has no {MANIFEST}") from None
@@ -220,8 +220,8 @@ def _read_manifest(directory: Path, *, verified: bool) -> Manifest:
     except (ValueError, TypeError, KeyError, AttributeError):
         raise BackupError(f"{path}: is not the manifest of a backup") from None
     if key_id in known_key_ids():
-        if not is_sealed(_sealed_octets(fields), key_id=key_id, hmac_hex=hmac_hex):
-            raise BackupError(f"{path}: was changed after the backup, its seal is wrong")
+        if not is_signed(_signed_octets(fields), key_id=key_id, hmac_hex=hmac_hex):
+            raise BackupError(f"{path}: was changed after the backup, its signature is wrong")
     elif verified:
         raise BackupError(f"{path}: {_unproven(key_id)}. {UNVERIFIED} restores it anyway; {RISK}")
     return manifest
@@ -238,9 +238,9 @@ def _manifest_of(fields: Mapping[str, Any]) -> Manifest:
 
 def _unproven(key_id: str) -> str:
     if not key_id:
-        return "has no seal: an earlier version wrote it, or somebody removed the seal"
+        return "has no signature: an earlier version wrote it, or somebody removed the signature"
     return (
-        f"was sealed with the encryption key {key_id}, which is not configured:"
+        f"was signed with the encryption key {key_id}, which is not configured:"
         f" if it is your backup, {_put_the_key_back()}"
     )
 
@@ -249,8 +249,8 @@ def _put_the_key_back() -> str:
     return f"put the backed-up key into {settings.OPSAPI_ENCRYPTION_KEY_FILE}, or into OPSAPI_ENCRYPTION_KEYS"
 
 
-def _sealed_octets(fields: Mapping[str, Any]) -> bytes:
-    """The fields of a manifest as the seal covers them, whatever the layout of the file is."""
+def _signed_octets(fields: Mapping[str, Any]) -> bytes:
+    """The fields of a manifest as the signature covers them, whatever the layout of the file is."""
     return orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)
 
 

@@ -31,7 +31,7 @@ def _cipher(key: str) -> tuple[str, AESGCM]:
     return hashlib.sha256(digest).hexdigest()[:KEY_ID_LENGTH], AESGCM(digest)
 
 
-def _seal(key: str, octets: bytes) -> str:
+def _signature(key: str, octets: bytes) -> str:
     derived = hashlib.sha256(b"opsapi backup manifest\0" + key.encode()).digest()
     return hmac.digest(derived, octets, "sha256").hex()
 
@@ -79,16 +79,16 @@ def is_current(encrypted: str) -> bool:
     return encrypted.partition(".")[0] == _cipher(newest_key())[0]
 
 
-def seal(octets: bytes) -> tuple[str, str]:
+def sign(octets: bytes) -> tuple[str, str]:
     """Return the id of the newest key, and the HMAC-SHA256 of the octets with a key derived from it, in hex.
 
     Raises: ImproperlyConfigured: no key exists yet.
     """
     key = newest_key()
-    return _cipher(key)[0], _seal(key, octets)
+    return _cipher(key)[0], _signature(key, octets)
 
 
-def is_sealed(octets: bytes, *, key_id: str, hmac_hex: str) -> bool:
-    """Whether a configured key with this id sealed the octets; compares in constant time."""
-    seals = [_seal(key, octets) for key in settings.OPSAPI_ENCRYPTION_KEYS if _cipher(key)[0] == key_id]
-    return any(hmac.compare_digest(known.encode(), hmac_hex.encode()) for known in seals)
+def is_signed(octets: bytes, *, key_id: str, hmac_hex: str) -> bool:
+    """Whether a configured key with this id signed the octets; compares in constant time."""
+    keys = [key for key in settings.OPSAPI_ENCRYPTION_KEYS if _cipher(key)[0] == key_id]
+    return any(hmac.compare_digest(_signature(key, octets).encode(), hmac_hex.encode()) for key in keys)

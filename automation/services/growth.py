@@ -41,7 +41,7 @@ class _Day:
     own: int = 0
 
     def is_due(self, today: date, now: datetime) -> bool:
-        """Whether the own bytes must be written, and those of others be read."""
+        """Whether the own bytes must be written, and the bytes of others be read."""
         if self.since is None or self.day != today or self.own >= WRITE_AT:
             return True
         return abs(now - self.since) >= WRITE_EVERY

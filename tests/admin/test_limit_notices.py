@@ -25,14 +25,14 @@ def notices(browser: Client, url: str = OVERVIEW) -> list[str]:
     return [unescape(notice) for notice in found if "OPSAPI_MAX_" in notice]
 
 
-def reach(project: Project, *, ago: timedelta = timedelta(minutes=5)) -> None:
+def exceed(project: Project, *, ago: timedelta = timedelta(minutes=5)) -> None:
     refused = clock.now() - ago
     ReachedLimit.objects.create(group=project, words="agents", most=20_000, since=refused, refused=refused)
 
 
 def test_every_page_of_the_project_shows_it_for_a_day(console: Client, project: Project) -> None:
     assert not notices(console)
-    reach(project)
+    exceed(project)
     for url in (OVERVIEW, page_of(project)):
         [notice] = notices(console, url)
         assert f"{project.name} has reached its limit of 20,000 agents" in notice
@@ -43,8 +43,8 @@ def test_every_page_of_the_project_shows_it_for_a_day(console: Client, project: 
 
 def test_nobody_learns_of_a_project_that_they_cannot_read(project: Project) -> None:
     other: Project = ProjectFactory.create(name="theirs")
-    reach(other)
+    exceed(other)
     reader = browser_with(Role.GROUP_READ_ONLY, project=project)
     assert not notices(reader)
-    reach(project)
+    exceed(project)
     assert len(notices(reader)) == 1

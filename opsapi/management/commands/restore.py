@@ -32,7 +32,7 @@ class Command(BaseCommand):
         parser.add_argument(
             UNVERIFIED,
             action="store_true",
-            help=f"restore a backup that none of the configured encryption keys sealed. Dangerous: {RISK}.",
+            help=f"restore a backup that none of the configured encryption keys signed. Dangerous: {RISK}.",
         )
 
     def handle(self, *_args: Any, **options: Any) -> None:

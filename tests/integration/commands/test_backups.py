@@ -18,7 +18,7 @@ from alerting.models import NotificationSetting
 from opsapi import backups
 from opsapi.backups import DUMP, MANIFEST, Manifest, back_up, checked_dump, read_backup
 from opsapi.embedded.layout import Layout
-from opsapi.encryption import decrypt, seal
+from opsapi.encryption import decrypt, sign
 from opsapi.management.commands import restore as restoring
 from opsapi.secret_files import make_private_directory
 from opsapi.supervisor import platform
@@ -41,27 +41,27 @@ def saved(project: Project, tmp_path: Path) -> Path:
 
 
 def manifest_of(directory: Path) -> dict[str, Any]:
-    """The manifest as a file, without its seal."""
+    """The manifest as a file, without its signature."""
     fields: dict[str, Any] = json.loads((directory / MANIFEST).read_text())
-    return {name: value for name, value in fields.items() if name != "seal"}
+    return {name: value for name, value in fields.items() if name != "signature"}
 
 
 def change(directory: Path, **values: Any) -> None:
-    """Write other values into the manifest; somebody who has no key keeps its seal."""
+    """Write other values into the manifest; somebody who has no key keeps its signature."""
     manifest = directory / MANIFEST
     manifest.write_text(json.dumps({**json.loads(manifest.read_text()), **values}))
 
 
-def seal_again(directory: Path, **values: Any) -> None:
-    """Write other values into the manifest, and seal it with the newest key."""
+def sign_again(directory: Path, **values: Any) -> None:
+    """Write other values into the manifest, and sign it with the newest key."""
     fields = {**manifest_of(directory), **values}
     octets = json.dumps(fields, sort_keys=True, separators=(",", ":")).encode()
-    key_id, hmac_hex = seal(octets)
-    change(directory, **fields, seal={"key_id": key_id, "hmac_sha256": hmac_hex})
+    key_id, hmac_hex = sign(octets)
+    change(directory, **fields, signature={"key_id": key_id, "hmac_sha256": hmac_hex})
 
 
-def unseal(directory: Path) -> None:
-    """Make it a backup of an earlier version, which had no seal."""
+def remove_signature(directory: Path) -> None:
+    """Make it a backup of an earlier version, which had no signature."""
     (directory / MANIFEST).write_text(json.dumps({**manifest_of(directory), "format": 1}))
 
 
@@ -101,16 +101,16 @@ def test_a_backup_without_pg_dump_says_what_to_install(
         (lambda directory: (directory / MANIFEST).write_text("[]"), "is not the manifest of a backup"),
         (lambda directory: (directory / DUMP).unlink(), "No such file"),
         (lambda directory: (directory / DUMP).write_bytes(b"PGDMP"), "is damaged"),
-        (lambda directory: seal_again(directory, format=3, more=1), "format 3"),
-        (lambda directory: seal_again(directory, pg_dump="18"), "is not the manifest of a backup"),
-        (lambda directory: seal_again(directory, key_ids=[{}]), "is not the manifest of a backup"),
-        (lambda directory: change(directory, seal="none"), "is not the manifest of a backup"),
+        (lambda directory: sign_again(directory, format=3, more=1), "format 3"),
+        (lambda directory: sign_again(directory, pg_dump="18"), "is not the manifest of a backup"),
+        (lambda directory: sign_again(directory, key_ids=[{}]), "is not the manifest of a backup"),
+        (lambda directory: change(directory, signature="none"), "is not the manifest of a backup"),
         (
-            lambda directory: seal_again(directory, migrations=["events.0001_initial", "events.9999_later"]),
+            lambda directory: sign_again(directory, migrations=["events.0001_initial", "events.9999_later"]),
             "events.9999_later",
         ),
         (
-            lambda directory: seal_again(directory, key_ids=["00000000"]),
+            lambda directory: sign_again(directory, key_ids=["00000000"]),
             "an encryption key of the backup is missing",
         ),
         (lambda directory: None, "the database is not empty"),
@@ -125,7 +125,7 @@ def test_a_backup_that_cannot_be_restored_is_refused(
         call_command("restore", str(saved))
 
 
-class TestSeals:
+class TestSignatures:
     """Only an encryption key of the installation makes a backup that is restored without a flag."""
 
     @pytest.fixture(autouse=True)
@@ -147,18 +147,18 @@ class TestSeals:
 
     def test_a_changed_manifest_is_refused_with_the_flag_too(self, saved: Path) -> None:
         change(saved, created="2030-01-01T00:00:00Z")
-        assert "its seal is wrong" in self.refusal(saved)
-        assert "its seal is wrong" in self.refusal(saved, "--unverified")
+        assert "its signature is wrong" in self.refusal(saved)
+        assert "its signature is wrong" in self.refusal(saved, "--unverified")
 
     def test_a_replaced_dump_with_the_right_checksum_is_refused(self, saved: Path) -> None:
         replace_dump(saved, b"PGDMP of somebody else")
-        assert "its seal is wrong" in self.refusal(saved)
+        assert "its signature is wrong" in self.refusal(saved)
 
-    def test_a_seal_of_another_manifest_is_refused(self, saved: Path, tmp_path: Path) -> None:
+    def test_a_signature_of_another_manifest_is_refused(self, saved: Path, tmp_path: Path) -> None:
         call_command("backup", str(tmp_path / "other"))
-        other = json.loads((tmp_path / "other" / MANIFEST).read_text())["seal"]
-        change(saved, seal=other, created="2030-01-01T00:00:00Z")
-        assert "its seal is wrong" in self.refusal(saved)
+        other = json.loads((tmp_path / "other" / MANIFEST).read_text())["signature"]
+        change(saved, signature=other, created="2030-01-01T00:00:00Z")
+        assert "its signature is wrong" in self.refusal(saved)
 
     def test_the_layout_of_the_file_does_not_matter(self, saved: Path) -> None:
         fields = json.loads((saved / MANIFEST).read_text())
@@ -167,7 +167,7 @@ class TestSeals:
         assert self.ran
 
     def test_a_backup_of_another_installation_needs_the_flag(self, saved: Path, settings: Settings) -> None:
-        seal_again(saved, key_ids=[])
+        sign_again(saved, key_ids=[])
         settings.OPSAPI_ENCRYPTION_KEYS = ["another key " * 4]
         refusal = self.refusal(saved)
         assert "is not configured" in refusal
@@ -175,21 +175,21 @@ class TestSeals:
         call_command("restore", str(saved), "--unverified")
         assert self.ran
 
-    def test_a_backup_without_a_seal_needs_the_flag(self, saved: Path) -> None:
-        unseal(saved)
+    def test_a_backup_without_a_signature_needs_the_flag(self, saved: Path) -> None:
+        remove_signature(saved)
         refusal = self.refusal(saved)
-        assert "has no seal" in refusal
+        assert "has no signature" in refusal
         assert "--unverified" in refusal
         call_command("restore", str(saved), "--unverified")
         assert self.ran
 
-    def test_removing_the_seal_does_not_help(self, saved: Path) -> None:
+    def test_removing_the_signature_does_not_help(self, saved: Path) -> None:
         replace_dump(saved, b"PGDMP of somebody else")
-        unseal(saved)
-        assert "has no seal" in self.refusal(saved)
+        remove_signature(saved)
+        assert "has no signature" in self.refusal(saved)
 
     def test_the_flag_does_not_accept_a_damaged_dump(self, saved: Path) -> None:
-        unseal(saved)
+        remove_signature(saved)
         (saved / DUMP).write_bytes(b"PGDMP")
         assert "is damaged" in self.refusal(saved, "--unverified")
 
@@ -230,7 +230,7 @@ def embedded(settings: Settings, tmp_path: Path) -> Path:
 
 
 def test_a_restore_without_the_keys_makes_nothing(saved: Path, embedded: Path) -> None:
-    seal_again(saved, key_ids=["00000000"])
+    sign_again(saved, key_ids=["00000000"])
     with pytest.raises(CommandError, match="an encryption key of the backup is missing"):
         call_command("restore", str(saved))
     assert not embedded.exists()

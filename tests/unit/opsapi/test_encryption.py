@@ -13,9 +13,9 @@ from opsapi.encryption import (
     decrypt,
     encrypt,
     is_current,
-    is_sealed,
+    is_signed,
     known_key_ids,
-    seal,
+    sign,
 )
 from tests.each import each
 
@@ -78,13 +78,13 @@ def test_an_encrypted_text_begins_with_its_key_id(settings: Settings) -> None:
     assert encrypt("the secret", owner=OWNER).startswith(f"{new}.")
 
 
-def test_a_seal_is_of_these_octets_and_of_a_configured_key(settings: Settings) -> None:
+def test_a_signature_is_of_these_octets_and_of_a_configured_key(settings: Settings) -> None:
     settings.OPSAPI_ENCRYPTION_KEYS = ["old"]
-    key_id, mac = seal(b"octets")
+    key_id, mac = sign(b"octets")
     settings.OPSAPI_ENCRYPTION_KEYS = ["new", "old"]
-    assert is_sealed(b"octets", key_id=key_id, hmac_hex=mac)
-    assert not is_sealed(b"other octets", key_id=key_id, hmac_hex=mac)
-    assert not is_sealed(b"octets", key_id=known_key_ids()[0], hmac_hex=mac)
-    assert seal(b"octets")[0] == known_key_ids()[0] != key_id
+    assert is_signed(b"octets", key_id=key_id, hmac_hex=mac)
+    assert not is_signed(b"other octets", key_id=key_id, hmac_hex=mac)
+    assert not is_signed(b"octets", key_id=known_key_ids()[0], hmac_hex=mac)
+    assert sign(b"octets")[0] == known_key_ids()[0] != key_id
     settings.OPSAPI_ENCRYPTION_KEYS = ["new"]
-    assert not is_sealed(b"octets", key_id=key_id, hmac_hex=mac)
+    assert not is_signed(b"octets", key_id=key_id, hmac_hex=mac)

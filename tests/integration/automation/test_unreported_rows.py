@@ -15,7 +15,12 @@ from automation.selectors.agents import agent_state
 from automation.selectors.hosts import replica_set_state
 from automation.services.agents import sweep_begin
 from automation.services.hosts import deleted_host_purge, host_delete
-from automation.services.silent import SILENT_AFTER, STEADY_FOR, silent_rows_delete, silent_rows_trim
+from automation.services.unreported import (
+    STEADY_FOR,
+    UNREPORTED_AFTER,
+    unreported_rows_delete,
+    unreported_rows_trim,
+)
 from events.models import Event
 from events.types import EventType, Target
 from opsapi.api.principal import SYSTEM
@@ -41,42 +46,44 @@ def names(model: Any) -> set[str]:
 class TestAgents:
     """Agents of whose reports no host depends."""
 
-    def test_an_agent_that_was_silent_for_30_days_is_deleted(self, project: Project, now: datetime) -> None:
-        make_agent(project, "gone", last_report=now - SILENT_AFTER - MOMENT)
-        make_agent(project, "silent", last_report=now - SILENT_AFTER + MOMENT)
+    def test_an_agent_that_was_not_heard_for_30_days_is_deleted(
+        self, project: Project, now: datetime
+    ) -> None:
+        make_agent(project, "gone", last_report=now - UNREPORTED_AFTER - MOMENT)
+        make_agent(project, "quiet", last_report=now - UNREPORTED_AFTER + MOMENT)
         make_agent(project, "reports", last_report=now)
-        silent_rows_delete(now=now)
-        assert {agent.hostname for agent in Agent.objects.all()} == {"silent", "reports"}
+        unreported_rows_delete(now=now)
+        assert {agent.hostname for agent in Agent.objects.all()} == {"quiet", "reports"}
         [event] = Event.objects.filter(event_type=EventType.AGENT_DELETED_AUDIT.value)
         assert (event.group_id, event.diffs[0]["status"]) == (project.id, "REMOVED")
 
     def test_its_alert_is_cancelled(self, project: Project, now: datetime) -> None:
-        agent = make_agent(project, down=True, last_report=now - SILENT_AFTER - MOMENT)
+        agent = make_agent(project, down=True, last_report=now - UNREPORTED_AFTER - MOMENT)
         target = target_key(Target.AGENT, agent_state(agent))
         alert = make_alert(project, event_type="MONITORING_AGENT_DOWN", target_key=target)
-        silent_rows_delete(now=now)
+        unreported_rows_delete(now=now)
         assert Alert.objects.get(id=alert.id).status == AlertStatus.CANCELLED.value
 
     def test_an_agent_stays_while_a_host_waits_for_it(self, project: Project, now: datetime) -> None:
         """Otherwise nothing would say why the state of the host is unknown."""
-        agent = make_agent(project, last_report=now - SILENT_AFTER - MOMENT)
+        agent = make_agent(project, last_report=now - UNREPORTED_AFTER - MOMENT)
         watched = make_host(project, reported_by=agent)
-        silent_rows_delete(now=now)
+        unreported_rows_delete(now=now)
         assert Agent.objects.exists()
         host_delete(group_id=project.id, host_id=watched.id, actor=SYSTEM, now=now)
-        silent_rows_delete(now=now)
+        unreported_rows_delete(now=now)
         assert not Agent.objects.exists()
         assert deleted_host_purge()
 
     def test_agents_of_the_demonstration_stay(self, project: Project, now: datetime) -> None:
-        make_agent(project, last_report=now - SILENT_AFTER - MOMENT, demonstration=True)
-        silent_rows_delete(now=now)
+        make_agent(project, last_report=now - UNREPORTED_AFTER - MOMENT, demonstration=True)
+        unreported_rows_delete(now=now)
         assert Agent.objects.exists()
 
     def test_a_deleted_project_is_left_to_its_own_purge(self, project: Project, now: datetime) -> None:
-        make_agent(project, last_report=now - SILENT_AFTER - MOMENT)
+        make_agent(project, last_report=now - UNREPORTED_AFTER - MOMENT)
         Project.objects.update(deleted=now, org=None)
-        silent_rows_delete(now=now)
+        unreported_rows_delete(now=now)
         assert Agent.objects.exists()
 
 
@@ -84,11 +91,11 @@ def test_a_process_state_that_was_not_reported_for_30_days_is_deleted(
     project: Project, now: datetime
 ) -> None:
     for name, age in (("gone", MOMENT), ("known", -MOMENT)):
-        reported = now - SILENT_AFTER - age
+        reported = now - UNREPORTED_AFTER - age
         ProcessStatus.objects.create(
             group=project, name=name, hostname="db1", goal_version=1, reported=reported
         )
-    silent_rows_delete(now=now)
+    unreported_rows_delete(now=now)
     assert names(ProcessStatus) == {"known"}
 
 
@@ -102,7 +109,7 @@ class TestSets:
         assert deleted_host_purge()
 
     def days(self, now: datetime, number: float) -> None:
-        silent_rows_delete(now=now + timedelta(days=number))
+        unreported_rows_delete(now=now + timedelta(days=number))
 
     def test_they_are_deleted_after_30_days(self, agent: ApiClient, project: Project, now: datetime) -> None:
         self.empty(agent, project, now)
@@ -172,27 +179,27 @@ class TestClocks:
         make_agent(project, last_report=now)
         FleetWatch.objects.update_or_create(id=1, defaults={"counting_since": now - STEADY_FOR, "swept": now})
         ahead = now + timedelta(days=365)
-        silent_rows_trim(now=ahead)
+        unreported_rows_trim(now=ahead)
         FleetWatch.objects.update(swept=ahead)
-        silent_rows_trim(now=ahead - timedelta(days=300))
+        unreported_rows_trim(now=ahead - timedelta(days=300))
         assert Agent.objects.exists()
 
     def test_it_deletes_once_the_clock_is_steady(self, project: Project, now: datetime) -> None:
-        make_agent(project, last_report=now - SILENT_AFTER - MOMENT)
-        silent_rows_trim(now=now)
+        make_agent(project, last_report=now - UNREPORTED_AFTER - MOMENT)
+        unreported_rows_trim(now=now)
         watch = {"counting_since": now - STEADY_FOR + MOMENT, "swept": now}
         FleetWatch.objects.update_or_create(id=1, defaults=watch)
-        silent_rows_trim(now=now)
+        unreported_rows_trim(now=now)
         assert Agent.objects.exists()
         FleetWatch.objects.update(counting_since=now - STEADY_FOR)
-        silent_rows_trim(now=now)
+        unreported_rows_trim(now=now)
         assert not Agent.objects.exists()
 
     def test_it_runs_once_in_ten_minutes(self, project: Project, now: datetime) -> None:
         FleetWatch.objects.update_or_create(id=1, defaults={"counting_since": now - STEADY_FOR, "swept": now})
-        silent_rows_trim(now=now)
-        make_agent(project, last_report=now - SILENT_AFTER - MOMENT)
-        silent_rows_trim(now=now)
+        unreported_rows_trim(now=now)
+        make_agent(project, last_report=now - UNREPORTED_AFTER - MOMENT)
+        unreported_rows_trim(now=now)
         assert Agent.objects.exists()
 
     def test_a_sweep_after_a_jump_starts_the_count_again(self, now: datetime) -> None:

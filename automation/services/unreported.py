@@ -2,7 +2,7 @@
 
 It runs in the worker, every ten minutes for all workers, in batches of a project. Rows are checked again when
 no report of the project runs. The caller passes the time of the database. After its clock has jumped,
-everything that reports has a day to report again before anything counts as silent.
+everything that reports has a day to report again before anything counts as unreported.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from opsapi.batches import delete_batch
 
-SILENT_AFTER = timedelta(days=30)
+UNREPORTED_AFTER = timedelta(days=30)
 EVERY = timedelta(minutes=10)
 STEADY_FOR = timedelta(days=1)
 """How long heartbeat timeouts must have been counted without a jump of the clock or an absence of workers."""
@@ -40,10 +40,10 @@ PROJECTS_AT_ONCE = 100
 """Maximum number of projects of a kind in a run; the next run continues."""
 
 
-def silent_rows_trim(*, now: datetime) -> None:
-    """Delete silent rows if the clock is steady, and no worker did so within EVERY."""
-    if _is_steady(now) and hit("silent rows", limit=1, window=EVERY, now=now).wait is None:
-        silent_rows_delete(now=now)
+def unreported_rows_trim(*, now: datetime) -> None:
+    """Delete unreported rows if the clock is steady, and no worker did so within EVERY."""
+    if _is_steady(now) and hit("unreported rows", limit=1, window=EVERY, now=now).wait is None:
+        unreported_rows_delete(now=now)
 
 
 def _is_steady(now: datetime) -> bool:
@@ -53,14 +53,14 @@ def _is_steady(now: datetime) -> bool:
     ).exists()
 
 
-def silent_rows_delete(*, now: datetime) -> None:
-    """Delete a batch of the silent rows of each project; rows without hosts are marked first."""
-    limit = now - SILENT_AFTER
+def unreported_rows_delete(*, now: datetime) -> None:
+    """Delete a batch of the unreported rows of each project; rows without hosts are marked first."""
+    limit = now - UNREPORTED_AFTER
     processes = ProcessStatus.objects.filter(reported__lt=limit)
     chosen = list(processes.order_by("id").values_list("id", flat=True)[:ROWS_AT_ONCE])
     processes.filter(id__in=chosen).delete()
     delete_batch(StoredDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), ROWS_AT_ONCE)
-    _each_project(_silent_agents(limit), lambda group_id: agents_delete(group_id=group_id, now=now))
+    _each_project(_unreported_agents(limit), lambda group_id: agents_delete(group_id=group_id, now=now))
     for model in (ReplicaSet, Cluster):
         _mark(model, now)
     _each_project(_empty_sets(limit), lambda group_id: sets_delete(group_id=group_id, now=now))
@@ -78,7 +78,7 @@ def _each_project(rows: QuerySet[Any], delete: Callable[[str], None]) -> None:
                 raise
 
 
-def _silent_agents(limit: datetime) -> QuerySet[Agent]:
+def _unreported_agents(limit: datetime) -> QuerySet[Agent]:
     """Agents without a report since. An agent stays while it was the last to report a host.
 
     Otherwise nothing would say why the state of the host is unknown.
@@ -90,17 +90,17 @@ def _silent_agents(limit: datetime) -> QuerySet[Agent]:
 
 @transaction.atomic
 def agents_delete(*, group_id: str, now: datetime) -> None:
-    """Delete a batch of the silent agents of a project, with their alerts and an event for each.
+    """Delete a batch of the unreported agents of a project, with their alerts and an event for each.
 
     Raises: ApiError: GROUP_NOT_FOUND, if the project was deleted meanwhile.
     """
-    silent = _silent_agents(now - SILENT_AFTER).filter(group_id=group_id)
-    ids = list(silent.order_by("id").values_list("id", flat=True)[:ROWS_AT_ONCE])
+    unreported = _unreported_agents(now - UNREPORTED_AFTER).filter(group_id=group_id)
+    ids = list(unreported.order_by("id").values_list("id", flat=True)[:ROWS_AT_ONCE])
     # First, because the receivers take locks whose holders may wait for the lock of the project.
-    for agent in silent.filter(id__in=ids):
+    for agent in unreported.filter(id__in=ids):
         agent_deleting.send(sender=Agent, agent=agent, actor=SYSTEM, now=now)
     project_lock_exclusive(group_id=group_id)
-    agents = list(silent.filter(id__in=ids))
+    agents = list(unreported.filter(id__in=ids))
     events = [
         NewEvent(
             event_type=EventType.AGENT_DELETED_AUDIT,
@@ -161,7 +161,7 @@ def sets_delete(*, group_id: str, now: datetime) -> None:
 
     Raises: ApiError: GROUP_NOT_FOUND, if the project was deleted meanwhile.
     """
-    limit = now - SILENT_AFTER
+    limit = now - UNREPORTED_AFTER
     sets = _empty_sets(limit).filter(group_id=group_id)
     clusters = _empty_clusters(limit).filter(group_id=group_id)
     set_ids = list(sets.order_by("id").values_list("id", flat=True)[:ROWS_AT_ONCE])
