@@ -22,6 +22,7 @@ from alerting.rules.state import Acknowledgement, in_force
 from automation.metrics import Metric, base_unit
 from automation.units import Unit
 from events.types import EventType
+from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
 from opsapi.ids import is_id
@@ -61,14 +62,16 @@ _OF_CONFIG = " AND config_id = %(config_id)s"
 _IN_STATUS = " AND status = %(status)s"
 _ALONE = " AND id = %(id)s"
 _THESE = " WHERE id = ANY(%(ids)s)"
-_PAGE = " ORDER BY created DESC, id DESC LIMIT %(limit)s OFFSET %(offset)s"
+_NEWEST_FIRST = " ORDER BY created DESC, id DESC"
+_PAGE = _NEWEST_FIRST + " LIMIT %(limit)s OFFSET %(offset)s"
 
 
 @dataclass(frozen=True, slots=True)
 class AlertRows:
     """The alerts of a project, or of global configurations if `group_id` is None, newest first, for paging.
 
-    With `status` or `config_id`, only alerts of that status or configuration.
+    With `status` or `config_id`, only alerts of that status or configuration. Far down the list, the ids of
+    a page are found first, as for `DeferredRows`: otherwise PostgreSQL sorts all alerts of the project.
     """
 
     group_id: str | None
@@ -78,7 +81,10 @@ class AlertRows:
     def __getitem__(self, page: slice, /) -> list[AlertRow]:
         """The rows of a page, which has a start and a stop."""
         bounds = {"limit": page.stop - page.start, "offset": page.start}
-        return _fetch(_ROWS + self._where + _PAGE, {**self._filters, **bounds})
+        where = self._where + _PAGE
+        if page.start >= DeferredRows.FAR:
+            where = f" WHERE id IN (SELECT id{_FROM}{where}){_NEWEST_FIRST}"
+        return _fetch(_ROWS + where, {**self._filters, **bounds})
 
     def count(self) -> int:
         [(count,)] = fetch_rows(_COUNT + self._where, self._filters)

@@ -4,11 +4,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.models import Alert
 from alerting.selectors.alerts import AlertRows, alert_row
+from opsapi.api.paging import DeferredRows
 from opsapi.fields import WireTime
 from opsapi.ids import new_id
 from tests.each import each
@@ -99,6 +102,24 @@ def test_a_page_is_what_the_orm_reads(project: Project, status: AlertStatus | No
     filters = {} if status is None else {"status": status.value}
     expected = list(by_orm(group_id=project.id, **filters)[page])
     assert AlertRows(project.id, status)[page] == expected
+
+
+@each("of_project", [True, False], ids=["a project", "global"])
+@each("status", STATUSES)
+def test_a_page_far_down_reads_the_ids_of_all_and_its_own_rows(
+    project: Project, status: AlertStatus | None, of_project: bool
+) -> None:
+    Alert.objects.filter(target_key__in="0369").update(is_global=True)
+    filters: dict[str, object] = {"group_id": project.id} if of_project else {"is_global": True}
+    filters |= {} if status is None else {"status": status.value}
+    far = DeferredRows.FAR
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(DeferredRows, "FAR", 2)
+        for start in (1, 2, 3, far):
+            with CaptureQueriesContext(connection) as queries:
+                found = AlertRows(project.id if of_project else None, status)[start : start + 2]
+            assert found == list(by_orm(**filters)[start : start + 2])
+            assert ("id IN (SELECT id" in queries.captured_queries[0]["sql"]) is (start >= 2)
 
 
 @each("status", STATUSES)
