@@ -25,7 +25,7 @@ class AlertingConfig(AppConfig):
         """Services need the models, which are loaded only now."""
         from alerting.forms.preset_part import part_of_new_agent  # noqa: PLC0415 - see above
         from alerting.metrics import alerting_metrics  # noqa: PLC0415
-        from alerting.notices import setup_checklist, share_notices, unwatched_notices  # noqa: PLC0415
+        from alerting.notices import project_notices, setup_checklist  # noqa: PLC0415
         from alerting.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
         from alerting.selectors.overview import clock_words, workers_seen  # noqa: PLC0415
         from alerting.selectors.progress import delivery_late_words, evaluation_late_words  # noqa: PLC0415
@@ -36,7 +36,7 @@ class AlertingConfig(AppConfig):
         self.host_panels = [alerts_of_host]
         self.host_links = [MUTE_HOSTS]
         self.agent_form_parts = [part_of_new_agent]
-        self.project_notices = [unwatched_notices, share_notices]
+        self.project_notices = [project_notices]
         self.checklists = [setup_checklist]
         self.workers_seen = workers_seen
         self.checks = {

@@ -10,8 +10,8 @@ from alerting.access import DISMISS_CHECKLIST, WRITE
 from alerting.models import AlertConfig
 from alerting.rules.shares import SHARE_SECONDS
 from alerting.rules.wording import counted_words
-from alerting.selectors.setup import MOST_NAMED, UnwatchedProject, setup_progress, unwatched_projects
-from alerting.selectors.shares import projects_over_share
+from alerting.selectors.setup import MOST_NAMED, OverShare, UnwatchedProject, noticed_projects, setup_progress
+from alerting.selectors.shares import Dearest, dearest_of
 from opsapi import clock
 from opsapi.api.principal import Operator
 from opsapi.console.admin_urls import add_url, creation_url, list_url, page_url, page_url_of
@@ -21,16 +21,21 @@ from opsapi.roles import IMPLIED, INSTALLATION, Role, Scope, role_names, satisfi
 _NOBODY = "nobody is notified when a host is down."
 
 
-def unwatched_notices(operator: Operator, group_id: str | None) -> Iterator[Notice]:
-    """One notice about the readable projects that have hosts and no configuration for HOST_DOWN.
+def project_notices(operator: Operator, group_id: str | None) -> Iterator[Notice]:
+    """Notices about the readable projects that nobody watches, or that use too much time of workers.
 
-    `group_id`: only about this project.
+    One notice is about all projects that have hosts and no configuration for HOST_DOWN. `group_id`: only
+    about this project.
     """
-    found = unwatched_projects(operator.visible_scope(), group_id)
-    if len(found) == 1:
-        yield _of_one(operator, found[0])
-    elif found:
-        yield _of_several(operator, found)
+    visible_scope = operator.visible_scope()
+    unwatched, over_share = noticed_projects(visible_scope, group_id, clock.now())
+    if len(unwatched) == 1:
+        yield _of_one(operator, unwatched[0])
+    elif unwatched:
+        yield _of_several(operator, unwatched)
+    dearest = dearest_of(over_share, visible_scope)
+    for over in over_share:
+        yield _of_share(over, dearest)
 
 
 def _of_one(operator: Operator, project: UnwatchedProject) -> Notice:
@@ -68,22 +73,17 @@ def _may_write(operator: Operator, project: UnwatchedProject) -> bool:
     return satisfies_any(operator.grants, WRITE.roles, Scope(project.org_id, project.id))
 
 
-def share_notices(operator: Operator, group_id: str | None) -> Iterator[Notice]:
-    """Notices about the readable projects that exceeded their share of the workers' time in the last minutes.
-
-    `group_id`: only about this project.
-    """
-    for over in projects_over_share(operator.visible_scope(), group_id, now=clock.now()):
-        text = (
-            f"{over.name} used more than its share of the workers' time, {SHARE_SECONDS:.0f} s in a minute. "
-            "So its alerts and messages wait for those of other projects."
-        )
-        links = []
-        if over.config:
-            links.append(Cell(f"Most time: alert configuration {over.config}", page_url(over.config)))
-        if over.window:
-            links.append(Cell(f"Most time: maintenance window {over.window}", page_url(over.window)))
-        yield Notice(text, links)
+def _of_share(over: OverShare, dearest: Dearest) -> Notice:
+    text = (
+        f"{over.name} used more than its share of the workers' time, {SHARE_SECONDS:.0f} s in a minute. "
+        "So its alerts and messages wait for those of other projects."
+    )
+    links = []
+    if config := dearest.configs.get(over.config_id or ""):
+        links.append(Cell(f"Most time: alert configuration {config}", page_url(config)))
+    if window := dearest.windows.get(over.window_id or ""):
+        links.append(Cell(f"Most time: maintenance window {window}", page_url(window)))
+    return Notice(text, links)
 
 
 def setup_checklist(operator: Operator) -> Checklist | None:

@@ -11,7 +11,7 @@ LATE_AFTER = timedelta(minutes=1)
 
 # A signal with a time in the future was written while a clock was wrong: its age is unknown.
 #
-# Of messages, the first part reads messages whose receivers are not decided yet. The second part reads the oldest message
+# Of messages, the first part reads those whose receivers are not decided yet, and the second part the oldest
 # of each destination that accepts messages. It goes through the index from one destination to the next, so
 # the length of a queue does not matter. A destination that failed, never answered, or asked for a pause holds
 # its messages back, and so does its host. A destination that was just tried makes progress.

@@ -1,9 +1,12 @@
-"""Which projects nobody watches, and how far the set-up of the installation is."""
+"""Which projects need a notice in the console, and how far the set-up of the installation is."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
 
 from alerting.choices import SetupMarkName
+from alerting.rules.shares import remarked_minutes
 from alerting.selectors.scopes import is_concerned
 from events.types import EventType
 from opsapi.api.principal import VisibleScope
@@ -27,6 +30,10 @@ _UNWATCHED = """
         WHERE group_id IS NULL AND tags && project.tags
           AND event_type = %(event_type)s AND deleted IS NULL AND enabled)
 """
+_OVER_SHARE = """
+  FROM alerting_projectusage AS usage JOIN accesslist_project AS project ON project.id = usage.group_id
+ WHERE usage.exceeded BETWEEN %(first)s AND %(last)s AND project.deleted IS NULL
+"""
 _READABLE = "AND project.id = ANY(%(group_ids)s)"
 _NOT_DISMISSED = """
 AND NOT EXISTS (SELECT FROM alerting_setupmark WHERE group_id = project.id AND name = %(dismissed)s)
@@ -47,26 +54,48 @@ class UnwatchedProject:
     host_count: int
 
 
-def unwatched_projects(
-    visible_scope: VisibleScope, group_id: str | None = None
-) -> Sequence[UnwatchedProject]:
-    """Return the readable projects whose notice was not dismissed, by name; only the first MOST_NAMED + 1.
+@dataclass(frozen=True, slots=True)
+class OverShare:
+    """A project that exceeded its share of workers' time, and the configuration or window that took most."""
+
+    name: str
+    config_id: str | None
+    window_id: str | None
+
+
+class NoticedProjects(NamedTuple):
+    """The first projects with a notice, by name: at most MOST_NAMED + 1 and MOST_NAMED."""
+
+    unwatched: Sequence[UnwatchedProject]
+    over_share: Sequence[OverShare]
+
+
+def noticed_projects(visible_scope: VisibleScope, group_id: str | None, now: datetime) -> NoticedProjects:
+    """Return the readable projects with a notice, in one statement, because the start page asks often.
 
     A project is watched if an enabled configuration of its own, or a global one that covers it, is of type
-    HOST_DOWN, whatever its matchers. `group_id`: only this project.
+    HOST_DOWN, whatever its matchers; dismissed notices are left out. A project is over its share if it
+    exceeded it in the last minutes. `group_id`: only this project.
     """
     groups = visible_scope.group_ids if group_id is None else visible_scope.group_ids & {group_id}
     everything = visible_scope.everything and group_id is None
     if visible_scope.everything and group_id is not None:
         groups = frozenset({group_id})
     if not everything and not groups:
-        return []
-    narrowed = "" if everything else _READABLE
+        return NoticedProjects([], [])
+    narrowed, minutes = "" if everything else _READABLE, remarked_minutes(now)
     statement = f"""
-SELECT project.id, project.name, project.org_id, project.host_count {_UNWATCHED} {narrowed} {_NOT_DISMISSED}
- ORDER BY project.name LIMIT {MOST_NAMED + 1}"""
-    rows = fetch_rows(statement, {**_PARAMETERS, "group_ids": sorted(groups)})
-    return [UnwatchedProject(*row) for row in rows]
+(SELECT project.name, project.id, project.org_id, project.host_count, NULL, NULL
+ {_UNWATCHED} {narrowed} {_NOT_DISMISSED} ORDER BY project.name LIMIT {MOST_NAMED + 1})
+UNION ALL
+(SELECT project.name, NULL, NULL, NULL, usage.config_id, usage.window_id
+ {_OVER_SHARE} {narrowed} ORDER BY project.name, project.id LIMIT {MOST_NAMED})"""
+    shares = {"first": minutes.start, "last": minutes.stop - 1}
+    rows = fetch_rows(statement, {**_PARAMETERS, **shares, "group_ids": sorted(groups)})
+    return NoticedProjects(
+        [UnwatchedProject(of, name, org, hosts) for name, of, org, hosts, *_ in rows if of],
+        [OverShare(name, config, window) for name, of, _, _, config, window in rows if not of],
+    )
 
 
 def host_down_is_watched(group_id: str) -> bool:

@@ -1,53 +1,25 @@
-"""The projects that exceeded their share of the workers' time."""
+"""The configurations and windows that took most of the workers' time of a project."""
 
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from django.db.models import QuerySet
-
-from alerting.models import AlertConfig, MaintenanceWindow, ProjectUsage
-from alerting.rules.shares import remarked_minutes
+from alerting.models import AlertConfig, MaintenanceWindow
+from alerting.selectors.setup import OverShare
 from opsapi.api.principal import VisibleScope
-from opsapi.first_rows import MOST_SHOWN, in_visible_scope
 
 
-@dataclass(frozen=True, slots=True)
-class ProjectOverShare:
-    """A project, and the configuration or window that took most of its time.
+class Dearest(NamedTuple):
+    """By id. Deleted ones are left out, and global configurations unless the reader sees everything."""
 
-    Both are None if something else took the time, if it was deleted, or if it is a global configuration that
-    only users who read everything can see.
-    """
-
-    name: str
-    config: AlertConfig | None
-    window: MaintenanceWindow | None
+    configs: Mapping[str, AlertConfig]
+    windows: Mapping[str, MaintenanceWindow]
 
 
-def projects_over_share(
-    visible_scope: VisibleScope, group_id: str | None = None, *, now: datetime
-) -> list[ProjectOverShare]:
-    """The first readable projects that exceeded their share in the last minutes.
-
-    `group_id`: only this project.
-    """
-    minutes = remarked_minutes(now)
-    over = ProjectUsage.objects.filter(
-        exceeded__gte=minutes.start, exceeded__lt=minutes.stop, group__deleted=None
-    )
-    readable: QuerySet[ProjectUsage] = in_visible_scope(over, visible_scope)
-    if group_id is not None:
-        readable = readable.filter(group_id=group_id)
-    rows = list(readable.select_related("group").order_by("group__name", "group_id")[:MOST_SHOWN])
+def dearest_of(projects: Sequence[OverShare], visible_scope: VisibleScope) -> Dearest:
+    """Return what took most of the time of these projects; no statement without projects."""
     named = AlertConfig.objects.filter(deleted=None)
     shown = named if visible_scope.everything else named.exclude(group=None)
-    configs = shown.in_bulk([row.config_id for row in rows if row.config_id])
-    windows = MaintenanceWindow.objects.in_bulk([row.window_id for row in rows if row.window_id])
-    return [
-        ProjectOverShare(
-            row.group.name,
-            configs.get(row.config_id or ""),
-            windows.get(row.window_id or ""),
-        )
-        for row in rows
-    ]
+    return Dearest(
+        shown.in_bulk([each.config_id for each in projects if each.config_id]),
+        MaintenanceWindow.objects.in_bulk([each.window_id for each in projects if each.window_id]),
+    )
