@@ -10,7 +10,7 @@ from alerting.choices import ACTIVE, AlertStatus, DestinationState, Notification
 from alerting.models import Alert, Notification
 from alerting.selectors.destinations import WAITING_SINCE, destinations_by_state
 from alerting.selectors.overview import workers_counted
-from alerting.selectors.progress import waiting
+from alerting.selectors.progress import longest_waits
 from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.metric_series import gauge
@@ -70,7 +70,7 @@ def alerting_metrics() -> Iterator[Metric]:
     yield _notifications(now)
     yield _destinations()
     yield from _workers(now)
-    lag = waiting(now)
+    lag = longest_waits(now)
     yield _EVALUATION_LAG.of(lag.signal.total_seconds())
     yield _DELIVERY_LAG.of(lag.message.total_seconds())
 

@@ -34,7 +34,7 @@ from alerting.selectors.overview import (
     windows_ahead,
     workers_known,
 )
-from alerting.selectors.progress import waiting
+from alerting.selectors.progress import longest_waits
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
 from automation.models import Host
@@ -63,7 +63,7 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
     workers = workers_known(now)
     if not any(is_running(worker, now) for worker in workers.rows):
         yield Notice(_NO_WORKER)
-    late = waiting(now)
+    late = longest_waits(now)
     for words in filter(
         None, (late.evaluation_words, late.delivery_words, clock_words_of(workers.rows, now))
     ):

@@ -172,9 +172,10 @@ _OVER = [alert_status.value for alert_status in AlertStatus if alert_status not 
 def first_active(alerts: QuerySet[Alert], *, now: datetime, most: int = MOST_SHOWN) -> list[Alert]:
     """The first of the alerts that are open or pending, in one statement."""
     waiting, acknowledged = _by_urgency(alerts.filter(status__in=_ACTIVE).select_related(None), now)
-    first = waiting.values("id")[:most].union(acknowledged.values("id")[:most], all=True)
-    found = list(alerts.filter(id__in=first).order_by("-created", "-id"))
-    return sorted(found, key=lambda alert: alert_acknowledgement(alert, now) is not None)[:most]
+    # PostgreSQL reads the second part only if the first part has fewer rows than the limit.
+    first = waiting.values("id")[:most].union(acknowledged.values("id")[:most], all=True)[:most]
+    found = alerts.filter(id__in=first).order_by("-created", "-id")
+    return sorted(found, key=lambda alert: alert_acknowledgement(alert, now) is not None)
 
 
 def active_first_rows(alerts: QuerySet[Alert], *, now: datetime) -> FirstRows[Alert]:

@@ -46,7 +46,7 @@ SELECT
 """
 
 
-class Waiting(NamedTuple):
+class LongestWaits(NamedTuple):
     """How long the oldest unevaluated signal and the oldest due message have waited; zero without any.
 
     Messages that are held back on purpose do not count: by their destination or its host, a maintenance
@@ -73,17 +73,17 @@ class Waiting(NamedTuple):
         )
 
 
-def waiting(now: datetime) -> Waiting:
+def longest_waits(now: datetime) -> LongestWaits:
     """Return how long signals and messages have waited, in one statement."""
     [oldest] = fetch_rows(_WAITING, {"now": now})
-    return Waiting(*(max(now - moment, timedelta(0)) if moment else timedelta(0) for moment in oldest))
+    return LongestWaits(*(max(now - moment, timedelta(0)) if moment else timedelta(0) for moment in oldest))
 
 
 def evaluation_late_words(now: datetime) -> str | None:
     """Why alerts are late, None if they are not."""
-    return waiting(now).evaluation_words
+    return longest_waits(now).evaluation_words
 
 
 def delivery_late_words(now: datetime) -> str | None:
     """Why messages are late, None if they are not."""
-    return waiting(now).delivery_words
+    return longest_waits(now).delivery_words
