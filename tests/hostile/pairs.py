@@ -5,13 +5,16 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from django.db import DatabaseError
+
 from tests.client import ApiClient
 from tests.factories.accesslist import KeyPair
+from tests.hostile.console_writes import ConsoleWrite
 from tests.hostile.interleaving import Caller, Statement, moments, one_after_the_other, overlapping
 from tests.hostile.scene import HostileScene, State
 from tests.hostile.writes import Write
 
-Pair = tuple[Write, Write]
+Pair = tuple[Write | ConsoleWrite, Write | ConsoleWrite]
 Answer = tuple[int, str]
 """Status and error code."""
 NOT_FOUND: Answer = (404, "")
@@ -108,7 +111,7 @@ class Pairs:
             if waited:
                 numbers = numbers[-1:]
 
-    def _statements(self, write: Write) -> list[Statement]:
+    def _statements(self, write: Write | ConsoleWrite) -> list[Statement]:
         """What the write executes when nothing else happens."""
         if str(write) not in self.alone:
             self.scene.put_back()
@@ -142,7 +145,9 @@ class Pairs:
     def _outcome(self, answers: Sequence[Answer], first: int) -> PairOutcome:
         return PairOutcome((answers[first], answers[1 - first]), self.scene.state())
 
-    def _call(self, write: Write, which: int) -> Callable[[], Answer]:
+    def _call(self, write: Write | ConsoleWrite, which: int) -> Callable[[], Answer]:
+        if isinstance(write, ConsoleWrite):
+            return partial(_served, write, self.known)
         return partial(_answer, ApiClient(self.keys[which]), write, self.known)
 
     def _described(
@@ -167,6 +172,14 @@ def _answer(client: ApiClient, write: Write, known: Mapping[str, str]) -> Answer
     if answer.status_code == 404:
         return NOT_FOUND  # which of the things on the path is found missing first is a matter of the moment
     return answer.status_code, answer.json()["errorCode"] if answer.status_code >= 400 else ""
+
+
+def _served(write: ConsoleWrite, known: Mapping[str, str]) -> Answer:
+    try:
+        status, code = write.answer(known)
+    except DatabaseError as error:
+        return 500, f"not promised: {error}"
+    return NOT_FOUND if status == 404 else (status, code)
 
 
 def expected(orders: Sequence[PairOutcome], first: int) -> list[PairOutcome]:

@@ -2,9 +2,10 @@
 
 import random
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
 from tests.hostile.budget import LONG
+from tests.hostile.console_writes import CONSOLE_WRITES, known_to_the_console, nothing_drawn
 from tests.hostile.interleaving import Statement
 from tests.hostile.pairs import NOT_FOUND, Answer, Pair, PairOutcome, Pairs, expected
 from tests.hostile.scene import HostileScene
@@ -29,7 +31,9 @@ SAMPLE = 2
 
 MOST_SHOWN = 30
 WRITES = writes()
-PAIRS: list[Pair] = list(combinations_with_replacement(WRITES, 2))
+IDENTITIES = {"users", "invites", "teams", "groups", "orgs"}
+"""Resources of the API with which the writes of the console have rows in common."""
+PAIRS: list[tuple[Write, Write]] = list(combinations_with_replacement(WRITES, 2))
 ALONE: dict[str, list[Statement]] = {}
 """What each write executes alone, once it was tried."""
 
@@ -42,8 +46,18 @@ def resource(write: Write) -> str:
     return next((word for word in words if word not in {"groups", "orgs", "admin"}), words[0])
 
 
+MEETING = [each for each in WRITES if resource(each) in IDENTITIES or str(each).startswith("DELETE /groups/")]
+WITH_THE_CONSOLE: list[Pair] = [
+    *combinations_with_replacement(CONSOLE_WRITES, 2),
+    *product(CONSOLE_WRITES, MEETING),
+]
+OF_THE_CONSOLE: dict[str, list[Pair]] = (
+    {str(each): [pair for pair in WITH_THE_CONSOLE if pair[0] == each] for each in CONSOLE_WRITES}
+    if LONG
+    else {"a sample": random.Random(0).sample(WITH_THE_CONSOLE, SAMPLE)}
+)
 SAME = [pair for pair in PAIRS if resource(pair[0]) == resource(pair[1])]
-TRIED: dict[str, list[Pair]] = (
+TRIED: Mapping[str, Sequence[Pair]] = (
     {name: [pair for pair in PAIRS if resource(pair[0]) == name] for name in sorted({*map(resource, WRITES)})}
     if LONG
     else {"a sample": random.Random(0).sample(SAME, SAMPLE)}
@@ -58,7 +72,10 @@ def pairs(record_property: RecordProperty) -> Iterator[Pairs]:
     known = one_of_everything(project, ApiClient(keys[0]))
     empty = OrganizationFactory.create()
     made = Pairs(HostileScene(), {**known, "empty_org_id": empty.id}, keys)
-    yield made
+    with ExitStack() as drawn:
+        for patched in nothing_drawn():
+            drawn.enter_context(patched)
+        yield made
     made.close()
     made.scene.remove()
     for name, number in asdict(made.tally).items():
@@ -69,6 +86,14 @@ def pairs(record_property: RecordProperty) -> Iterator[Pairs]:
 def test_two_writes_at_once_end_as_one_after_the_other(pairs: Pairs, about: str) -> None:
     pairs.alone = ALONE
     faults = [fault for pair in TRIED[about] for fault in pairs.faults(pair)]
+    assert not faults, f"{len(faults)} faults\n\n" + "\n\n".join(faults[:MOST_SHOWN])
+
+
+@pytest.mark.parametrize("about", OF_THE_CONSOLE)
+def test_writes_of_the_console_end_as_one_after_the_other(pairs: Pairs, about: str) -> None:
+    pairs.known = known_to_the_console(pairs.known)
+    pairs.scene = HostileScene()
+    faults = [fault for pair in OF_THE_CONSOLE[about] for fault in pairs.faults(pair)]
     assert not faults, f"{len(faults)} faults\n\n" + "\n\n".join(faults[:MOST_SHOWN])
 
 
