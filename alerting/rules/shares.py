@@ -12,7 +12,7 @@ SHARE_SECONDS: Final = 20.0
 """The seconds of workers' time that a project may use in a minute without a remark."""
 UNIT_SECONDS: Final = 0.5
 """Projects that differ by less than this take equal turns."""
-LEAST_COUNTED_SECONDS: Final = 0.05
+LEAST_COUNTED_SECONDS: Final = 0.1
 """Shorter work is not counted: counting it would take longer than it is worth."""
 REMARK_MINUTES: Final = 10
 """A project that has exceeded its share is remarked on for this time, and again only after it."""

@@ -14,7 +14,7 @@ from events.types import EventType
 from opsapi.api.principal import SYSTEM
 
 
-@transaction.atomic
+@transaction.atomic(savepoint=False)
 def usage_add(
     *,
     group_id: str,
@@ -28,15 +28,15 @@ def usage_add(
     The event of a project that exceeds its share is recorded once, and again only after REMARK_MINUTES within
     its share. A project that is deleted meanwhile uses nothing.
     """
-    if not Project.objects.filter(id=group_id).exists():
+    row = ProjectUsage.objects.select_for_update().filter(group_id=group_id).first()
+    row = row or _first_usage(group_id)
+    if row is None:
         return
-    begun: Mapping[str, object] = {"minute": 0, "seconds": 0.0, "seconds_before": 0.0}
-    row, _ = ProjectUsage.objects.select_for_update().get_or_create(group_id=group_id, defaults=begun)
     before = Usage(row.minute, row.seconds, row.seconds_before, row.exceeded)
     usage = before.add(seconds, now)
     row.minute, row.seconds, row.seconds_before = usage.minute, usage.seconds, usage.seconds_before
     row.exceeded, row.config_id, row.window_id = usage.exceeded, config_id, window_id
-    row.save()
+    row.save(force_update=True)
     if usage.exceeded == usage.minute and not before.has_exceeded(now):
         event_record(
             event_type=EventType.GROUP_SHARE_EXCEEDED_AUDIT,
@@ -45,3 +45,10 @@ def usage_add(
             group_id=group_id,
             facts=EventFacts(alert_config_id=config_id, maintenance_window_id=window_id),
         )
+
+
+def _first_usage(group_id: str) -> ProjectUsage | None:
+    if not Project.objects.filter(id=group_id).exists():
+        return None
+    begun: Mapping[str, object] = {"minute": 0, "seconds": 0.0, "seconds_before": 0.0}
+    return ProjectUsage.objects.select_for_update().get_or_create(group_id=group_id, defaults=begun)[0]
