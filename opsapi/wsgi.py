@@ -45,6 +45,6 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")
 with importing():
     django.setup(set_prefix=False)
     application = Handler()
-    signals.request_finished.connect(compare_clocks)
+    signals.request_finished.connect(compare_clocks, sender=Handler)
     # All views are imported now and not in the first request, which would be slow.
     get_resolver().url_patterns  # noqa: B018 the look-up is the point
