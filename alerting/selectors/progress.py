@@ -16,6 +16,7 @@ LATE_AFTER = timedelta(minutes=1)
 # the length of a queue does not matter. A destination that failed, never answered, or asked for a pause holds
 # its messages back, and so does its host. A destination that was just tried makes progress.
 _WAITING = """
+SELECT signal, message FROM (
 WITH RECURSIVE waiting(destination) AS (
     (SELECT destination FROM alerting_notification
       WHERE status = 'PENDING' AND destination > '' AND lease_token IS NULL
@@ -28,7 +29,7 @@ WITH RECURSIVE waiting(destination) AS (
       FROM waiting WHERE waiting.destination IS NOT NULL
 )
 SELECT
-    (SELECT created FROM events_signal WHERE failed IS NULL AND created <= %(now)s ORDER BY id LIMIT 1),
+    (SELECT created FROM events_signal WHERE failed IS NULL AND created <= %(now)s ORDER BY id LIMIT 1) AS signal,
     least(
     (SELECT min(due) FROM alerting_notification
       WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND due <= %(now)s),
@@ -42,7 +43,8 @@ SELECT
              ORDER BY n.due LIMIT 1) AS first
       WHERE place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0
         AND (place.next_try IS NULL OR place.next_try <= %(now)s)
-        AND NOT EXISTS (SELECT FROM alerting_unreachablehost AS down WHERE down.host = place.host)))
+        AND NOT EXISTS (SELECT FROM alerting_unreachablehost AS down WHERE down.host = place.host))) AS message
+) AS oldest
 """
 
 

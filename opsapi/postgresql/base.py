@@ -173,7 +173,8 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def note_statement(self, sql: object) -> None:
         """Set `wrote` for any statement outside of a transaction except a plain SELECT."""
-        if not self.in_atomic_block and not str(sql).lstrip()[:6].upper().startswith("SELECT"):
+        # A union begins with a parenthesis.
+        if not self.in_atomic_block and not str(sql).lstrip("( \n")[:6].upper().startswith("SELECT"):
             self.wrote = True
 
     def note_error(self, error: psycopg.Error) -> None:
