@@ -40,7 +40,7 @@ class Courier:
     def step(self) -> int:
         """Record outcomes, then claim and start to send. Returns how much was claimed or is being decided."""
         self._record()
-        self._desk.go_on()
+        self._desk.go_on(now=self._clock())
         claims = self._claim_and_send()
         if any(not notification.destination for notification in claims):
             self._claim_and_send()  # Most of them have a destination now.

@@ -132,7 +132,7 @@ def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
         DatabaseError, InterfaceError: the database has a transient fault. The turn is undone, and other
             projects come first.
     """
-    turn = None
+    turn, began = None, clock()
     try:
         with transaction.atomic():
             turn = turn_take(now=now)
@@ -141,6 +141,7 @@ def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
         # The rollback has undone the turn. Without a skip, the same project would be first again.
         if turn is not None:
             turn_skip(turn.group_id, now=now)
+            _count_usage(turn, clock() - began, None, now)
         raise
 
 
@@ -156,11 +157,15 @@ def _evaluate_turn(turn: Turn, now: datetime, clock: Clock) -> int:
         if not done.is_whole or work in _ENDS_TURN or time_slice.is_over():
             break
     turn.keep(progress)
-    if turn.group_id and (seconds := time_slice.used()) >= LEAST_COUNTED_SECONDS:
-        usage_add(group_id=turn.group_id, seconds=seconds, config_id=time_slice.dearest(), now=now)
+    _count_usage(turn, time_slice.used(), time_slice.dearest(), now)
     # Not 0, which means that no project waits: another worker may have evaluated all signals of this project
     # before this transaction locked it.
     return len(signals) or 1
+
+
+def _count_usage(turn: Turn, seconds: float, config_id: str | None, now: datetime) -> None:
+    if turn.group_id and seconds >= LEAST_COUNTED_SECONDS:
+        usage_add(group_id=turn.group_id, seconds=seconds, config_id=config_id, now=now)
 
 
 def _batch_key(signal: Signal) -> tuple[_Work, int | None]:

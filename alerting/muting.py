@@ -72,11 +72,15 @@ class MuteDesk:
         """The projects with an unfinished search: until its end, their notifications need no claim."""
         return frozenset(group_id for group_id, search in self._searches.items() if not search.is_done)
 
-    def go_on(self) -> None:
-        """Continue unfinished searches. Every step begins with this."""
+    def go_on(self, *, now: datetime) -> None:
+        """Continue unfinished searches, and drop those with changed windows. Every step begins with this."""
         self._forget(self._clock())
         if searching := self.searching:
-            self._search(searching, TimeSlice(self._clock, MUTE_SECONDS))
+            versions = begun_versions(searching, now)
+            for group_id in searching:
+                if not self._searches[group_id].is_valid(versions.get(group_id, {}), now):
+                    del self._searches[group_id]
+            self._search(self.searching, TimeSlice(self._clock, MUTE_SECONDS))
 
     def settle(self, claimed: Sequence[Notification], *, now: datetime) -> Muting:
         """Decide on as many notifications as time allows."""

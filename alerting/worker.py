@@ -321,7 +321,7 @@ class Worker:
         """
         if clock.is_wrong(clock.difference()):
             return False
-        times_repair(now=self._time_of_sweep())
+        times_repair(clock=self._time_of_sweep)
         heartbeats_sweep(clock=self._time_of_sweep)
         second_factors_sweep(now=clock.now())
         return False

@@ -18,9 +18,4 @@ class Migration(migrations.Migration):
                 name="notification_undecided_next",
             ),
         ),
-        # Workers of the version before use the index of all pending notifications meanwhile.
-        migrations.RemoveIndex(
-            model_name="notification",
-            name="notification_undecided",
-        ),
     ]

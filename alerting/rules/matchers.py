@@ -10,7 +10,7 @@ cluster matches if all its hosts do, so that a window mutes nothing about other 
 
 import operator
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
@@ -35,6 +35,8 @@ class MatcherField(StrEnum):
     LABEL = "LABEL"
 
 
+LABEL_SETS_AT_ONCE: Final = 4
+"""The most hosts whose labels are compared in one step."""
 CONFIG_FIELDS: Final = [field.value for field in MatcherField if field is not MatcherField.LABEL]
 """The fields of alert configurations, as in the contract."""
 
@@ -206,6 +208,19 @@ def window_fields_for(category: Category) -> tuple[MatcherField, ...]:
 def matches(matchers: Iterable[Matcher], subject: MatchSubject) -> bool:
     """Whether all matchers match; without matchers every subject matches."""
     return all(_holds(matcher, subject) for matcher in matchers)
+
+
+def compared_in_steps(matcher: Matcher, subject: MatchSubject) -> Iterator[bool]:
+    """Yield whether the matcher holds for a part of the subject after the other; it matches if all hold.
+
+    A cluster or replica set has the labels of all of its hosts, LABEL_SETS_AT_ONCE in a part.
+    """
+    if matcher.field is not MatcherField.LABEL or not subject.labels:
+        yield _holds(matcher, subject)
+        return
+    for start in range(0, len(subject.labels), LABEL_SETS_AT_ONCE):
+        part = subject.labels[start : start + LABEL_SETS_AT_ONCE]
+        yield all(_holds_for(matcher, labels) for labels in part)
 
 
 def can_hold(matcher: Matcher, may_search: Callable[[], bool] = lambda: True) -> bool:

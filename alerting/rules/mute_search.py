@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from alerting.rules.delivery_policy import Mute, mute_of_incident
-from alerting.rules.matchers import MatchSubject, matches
+from alerting.rules.matchers import MatchSubject, compared_in_steps
 from alerting.rules.windows import ActiveWindow, WindowRule, last_to_end_first
 
 
@@ -71,9 +71,9 @@ class MuteSearch:
 
     def _compare(self, window: WindowRule, name: str, target: MuteTarget, mute: Mute) -> Iterator[str]:
         for matcher in window.matchers:
-            is_match = matches((matcher,), target.subject)
-            yield window.id
-            if not is_match:
-                return
+            for is_match in compared_in_steps(matcher, target.subject):
+                yield window.id
+                if not is_match:
+                    return
         self._mutes[name] = mute
         yield window.id

@@ -6,7 +6,7 @@ replaces them and says so in the log. docs/clocks.md lists all stored times.
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,9 +20,13 @@ from automation.rules.leases import LEASE_INTERVALS, SHORTEST_LEASE
 from events.choices import Work
 from events.services import wake_workers
 from opsapi.clock import AHEAD
-from opsapi.sql import execute
+from opsapi.sql import database_time, execute
 
 logger = logging.getLogger("opsapi.clock")
+
+
+_PROMPT = "clock_timestamp() < %(begun)s + interval '10 s'"
+"""A worker that was suspended meanwhile would take the times of living agents for times that lie ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class Repair:
         """The statement that repairs the rows."""
         return (
             f"UPDATE {self.table} SET {self.changes} WHERE ({self.key}) IN ("  # noqa: S608 - built from constants
-            f"SELECT {self.key} FROM {self.table} WHERE {self.column} > {self.latest} AND {self.only}"
+            f"SELECT {self.key} FROM {self.table}"
+            f" WHERE {self.column} > {self.latest} AND {self.only} AND {_PROMPT}"
             " FOR NO KEY UPDATE SKIP LOCKED)"
         )
 
@@ -121,9 +126,12 @@ REPAIRS: Sequence[Repair] = (
 
 
 @transaction.atomic
-def times_repair(*, now: datetime) -> int:
-    """Replace stored times that lie ahead of the clock of the database. Return their number."""
+def times_repair(*, clock: Callable[[], datetime]) -> int:
+    """Replace stored times that lie ahead of `clock`, that of the database. Return their number."""
+    begun = database_time()
+    now = clock()
     values: dict[str, Any] = {
+        "begun": begun,
         "now": now,
         "ahead": now + AHEAD,
         "lease_intervals": LEASE_INTERVALS,

@@ -119,12 +119,23 @@ def test_notifications_of_a_project_are_not_claimed_while_its_search_lasts(
     assert [row.id for row in claimed] == [innocent.id]
     steps = 0
     while desk.searching:
-        desk.go_on()
+        desk.go_on(now=NOW)
         steps += 1
     assert steps > 1
     claimed = claim(worker=1, slots=8, clock=lambda: NOW, without=desk.searching)
     assert {row.id for row in claimed} == {row.id for row in dear}
     assert not desk.settle(claimed, now=NOW).undecided
+
+
+def test_a_search_ends_if_its_windows_are_deleted(project: Project, desk: MuteDesk) -> None:
+    dear = make_dear(project)
+    step(desk, dear)
+    assert desk.searching == {project.id}
+    MaintenanceWindow.objects.filter(group=project).delete()
+    desk.go_on(now=NOW)
+    assert not desk.searching
+    claimed = claim(worker=1, slots=8, clock=lambda: NOW, without=desk.searching)
+    assert {row.id for row in claimed} == {row.id for row in dear}
 
 
 def test_a_long_queue_of_a_project_leaves_room_for_another(project: Project) -> None:

@@ -19,6 +19,7 @@ from alerting.models import (
     WorkerHeartbeat,
 )
 from alerting.selectors.overview import workers_seen
+from alerting.services import stored_times
 from alerting.services.leases import worker_seen, worker_stuck
 from alerting.services.stored_times import REPAIRS, times_repair
 from automation.models import Agent, FleetWatch, Host, HostLease, ProcessStatus, ReportAnswer, Watcher
@@ -183,16 +184,27 @@ def test_a_time_that_lies_ahead_counts_from_the_moment_of_its_repair(
     now = database_time()
     row = make(project, now + step)
     stored = getattr(row, column)
-    times_repair(now=now)
+    times_repair(clock=lambda: now)
     row = type(row)._base_manager.get(pk=row.pk)
     lies_ahead = step > AHEAD + _TOLERATED.get(place, timedelta(0))
     assert getattr(row, column) == (now + distance if lies_ahead else stored)
 
 
+def test_a_worker_that_was_suspended_repairs_nothing(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = database_time()
+    before = now - 5 * MINUTE
+    agent = make_agent(project, last_report=now)
+    monkeypatch.setattr(stored_times, "database_time", lambda: before)
+    assert times_repair(clock=lambda: before) == 0
+    assert Agent.objects.get(id=agent.id).last_report == now
+
+
 def test_a_repair_is_said_once(project: Project, caplog: pytest.LogCaptureFixture) -> None:
     now = database_time()
     make_agent(project, last_report=now + timedelta(days=1))
-    assert [times_repair(now=now), times_repair(now=now)] == [1, 0]
+    assert [times_repair(clock=lambda: now), times_repair(clock=lambda: now)] == [1, 0]
     [said] = caplog.records
     assert said.args == (1, "automation_agent", "last_report")
 
@@ -208,7 +220,7 @@ def test_a_death_is_noticed_within_its_time_plus_a_minute_after_a_step(
     wrong = right + step
 
     def sweep(at: datetime) -> None:
-        times_repair(now=at)
+        times_repair(clock=lambda: at)
         heartbeats_sweep(clock=lambda: at)
 
     for seconds in range(0, 300, 15):
@@ -252,7 +264,7 @@ def test_the_hosts_of_a_watcher_that_does_not_ask_are_free(project: Project, ste
     now = database_time()
     watcher = _watcher(project, now + step)
     for seconds in range(0, 90, 15):
-        times_repair(now=now + seconds * SECOND)
+        times_repair(clock=lambda: now + seconds * SECOND)
     watcher.refresh_from_db()
     known = {watcher.id: LeaseWatcher(watcher.asked, watcher.interval, watcher.until)}
     assert holder_of(Lease(watcher.id), known, now + 90 * SECOND) is None
@@ -279,5 +291,5 @@ def test_a_report_at_the_right_time_ends_the_wrong_time_of_its_host(project: Pro
     now = database_time()
     ingest(project, host_report(), now=now + timedelta(days=1))
     ingest(project, host_report(), now=now)
-    times_repair(now=now)
+    times_repair(clock=lambda: now)
     assert Host.objects.get().last_report == now

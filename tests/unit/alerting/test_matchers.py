@@ -6,11 +6,13 @@ from hypothesis import strategies as st
 
 from alerting.rules.matchers import (
     CONFIG_FIELDS,
+    LABEL_SETS_AT_ONCE,
     Matcher,
     MatcherField,
     MatcherOperator,
     MatchSubject,
     can_hold,
+    compared_in_steps,
     fields_for,
     matches,
     window_fields_for,
@@ -265,3 +267,12 @@ def test_any_pattern_compiles_or_is_refused_clearly(pattern: str) -> None:
         compile_regex(pattern).search("db1.example.com")
     except ValueError as error:
         assert str(error).startswith("not a valid regular expression")  # noqa: PT017 - both ends are fine
+
+
+def test_the_labels_of_many_hosts_are_compared_in_steps_until_a_part_does_not_match() -> None:
+    matcher = Matcher(MatcherField.LABEL, MatcherOperator.EQUALS, "env=test")
+    alike = (("env=test",),) * (3 * LABEL_SETS_AT_ONCE)
+    assert list(compared_in_steps(matcher, MatchSubject(labels=alike))) == [True] * 3
+    other = MatchSubject(labels=(*alike, ("env=production",), *alike))
+    steps = list(compared_in_steps(matcher, other))
+    assert (steps[:4], matches((matcher,), other)) == ([True, True, True, False], False)
