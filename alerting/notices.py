@@ -75,14 +75,14 @@ def _may_write(operator: Operator, project: UnwatchedProject) -> bool:
 
 def _of_share(over: OverShare, dearest: Dearest) -> Notice:
     text = (
-        f"{over.name} used more than its share of the workers' time, {SHARE_SECONDS:.0f} s in a minute. "
-        "So its alerts and messages wait for those of other projects."
+        f"{over.name} used more than {SHARE_SECONDS:.0f} s of the workers' time in a minute, which is more"
+        " than its share. Its alerts and messages wait while other projects have work."
     )
     links = []
     if config := dearest.configs.get(over.config_id or ""):
-        links.append(Cell(f"Most time: alert configuration {config}", page_url(config)))
+        links.append(Cell(f"Alert configuration {config} took most of the time", page_url(config)))
     if window := dearest.windows.get(over.window_id or ""):
-        links.append(Cell(f"Most time: maintenance window {window}", page_url(window)))
+        links.append(Cell(f"Maintenance window {window} took most of the time", page_url(window)))
     return Notice(text, links)
 
 

@@ -21,8 +21,8 @@ class Migration(migrations.Migration):
                 ('seconds', models.FloatField(help_text='Seconds in this minute.')),
                 ('seconds_before', models.FloatField(help_text='Seconds in the minute before.')),
                 ('exceeded', models.BigIntegerField(help_text='The last minute in which the project exceeded its share.', null=True)),
-                ('config_id', opsapi.fields.OptionalIdField(db_collation='C', help_text='The alert configuration that took most of the time.', max_length=24, null=True)),
-                ('window_id', opsapi.fields.OptionalIdField(db_collation='C', help_text='The maintenance window that took most of the time.', max_length=24, null=True)),
+                ('config_id', opsapi.fields.OptionalIdField(db_collation='C', help_text='The alert configuration that took most of the turn in which the project exceeded its share.', max_length=24, null=True)),
+                ('window_id', opsapi.fields.OptionalIdField(db_collation='C', help_text='The maintenance window that took most of the step in which the project exceeded its share.', max_length=24, null=True)),
             ],
             options={
                 'indexes': [models.Index(condition=models.Q(('exceeded__isnull', False)), fields=['exceeded'], name='usage_exceeded')],

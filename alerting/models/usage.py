@@ -10,7 +10,8 @@ class ProjectUsage(models.Model):
     """The seconds of workers' time that a project used in a minute and in the minute before.
 
     Evaluation takes the project first that used least (`rules.shares`). `exceeded` is the last minute in
-    which the project exceeded its share, and `config_id` or `window_id` took most of the time.
+    which the project exceeded its share, and `config_id` or `window_id` took most of the turn or step
+    in which it did.
     """
 
     group = models.OneToOneField(
@@ -22,8 +23,13 @@ class ProjectUsage(models.Model):
     exceeded = models.BigIntegerField(
         null=True, help_text="The last minute in which the project exceeded its share."
     )
-    config_id = OptionalIdField(help_text="The alert configuration that took most of the time.")
-    window_id = OptionalIdField(help_text="The maintenance window that took most of the time.")
+    config_id = OptionalIdField(
+        help_text="The alert configuration that took most of the turn in which"
+        " the project exceeded its share."
+    )
+    window_id = OptionalIdField(
+        help_text="The maintenance window that took most of the step in which the project exceeded its share."
+    )
 
     class Meta:
         indexes = [

@@ -9,13 +9,13 @@ from datetime import datetime
 from typing import Final
 
 SHARE_SECONDS: Final = 20.0
-"""The seconds of workers' time that a project may use in a minute without a remark."""
+"""The seconds of workers' time that a project may use in a minute before the console shows a notice."""
 UNIT_SECONDS: Final = 0.5
 """Projects that differ by less than this take equal turns."""
 LEAST_COUNTED_SECONDS: Final = 0.1
 """Shorter work is not counted: counting it would take longer than it is worth."""
-REMARK_MINUTES: Final = 10
-"""A project that has exceeded its share is remarked on for this time, and again only after it."""
+NOTICE_MINUTES: Final = 10
+"""For so many minutes after an excess, the console shows a notice and no further event is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Usage:
         return replace(current, exceeded=current.minute) if current.seconds > SHARE_SECONDS else current
 
     def has_exceeded(self, now: datetime) -> bool:
-        """Whether it exceeded its share in the last REMARK_MINUTES."""
-        return self.exceeded is not None and self.exceeded in remarked_minutes(now)
+        """Whether it exceeded its share in the last NOTICE_MINUTES."""
+        return self.exceeded is not None and self.exceeded in noticed_minutes(now)
 
 
 def minute_of(now: datetime) -> int:
@@ -54,7 +54,7 @@ def minute_of(now: datetime) -> int:
     return int(now.timestamp() // 60)
 
 
-def remarked_minutes(now: datetime) -> range:
-    """The minutes of which a project that exceeded its share is remarked on."""
+def noticed_minutes(now: datetime) -> range:
+    """The minutes in which an excess still causes a notice."""
     minute = minute_of(now)
-    return range(minute - REMARK_MINUTES + 1, minute + 1)
+    return range(minute - NOTICE_MINUTES + 1, minute + 1)

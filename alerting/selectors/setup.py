@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from alerting.choices import SetupMarkName
-from alerting.rules.shares import remarked_minutes
+from alerting.rules.shares import noticed_minutes
 from alerting.selectors.scopes import is_concerned
 from events.types import EventType
 from opsapi.api.principal import VisibleScope
@@ -83,7 +83,7 @@ def noticed_projects(visible_scope: VisibleScope, group_id: str | None, now: dat
         groups = frozenset({group_id})
     if not everything and not groups:
         return NoticedProjects([], [])
-    narrowed, minutes = "" if everything else _READABLE, remarked_minutes(now)
+    narrowed, minutes = "" if everything else _READABLE, noticed_minutes(now)
     statement = f"""
 (SELECT project.name, project.id, project.org_id, project.host_count, NULL, NULL
  {_UNWATCHED} {narrowed} {_NOT_DISMISSED} ORDER BY project.name LIMIT {MOST_NAMED + 1})

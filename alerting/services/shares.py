@@ -25,8 +25,9 @@ def usage_add(
 ) -> None:
     """Count seconds of work for a project, most of them for a configuration or a maintenance window.
 
-    The event of a project that exceeds its share is recorded once, and again only after REMARK_MINUTES within
-    its share. A project that is deleted meanwhile uses nothing.
+    The row and the event name what took most of the turn or step in which the project exceeded its share. The
+    event is recorded once, and again only after NOTICE_MINUTES within the share. A project that is deleted
+    meanwhile uses nothing.
     """
     row = ProjectUsage.objects.select_for_update().filter(group_id=group_id).first()
     row = row or _first_usage(group_id)
@@ -35,7 +36,9 @@ def usage_add(
     before = Usage(row.minute, row.seconds, row.seconds_before, row.exceeded)
     usage = before.add(seconds, now)
     row.minute, row.seconds, row.seconds_before = usage.minute, usage.seconds, usage.seconds_before
-    row.exceeded, row.config_id, row.window_id = usage.exceeded, config_id, window_id
+    row.exceeded = usage.exceeded
+    if usage.exceeded == usage.minute:
+        row.config_id, row.window_id = config_id, window_id
     row.save(force_update=True)
     if usage.exceeded == usage.minute and not before.has_exceeded(now):
         event_record(

@@ -7,7 +7,7 @@ from django.test import Client
 
 from accesslist.models import Project
 from alerting.models import MaintenanceWindow
-from alerting.rules.shares import REMARK_MINUTES, SHARE_SECONDS
+from alerting.rules.shares import NOTICE_MINUTES, SHARE_SECONDS
 from alerting.services.shares import usage_add
 from opsapi import clock
 from opsapi.roles import Role
@@ -46,7 +46,7 @@ def test_it_names_a_window(console: Client, project: Project) -> None:
 
 
 def test_it_is_gone_some_minutes_later(console: Client, project: Project) -> None:
-    exceed(project, minutes_ago=REMARK_MINUTES + 1)
+    exceed(project, minutes_ago=NOTICE_MINUTES + 1)
     assert SAYS not in shown(console, OVERVIEW)
 
 

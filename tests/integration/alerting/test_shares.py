@@ -72,13 +72,16 @@ def test_exceeding_the_share_is_recorded_once(project: Project) -> None:
             now = START + minute * MINUTE
             usage_add(group_id=project.id, seconds=SHARE_SECONDS / 2, config_id=config_id, now=now)
     assert recorded() == [{"alertConfigId": config_id}]
+    usage_add(group_id=project.id, seconds=0.1, window_id=new_id(), now=START + 5 * MINUTE)
+    usage = ProjectUsage.objects.get(group=project)
+    assert (usage.config_id, usage.window_id) == (config_id, None)
     later = START + 14 * MINUTE
     usage_add(group_id=project.id, seconds=SHARE_SECONDS + 1, window_id=new_id(), now=later)
     assert [list(facts) for facts in recorded()] == [["alertConfigId"], ["maintenanceWindowId"]]
     assert not Signal.objects.filter(kind="event").exists()
 
 
-def test_a_turn_counts_for_its_project_and_names_the_dearest_configuration(
+def test_a_turn_counts_for_its_project_and_names_a_configuration(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("alerting.evaluation.EVALUATION_SECONDS", 1_000)
@@ -105,12 +108,13 @@ def test_comparisons_with_windows_count_for_their_project(project: Project) -> N
     MaintenanceWindow.objects.filter(id=window.id).update(matchers=[pattern])
     facts = {"hostId": "0" * 24, "hostname": "db1", "port": 27017}
     message = make_notification(project, alert=make_alert(project, facts=facts), due=NOW)
+    usage_add(group_id=project.id, seconds=SHARE_SECONDS, now=NOW)
     desk = MuteDesk(clock=partial(next, count(step=0.03)))
     for _ in range(5):
         desk.settle([message], now=NOW)
     desk.count(now=NOW)
     usage = ProjectUsage.objects.get(group=project)
-    assert usage.seconds > 0
+    assert usage.seconds > SHARE_SECONDS
     assert usage.window_id == window.id
     desk.count(now=NOW)
     assert ProjectUsage.objects.get(group=project).seconds == usage.seconds

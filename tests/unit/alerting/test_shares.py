@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from alerting.rules.shares import REMARK_MINUTES, SHARE_SECONDS, Usage, minute_of
+from alerting.rules.shares import NOTICE_MINUTES, SHARE_SECONDS, Usage, minute_of
 
 NOW = datetime(2099, 3, 4, 5, 0, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -38,8 +38,8 @@ def test_the_share_is_exceeded_by_more_than_it() -> None:
     assert Usage().add(SHARE_SECONDS, NOW).exceeded is None
     exceeded = Usage().add(SHARE_SECONDS, NOW).add(0.1, NOW)
     assert exceeded.exceeded == minute_of(NOW)
-    assert exceeded.has_exceeded(NOW + (REMARK_MINUTES - 1) * MINUTE)
-    assert not exceeded.has_exceeded(NOW + REMARK_MINUTES * MINUTE)
+    assert exceeded.has_exceeded(NOW + (NOTICE_MINUTES - 1) * MINUTE)
+    assert not exceeded.has_exceeded(NOW + NOTICE_MINUTES * MINUTE)
     assert not exceeded.has_exceeded(NOW - MINUTE)  # a clock was ahead
     assert not USED.has_exceeded(NOW)
 
