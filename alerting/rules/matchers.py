@@ -142,7 +142,7 @@ _FIELDS: Mapping[Category, tuple[MatcherField, ...]] = {
     Category.CLUSTER: (MatcherField.CLUSTER_NAME, MatcherField.SHARD_NAME),
 }
 
-_PORT_LINES = "".join(f"\n{port}" for port in range(1, LAST_PORT + 1)) + "\n"
+_ALL_PORTS = "".join(f"\n{port}" for port in range(1, LAST_PORT + 1)) + "\n"
 
 _EQUALITIES = frozenset({MatcherOperator.EQUALS, MatcherOperator.NOT_EQUALS})
 _NEGATED = frozenset({MatcherOperator.NOT_EQUALS, MatcherOperator.NOT_CONTAINS})
@@ -243,13 +243,13 @@ def _can_hold_for_a_port(matcher: Matcher, may_search: Callable[[], bool]) -> bo
         case MatcherOperator.NOT_EQUALS | MatcherOperator.NOT_CONTAINS:
             return True
         case MatcherOperator.EQUALS:
-            return f"\n{value}\n" in _PORT_LINES
+            return f"\n{value}\n" in _ALL_PORTS
         case MatcherOperator.STARTS_WITH:
-            return f"\n{value}" in _PORT_LINES
+            return f"\n{value}" in _ALL_PORTS
         case MatcherOperator.ENDS_WITH:
-            return f"{value}\n" in _PORT_LINES
+            return f"{value}\n" in _ALL_PORTS
         case MatcherOperator.CONTAINS:
-            return value in _PORT_LINES
+            return value in _ALL_PORTS
         case MatcherOperator.REGEX:
             return finds_a_port(value, may_search)
 

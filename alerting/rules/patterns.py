@@ -59,7 +59,7 @@ def finds(pattern: str, text: str, *, ignore_case: bool) -> bool:
 LAST_PORT: Final = 65_535
 # An octet that is in no UTF-8 text ends each port, so that a match cannot continue in the next line.
 _PORTS_AT_ONCE = 1_000
-_PORT_LINES = [
+_PORT_BLOCKS = [
     b"\xff".join(b"\n%d\n" % port for port in range(first, min(first + _PORTS_AT_ONCE, LAST_PORT + 1)))
     for first in range(1, LAST_PORT + 1, _PORTS_AT_ONCE)
 ]
@@ -77,7 +77,7 @@ def finds_a_port(pattern: str, may_search: Callable[[], bool]) -> bool:
     if len(by_line) > MAX_REGEX_LENGTH or any(part in pattern for part in _NOT_BY_LINE):
         return True
     regex = compile_regex(by_line)
-    return any(not may_search() or regex.search(lines) is not None for lines in _PORT_LINES)
+    return any(not may_search() or regex.search(lines) is not None for lines in _PORT_BLOCKS)
 
 
 class _Answers:
