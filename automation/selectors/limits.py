@@ -6,12 +6,10 @@ from datetime import datetime, timedelta
 from automation.models import ReachedLimit
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import AHEAD
-from opsapi.first_rows import in_visible_scope
+from opsapi.first_rows import MOST_SHOWN, in_visible_scope
 
 SAID_FOR = timedelta(days=1)
 """How long after its last refusal a limit is shown as reached."""
-MOST_SHOWN = 10
-"""The most reached limits that notices name."""
 
 
 def reached_limits(

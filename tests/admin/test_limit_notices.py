@@ -9,6 +9,7 @@ from django.test import Client
 
 from accesslist.models import Project
 from automation.models import ReachedLimit
+from automation.services.limits import SETTINGS
 from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.operators import browser_with, page_of
@@ -25,9 +26,9 @@ def notices(browser: Client, url: str = OVERVIEW) -> list[str]:
     return [unescape(notice) for notice in found if "OPSAPI_MAX_" in notice]
 
 
-def exceed(project: Project, *, ago: timedelta = timedelta(minutes=5)) -> None:
+def exceed(project: Project, *, words: str = "agents", ago: timedelta = timedelta(minutes=5)) -> None:
     refused = clock.now() - ago
-    ReachedLimit.objects.create(group=project, words="agents", most=20_000, since=refused, refused=refused)
+    ReachedLimit.objects.create(group=project, words=words, most=20_000, since=refused, refused=refused)
 
 
 def test_every_page_of_the_project_shows_it_for_a_day(console: Client, project: Project) -> None:
@@ -48,3 +49,11 @@ def test_nobody_learns_of_a_project_that_they_cannot_read(project: Project) -> N
     assert not notices(reader)
     exceed(project)
     assert len(notices(reader)) == 1
+
+
+@pytest.mark.parametrize("words", [*SETTINGS, "words of an earlier version"])
+def test_it_names_the_setting_of_each_limit(console: Client, project: Project, words: str) -> None:
+    exceed(project, words=words)
+    page = unescape(shown(console, OVERVIEW))
+    assert f"{project.name} has reached its limit of 20,000 {words}." in page
+    assert re.findall("The setting is (OPSAPI_[A-Z_]+)", page) == [*filter(None, [SETTINGS.get(words)])]
