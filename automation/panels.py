@@ -23,8 +23,8 @@ def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget
     """Hosts that are down, hosts without data, agents that stopped reporting, and whether that is noticed."""
     yield from _detection()
     disk = database_disk()
-    if disk and disk.is_almost_full and visible_scope.everything:
-        yield _almost_full(disk)
+    if disk and disk.is_low and visible_scope.everything:
+        yield _disk_low(disk)
     down, unknown = hosts_down(visible_scope), hosts_without_data(visible_scope, now)
     # All hosts are counted only if no host is listed.
     count = down.count + unknown.count or hosts_count(visible_scope)
@@ -45,11 +45,12 @@ def _detection() -> Iterator[Notice]:
         yield Notice(f"{words[0].upper()}{words[1:]}.")
 
 
-def _almost_full(disk: DatabaseDisk) -> Notice:
+def _disk_low(disk: DatabaseDisk) -> Notice:
     return Notice(
-        f"The disk of the database is almost full: {_bytes(disk.free)} of {_bytes(disk.size)} are free."
-        " When it is full, no report is stored and no message is sent. Move the data directory to a larger"
-        " disk, or keep measurements, events and ended alerts for fewer days.",
+        "Less than a fifth of the disk of the database is free:"
+        f" {_bytes(disk.free)} of {_bytes(disk.size)}."
+        " When the disk is full, no report is stored and no message is sent. Move the data directory to a"
+        " larger disk, or keep measurements, events and ended alerts for fewer days.",
     )
 
 
@@ -73,13 +74,13 @@ def _growth(visible_scope: VisibleScope, disk: DatabaseDisk | None, now: datetim
         ],
         count=count,
         url=list_url(Project),
-        empty="No report was stored in the last days. Projects are listed here with the approximate size of"
-        " the events and measurements of their reports, up to ten minutes late.",
+        empty=f"No report was stored in the last {DAYS} days. Projects are listed here with the approximate"
+        " size of the events and measurements of their reports, up to ten minutes late.",
         facts=[Cell(free)] if visible_scope.everything else (),
     )
 
 
-_UNKNOWN_DISK = "Free disk space: unknown, the database is on another server"
+_UNKNOWN_DISK = "Free disk space: unknown"
 
 
 def _bytes(number: float) -> str:

@@ -15,7 +15,7 @@ from opsapi.first_rows import MOST_SHOWN, bounded_count, in_visible_scope
 
 DAYS = 7
 """The days before today of which the mean is shown."""
-ALMOST_FULL = 0.2
+LOW = 0.2
 """The share of free space from which the console warns: early enough to find a larger disk."""
 
 
@@ -72,8 +72,8 @@ class DatabaseDisk:
     size: int
 
     @property
-    def is_almost_full(self) -> bool:
-        return self.free < self.size * ALMOST_FULL
+    def is_low(self) -> bool:
+        return self.free < self.size * LOW
 
     @property
     def free_percent(self) -> int:

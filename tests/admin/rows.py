@@ -98,7 +98,7 @@ def shown_models() -> list[type[models.Model]]:
 
     Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Notices and
     the checklist show the marks of the set-up, and notices show reached limits and projects that use too much
-    time of workers. The page of a project shows its growth.
+    time of workers. The start page shows the growth of projects.
     """
     shown_in_part = {SetupMark, ReachedLimit, ProjectUsage, StoredDay}
     elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse} | shown_in_part
