@@ -24,7 +24,7 @@ from opsapi.first_rows import (
     in_visible_scope,
 )
 
-WITHOUT_CLOCK = "this worker deletes nothing and decides on no time-outs until they agree"
+WITHOUT_CLOCK = "this worker deletes nothing and looks for no heartbeat timeouts until the clocks agree"
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)
@@ -105,7 +105,7 @@ def _next_start(window: MaintenanceWindow, now: datetime) -> datetime | None:
 
 
 def workers_known(now: datetime) -> FirstRows[WorkerHeartbeat]:
-    """Workers of the last day: first those of `wrong_clocks`, then the last seen.
+    """Workers of the last day: first the workers of `wrong_clocks`, then the last seen.
 
     `services.leases.worker_seen` deletes older ones.
     """

@@ -162,7 +162,7 @@ class MutedAlertsDocument(Document):
 
 
 class PreviewCutDocument(Document):
-    """Where a preview ended early. What was compared until then is in `hosts` and `alerts`."""
+    """How far a preview came before its time was over. `hosts` and `alerts` count only what was compared."""
 
     example = {"reason": CutReason.TIME.value, "comparedHosts": 4000, "comparedAlerts": 12}
 
