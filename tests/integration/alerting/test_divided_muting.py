@@ -1,6 +1,6 @@
 """Decisions about maintenance windows take turns: the windows of a project delay no message of another."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import count
@@ -11,7 +11,7 @@ from accesslist.models import Project
 from alerting.delivery import decide
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.muting import MuteDesk
-from alerting.rules.matchers import Matcher, MatchSubject, matches
+from alerting.rules.matchers import Matcher, MatchSubject, compared_in_steps
 from alerting.services.claims import claim
 from alerting.services.leases import leases_take
 from integrations.outcome import Outcome
@@ -30,11 +30,11 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The patterns that were compared, in order."""
     found: list[str] = []
 
-    def compare(matchers: Sequence[Matcher], subject: MatchSubject) -> bool:
-        found.extend(matcher.value for matcher in matchers)
-        return matches(matchers, subject)
+    def compare(matcher: Matcher, subject: MatchSubject) -> Iterator[bool]:
+        found.append(matcher.value)
+        return compared_in_steps(matcher, subject)
 
-    monkeypatch.setattr("alerting.rules.mute_search.matches", compare)
+    monkeypatch.setattr("alerting.rules.mute_search.compared_in_steps", compare)
     return found
 
 
