@@ -73,7 +73,7 @@ class MuteDesk:
         return frozenset(group_id for group_id, search in self._searches.items() if not search.is_done)
 
     def go_on(self, *, now: datetime) -> None:
-        """Continue unfinished searches, and drop those with changed windows. Every step begins with this."""
+        """Continue unfinished searches; drop searches with changed windows. Every step begins with this."""
         self._forget(self._clock())
         if searching := self.searching:
             versions = begun_versions(searching, now)

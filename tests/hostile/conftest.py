@@ -10,6 +10,7 @@ import pytest
 from django.test import client
 from hypothesis import configuration
 
+from alerting.selectors import overview, progress
 from alerting.services.leases import worker_seen
 from automation.rules import heartbeats
 from automation.services.agents import sweep_begin
@@ -40,8 +41,10 @@ def assailant(
 ) -> Iterator[Assailant]:
     """A Global owner who means no good, and whose requests are read as the web server's are."""
     monkeypatch.setattr(client, "WSGIRequest", Request)
-    # Else the platform is not ready, which is no fault; all attempts may take longer than its minute.
-    worker_seen(name="worker", now=clock.now() + timedelta(days=1))
+    # Else the platform is not ready, which is no fault; all attempts may take longer than its minutes.
+    monkeypatch.setattr(overview, "_SEEN_WITHIN", timedelta(days=1))
+    monkeypatch.setattr(progress, "LATE_AFTER", timedelta(days=1))
+    worker_seen(name="worker", now=clock.now())
     sweep_begin(now=clock.now())
     monkeypatch.setattr(heartbeats, "ABSENCE", timedelta(days=1))
     made = Assailant(owner, known)

@@ -175,7 +175,8 @@ class DebianServer:
         assert self._process is not None
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
         for pid in (self._process.pid, *map(int, children.split())):
-            os.kill(pid, signum)
+            with suppress(ProcessLookupError):  # some end by themselves
+                os.kill(pid, signum)
 
     def thaw(self) -> None:
         """Have them go on."""

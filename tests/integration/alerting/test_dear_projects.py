@@ -61,12 +61,11 @@ class DearProject:
         random = self.random
         grouping = random.choice(({}, {"grouping": "TOPOLOGY", "groupWaitSec": 0}))
         delayed = {**setting, "delayMin": random.choice((0, 0, 1))}
-        make_config(
-            self.project,
-            notifications=[delayed] * random.choice((1, 1, 5)),
-            matchers=[self._matcher("HOSTNAME") for _ in range(50)],
-            **grouping,
-        )
+        notifications = [delayed] * random.choice((1, 1, 5))
+        config = make_config(self.project, notifications=notifications, **grouping)
+        # A pattern that is just accepted can be refused the next time.
+        config.matchers = [self._matcher("HOSTNAME") for _ in range(50)]
+        config.save(update_fields=["matchers"])
 
     def _matcher(self, *fields: str) -> dict[str, str]:
         """A matcher that matches all hosts and labels, and takes as long as validation accepts."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
+from functools import partial
 
 import pytest
 from django.db.models import Model
@@ -264,7 +265,7 @@ def test_the_hosts_of_a_watcher_that_does_not_ask_are_free(project: Project, ste
     now = database_time()
     watcher = _watcher(project, now + step)
     for seconds in range(0, 90, 15):
-        times_repair(clock=lambda: now + seconds * SECOND)
+        times_repair(clock=partial(datetime.__add__, now, seconds * SECOND))
     watcher.refresh_from_db()
     known = {watcher.id: LeaseWatcher(watcher.asked, watcher.interval, watcher.until)}
     assert holder_of(Lease(watcher.id), known, now + 90 * SECOND) is None
