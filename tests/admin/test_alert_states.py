@@ -82,7 +82,7 @@ def test_every_page_says_that_it_does_not_know_whether_an_alert_is_muted(
     assert {url: set(states(shown(console, url))) for url in pages} == {
         url: {"Open or muted"} for url in pages
     }
-    assert "may be missing" in shown(console, alert_page(alert))
+    assert "may omit windows" in shown(console, alert_page(alert))
 
 
 def test_a_muted_alert_names_the_window_that_mutes_it(console: Client, project: Project) -> None:
