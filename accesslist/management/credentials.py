@@ -46,6 +46,6 @@ def user_named(name: str) -> User:
 
 
 def password_asked(user: User) -> tuple[str, bool]:
-    """Return a password for the user, and whether it was generated as nobody typed one at a terminal."""
+    """Return a password for the user, and whether it is random: without a terminal, or if none is typed."""
     typed = getpass.getpass("New password (leave blank to generate one): ") if sys.stdin.isatty() else ""
     return (typed, False) if typed else (random_password(user), True)

@@ -25,7 +25,7 @@ def usage_add(
 ) -> None:
     """Count seconds of work for a project, most of them for a configuration or a maintenance window.
 
-    The row and the event name what took most of the turn or step in which the project exceeded its share. The
+    The row and the event name what took most of the turn or step that exceeded the share in a minute. The
     event is recorded once, and again only after NOTICE_MINUTES within the share. A project that is deleted
     meanwhile uses nothing.
     """
@@ -37,7 +37,7 @@ def usage_add(
     usage = before.add(seconds, now)
     row.minute, row.seconds, row.seconds_before = usage.minute, usage.seconds, usage.seconds_before
     row.exceeded = usage.exceeded
-    if usage.exceeded == usage.minute:
+    if usage.exceeded != before.exceeded:
         row.config_id, row.window_id = config_id, window_id
     row.save(force_update=True)
     if usage.exceeded == usage.minute and not before.has_exceeded(now):

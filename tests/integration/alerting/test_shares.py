@@ -72,7 +72,9 @@ def test_exceeding_the_share_is_recorded_once(project: Project) -> None:
             now = START + minute * MINUTE
             usage_add(group_id=project.id, seconds=SHARE_SECONDS / 2, config_id=config_id, now=now)
     assert recorded() == [{"alertConfigId": config_id}]
-    usage_add(group_id=project.id, seconds=0.1, window_id=new_id(), now=START + 5 * MINUTE)
+    for minute in (4, 5):  # the minute of the last excess, and a minute within the share
+        now = START + minute * MINUTE
+        usage_add(group_id=project.id, seconds=0.1, window_id=new_id(), now=now)
     usage = ProjectUsage.objects.get(group=project)
     assert (usage.config_id, usage.window_id) == (config_id, None)
     later = START + 14 * MINUTE
