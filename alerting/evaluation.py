@@ -157,7 +157,7 @@ def _evaluate_turn(turn: Turn, now: datetime, clock: Clock) -> int:
         if not done.is_whole or work in _ENDS_TURN or time_slice.is_over():
             break
     turn.keep(progress)
-    _count_usage(turn, time_slice.used(), time_slice.dearest(), now)
+    _count_usage(turn, time_slice.used(), time_slice.costs.dearest(), now)
     # Not 0, which means that no project waits: another worker may have evaluated all signals of this project
     # before this transaction locked it.
     return len(signals) or 1

@@ -11,7 +11,7 @@ notifications of projects whose windows have changed since.
 
 import logging
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from alerting.models import Notification
 from alerting.rules.delivery_policy import Mute
 from alerting.rules.mute_search import MuteSearch
 from alerting.rules.shares import LEAST_COUNTED_SECONDS
-from alerting.rules.time_slices import Clock, TimeSlice
+from alerting.rules.time_slices import Clock, Costs, TimeSlice
 from alerting.selectors.incidents import targets_of_messages
 from alerting.selectors.windows import Versions, begun_versions, mute_searches
 from alerting.services.shares import usage_add
@@ -32,6 +32,8 @@ MUTE_SECONDS = 0.1
 """The seconds of a step for decisions about windows; more if reading the windows takes longer."""
 TURN_SECONDS = 0.01
 """Projects take turns of this length."""
+MOST_DROPPED = 3
+"""How often the search of a project begins again because a window was changed, has begun or has ended."""
 REMEMBERED_SECONDS = 60.0
 """The time that a project took is forgotten after as long."""
 
@@ -57,9 +59,11 @@ class MuteDesk:
     def __init__(self, clock: Clock = time.monotonic) -> None:
         self._clock = clock
         self._searches: dict[str, MuteSearch] = {}
+        self._dropped: Counter[str] = Counter()
+        """How often the search of a project was dropped since its last answers."""
         self._used: dict[str, float] = {}
         self._forget_at = clock() + REMEMBERED_SECONDS
-        self._costs: dict[str, dict[str, float]] = {}
+        self._costs: dict[str, Costs] = {}
         """The seconds that each window took, by project and window, until they are counted."""
 
     @classmethod
@@ -78,8 +82,7 @@ class MuteDesk:
         if searching := self.searching:
             versions = begun_versions(searching, now)
             for group_id in searching:
-                if not self._searches[group_id].is_valid(versions.get(group_id, {}), now):
-                    del self._searches[group_id]
+                self._drop_invalid(group_id, versions.get(group_id, {}), now)
             self._search(self.searching, TimeSlice(self._clock, MUTE_SECONDS))
 
     def settle(self, claimed: Sequence[Notification], *, now: datetime) -> Muting:
@@ -98,9 +101,10 @@ class MuteDesk:
         faults |= self._search(by_project.keys() & self._searches.keys(), time_slice)
         for group_id, rows in by_project.items():
             if search := self._searches.get(group_id):
-                _answer(search, rows, targets, found)
+                _answer(search, rows, targets, found, now)
                 if search.is_done:
                     del self._searches[group_id]
+                    del self._dropped[group_id]
             else:
                 found.faults |= {row.id: faults[group_id] for row in rows}
         return found
@@ -108,14 +112,11 @@ class MuteDesk:
     def count(self, *, now: datetime) -> None:
         """Count the time that projects took, as their share of the workers' time."""
         counted = [
-            group_id
-            for group_id, costs in self._costs.items()
-            if sum(costs.values()) >= LEAST_COUNTED_SECONDS
+            group_id for group_id, costs in self._costs.items() if costs.total() >= LEAST_COUNTED_SECONDS
         ]
         for group_id in counted:
             costs = self._costs.pop(group_id)
-            dearest = max(costs, key=costs.__getitem__)
-            usage_add(group_id=group_id, seconds=sum(costs.values()), window_id=dearest, now=now)
+            usage_add(group_id=group_id, seconds=costs.total(), window_id=costs.dearest(), now=now)
 
     def _begin(
         self,
@@ -129,9 +130,7 @@ class MuteDesk:
         Return the faults of projects by their id.
         """
         for group_id in by_project:
-            search = self._searches.get(group_id)
-            if search and not search.is_valid(versions[group_id], now):
-                del self._searches[group_id]
+            self._drop_invalid(group_id, versions[group_id], now)
         new = {
             group_id: {target for row in rows for target in targets[row.id]}
             for group_id, rows in by_project.items()
@@ -142,6 +141,17 @@ class MuteDesk:
         for group_id, error in begun.faults.items():
             logger.error("windows of project %s cannot be read", group_id, exc_info=error)
         return begun.faults
+
+    def _drop_invalid(self, group_id: str, versions: Versions, now: datetime) -> None:
+        """Drop a search for windows that have changed, unless it was dropped too often.
+
+        Otherwise a search that lasts longer than until the next change would begin again without end. Then
+        it goes on, and the changed windows mute nothing.
+        """
+        search = self._searches.get(group_id)
+        if search and not search.is_valid(versions, now) and self._dropped[group_id] < MOST_DROPPED:
+            self._dropped[group_id] += 1
+            del self._searches[group_id]
 
     def _search(self, group_ids: AbstractSet[str], time_slice: TimeSlice) -> dict[str, Exception]:
         """Let projects take turns until all is found or the time is over. Return their faults."""
@@ -173,11 +183,11 @@ class MuteDesk:
         return self._used.get(group_id, 0.0), group_id
 
     def _take_turn(self, group_id: str) -> None:
-        turn, costs = TimeSlice(self._clock, TURN_SECONDS), self._costs.setdefault(group_id, {})
+        turn, costs = TimeSlice(self._clock, TURN_SECONDS), self._costs.setdefault(group_id, Costs())
         before = turn.began
         for window_id in self._searches[group_id].steps:
             is_over = turn.is_over()
-            costs[window_id] = costs.get(window_id, 0.0) + turn.last_look - before
+            costs.add(window_id, turn.last_look - before)
             before = turn.last_look
             if is_over:
                 break
@@ -189,9 +199,10 @@ def _answer(
     rows: Sequence[Notification],
     targets: Mapping[str, Sequence[str]],
     found: Muting,
+    now: datetime,
 ) -> None:
     for row in rows:
         if not search.is_done or not search.covers(targets[row.id]):
             found.undecided.add(row.id)
-        elif mute := search.mute(targets[row.id]):
+        elif mute := search.mute(targets[row.id], found.versions[row.group_id or ""], now):
             found.mutes[row.id] = mute

@@ -48,9 +48,18 @@ class MuteSearch:
         """Whether the search answers for all these alerts and events."""
         return all(target in self._targets for target in targets)
 
-    def mute(self, targets: Sequence[str]) -> Mute | None:
-        """Return what mutes a message about these alerts, after the last step: they must all be muted."""
-        return mute_of_incident(self._mutes.get(target) for target in targets)
+    def mute(self, targets: Sequence[str], versions: Mapping[str, str], now: datetime) -> Mute | None:
+        """Return what mutes a message about these alerts, after the last step: they must all be muted.
+
+        Windows mute that are the same in `versions` and have not ended. If the search is not valid any more,
+        other windows may mute as well.
+        """
+        return mute_of_incident(self._lasting(self._mutes.get(target), versions, now) for target in targets)
+
+    def _lasting(self, mute: Mute | None, versions: Mapping[str, str], now: datetime) -> Mute | None:
+        if mute is None or mute.until <= now:
+            return None
+        return mute if versions.get(mute.window_id) == self._versions[mute.window_id] else None
 
     def _search(self, windows: Sequence[WindowRule]) -> Iterator[str]:
         active = []

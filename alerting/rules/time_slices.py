@@ -8,6 +8,25 @@ Clock = Callable[[], float]
 """A monotonic clock, in seconds."""
 
 
+class Costs:
+    """The seconds of work, by the name of what they were used for."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, float] = {}
+
+    def add(self, name: str, seconds: float) -> None:
+        """Add seconds to the costs of `name`."""
+        self._seconds[name] = self._seconds.get(name, 0.0) + seconds
+
+    def total(self) -> float:
+        """Return the seconds of all names together."""
+        return sum(self._seconds.values())
+
+    def dearest(self) -> str | None:
+        """Return the name with the highest costs; None if there are no costs."""
+        return max(self._seconds, key=self._seconds.__getitem__, default=None)
+
+
 class TimeSlice:
     """The time of a turn, from now until `seconds` have passed."""
 
@@ -15,7 +34,7 @@ class TimeSlice:
         self._clock = clock
         self.began = self.last_look = self._charged = clock()
         self._end = self.began + seconds
-        self.costs: dict[str, float] = {}
+        self.costs = Costs()
         """The seconds of what `charge` was called for, by its name."""
 
     def is_over(self) -> bool:
@@ -32,11 +51,7 @@ class TimeSlice:
         """Add the seconds since the last call to the costs of `name`, or to nothing if it is empty."""
         before, self._charged = self._charged, self._clock()
         if name:
-            self.costs[name] = self.costs.get(name, 0.0) + self._charged - before
-
-    def dearest(self) -> str | None:
-        """Return the name with the highest costs; None if there are no costs."""
-        return max(self.costs, key=self.costs.__getitem__, default=None)
+            self.costs.add(name, self._charged - before)
 
     def used(self) -> float:
         """Return the seconds since the slice began."""

@@ -15,12 +15,14 @@ from alerting.rules.matchers import Matcher, MatchSubject, compared_in_steps
 from alerting.services.claims import claim
 from alerting.services.leases import leases_take
 from integrations.outcome import Outcome
+from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_config, make_notification
 from tests.integration.alerting.overviews import HOUR, NOW, make_window
 
 pytestmark = pytest.mark.django_db
 
+SECOND = timedelta(seconds=1)
 WINDOWS = 5
 MATCHERS = 4
 
@@ -136,6 +138,35 @@ def test_a_search_ends_if_its_windows_are_deleted(project: Project, desk: MuteDe
     assert not desk.searching
     claimed = claim(worker=1, slots=8, clock=lambda: NOW, without=desk.searching)
     assert {row.id for row in claimed} == {row.id for row in dear}
+
+
+@each(("change", "is_muted"), [("begins", True), ("ends", False), ("is changed", False)])
+def test_a_search_ends_that_lasts_longer_than_its_windows(
+    project: Project, desk: MuteDesk, monkeypatch: pytest.MonkeyPatch, change: str, is_muted: bool
+) -> None:
+    """A window begins before each step. The window that mutes also stays, ends or is changed."""
+    monkeypatch.setattr("alerting.muting.MUTE_SECONDS", 2)
+    [dear] = make_dear(project, alerts=1)
+    muting = MaintenanceWindow.objects.filter(group=project, end=NOW + HOUR)
+    muting_id, now = muting.get().id, NOW
+    for number in range(100):
+        # A worker claims nothing of a project while it searches.
+        if desk.searching:
+            desk.go_on(now=now)
+        else:
+            step(desk, [dear], now)
+        if decided([dear]) == [True]:
+            break
+        now += SECOND
+        other = make_window(project, -HOUR, 100 * HOUR)
+        MaintenanceWindow.objects.filter(id=other.id).update(matchers=[matcher("never")], updated=now)
+        if change == "is changed":
+            muting.update(updated=now)
+        if change == "ends" and number == 10:
+            muting.update(end=now)
+    assert number > 10
+    row = Notification.objects.get(id=dear.id)
+    assert (row.silenced_by, bool(row.destination)) == ((muting_id, False) if is_muted else (None, True))
 
 
 def test_a_long_queue_of_a_project_leaves_room_for_another(project: Project) -> None:

@@ -6,8 +6,8 @@ from alerting.rules.time_slices import TimeSlice
 def test_the_dearest_took_most_time_in_all() -> None:
     ticks = iter([0.0, 0.0, 1.0, 4.0, 5.0])
     time_slice = TimeSlice(lambda: next(ticks), 10)
-    assert time_slice.dearest() is None
+    assert time_slice.costs.dearest() is None
     for name in ("", "a", "b", "a"):
         time_slice.charge(name)
-    assert time_slice.costs == {"a": 2.0, "b": 3.0}
-    assert time_slice.dearest() == "b"
+    assert time_slice.costs.total() == 5.0
+    assert time_slice.costs.dearest() == "b"
