@@ -42,6 +42,7 @@ from alerting.rules.shares import LEAST_COUNTED_SECONDS
 from alerting.rules.time_slices import Clock, Place, Progress, TimeSlice
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
 from alerting.selectors.config_views import concerned_indexes, configs_with_ids, indexes_of
+from alerting.selectors.queues import PROJECTS_WITH_TRACKED
 from alerting.services.alerts import (
     AlertChanges,
     AlertEnd,
@@ -639,17 +640,25 @@ class _Evaluation:
 
 # Projects take turns: the first alert of each, then the second of each, and so on. An alert does not open
 # while its project has an unevaluated signal from before the end of the delay, which may end its condition.
-# The lock of the project is needed because opening an alert may change an incident of the project.
+# Only the first alerts and the oldest signal of each project are read, so the number of alerts and signals
+# does not matter. The lock of the project is needed because opening an alert may change an incident of the
+# project.
 _OPENING = f"""
+{PROJECTS_WITH_TRACKED}
 SELECT opening.id FROM (
-  SELECT id, group_id FROM (
-    SELECT alert.id, alert.group_id, opens,
-           row_number() OVER (PARTITION BY alert.group_id ORDER BY opens, alert.id) AS position
-      FROM alerting_alert AS alert
-     WHERE status = 'TRACKING' AND opens <= %(now)s AND NOT EXISTS (
-           SELECT FROM events_signal AS waiting
-            WHERE waiting.group_id = alert.group_id AND waiting.failed IS NULL
-              AND waiting.created <= alert.opens)
+  SELECT due.id, due.group_id FROM (
+    SELECT first.id, first.group_id, first.opens,
+           row_number() OVER (PARTITION BY first.group_id ORDER BY first.opens, first.id) AS position
+      FROM (SELECT group_id,
+                   (SELECT created FROM events_signal AS waiting
+                     WHERE waiting.group_id = tracking.group_id AND waiting.failed IS NULL
+                     ORDER BY waiting.group_id, waiting.created LIMIT 1) AS oldest
+              FROM tracking WHERE group_id IS NOT NULL) AS project
+     CROSS JOIN LATERAL (
+           SELECT alert.id, alert.group_id, alert.opens FROM alerting_alert AS alert
+            WHERE alert.status = 'TRACKING' AND alert.group_id = project.group_id
+              AND alert.opens <= %(now)s AND alert.opens < coalesce(project.oldest, 'infinity')
+            ORDER BY alert.opens LIMIT %(limit)s) AS first
   ) AS due ORDER BY position, opens LIMIT %(limit)s
 ) AS opening WHERE {try_lock("opening.group_id")}
 """  # noqa: S608 - built from constants

@@ -128,6 +128,10 @@ GATHER_MORE = range(3, 16)
 hardly more than one. Deliveries do not wait: a small claim can be all that free slots allow."""
 POLL_SECONDS = 1.0
 """The longest delay after a lost wake-up, and the precision of due times."""
+OPEN_SECONDS = 0.2
+"""The longest time without a search for alerts to open, plus the turn of evaluation that runs at its end."""
+AWAY_SECONDS = 60.0
+"""The interval of lines in the log that say that the database is unreachable."""
 HEARTBEAT_SECONDS = 15.0
 SWEEP_SECONDS = 15.0
 """The interval of searches for heartbeat timeouts: an alert can be late by this time."""
@@ -281,15 +285,15 @@ class Worker:
             self._messages.wake()
 
     def _evaluate(self) -> int:
-        """Evaluate signals, and open alerts once per POLL_SECONDS, however many signals wait."""
-        now, began = clock.now(), time.monotonic()
+        """Evaluate signals, and open alerts after OPEN_SECONDS, however many signals wait."""
         evaluated = opened = 0
         try:
-            evaluated = evaluate_signals(now=now)
+            evaluated = evaluate_signals(now=clock.now())
         finally:  # a project whose evaluation fails keeps no alert of another project from opening
-            if not evaluated or began >= self._opened + POLL_SECONDS:
-                self._opened = began
-                opened = open_tracked(now=now)
+            ended = time.monotonic()
+            if not evaluated or ended >= self._opened + OPEN_SECONDS:
+                self._opened = ended
+                opened = open_tracked(now=clock.now())
         return evaluated + opened
 
     def _deliver(self) -> None:

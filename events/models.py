@@ -119,6 +119,10 @@ class Signal(models.Model):
             models.Index(
                 fields=["group_id", "id"], name="signal_group_order", condition=models.Q(failed=None)
             ),
+            # The earliest signal of a project: its alerts with a delay open only up to this time.
+            models.Index(
+                fields=["group_id", "created"], name="signal_group_earliest", condition=models.Q(failed=None)
+            ),
             # Signals that could not be evaluated, until retention deletes them.
             models.Index(fields=["failed"], name="signal_failed", condition=models.Q(failed__isnull=False)),
         ]

@@ -37,6 +37,24 @@ def update_from_arrays(table: str, columns: Mapping[str, str]) -> str:
     )
 
 
+def each_value(name: str, column: str, *, table: str, where: str, order: str) -> str:
+    """Return a WITH clause: `name` has each value of the column once, and at the end NULL.
+
+    It goes through an index from one value to the next, so the number of rows with a value does not matter.
+    The index has the columns `order`, first the column, and the condition `where`. All names come from the
+    code, never from a client.
+    """
+    return f"""
+WITH RECURSIVE {name}({column}) AS (
+    (SELECT {column} FROM {table} WHERE {where} AND {column} IS NOT NULL ORDER BY {order} LIMIT 1)
+    UNION ALL
+    SELECT (SELECT later.{column} FROM {table} AS later
+             WHERE {where} AND later.{column} > {name}.{column} ORDER BY {order} LIMIT 1)
+      FROM {name} WHERE {name}.{column} IS NOT NULL
+)
+"""  # noqa: S608 - the names are our own
+
+
 def execute(sql: str, params: Any = None) -> int:
     """Execute a statement. Return the number of rows that it wrote or found."""
     with connection.cursor() as cursor:

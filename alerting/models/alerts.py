@@ -99,9 +99,11 @@ class Alert(models.Model):
                 name="alert_incident",
                 condition=Q(incident_id__isnull=False),
             ),
-            # The next alerts to open.
+            # The next alerts to open of each project.
             models.Index(
-                fields=["opens"], name="alert_opens", condition=Q(status=AlertStatus.TRACKING.value)
+                fields=["group", "opens"],
+                name="alert_opens_next",
+                condition=Q(status=AlertStatus.TRACKING.value),
             ),
         ]
 

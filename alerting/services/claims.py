@@ -12,6 +12,7 @@ from django.db import transaction
 
 from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, RunningRequest, choose
+from alerting.selectors.queues import DESTINATIONS_WITH_MESSAGES, PROJECTS_WITH_UNDECIDED
 from alerting.services.leases import LEASE, is_lapsed, lapsed_leases_release, leases_take
 from opsapi.sql import execute, fetch_rows
 
@@ -31,21 +32,11 @@ SELECT pg_advisory_xact_lock(%s), set_config('idle_in_transaction_session_timeou
 """
 
 # Due notifications without a destination, projects in turn. Most are decided quickly, and afterwards have a
-# destination, another due time or a result. The recursion goes through the index from one project to the
-# next and reads only the first rows of each, so the length of a queue does not matter. Only this index has
-# the order of project and due time, so PostgreSQL reads neither the log of a project nor other queues.
-_UNDECIDED = """
-WITH RECURSIVE waiting(group_id) AS (
-    (SELECT group_id FROM alerting_notification
-      WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND group_id IS NOT NULL
-      ORDER BY group_id, due LIMIT 1)
-    UNION ALL
-    SELECT (SELECT n.group_id FROM alerting_notification AS n
-             WHERE n.status = 'PENDING' AND n.destination = '' AND n.lease_token IS NULL
-               AND n.group_id > waiting.group_id
-             ORDER BY n.group_id, n.due LIMIT 1)
-      FROM waiting WHERE waiting.group_id IS NOT NULL
-)
+# destination, another due time or a result. Only the first rows of each project are read, so the length of a
+# queue does not matter. Only this index has the order of project and due time, so PostgreSQL reads neither
+# the log of a project nor other queues.
+_UNDECIDED = f"""
+{PROJECTS_WITH_UNDECIDED}
 SELECT id FROM (
     SELECT first.id, first.due,
            row_number() OVER (PARTITION BY waiting.group_id ORDER BY first.due, first.sequence) AS turn
@@ -63,24 +54,13 @@ SELECT id FROM (
            AND due <= %(now)s
          ORDER BY due LIMIT %(limit)s) AS of_no_project)
 ) AS waiting ORDER BY turn, due LIMIT %(limit)s
-"""
+"""  # noqa: S608 - built from constants
 
-# For each destination that may be tried, the due notifications that are the first for their subject. The
-# recursion goes through the index from one destination to the next and reads only the first rows of each, so
-# the length of a queue does not matter. The subselect replaces NOT EXISTS, which PostgreSQL may plan as a
-# join of whole queues. The columns are the fields of `Candidate`.
-_CANDIDATES = """
-WITH RECURSIVE waiting(destination) AS (
-    (SELECT destination FROM alerting_notification
-      WHERE status = 'PENDING' AND destination > '' AND lease_token IS NULL
-      ORDER BY destination LIMIT 1)
-    UNION ALL
-    SELECT (SELECT n.destination FROM alerting_notification AS n
-             WHERE n.status = 'PENDING' AND n.destination > '' AND n.lease_token IS NULL
-               AND n.destination > waiting.destination
-             ORDER BY n.destination LIMIT 1)
-      FROM waiting WHERE waiting.destination IS NOT NULL
-)
+# For each destination that may be tried, the due notifications that are the first for their subject. Only the
+# first rows of each are read, so the length of a queue does not matter. The subselect replaces NOT EXISTS,
+# which PostgreSQL may plan as a join of whole queues. The columns are the fields of `Candidate`.
+_CANDIDATES = f"""
+{DESTINATIONS_WITH_MESSAGES}
 SELECT first.id, place.id, place.group_id, place.host, first.due,
        place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0,
        down.host IS NOT NULL, place.tried
@@ -102,7 +82,7 @@ SELECT first.id, place.id, place.group_id, place.host, first.due,
         LIMIT CASE WHEN place.failures = 0 AND place.answered IS NOT NULL THEN %(most)s ELSE 1 END) AS first
  WHERE (place.next_try IS NULL OR place.next_try <= %(now)s OR place.next_try > %(clock_stepped_back)s)
    AND (down.host IS NULL OR down.next_try <= %(now)s OR down.next_try > %(clock_stepped_back)s)
-"""
+"""  # noqa: S608 - built from constants
 
 _LEASED = """
 SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.worker,

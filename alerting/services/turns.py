@@ -13,6 +13,7 @@ import orjson
 from alerting.models import EvaluationTurn
 from alerting.rules.shares import UNIT_SECONDS, minute_of
 from alerting.rules.time_slices import Progress, progress_of
+from alerting.selectors.queues import PROJECTS_WITH_SIGNALS
 from alerting.services.locks import try_lock
 from events.models import Signal
 from opsapi.batches import delete_batch
@@ -28,15 +29,7 @@ _GROUPS_TRIED = 50
 # without a project. The project that used least of the workers' time in this minute and the last comes first
 # (`rules.shares`), of these the project that was evaluated longest ago; the first with free locks is chosen.
 _TAKE = f"""
-WITH RECURSIVE waiting(group_id) AS (
-    (SELECT group_id FROM events_signal WHERE failed IS NULL AND group_id IS NOT NULL
-      ORDER BY group_id LIMIT 1)
-    UNION ALL
-    SELECT (SELECT signal.group_id FROM events_signal AS signal
-             WHERE signal.failed IS NULL AND signal.group_id > waiting.group_id
-             ORDER BY signal.group_id LIMIT 1)
-      FROM waiting WHERE waiting.group_id IS NOT NULL
-)
+{PROJECTS_WITH_SIGNALS}
 SELECT group_id FROM (
     SELECT source.group_id FROM (
         SELECT group_id FROM waiting WHERE group_id IS NOT NULL

@@ -1,0 +1,35 @@
+"""Who has work in the queues of a worker: statements with these WITH clauses read a queue in parts.
+
+Each clause names every project or destination in a queue once, and at the end NULL. It goes through an index,
+so the length of a queue does not matter.
+"""
+
+from opsapi.sql import each_value
+
+PROJECTS_WITH_SIGNALS = each_value(
+    "waiting", "group_id", table="events_signal", where="failed IS NULL", order="group_id"
+)
+"""`waiting(group_id)`: the projects with signals that are not evaluated yet."""
+
+PROJECTS_WITH_UNDECIDED = each_value(
+    "waiting",
+    "group_id",
+    table="alerting_notification",
+    where="status = 'PENDING' AND destination = '' AND lease_token IS NULL",
+    order="group_id, due",
+)
+"""`waiting(group_id)`: the projects with notifications without a destination."""
+
+DESTINATIONS_WITH_MESSAGES = each_value(
+    "waiting",
+    "destination",
+    table="alerting_notification",
+    where="status = 'PENDING' AND destination > '' AND lease_token IS NULL",
+    order="destination",
+)
+"""`waiting(destination)`: the destinations with notifications that are due or become due."""
+
+PROJECTS_WITH_TRACKED = each_value(
+    "tracking", "group_id", table="alerting_alert", where="status = 'TRACKING'", order="group_id, opens"
+)
+"""`tracking(group_id)`: the projects with alerts whose delay has not passed, or that are due to open."""

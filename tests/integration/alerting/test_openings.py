@@ -1,0 +1,132 @@
+"""Alerts open when their delay has passed, however many alerts and signals of another project wait."""
+
+import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting import worker as worker_module
+from alerting.evaluation import _OPENING, OPENED_AT_ONCE, open_tracked
+from alerting.models import Alert
+from alerting.worker import Worker
+from events.models import Signal
+from opsapi.sql import execute, fetch_rows
+from tests.each import each
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_alert
+
+pytestmark = pytest.mark.django_db
+
+NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+DUE, WAITING = 2_000, 3_000
+
+_MANY_ALERTS = """
+INSERT INTO alerting_alert
+SELECT copied.* FROM alerting_alert AS alert, generate_series(1, %(many)s) AS n
+ CROSS JOIN LATERAL jsonb_populate_record(
+       alert, jsonb_build_object('id', lpad(to_hex(n), 24, '0'), 'target_key', n::text)) AS copied
+ WHERE alert.id = %(id)s
+"""
+_MANY_SIGNALS = """
+INSERT INTO events_signal (created, group_id, kind, payload)
+SELECT %(created)s, %(group)s, 'hosts', '{}' FROM generate_series(1, %(many)s)
+"""
+
+
+def tracked(project: Project, opens: datetime = NOW - SECOND) -> Alert:
+    return make_alert(project, status="TRACKING", opens=opens, created=NOW - 60 * SECOND)
+
+
+def signal(project: Project, created: datetime) -> None:
+    Signal.objects.create(created=created, group_id=project.id, kind="hosts", payload={})
+
+
+def opened() -> set[str]:
+    return set(Alert.objects.filter(status="OPEN").values_list("group_id", flat=True))
+
+
+@pytest.fixture
+def other() -> Project:
+    """A project with one alert to open."""
+    found: Project = ProjectFactory.create()
+    tracked(found)
+    return found
+
+
+def make_many(project: Project) -> None:
+    first = tracked(project, opens=NOW - 30 * SECOND)
+    execute(_MANY_ALERTS, {"id": first.id, "many": DUE})
+    execute(_MANY_SIGNALS, {"created": NOW - 40 * SECOND, "group": project.id, "many": WAITING})
+
+
+def rows_read() -> int:
+    """The rows of alerts and signals that the search for alerts to open reads."""
+    parameters = {"now": NOW, "limit": OPENED_AT_ONCE}
+    [(plan,)] = fetch_rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {_OPENING}", parameters)
+    return sum(_rows((plan if isinstance(plan, list) else json.loads(plan))[0]["Plan"]))
+
+
+def _rows(node: Any) -> Iterator[int]:
+    if node.get("Relation Name") in {"alerting_alert", "events_signal"}:
+        passed = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
+        yield int(passed * node["Actual Loops"])
+    for child in node.get("Plans", ()):
+        yield from _rows(child)
+
+
+@each("is_blocked", [False, True])
+@each("has_statistics", [False, True])
+def test_the_search_reads_the_first_alerts_and_signals(
+    project: Project, other: Project, is_blocked: bool, has_statistics: bool
+) -> None:
+    make_many(project)
+    if not is_blocked:
+        Signal.objects.update(created=NOW)
+    if has_statistics:
+        execute("ANALYZE alerting_alert, events_signal")
+    assert rows_read() <= OPENED_AT_ONCE + 20
+    assert open_tracked(now=NOW) == (1 if is_blocked else OPENED_AT_ONCE)
+    assert other.id in opened()
+
+
+@each(("created", "opens"), [(NOW - 2 * SECOND, False), (NOW - SECOND, False), (NOW, True)])
+def test_a_signal_from_before_the_end_of_the_delay_comes_first(
+    project: Project, other: Project, created: datetime, opens: bool
+) -> None:
+    tracked(project)
+    # The queue of a project is not in the order of its times.
+    signal(project, NOW + SECOND)
+    signal(project, created)
+    open_tracked(now=NOW)
+    assert opened() == ({project.id, other.id} if opens else {other.id})
+
+
+def test_a_signal_that_was_set_aside_holds_no_alert_back(other: Project) -> None:
+    signal(other, NOW - 2 * SECOND)
+    Signal.objects.update(failed=NOW)
+    assert open_tracked(now=NOW) == 1
+
+
+@each(("seconds", "number"), [(0.0, 1), (1e9, 0)])
+def test_a_worker_opens_alerts_between_the_turns_of_evaluation(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, number: int
+) -> None:
+    """`seconds`: the time without a search for alerts to open."""
+    searches: list[datetime] = []
+
+    def search(*, now: datetime) -> int:
+        searches.append(now)
+        return 0
+
+    monkeypatch.setattr(worker_module, "OPEN_SECONDS", seconds)
+    monkeypatch.setattr(worker_module, "evaluate_signals", lambda **_: 1)
+    monkeypatch.setattr(worker_module, "open_tracked", search)
+    worker = Worker("host:1")
+    worker._opened = time.monotonic()
+    assert worker._evaluate() == 1
+    assert len(searches) == number
