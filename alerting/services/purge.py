@@ -190,6 +190,8 @@ def _purge_batch(group_id: str) -> int:
     )
 
 
+ALERTS_AT_ONCE = 1_000
+"""Alerts or one-shot notifications whose data is deleted next: they are chosen again for each batch."""
 FAILED_SIGNALS_KEPT = timedelta(days=7)
 """Long enough to see in the console which signals failed."""
 _PENDING = NotificationStatus.PENDING.value
@@ -239,11 +241,11 @@ def _ended_trim(limit: datetime) -> bool:
     # The first alert of an incident has its messages, which the end of the incident needs.
     lasting = Alert.objects.filter(incident_id=OuterRef("incident_id"), status=AlertStatus.OPEN.value)
     ended = Alert.objects.filter(~Exists(pending), ~Exists(lasting), resolved__lt=limit).order_by("resolved")
-    alerts = list(ended.values_list("id", flat=True)[:ROWS_AT_ONCE])
+    alerts = list(ended.values_list("id", flat=True)[:ALERTS_AT_ONCE])
     if not alerts:
         return False
     if not _log_trim(Notification.objects.filter(alert__in=alerts)):
-        delete_batch(Alert.objects.filter(id__in=alerts), ROWS_AT_ONCE)
+        delete_batch(Alert.objects.filter(id__in=alerts), ROWS_AT_ONCE, first=("resolved",))
     return True
 
 
@@ -256,7 +258,7 @@ def _incidents_trim(limit: datetime) -> bool:
 def _one_shots_trim(limit: datetime) -> bool:
     # The id of an event contains its time, and these rows are found by it.
     finished = Notification.objects.filter(event_id__lt=first_id(limit)).exclude(status=_PENDING)
-    chosen = list(finished.order_by("event_id").values_list("id", flat=True)[:ROWS_AT_ONCE])
+    chosen = list(finished.order_by("event_id").values_list("id", flat=True)[:ALERTS_AT_ONCE])
     return bool(chosen) and _log_trim(Notification.objects.filter(id__in=chosen))
 
 
