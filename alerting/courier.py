@@ -7,16 +7,19 @@ from dataclasses import replace
 from datetime import datetime
 from queue import Empty, SimpleQueue
 
-from alerting.delivery import DeliveryAttempt, decide, record, send
+from alerting.delivery import DeliveryAttempt, decide, decided_together, record, send
 from alerting.models import Notification
 from alerting.muting import MuteDesk
 from alerting.rules.claim_order import next_free_slot
+from alerting.selectors.incidents import incidents_of
 from alerting.services.claims import claim
 from alerting.services.leases import leased_at, leases_give_back
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 
 NO_THREAD = "this machine could not start to send the message"
+DECIDE_SECONDS = 0.3
+"""After this time a step decides on no further project with incidents, which can have thousands of alerts."""
 FINISH_SECONDS = 8.0
 """How long a stopping worker waits for running requests; another worker takes over the rest."""
 
@@ -68,13 +71,15 @@ class Courier:
         claims = claim(
             worker=self._worker, slots=self._slots, clock=self._clock, without=self._desk.searching
         )
-        # Notifications with a destination leave first: addressing the rest may take longer.
-        ready = [notification for notification in claims if notification.destination]
-        rest = [notification for notification in claims if not notification.destination]
         started: set[str] = set()
         try:
             muting = self._desk.settle(claims, now=self._clock())
-            for batch in filter(None, (ready, rest)):
+            end, has_incident = time.monotonic() + DECIDE_SECONDS, False
+            for position, batch in enumerate(batches := decided_together(claims)):
+                if has_incident and time.monotonic() >= end:
+                    leases_give_back([row for later in batches[position:] for row in later])
+                    break
+                has_incident = bool(incidents_of(batch))
                 for attempt in decide(batch, now=self._clock(), muting=muting):
                     started.add(attempt.notification.id)
                     self._start(attempt)

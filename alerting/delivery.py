@@ -137,6 +137,19 @@ class DeliveryAttempt:
         return isinstance(self.content, Message)
 
 
+def decided_together(claimed: Sequence[Notification]) -> list[list[Notification]]:
+    """Return the batches in which to decide on notifications.
+
+    Messages about incidents come last, a batch for each project: all open alerts of an incident decide.
+    Before them, notifications with a destination leave first: addressing the rest may take longer.
+    """
+    batches: dict[tuple[int, str], list[Notification]] = {}
+    for row in claimed:
+        key = (2, row.group_id or "") if incidents_of([row]) else (0 if row.destination else 1, "")
+        batches.setdefault(key, []).append(row)
+    return [batches[key] for key in sorted(batches, key=lambda key: key[0])]
+
+
 def decide(
     claimed: Sequence[Notification], *, now: datetime, muting: Muting | None = None
 ) -> Iterator[DeliveryAttempt]:

@@ -1,7 +1,7 @@
 """One outage, one incident: the messages of grouped alerts, from the first to the end."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from copy import copy
 from datetime import UTC, datetime, timedelta
@@ -16,6 +16,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.choices import DropReason, IncidentPart, WaitReason
+from alerting.courier import Courier
+from alerting.delivery import DeliveryAttempt, decided_together
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Destination, Incident, Notification, NotificationSetting
 from alerting.rules.topology import Picture
@@ -30,12 +32,19 @@ from alerting.services.windows import window_create
 from integrations.channels import opsgenie, pagerduty, splunk_on_call
 from integrations.choices import ENDS, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
+from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory
-from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_global_config
+from tests.factories.alerting import (
+    WEBHOOK,
+    make_alert,
+    make_config,
+    make_global_config,
+    make_notification,
+)
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, begin, deliver_all, evaluate, statuses
 
@@ -740,3 +749,44 @@ def test_a_change_that_was_tried_is_compared_again_after_it_was_held_back(
 ) -> None:
     tried = Notification(part=IncidentPart.CHANGE.value, attempts=1, first_attempt=first_attempt)
     assert is_worth_sending(tried, None, None) is worth
+
+
+def test_a_worker_decides_on_incidents_last_project_by_project(project: Project) -> None:
+    other: Project = ProjectFactory.create()
+
+    def message(of: Project, destination: str = "", **changes: str) -> Notification:
+        return make_notification(of, alert=make_alert(of), destination=destination, **changes)
+
+    first = message(other, incident_id="0" * 24)
+    claimed = [
+        message(project, incident_id="1" * 24),
+        first,
+        message(project),
+        message(project, destination="2" * 24, incident_id="1" * 24),
+        message(other, destination="2" * 24),
+    ]
+    batches = [[claimed.index(row) for row in batch] for batch in decided_together(claimed)]
+    assert batches == [[4], [2], [0, 3], [1]]
+
+
+def test_projects_with_incidents_wait_for_the_next_step_if_a_step_takes_long(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An incident is decided in each step, so each gets its turn; the leases of the others are given back."""
+    monkeypatch.setattr("alerting.courier.DECIDE_SECONDS", -1.0)
+    projects = [project, *(ProjectFactory.create() for _ in range(2))]
+    for each_project in projects:
+        make_notification(each_project, alert=make_alert(each_project), incident_id=new_id())
+    plain = make_notification(project, alert=make_alert(project))
+    decided: list[list[str]] = []
+
+    def decide(batch: Sequence[Notification], **_: object) -> Iterator[DeliveryAttempt]:
+        decided.append([row.id for row in batch])
+        yield from ()
+
+    monkeypatch.setattr("alerting.courier.decide", decide)
+    courier = Courier(worker=1, slots=8, clock=clock.now, wake=lambda: None)
+    assert len(courier._claim_and_send()) == 4
+    assert decided[0] == [plain.id]
+    assert len(decided) == 2
+    assert Notification.objects.filter(lease_token=None).count() == 2
