@@ -7,7 +7,7 @@ from functools import partial
 from django.apps import AppConfig
 
 from accesslist.hooks import group_created, group_deleting, group_retagging
-from automation.hooks import agent_deleting, host_deleting, host_moving, sets_deleting
+from automation.hooks import agents_deleting, host_deleting, host_moving, sets_deleting
 from opsapi import clock
 
 
@@ -51,7 +51,7 @@ class AlertingConfig(AppConfig):
         host_deleting.connect(purge.host_alerting_end)
         host_moving.connect(purge.host_alerting_end)
         host_deleting.connect(purge.last_host_alerting_end)
-        agent_deleting.connect(purge.agent_alerting_end)
+        agents_deleting.connect(purge.agents_alerting_end)
         sets_deleting.connect(purge.sets_alerting_end)
 
     @property

@@ -316,7 +316,10 @@ class Worker:
         """
         if clock.is_wrong(clock.difference()):
             return False
-        return _keep_house(with_history=database_clock.steady_for() >= STEADY_BEFORE_DELETION)
+        return _keep_house(
+            with_history=database_clock.steady_for() >= STEADY_BEFORE_DELETION,
+            progress=lambda: self._progress.stamp("keep-house"),
+        )
 
     def _sweep(self) -> bool:
         """Find heartbeat timeouts of agents and hosts, and users without a second factor.
@@ -427,19 +430,19 @@ class Worker:
                     self._wake(notice.payload)
 
 
-def _keep_house(*, with_history: bool) -> bool:
+def _keep_house(*, with_history: bool, progress: Callable[[], object] = lambda: None) -> bool:
     """Delete a batch of data that is no longer needed, and return whether there may be more.
 
     It runs in a thread of its own, because signals may never end. Traces of failed logins and secrets are
     deleted first. `with_history`: also delete measurements, alerts and events that are older than they are
-    kept.
+    kept. `progress` is called while a step takes longer.
     """
     now = clock.now()
     expired_rows_purge(now=now)
     deleted_config_secrets_purge(now=now)
     destinations_trim(now=now)
     days_prepare(now=now)
-    unreported_rows_trim(now=database_time())
+    unreported_rows_trim(now=database_time(), progress=progress)
     return (
         deleted_project_purge(now=now)
         or deleted_host_purge()

@@ -5,8 +5,8 @@ from django.dispatch import Signal
 host_deleting = Signal()
 """Sent with `host` (the row, not yet locked), `actor` and `now`."""
 
-agent_deleting = Signal()
-"""Sent with `agent` (the row, not yet locked), `actor` and `now`."""
+agents_deleting = Signal()
+"""Sent with `group_id`, the `agents` (rows, not yet locked), `actor` and `now`."""
 
 sets_deleting = Signal()
 """Sent with `group_id`, the `replica_sets` and `clusters` (rows without hosts), `actor` and `now`."""

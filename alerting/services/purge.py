@@ -89,11 +89,13 @@ def host_alerting_end(*, host: Host, actor: Actor, now: datetime, **_: Any) -> N
 
 
 @transaction.atomic
-def agent_alerting_end(*, agent: Agent, actor: Actor, now: datetime, **_: Any) -> None:
-    """Cancel the alerts about an agent that is deleted."""
-    project_lock(agent.group_id)
-    target = target_key(Target.AGENT, agent_state(agent))
-    about = Alert.objects.filter(group_id=agent.group_id, target_key=target)
+def agents_alerting_end(
+    *, group_id: str, agents: Sequence[Agent], actor: Actor, now: datetime, **_: Any
+) -> None:
+    """Cancel the alerts about agents of a project that are deleted."""
+    project_lock(group_id)
+    targets = [target_key(Target.AGENT, agent_state(agent)) for agent in agents]
+    about = Alert.objects.filter(group_id=group_id, target_key__in=targets)
     alerts_cancel(alerts=about, actor=actor, now=now)
 
 

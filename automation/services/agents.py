@@ -17,7 +17,7 @@ from django.db.models import Model, Q, QuerySet
 
 from accesslist.services.locks import actor_lock_shared, project_lock_exclusive, scopes_lock_shared
 from automation.choices import AgentType
-from automation.hooks import agent_deleting
+from automation.hooks import agents_deleting
 from automation.models import Agent, FleetWatch, Host
 from automation.reports import Report
 from automation.rules.heartbeats import (
@@ -245,7 +245,7 @@ def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: 
         return get_or_404(agent, ErrorCode.AGENT_NOT_FOUND, agent_type.value, hostname)
 
     # First, because the receivers take locks whose holders may wait for the lock of the project.
-    agent_deleting.send(sender=Agent, agent=named(), actor=actor, now=now)
+    agents_deleting.send(sender=Agent, group_id=group_id, agents=[named()], actor=actor, now=now)
     project_lock_exclusive(group_id=group_id)
     agent = named()
     facts = {"agentType": agent.agent_type, "hostname": agent.hostname, "version": agent.version}

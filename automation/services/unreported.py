@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accesslist.services.locks import project_lock_exclusive
 from accesslist.throttles import hit
-from automation.hooks import agent_deleting, sets_deleting
+from automation.hooks import agents_deleting, sets_deleting
 from automation.models import Agent, Cluster, FleetWatch, Host, ProcessStatus, ReplicaSet, StoredDay
 from automation.selectors.agents import facts_of_agent
 from automation.services.signals import versions_signal
@@ -40,10 +40,13 @@ PROJECTS_AT_ONCE = 100
 """Maximum number of projects of a kind in a run; the next run continues."""
 
 
-def unreported_rows_trim(*, now: datetime) -> None:
-    """Delete unreported rows if the clock is steady, and no worker did so within EVERY."""
+def unreported_rows_trim(*, now: datetime, progress: Callable[[], object] = lambda: None) -> None:
+    """Delete unreported rows if the clock is steady, and no worker did so within EVERY.
+
+    `progress` is called before each project.
+    """
     if _is_steady(now) and hit("unreported rows", limit=1, window=EVERY, now=now).wait is None:
-        unreported_rows_delete(now=now)
+        unreported_rows_delete(now=now, progress=progress)
 
 
 def _is_steady(now: datetime) -> bool:
@@ -53,29 +56,39 @@ def _is_steady(now: datetime) -> bool:
     ).exists()
 
 
-def unreported_rows_delete(*, now: datetime) -> None:
+def unreported_rows_delete(*, now: datetime, progress: Callable[[], object] = lambda: None) -> None:
     """Delete a batch of the unreported rows of each project; rows without hosts are marked first."""
+
+    def each_project(rows: QuerySet[Any], delete: Callable[..., None]) -> None:
+        for group_id in _projects_of(rows):
+            progress()
+            _delete_of(group_id, delete, now)
+
     limit = now - UNREPORTED_AFTER
     processes = ProcessStatus.objects.filter(reported__lt=limit)
     chosen = list(processes.order_by("id").values_list("id", flat=True)[:ROWS_AT_ONCE])
     processes.filter(id__in=chosen).delete()
     delete_batch(StoredDay.objects.filter(day__lt=(now - DAYS_KEPT).date()), ROWS_AT_ONCE)
-    _each_project(_unreported_agents(limit), lambda group_id: agents_delete(group_id=group_id, now=now))
+    each_project(_unreported_agents(limit), agents_delete)
     for model in (ReplicaSet, Cluster):
         _mark(model, now)
-    _each_project(_empty_sets(limit), lambda group_id: sets_delete(group_id=group_id, now=now))
-    _each_project(_empty_clusters(limit), lambda group_id: sets_delete(group_id=group_id, now=now))
+    each_project(_empty_sets(limit), sets_delete)
+    each_project(_empty_clusters(limit), sets_delete)
 
 
-def _each_project(rows: QuerySet[Any], delete: Callable[[str], None]) -> None:
-    """Delete of each live project with such rows; the purge of a deleted project deletes its rows."""
+def _projects_of(rows: QuerySet[Any]) -> list[str]:
+    """The first live projects with such rows; the purge of a deleted project deletes its rows."""
     groups = rows.filter(group__deleted=None).order_by("group_id").values_list("group_id", flat=True)
-    for group_id in groups.distinct()[:PROJECTS_AT_ONCE]:
-        try:
-            delete(group_id)
-        except ApiError as refusal:
-            if refusal.code is not ErrorCode.GROUP_NOT_FOUND:
-                raise
+    return list(groups.distinct()[:PROJECTS_AT_ONCE])
+
+
+def _delete_of(group_id: str, delete: Callable[..., None], now: datetime) -> None:
+    """Delete of a project; the purge has the rows if the project was deleted meanwhile."""
+    try:
+        delete(group_id=group_id, now=now)
+    except ApiError as refusal:
+        if refusal.code is not ErrorCode.GROUP_NOT_FOUND:
+            raise
 
 
 def _unreported_agents(limit: datetime) -> QuerySet[Agent]:
@@ -97,8 +110,8 @@ def agents_delete(*, group_id: str, now: datetime) -> None:
     unreported = _unreported_agents(now - UNREPORTED_AFTER).filter(group_id=group_id)
     ids = list(unreported.order_by("id").values_list("id", flat=True)[:ROWS_AT_ONCE])
     # First, because the receivers take locks whose holders may wait for the lock of the project.
-    for agent in unreported.filter(id__in=ids):
-        agent_deleting.send(sender=Agent, agent=agent, actor=SYSTEM, now=now)
+    named = list(unreported.filter(id__in=ids))
+    agents_deleting.send(sender=Agent, group_id=group_id, agents=named, actor=SYSTEM, now=now)
     project_lock_exclusive(group_id=group_id)
     agents = list(unreported.filter(id__in=ids))
     events = [

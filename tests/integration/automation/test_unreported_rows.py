@@ -4,6 +4,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accesslist.models import Project
@@ -18,6 +20,7 @@ from automation.services.hosts import deleted_host_purge, host_delete
 from automation.services.unreported import (
     STEADY_FOR,
     UNREPORTED_AFTER,
+    agents_delete,
     unreported_rows_delete,
     unreported_rows_trim,
 )
@@ -26,6 +29,7 @@ from events.types import EventType, Target
 from opsapi.api.principal import SYSTEM
 from tests.api.bodies import host, report
 from tests.client import ApiClient
+from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
 from tests.factories.automation import make_agent, make_host
 
@@ -63,6 +67,29 @@ class TestAgents:
         alert = make_alert(project, event_type="MONITORING_AGENT_DOWN", target_key=target)
         unreported_rows_delete(now=now)
         assert Alert.objects.get(id=alert.id).status == AlertStatus.CANCELLED.value
+
+    def test_many_are_deleted_with_the_statements_of_two(self, project: Project, now: datetime) -> None:
+        counts = []
+        for many in (2, 20):
+            for number in range(many):
+                last = now - UNREPORTED_AFTER - MOMENT
+                agent = make_agent(project, hostname=f"a{many}-{number}", down=True, last_report=last)
+                target = target_key(Target.AGENT, agent_state(agent))
+                make_alert(project, event_type="MONITORING_AGENT_DOWN", target_key=target)
+            with CaptureQueriesContext(connection) as queries:
+                agents_delete(group_id=project.id, now=now)
+            counts.append(len(queries))
+        assert counts[0] == counts[1]
+        assert set(Alert.objects.values_list("status")) == {(AlertStatus.CANCELLED.value,)}
+        cancelled = Event.objects.filter(event_type=EventType.ALERT_CANCELLED_AUDIT.value)
+        assert cancelled.count() == 22
+
+    def test_each_project_is_progress(self, project: Project, now: datetime) -> None:
+        for each_project in (project, ProjectFactory.create()):
+            make_agent(each_project, last_report=now - UNREPORTED_AFTER - MOMENT)
+        stamps: list[int] = []
+        unreported_rows_delete(now=now, progress=lambda: stamps.append(Agent.objects.count()))
+        assert stamps == [2, 1]
 
     def test_an_agent_stays_while_a_host_waits_for_it(self, project: Project, now: datetime) -> None:
         """Otherwise nothing would say why the state of the host is unknown."""
