@@ -27,8 +27,8 @@ class AlertingConfig(AppConfig):
         from alerting.metrics import alerting_metrics  # noqa: PLC0415
         from alerting.notices import project_notices, setup_checklist  # noqa: PLC0415
         from alerting.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
-        from alerting.selectors.overview import clock_words, workers_seen  # noqa: PLC0415
-        from alerting.selectors.progress import delivery_late_words, evaluation_late_words  # noqa: PLC0415
+        from alerting.selectors import progress  # noqa: PLC0415
+        from alerting.selectors.overview import clock_words, failing_loop_words, workers_seen  # noqa: PLC0415
         from alerting.services import config_coverage, configs, purge  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]
@@ -40,9 +40,14 @@ class AlertingConfig(AppConfig):
         self.checklists = [setup_checklist]
         self.workers_seen = workers_seen
         self.checks = {
-            "evaluation": evaluation_late_words,
-            "delivery": delivery_late_words,
+            "loops": failing_loop_words,
+            "evaluation": progress.evaluation_late_words,
+            "delivery": progress.delivery_late_words,
             "clock": clock_words,
+        }
+        self.notes = {
+            "evaluation": progress.evaluation_share_words,
+            "delivery": progress.delivery_share_words,
         }
 
         group_created.connect(configs.default_configs_create)
@@ -56,12 +61,19 @@ class AlertingConfig(AppConfig):
 
     @property
     def readiness(self) -> dict[str, object]:
-        """Somebody must act without a worker, with late signals or messages, and with a wrong clock."""
+        """Somebody must act without a worker, if one of its loops fails, if alerts or messages are late, and
+        if a clock is wrong.
+        """
         missing = "no worker was seen in the last minute"
         return {
             "worker": lambda: None if self.workers_seen(clock.now()).exists() else missing,
             **{name: partial(_at_this_moment, words) for name, words in self.checks.items()},
         }
+
+    @property
+    def readiness_notes(self) -> dict[str, object]:
+        """A project that has exceeded its share waits by design."""
+        return {name: partial(_at_this_moment, words) for name, words in self.notes.items()}
 
 
 def _at_this_moment(words: Callable[[datetime], str | None]) -> str | None:

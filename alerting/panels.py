@@ -29,6 +29,7 @@ from alerting.selectors.overview import (
     AgeCount,
     active_alerts,
     clock_words_of,
+    failing_loop_words_of,
     is_running,
     notifications_failing,
     windows_ahead,
@@ -65,7 +66,13 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
         yield Notice(_NO_WORKER)
     late = longest_waits(now)
     for words in filter(
-        None, (late.evaluation_words, late.delivery_words, clock_words_of(workers.rows, now))
+        None,
+        (
+            failing_loop_words_of(workers.rows, now),
+            late.evaluation_words,
+            late.delivery_words,
+            clock_words_of(workers.rows, now),
+        ),
     ):
         yield Notice(f"{words[0].upper()}{words[1:]}.")
     yield _alerts(visible_scope, now)

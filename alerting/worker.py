@@ -12,6 +12,7 @@ workers take over the work of a dead worker within three seconds.
 """
 
 import logging
+import math
 import os
 import secrets
 import threading
@@ -178,8 +179,10 @@ class Worker:
         self._end = end
         self._progress = LoopProgress()
         self._stopping = threading.Event()
-        self._away = threading.Event()
-        """Set while the database is unreachable and the log says so."""
+        self._failing: dict[str, datetime] = {}
+        """The loops whose last step failed, with the time of the first failure since it worked."""
+        self._said_away = -math.inf
+        """The monotonic time at which the log last said that the database is unreachable."""
         self._finished = threading.Event()
         self._clock_is_wrong = False
         """Whether the log says that the clock of this machine differs from the database's."""
@@ -367,30 +370,46 @@ class Worker:
 
     def _guarded(self, step: Step) -> int:
         """Run a step; every error is logged, and the worker continues after a pause."""
+        loop = threading.current_thread().name
         try:
             found = step()
         except (DatabaseError, InterfaceError) as error:
             self._note_failure(error)
         except Exception:
-            logger.exception("%s: a step failed", threading.current_thread().name)
+            logger.exception("%s: a step failed", loop)
         else:
-            self._away.clear()
+            self._failing.pop(loop, None)
             return found
+        self._failing.setdefault(loop, clock.now())
         connection.close()
         return 0
 
     def _note_failure(self, error: Exception) -> None:
-        """Log the error; an unreachable database is logged once for all threads."""
-        is_away = connection.connection is None
-        if not (is_away and self._away.is_set()):
+        """Log the error; an unreachable database is logged once in AWAY_SECONDS for all threads."""
+        if connection.connection is not None or self._may_say_away():
             logger.error("%s: the database failed: %s", threading.current_thread().name, first_line(error))
-        if is_away:
-            self._away.set()
+
+    def _may_say_away(self) -> bool:
+        """Whether the log has not said for AWAY_SECONDS that the database is unreachable; now it does.
+
+        One loop may have lost its connection while others keep theirs, so nothing else ends the silence.
+        """
+        moment = time.monotonic()
+        if moment < self._said_away + AWAY_SECONDS:
+            return False
+        self._said_away = moment
+        return True
+
+    def _longest_failing(self) -> tuple[str, datetime] | None:
+        """The other loop that has failed for longest, and since when."""
+        this = threading.current_thread().name
+        others = [each for each in self._failing.copy().items() if each[0] != this]
+        return min(others, key=lambda failing: failing[1], default=None)
 
     def _beat(self) -> bool:
         self._compare_clocks()
         now = clock.now()
-        worker_seen(name=self.name, now=now, clock_ahead=clock.difference())
+        worker_seen(name=self.name, now=now, clock_ahead=clock.difference(), failing=self._longest_failing())
         if notifications_bring_forward(now=now):
             self._messages.wake()
         return True
@@ -416,7 +435,7 @@ class Worker:
             try:
                 self._listen_until_stopped()
             except psycopg.Error as error:
-                if not self._away.is_set():
+                if self._may_say_away():
                     logger.warning("listening failed, polling meanwhile: %s", first_line(error))
                 self._stopping.wait(POLL_SECONDS)
 

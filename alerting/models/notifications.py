@@ -248,6 +248,13 @@ class WorkerHeartbeat(models.Model):
         db_default="",
         help_text="The last stuck loop, for which the worker ended.",
     )
+    failing_loop = models.CharField(
+        max_length=20,
+        default="",
+        db_default="",
+        help_text="The loop of which all steps have failed for longest, when the worker was last seen.",
+    )
+    failing_since = models.DateTimeField(null=True, help_text="When the steps of this loop began to fail.")
     clock_ahead = models.DurationField(
         default=timedelta(0),
         db_default=timedelta(0),

@@ -14,7 +14,7 @@ from alerting.selectors.due_notifications import HELD_BACK
 from alerting.selectors.notification_log import of_own_configs
 from alerting.selectors.windows import not_over
 from opsapi.api.principal import VisibleScope
-from opsapi.clock import AHEAD, TOLERANCE, difference, difference_words, is_wrong
+from opsapi.clock import AHEAD, TOLERANCE, age_words, difference, difference_words, is_wrong
 from opsapi.first_rows import (
     MOST_COUNTED,
     MOST_SHOWN,
@@ -25,6 +25,8 @@ from opsapi.first_rows import (
 )
 
 WITHOUT_CLOCK = "this worker deletes nothing and looks for no heartbeat timeouts until the clocks agree"
+LOOP_FAILS_AFTER = timedelta(seconds=30)
+"""A worker tries again every second: after this time a failure is not a short one."""
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)
@@ -152,6 +154,22 @@ def workers_seen(now: datetime) -> QuerySet[WorkerHeartbeat]:
 def wrong_clocks(now: datetime) -> QuerySet[WorkerHeartbeat]:
     """The workers seen in the last minute on machines whose clock differs from the database's."""
     return workers_seen(now).filter(_CLOCK_IS_WRONG).order_by("name")
+
+
+def failing_loop_words(now: datetime) -> str | None:
+    """Which loop of a worker has failed for longer than LOOP_FAILS_AFTER, None if all work."""
+    failing = workers_seen(now).filter(failing_since__lte=now - LOOP_FAILS_AFTER)
+    return failing_loop_words_of(failing.order_by("failing_since", "name")[:1], now)
+
+
+def failing_loop_words_of(workers: Iterable[WorkerHeartbeat], now: datetime) -> str | None:
+    """As `failing_loop_words`, of some workers."""
+    for worker in workers:
+        since = worker.failing_since
+        if is_running(worker, now) and since and since <= now - LOOP_FAILS_AFTER:
+            wait = age_words(now - since)
+            return f"the loop {worker.failing_loop} of worker {worker.name} has failed for {wait}"
+    return None
 
 
 def clock_words(now: datetime) -> str | None:

@@ -180,13 +180,21 @@ def _without_outcome(row: Notification, now: datetime) -> NotificationAttempt:
 _FORGOTTEN_AFTER = timedelta(days=1)
 
 
-def worker_seen(*, name: str, now: datetime, clock_ahead: timedelta = timedelta(0)) -> None:
+def worker_seen(
+    *,
+    name: str,
+    now: datetime,
+    clock_ahead: timedelta = timedelta(0),
+    failing: tuple[str, datetime] | None = None,
+) -> None:
     """Record that a worker is alive, and delete workers that were not seen for a day.
 
-    `clock_ahead`: how far the clock of its machine is ahead of the database's. A worker that was seen in the
-    future is deleted, too: a clock was wrong, so nobody knows when it was seen.
+    `clock_ahead`: how far the clock of its machine is ahead of the database's. `failing`: the loop of which
+    all steps have failed for longest, and since when. A worker that was seen in the future is deleted, too: a
+    clock was wrong, so nobody knows when it was seen.
     """
-    seen = {"seen": now, "clock_ahead": clock_ahead}
+    loop, since = failing or ("", None)
+    seen = {"seen": now, "clock_ahead": clock_ahead, "failing_loop": loop, "failing_since": since}
     WorkerHeartbeat.objects.update_or_create(name=name, defaults=seen)
     WorkerHeartbeat.objects.filter(Q(seen__lt=now - _FORGOTTEN_AFTER) | Q(seen__gt=now + AHEAD)).delete()
 

@@ -135,7 +135,8 @@ class HealthDocument(Document):
         child=serializers.CharField(),
         required=False,
         help_text="What is off for a known, short time, such as the `detection` of agents and hosts that "
-        "stop reporting, for four minutes after the platform was away.",
+        "stop reporting, for four minutes after the platform was away; and how many projects wait for "
+        "`evaluation` or `delivery` because they exceeded their share of the workers' time.",
     )
 
 

@@ -7,11 +7,14 @@ from typing import Any
 import psycopg
 import pytest
 from django.db import Error, InternalError, OperationalError, connection, transaction
+from django.db.models import F
 from django.test import Client
 from psycopg import errors
 
 from accesslist.apps import authentication_trial
 from accesslist.models import DigestUse, Project
+from alerting.models import ProjectUsage
+from alerting.rules.shares import minute_of
 from alerting.services.leases import worker_seen
 from automation.models import Agent, FleetWatch
 from events.models import Signal
@@ -24,6 +27,7 @@ from opsapi.postgresql.faults import DatabaseFault, database_fault
 from opsapi.sql import database_time, execute
 from tests.client import ApiClient
 from tests.each import each
+from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_destination, make_notification
 from tests.factories.automation import ingest
 from tests.integration.embedded.sql import run_sql
@@ -265,6 +269,57 @@ def test_a_message_that_waits_for_a_worker_for_longer_than_a_minute_is_named(
 def test_a_message_that_waits_for_its_failing_destination_is_not_late(project: Project) -> None:
     place = make_destination(project)
     make_notification(project, due=clock.now() - timedelta(hours=1), destination=place.id)
+    assert ready() == (200, {"ok": True})
+
+
+@pytest.fixture
+def over_share(project: Project) -> Project:
+    """A project that exceeded its share of the workers' time nine minutes ago."""
+    minute = minute_of(clock.now()) - 9
+    ProjectUsage.objects.create(group=project, minute=minute, seconds=21, seconds_before=0, exceeded=minute)
+    return project
+
+
+def _wait_in(project: Project) -> None:
+    """A signal, a message without and a message with a destination of the project are two minutes late."""
+    late = clock.now() - timedelta(minutes=2)
+    Signal.objects.create(created=late, group_id=project.id, kind="EVENT", payload={})
+    make_notification(project, due=late)
+    place = make_destination(project, failures=0, answered=late)
+    make_notification(project, due=late, destination=place.id)
+
+
+def test_a_project_over_its_share_waits_and_is_a_note(over_share: Project) -> None:
+    _wait_in(over_share)
+    status, document = ready()
+    assert (status, list(document)) == (200, ["ok", "notes"])
+    assert {name: words.split()[0] for name, words in document["notes"].items()} == {
+        "evaluation": "1",
+        "delivery": "1",
+    }
+
+
+def test_another_project_beside_it_is_missing(over_share: Project) -> None:
+    _wait_in(over_share)
+    _wait_in(ProjectFactory.create())
+    status, document = ready()
+    assert (status, set(document["missing"])) == (503, {"evaluation", "delivery"})
+    assert set(document["notes"]) == {"evaluation", "delivery"}
+
+
+def test_a_project_that_waits_is_missing_ten_minutes_after_its_excess(over_share: Project) -> None:
+    ProjectUsage.objects.update(exceeded=F("exceeded") - 1)
+    _wait_in(over_share)
+    assert set(ready()[1]["missing"]) == {"evaluation", "delivery"}
+
+
+@each(("seconds", "is_ready"), [(25, True), (35, False)])
+def test_a_loop_of_a_worker_that_fails_for_long_is_named(seconds: int, is_ready: bool) -> None:
+    since = clock.now() - timedelta(seconds=seconds)
+    worker_seen(name="host:2", now=clock.now(), failing=("evaluate", since))
+    status, document = ready()
+    assert (status == 200, "loops" in document.get("missing", {})) == (is_ready, not is_ready)
+    worker_seen(name="host:2", now=clock.now())
     assert ready() == (200, {"ok": True})
 
 

@@ -302,6 +302,50 @@ def test_alerts_open_while_the_evaluation_of_a_project_fails(monkeypatch: pytest
     assert len(opened) == 1
 
 
+def _fail() -> int:
+    raise OperationalError("FATAL: sorry, too many clients already")
+
+
+def _guarded_in(worker: Worker, loop: str, step: Callable[[], int]) -> None:
+    thread = threading.Thread(target=worker._guarded, args=(step,), name=loop)
+    thread.start()
+    thread.join()
+
+
+def test_a_database_without_free_connections_is_logged_once_a_minute(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also while another loop keeps its connection, so that its steps succeed."""
+    moments = [0.0]
+    monkeypatch.setattr(worker_module, "time", SimpleNamespace(monotonic=lambda: moments[-1]))
+    worker = Worker("host:1")
+    logged = []
+    for moment in (0.0, 1.0, 59.0, 60.0, 61.0, 125.0):
+        moments.append(moment)
+        _guarded_in(worker, "evaluate", _fail)
+        _guarded_in(worker, "deliver", lambda: 0)
+        logged.append(len(caplog.records))
+    assert logged == [1, 1, 1, 2, 2, 3]
+
+
+@pytest.mark.django_db
+def test_the_heartbeat_names_the_loop_that_has_failed_for_longest() -> None:
+    worker = Worker("host:1")
+    for loop in ("evaluate", "sweep"):
+        _guarded_in(worker, loop, _fail)
+    # The heartbeat reaches the database, so its own failures have ended.
+    worker._failing[threading.current_thread().name] = clock.now() - timedelta(hours=1)
+    worker._beat()
+    row = WorkerHeartbeat.objects.get()
+    assert (row.failing_loop, row.failing_since) == ("evaluate", worker._failing["evaluate"])
+    _guarded_in(worker, "evaluate", _fail)
+    assert worker._failing["evaluate"] == row.failing_since
+    for loop in ("evaluate", "sweep"):
+        _guarded_in(worker, loop, lambda: 0)
+    worker._beat()
+    assert WorkerHeartbeat.objects.filter(failing_loop="", failing_since=None).exists()
+
+
 def _is_waited_for(holder: Connection[tuple[object, ...]]) -> bool:
     """Whether another session waits for a lock of this session."""
     waiting = "SELECT FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
@@ -397,7 +441,7 @@ def test_history_is_deleted_after_the_clock_was_steady_for_an_hour(
 ) -> None:
     given: list[bool] = []
 
-    def keep_house(*, with_history: bool) -> bool:
+    def keep_house(*, with_history: bool, **_: object) -> bool:
         given.append(with_history)
         return False
 
