@@ -379,6 +379,8 @@ class Worker:
             logger.exception("%s: a step failed", loop)
         else:
             self._failing.pop(loop, None)
+            if not self._failing:
+                self._said_away = -math.inf
             return found
         self._failing.setdefault(loop, clock.now())
         connection.close()
@@ -392,7 +394,7 @@ class Worker:
     def _may_say_away(self) -> bool:
         """Whether the log has not said for AWAY_SECONDS that the database is unreachable; now it does.
 
-        One loop may have lost its connection while others keep theirs, so nothing else ends the silence.
+        It is said again earlier if all loops worked meanwhile. A loop may have no connection while others do.
         """
         moment = time.monotonic()
         if moment < self._said_away + AWAY_SECONDS:
