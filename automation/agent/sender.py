@@ -114,7 +114,7 @@ class Spool:
                     (self._directory / name).unlink()  # exists if only the sync of the directory failed
                 self._unwritten[name] = body
                 for old in sorted(self._unwritten)[:-MOST_IN_MEMORY]:
-                    self._forget(old)
+                    self._drop(old, f"{MOST_IN_MEMORY} newer reports wait in memory")
 
     def first(self) -> tuple[Waiting, bytes] | None:
         """The oldest report that is not too old, and its body; None if no report waits.

@@ -49,6 +49,18 @@ class Disk:
 
 
 @contextmanager
+def small_disk(path: Path) -> Iterator[Disk]:
+    """A mounted disk at `path`, which is made."""
+    path.mkdir(mode=0o711)
+    made = Disk(path)
+    made.mount()
+    try:
+        yield made
+    finally:
+        made.unmount()
+
+
+@contextmanager
 def disk_of(platform: RunningPlatform) -> Iterator[Disk]:
     """The disk of an installation's data directory, which holds a migrated database."""
     platform.data_dir.mkdir(mode=0o711)
