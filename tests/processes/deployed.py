@@ -1,6 +1,7 @@
 """`deploy/` as it is shipped, put up on this machine: its settings, its units' commands, its nginx."""
 
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -53,6 +54,12 @@ class Deployed:
         words = [sys.executable if word == PYTHON else word for word in read_unit(DEPLOY / name).command]
         with self.log_of(name).open("ab") as log:
             return subprocess.Popen(words, cwd=ROOT, env=self._environment, stdout=log, stderr=log)
+
+    @staticmethod
+    def reload(name: str, process: subprocess.Popen[bytes]) -> None:
+        """Run what a unit runs to reload its process, as systemd does."""
+        command = read_unit(DEPLOY / name).value("Service", "ExecReload")
+        subprocess.run(shlex.split(command.replace("$MAINPID", str(process.pid))), check=True)
 
     def log_of(self, name: str) -> Path:
         """Where a unit's log is."""

@@ -20,11 +20,12 @@ from opsapi.api.links import AGENTS, PUBLIC
 from opsapi.embedded.layout import Layout
 from tests.database import copy_migrated
 from tests.deployment import NGINX
-from tests.eventually import eventually
+from tests.eventually import eventually, is_running
 from tests.hostile.budget import LONG
 from tests.processes import deployed
 from tests.processes.certificates import make_certificate
 from tests.processes.deployed import NAME, Deployed
+from tests.processes.platform import children
 from tests.processes.web_server import PATIENCE, many_files
 from tests.receivers import HttpReceiver
 from tests.shared import run_directory
@@ -218,6 +219,24 @@ def test_it_speaks_tls_to_web_machines_as_the_guide_says(
         direct = f"https://127.0.0.1:{made.web_port}/health/live"
         eventually(lambda: _status(direct, certificate) == 200, message="web process")
         assert session.get(f"{made.url}/health/live").status_code == 200
+
+
+def test_the_reload_of_the_web_unit_replaces_the_web_process_and_takes_a_renewed_certificate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, certificate, key = _deployed_with_tls_to_web(tmp_path, monkeypatch, WEB_NAME)
+    with (tmp_path / "opsapi.env").open("a") as settings:
+        settings.write(f"OPSAPI_WORKERS=1\nOPSAPI_TLS_CERT={certificate}\nOPSAPI_TLS_KEY={key}\n")
+    direct = f"https://127.0.0.1:{made.web_port}/health/live"
+    with made.running("opsapi-web.service") as web:
+        eventually(lambda: _status(direct, certificate) == 200, message="web process")
+        (worker,) = children(web.pid)
+        make_certificate(tmp_path / "web", WEB_NAME)
+        made.reload("opsapi-web.service", web)
+        eventually(lambda: _status(direct, certificate) == 200, message="the renewed certificate")
+        eventually(lambda: not is_running(worker), message="the earlier web process ends")
+        assert web.poll() is None
+        assert _status(direct, certificate) == 200
 
 
 def test_it_takes_no_web_machine_with_a_certificate_of_another_name(
