@@ -82,17 +82,13 @@ class DryRunMutes:
         subject = self._subject_of(facts)
         if subject not in self._of_subjects:
             chosen = tuple(
-                place for place, window in enumerate(self._windows) if self._mutes(window, subject)
+                place for place, window in enumerate(self._windows) if window.mutes(subject, self._check)
             )
             if chosen not in self._of_windows:
                 times = (time for place in chosen for time in self._times_of(place))
                 self._of_windows[chosen] = TargetMutes(times, self._end)
             self._of_subjects[subject] = self._of_windows[chosen]
         return self._of_subjects[subject]
-
-    def _mutes(self, window: WindowRule, subject: MatchSubject) -> bool:
-        self._check()
-        return window.mutes(subject)
 
     def _times_of(self, place: int) -> list[MutedTime]:
         if place not in self._times:

@@ -1,12 +1,12 @@
 """Maintenance windows: their state, the window that mutes a target, sentences about the effect. Pure."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from alerting.rules.matchers import Matcher, MatchSubject, matcher_of, matches
+from alerting.rules.matchers import Matcher, MatcherField, MatchSubject, compared_in_steps, matcher_of
 from alerting.rules.recurrence import Occurrence, Recurrence, occurrences, recurrence_of, recurrence_words
 from alerting.rules.wording import counted_words, target_of, target_words
 from events.types import ALERT_CATEGORIES, Category
@@ -71,9 +71,23 @@ class WindowRule:
         """Yield the occurrences that end after a time, in order."""
         return occurrences(self.start, self.end, self.recurrence, after=after)
 
-    def mutes(self, subject: MatchSubject) -> bool:
-        """Whether the matchers match the subject of an alert or event of its categories."""
-        return matches(self.matchers, subject)
+    @property
+    def compares_labels(self) -> bool:
+        """Whether a matcher compares the labels of hosts."""
+        return any(matcher.field is MatcherField.LABEL for matcher in self.matchers)
+
+    def mutes(self, subject: MatchSubject, check: Callable[[], None] = lambda: None) -> bool:
+        """Whether the matchers match the subject of an alert or event of its categories.
+
+        `check` is called before each comparison, and raises an error when the time is over.
+        """
+        check()
+        for matcher in self.matchers:
+            for is_match in compared_in_steps(matcher, subject):
+                if not is_match:
+                    return False
+                check()
+        return True
 
     def state(self, now: datetime) -> WindowState:
         """Whether an occurrence is in effect, the next is to come, or all are over."""
@@ -123,12 +137,14 @@ def last_to_end_first(active: Iterable[ActiveWindow]) -> list[ActiveWindow]:
     return sorted(active, key=lambda found: (found.until, found.window.id), reverse=True)
 
 
-def muting(active: Iterable[ActiveWindow], subject: MatchSubject) -> ActiveWindow | None:
+def muting(
+    active: Iterable[ActiveWindow], subject: MatchSubject, check: Callable[[], None] = lambda: None
+) -> ActiveWindow | None:
     """Of the active windows of an alert's category, in their order, the first that mutes its subject.
 
-    Delivery, the preview of a window and the pages of the console all use it.
+    `check` is called before each comparison, and raises an error when the time is over.
     """
-    return next((found for found in active if found.window.mutes(subject)), None)
+    return next((found for found in active if found.window.mutes(subject, check)), None)
 
 
 NOUNS: Mapping[Category, tuple[str, str]] = {

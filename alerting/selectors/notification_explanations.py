@@ -7,7 +7,6 @@ from datetime import datetime
 from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
-from alerting.rules.matchers import MatchSubject
 from alerting.rules.notification_reasons import (
     NotificationExplanation,
     NotificationReason,
@@ -15,7 +14,7 @@ from alerting.rules.notification_reasons import (
     no_notification_reason,
 )
 from alerting.rules.timeline import TimelineNotification
-from alerting.rules.windows import WindowRule, active_windows, muting
+from alerting.rules.windows import WindowRule, active_windows
 from alerting.selectors.due_notifications import due_notification
 from alerting.selectors.incidents import representing_alert, with_its_incident
 from alerting.selectors.windows import rules_since_start
@@ -37,7 +36,6 @@ class DeliveryFacts:
     config: AlertConfig | None
     settings: Sequence[NotificationSetting]
     windows: Sequence[WindowRule]
-    subject: MatchSubject
     windows_cut: bool = False
 
     @property
@@ -69,7 +67,6 @@ def delivery_facts(alert: Alert) -> DeliveryFacts:
         config=AlertConfig.objects.filter(id=alert.config_id).first(),
         settings=list(settings.select_related("config").order_by("position", "id")),
         windows=since_start.rules,
-        subject=since_start.subject,
         windows_cut=since_start.is_cut,
     )
 
@@ -78,7 +75,7 @@ def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> Del
     """The decision about a pending notification when it is due, by the rule of delivery."""
     at = max(row.due, now)
     # An incident is muted only while all its open alerts are, which delivery finds out.
-    active = None if row.incident_id else muting(active_windows(facts.windows, at), facts.subject)
+    active = None if row.incident_id else next(iter(active_windows(facts.windows, at)), None)
     due = replace(
         due_notification(row, facts.represented),
         config_counts=facts.config is not None and facts.config.enabled,

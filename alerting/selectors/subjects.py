@@ -2,17 +2,21 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
 from alerting.rules.windows import WindowRule
 from automation.labels import LabelSets
 from automation.models import Host
-from automation.selectors.labels import HostColumn, labels_of_hosts, replica_set_ids
+from automation.selectors.labels import HostColumn, labels_of_hosts, readable_labels, replica_set_ids
 from opsapi.fields import Among
 
 _ANY_CLUSTER = ""
 """Instead of the id of a cluster, if the project has one replica set with the name."""
+
+
+MOST_LABELED_HOSTS: Final = 20_000
+"""Of how many hosts of replica sets, and of clusters, a page or an explanation reads labels."""
 
 
 class TargetFacts(NamedTuple):
@@ -26,21 +30,29 @@ class Subjects:
     """The subjects of alerts or events for the matchers of these windows.
 
     The types and labels of hosts are read, as they are now, only if a matcher asks for them. A deleted host
-    has its last type and labels.
+    has its last type and labels. `most_hosts`: of how many hosts of replica sets and of clusters labels are
+    read; None: of all.
     """
 
-    def __init__(self, windows: Iterable[WindowRule], targets: Iterable[TargetFacts]) -> None:
+    def __init__(
+        self,
+        windows: Iterable[WindowRule],
+        targets: Iterable[TargetFacts],
+        *,
+        most_hosts: int | None = None,
+    ) -> None:
         fields = {matcher.field for window in windows for matcher in window.matchers}
         read = list(targets) if fields & {MatcherField.TYPE_NAME, MatcherField.LABEL} else []
         self._types: Mapping[str, str] = {}
         self._sets: Mapping[tuple[str, str, str | None], str] = {}
         self._labels: Mapping[tuple[HostColumn, str], LabelSets] = {}
+        self._unread: set[tuple[HostColumn, str]] = set()
         if MatcherField.TYPE_NAME in fields:
             ids = {target.facts["hostId"] for target in read if "hostId" in target.facts}
             self._types = dict(Host.with_deleted.filter(Among("id", ids)).values_list("id", "type_name"))
         if MatcherField.LABEL in fields:
             self._sets = _replica_sets(read)
-            self._labels = self._read_labels(read)
+            self._labels = self._read_labels(read, most_hosts)
 
     def of(self, target: TargetFacts) -> MatchSubject:
         """Return the subject of one of the alerts or events."""
@@ -48,6 +60,10 @@ class Subjects:
         return subject_of(
             target.facts, type_name=self._types.get(target.facts.get("hostId", "")), labels=labels
         )
+
+    def has_labels_of(self, target: TargetFacts) -> bool:
+        """Whether the labels of the target's hosts were read, if a matcher asks for them."""
+        return not self._unread or self._hosts_of(target) not in self._unread
 
     def _hosts_of(self, target: TargetFacts) -> tuple[HostColumn, str]:
         """The host of the target, or the hosts of its replica set or cluster: their column and its value."""
@@ -61,11 +77,18 @@ class Subjects:
             return "replica_set_id", found or ""
         return "cluster_id", facts.get("clusterId", "")
 
-    def _read_labels(self, targets: Iterable[TargetFacts]) -> dict[tuple[HostColumn, str], LabelSets]:
+    def _read_labels(
+        self, targets: Iterable[TargetFacts], most: int | None
+    ) -> dict[tuple[HostColumn, str], LabelSets]:
         ids: dict[HostColumn, set[str]] = {}
         for column, value in map(self._hosts_of, targets):
             if value:
                 ids.setdefault(column, set()).add(value)
+        if most is not None:
+            for column, values in ids.items():
+                readable = readable_labels(column, values, most=most)
+                self._unread |= {(column, value) for value in values - readable}
+                ids[column] = readable
         return {
             (column, value): labels
             for column, values in ids.items()

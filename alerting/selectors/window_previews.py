@@ -21,7 +21,7 @@ from alerting.rules.recurrence import Occurrence
 from alerting.rules.window_calendar import Calendar, window_calendar
 from alerting.rules.windows import MuteCounts, MuteExtent, WindowRule, window_rule
 from alerting.rules.wording import counted_words
-from alerting.selectors.subjects import Subjects, TargetFacts, subjects_of
+from alerting.selectors.subjects import MOST_LABELED_HOSTS, Subjects, TargetFacts
 from automation.labels import LabelSets, label_texts
 from automation.models import Agent, Cluster, Host, ReplicaSet
 from automation.selectors.hosts import facts_of_replica_set, hosts_of
@@ -207,8 +207,7 @@ def _muted(rows: Iterable[tuple[str, MatchSubject]], rule: WindowRule, budget: B
     compared = 0
     try:
         for row_id, subject in rows:
-            budget.check()
-            if rule.mutes(subject):
+            if rule.mutes(subject, budget.check):
                 found.append(row_id)
             compared += 1
     except OutOfTimeError:
@@ -286,8 +285,9 @@ def _loud_sets(
     rows, is_cut = list(sets.order_by("name", "id")), False
     if rows and Category.REPLICA_SET.value in categories:
         targets = {row.id: TargetFacts(group_id, facts_of_replica_set(row).document()) for row in rows}
-        subjects = subjects_of([preview.rule], targets)
-        muted = _muted(subjects.items(), preview.rule, budget)
-        is_cut = muted.compared is not None
+        subjects = Subjects([preview.rule], targets.values(), most_hosts=MOST_LABELED_HOSTS)
+        rows = [row for row in rows if subjects.has_labels_of(targets[row.id])]
+        muted = _muted(((row.id, subjects.of(targets[row.id])) for row in rows), preview.rule, budget)
+        is_cut = len(rows) < len(targets) or muted.compared is not None
         rows = [row for row in rows[: muted.compared] if row.id not in muted.ids]
     return FirstRows(rows[:MOST_SHOWN], len(rows)), is_cut

@@ -11,10 +11,16 @@ from django.db.models import Q, QuerySet
 from accesslist.models import Project
 from alerting.dry_run_bounds import Budget, OutOfTimeError
 from alerting.models import Alert, MaintenanceWindow
-from alerting.rules.matchers import MatchSubject
 from alerting.rules.mute_search import MuteSearch, MuteTarget
-from alerting.rules.windows import ActiveWindow, WindowRule, WindowState, active_windows, muting
-from alerting.selectors.subjects import TargetFacts, subjects_of
+from alerting.rules.windows import (
+    ActiveWindow,
+    WindowRule,
+    WindowState,
+    active_windows,
+    last_to_end_first,
+    muting,
+)
+from alerting.selectors.subjects import MOST_LABELED_HOSTS, Subjects, TargetFacts, subjects_of
 from events.models import Event
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
@@ -82,23 +88,31 @@ def muting_windows(
     One query, however many alerts, and a few more if a window selects hosts by their type or labels. The
     projects of the alerts have equal shares of COMPARE_SECONDS. `clock` is processor time, in seconds.
     """
-    groups = {alert.group_id for alert in alerts}
+    by_group: dict[str, list[Alert]] = {}
+    for alert in alerts:
+        by_group.setdefault(alert.group_id, []).append(alert)
     # A recurring window may be in between.
-    begun = MaintenanceWindow.objects.filter(not_over(now), start__lte=now, group_id__in=groups)
-    rows = list(begun) if groups else []
-    windows = {row.id: row for row in rows}
-    active = _active_by_category(((row.group_id, row.alert_types, row.rule) for row in rows), now)
-    subjects = _subjects(active, {alert.id: TargetFacts(alert.group_id, alert.facts) for alert in alerts})
-    muted = MutingWindows()
-    for group_id in sorted(groups):
-        budget = Budget(clock() + COMPARE_SECONDS / len(groups), clock)
-        for alert in alerts:
-            if alert.group_id != group_id:
-                continue
+    begun = MaintenanceWindow.objects.filter(not_over(now), start__lte=now, group_id__in=by_group)
+    windows = {row.id: row for row in begun} if by_group else {}
+    muted, seconds = MutingWindows(), dict.fromkeys(sorted(by_group), COMPARE_SECONDS / max(1, len(by_group)))
+    active = {}
+    for group_id in seconds:
+        budget = Budget(clock() + seconds[group_id], clock)
+        try:
+            active[group_id] = _active(
+                (row for row in windows.values() if row.group_id == group_id), now, budget
+            )
+        except OutOfTimeError:
+            muted.unknown |= {alert.id for alert in by_group[group_id]}
+        seconds[group_id] = budget.left
+    targets = {alert.id: TargetFacts(alert.group_id, alert.facts) for alert in alerts}
+    rules = (found.window for each in active.values() for found in each)
+    subjects = Subjects(rules, targets.values(), most_hosts=MOST_LABELED_HOSTS)
+    for group_id, found in active.items():
+        budget = Budget(clock() + seconds[group_id], clock)
+        for alert in by_group[group_id]:
             try:
-                by = muting(
-                    _in_time(active.get((group_id, category_of(alert)), ()), budget), subjects[alert.id]
-                )
+                by = _muting(found, alert, targets[alert.id], subjects, budget)
             except OutOfTimeError:
                 muted.unknown.add(alert.id)
             else:
@@ -107,21 +121,36 @@ def muting_windows(
     return muted
 
 
-def _in_time(active: Iterable[ActiveWindow], budget: Budget) -> Iterable[ActiveWindow]:
-    """Raises OutOfTimeError before a window, when the time is over."""
-    for each in active:
+def _active(rows: Iterable[MaintenanceWindow], now: datetime, budget: Budget) -> list[ActiveWindow]:
+    """The windows of a project with an occurrence in effect. Raises OutOfTimeError."""
+    found = []
+    for row in rows:
         budget.check()
-        yield each
+        found += active_windows([row.rule], now)
+    return last_to_end_first(found)
+
+
+def _muting(
+    active: Sequence[ActiveWindow], alert: Alert, target: TargetFacts, subjects: Subjects, budget: Budget
+) -> ActiveWindow | None:
+    """The window that mutes the alert. Raises OutOfTimeError, also if labels that decide were not read."""
+    of_category = [found for found in active if category_of(alert) in found.window.categories]
+    compared = of_category
+    if not subjects.has_labels_of(target):
+        compared = [found for found in of_category if not found.window.compares_labels]
+    by = muting(compared, subjects.of(target), budget.check)
+    if by is None and len(compared) < len(of_category):
+        raise OutOfTimeError
+    return by
 
 
 class RulesSinceStart(NamedTuple):
-    """Windows that mute an alert, and the alert's subject, by which they select it.
+    """Windows that mute an alert.
 
     `is_cut`: not all windows were compared in time.
     """
 
     rules: list[WindowRule]
-    subject: MatchSubject
     is_cut: bool
 
 
@@ -135,17 +164,21 @@ def rules_since_start(
     windows = windows_of(alert.group_id).filter(
         not_over(alert.created), alert_types__contains=[category_of(alert)]
     )
-    rules = [window.rule for window in windows]
-    subject = subjects_of(rules, {alert.id: TargetFacts(alert.group_id, alert.facts)})[alert.id]
-    budget, found = Budget(clock() + COMPARE_SECONDS, clock), RulesSinceStart([], subject, is_cut=False)
-    for rule in rules:
-        if budget.left <= 0:
-            return found._replace(is_cut=True)
-        if rule.mutes(subject):
-            found.rules.append(rule)
-        if len(found.rules) == most:
-            break
-    return found
+    rules, target = [window.rule for window in windows], TargetFacts(alert.group_id, alert.facts)
+    subjects = Subjects(rules, [target], most_hosts=MOST_LABELED_HOSTS)
+    subject, has_labels = subjects.of(target), subjects.has_labels_of(target)
+    budget, found, is_cut = Budget(clock() + COMPARE_SECONDS, clock), list[WindowRule](), False
+    try:
+        for rule in rules:
+            if rule.compares_labels and not has_labels:
+                is_cut = True
+            elif rule.mutes(subject, budget.check):
+                found.append(rule)
+            if len(found) == most:
+                break
+    except OutOfTimeError:
+        is_cut = True
+    return RulesSinceStart(found, is_cut)
 
 
 def category_of(alert: Alert) -> str:
@@ -250,23 +283,3 @@ def _about(ids: AbstractSet[str], with_facts: bool) -> dict[str, _About]:
         name: _About(EVENT_TYPES[EventType(event_type)].category.value, facts[0] if facts else {})
         for name, event_type, *facts in found
     }
-
-
-_ActiveWindows = Mapping[tuple[str, str], Sequence[ActiveWindow]]
-"""Active windows by project and category."""
-
-
-def _active_by_category(
-    rows: Iterable[tuple[str, Collection[str], WindowRule]], now: datetime
-) -> _ActiveWindows:
-    by_rule = {rule.id: (group_id, categories, rule) for group_id, categories, rule in rows}
-    found: dict[tuple[str, str], list[ActiveWindow]] = {}
-    for active in active_windows((rule for _, _, rule in by_rule.values()), now):
-        group_id, categories, _ = by_rule[active.window.id]
-        for category in categories:
-            found.setdefault((group_id, category), []).append(active)
-    return found
-
-
-def _subjects(active: _ActiveWindows, targets: Mapping[str, TargetFacts]) -> dict[str, MatchSubject]:
-    return subjects_of((found.window for windows in active.values() for found in windows), targets)

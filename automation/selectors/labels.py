@@ -1,9 +1,10 @@
 """Reading the labels of hosts."""
 
 from collections.abc import Collection
+from itertools import accumulate
 from typing import Literal
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Count, Exists, OuterRef
 
 from automation.labels import LabelSets, label_texts
 from automation.models import Host, ReplicaSet
@@ -24,6 +25,15 @@ def labels_of_hosts(of: HostColumn, ids: Collection[str]) -> dict[str, LabelSets
     for key, labels in hosts.values_list(of, "labels").distinct():
         found.setdefault(key, []).append(label_texts(labels))
     return {key: tuple(sets) for key, sets in found.items()}
+
+
+def readable_labels(of: HostColumn, ids: Collection[str], *, most: int) -> set[str]:
+    """Return the ids whose labels can be read if at most `most` hosts are read, the smallest first."""
+    counts = Host.objects.filter(Among(of, ids)).order_by().values_list(of).annotate(Count("id"))
+    sizes = dict.fromkeys(ids, 1 if of == "id" else 0) | ({} if of == "id" else dict(counts))
+    by_size = sorted(ids, key=lambda name: (sizes[name], name))
+    together = accumulate(sizes[name] for name in by_size)
+    return {name for name, read in zip(by_size, together, strict=True) if read <= most}
 
 
 def replica_set_ids(
