@@ -65,6 +65,7 @@ def _set_up(request: HttpRequest, form: FirstRunForm) -> HttpResponse:
         user = installation_set_up(
             new=form.new_user,
             project=form.new_project,
+            kept_days=form.kept_days,
             remote_address=remote_address(request),
             now=clock.now(),
         )

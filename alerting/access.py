@@ -5,5 +5,5 @@ from opsapi.roles import Role
 
 READ, WRITE = in_group(Role.GROUP_READ_ONLY), in_group(Role.GROUP_MONITORING_ADMIN)
 READ_GLOBAL = in_installation(Role.GLOBAL_READ_ONLY)
-DISMISS_CHECKLIST = in_installation(Role.GLOBAL_OWNER)
+DISMISS_CHECKLIST = CHOOSE_RETENTION = in_installation(Role.GLOBAL_OWNER)
 WRITE_GLOBAL = in_installation(Role.GLOBAL_OWNER, Role.GLOBAL_MONITORING_ADMIN)

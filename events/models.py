@@ -129,3 +129,22 @@ class Signal(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+
+class Retention(models.Model):
+    """How many days events and ended alerts are kept, as chosen in the console; no row: nobody has chosen.
+
+    Settings of the environment win (`events.retention`).
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=1)
+    event_days = models.PositiveSmallIntegerField(help_text="0: forever.")
+    alert_days = models.PositiveSmallIntegerField(help_text="0: forever.")
+    updated = models.DateTimeField()
+    username = models.CharField(max_length=254, help_text="The user who chose it.")
+
+    class Meta:
+        constraints = [models.CheckConstraint(name="retention_once", condition=models.Q(id=1))]
+
+    def __str__(self) -> str:
+        return f"{self.event_days}, {self.alert_days}"

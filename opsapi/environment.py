@@ -89,6 +89,14 @@ def number(name: str, default: int, minimum: int, maximum: int) -> int:
     return int(value)
 
 
+def optional_number(name: str, minimum: int, maximum: int) -> int | None:
+    """A whole number within inclusive bounds; None if it is not set."""
+    value = text(name, allowed=f"whole number, {minimum} to {maximum}")
+    if value and not (value.isascii() and value.isdigit() and minimum <= int(value) <= maximum):
+        raise ImproperlyConfigured(f"{name}: {value!r} is not a whole number from {minimum} to {maximum}")
+    return int(value) if value else None
+
+
 def flag(name: str, default: bool) -> bool:
     """`true` or `false`, case-insensitive."""
     value = text(name, str(default).lower(), allowed=_listed(("true", "false"))).lower()

@@ -118,9 +118,9 @@ OPSAPI_MAX_ALERT_CONFIGS = read.number("OPSAPI_MAX_ALERT_CONFIGS", 1_000, 1, 1_0
 OPSAPI_MEASUREMENT_RETENTION_DAYS = read.number("OPSAPI_MEASUREMENT_RETENTION_DAYS", 7, 0, 3650)
 
 # --- retention -------------------------------------------------------------------------------------
-# In days; 0 keeps them forever.
-OPSAPI_EVENT_RETENTION_DAYS = read.number("OPSAPI_EVENT_RETENTION_DAYS", 0, 0, 3650)
-OPSAPI_ALERT_RETENTION_DAYS = read.number("OPSAPI_ALERT_RETENTION_DAYS", 0, 0, 3650)
+# In days; 0 keeps them forever. None: the choice of the console (`events.retention`).
+OPSAPI_EVENT_RETENTION_DAYS = read.optional_number("OPSAPI_EVENT_RETENTION_DAYS", 0, 3650)
+OPSAPI_ALERT_RETENTION_DAYS = read.optional_number("OPSAPI_ALERT_RETENTION_DAYS", 0, 3650)
 
 # --- outbound services -----------------------------------------------------------------------------
 OPSAPI_OUTBOUND_ALLOW = read.networks("OPSAPI_OUTBOUND_ALLOW")

@@ -25,6 +25,7 @@ urlpatterns = [
     path(SETUP_PATH[1:], include("accesslist.first_run")),
     path(INVITATION_PATH[1:], include("accesslist.invitation_pages")),
     path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server")),
+    path(f"{CONSOLE_PATH[1:]}retention/", include("alerting.retention_page")),
     path(CONSOLE_PATH[1:], admin.site.urls),
     path("api/public/v1.0", include(_public)),
     path("agents/v1.0/", include("automation.agent_urls")),

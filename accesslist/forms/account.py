@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from accesslist.serializers.organizations import ProjectDocument
 from accesslist.serializers.users import UserInput
 from accesslist.services.users import NewUser
+from events.retention import ALERT_OCTETS, SUGGESTED_DAYS
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document
 from opsapi.api.errors import ApiError
@@ -100,6 +101,7 @@ class FirstRunForm(PasswordTwiceForm):
     fieldsets = (
         ("First user", ("username", "password", "again", "firstName", "lastName", "emailAddress")),
         ("First project", _PROJECT),
+        ("Events and ended alerts", ("kept",)),
     )
 
     username = line_field(
@@ -126,8 +128,23 @@ class FirstRunForm(PasswordTwiceForm):
         "the same name.",
     )
 
+    kept = forms.ChoiceField(
+        required=False,
+        label="Keep them",
+        choices=[("", "forever"), *((str(days), f"{days} days") for days in (SUGGESTED_DAYS, 90, 30))],
+        help_text=f"An alert with two messages takes about {ALERT_OCTETS // 1000} KB, so 1,000 alerts a day "
+        f"take about {1000 * 365 * ALERT_OCTETS / 1e9:.1f} GB a year. Global owners can change this later, "
+        "on the page Retention.",
+    )
+
     new_user: NewUser
     new_project: Mapping[str, Any]
+
+    @property
+    def kept_days(self) -> int | None:
+        """None: nobody chose, so everything is kept, until somebody does."""
+        kept = self.cleaned_data["kept"]
+        return int(kept) if kept else None
 
     def clean(self) -> dict[str, Any]:
         """Validate both with the schemas of the API."""

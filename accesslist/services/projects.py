@@ -28,6 +28,7 @@ from accesslist.services.locks import (
     identities_lock_exclusive,
     organization_lock_shared,
 )
+from accesslist.services.retention import retention_choose
 from accesslist.services.teams import teams_delete
 from accesslist.services.users import NewUser, first_user_create
 from events.choices import DiffType
@@ -276,9 +277,16 @@ def _held(here: Scope) -> Q:
 
 @transaction.atomic
 def installation_set_up(
-    *, new: NewUser, project: Mapping[str, Any], remote_address: str | None, now: datetime
+    *,
+    new: NewUser,
+    project: Mapping[str, Any],
+    kept_days: int | None = None,
+    remote_address: str | None,
+    now: datetime,
 ) -> User | None:
     """Create the first user and the first project, both or none; None if a user exists.
+
+    `kept_days`: how long events and ended alerts are kept, 0 for forever; None: nobody chose.
 
     A user without a project could not log in to continue. The user becomes GROUP_OWNER: the members of a
     project are notified, and a global role does not make a member. JOINED_GROUP notifies nobody, because the
@@ -295,4 +303,6 @@ def installation_set_up(
     owner = [Grant(Role.GROUP_OWNER, group_id=created.id)]
     grants_create(owner, holder=user)
     role_changes_record(user=user, old=(), new=owner, actor=actor, now=now, was_invited=True, signals=False)
+    if kept_days is not None:
+        retention_choose(event_days=kept_days, alert_days=kept_days, actor=actor, now=now)
     return user

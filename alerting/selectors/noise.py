@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.conf import settings
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, FloatField
 from django.db.models.sql.compiler import SQLCompiler
@@ -18,6 +17,7 @@ from alerting.rules.noise import (
 )
 from alerting.rules.suggestions import LONGEST_DELAY_MIN, suggest_delay
 from alerting.selectors.notification_settings import shortest_delays
+from events.retention import kept_rows
 from opsapi import clock
 from opsapi.sql import fetch_rows
 
@@ -54,8 +54,7 @@ SELECT alert.config_id, count(*) {_DELIVERED} AND alert.config_id = ANY(%(ids)s)
 
 def noise_since(now: datetime) -> datetime:
     """The start of the period: ended alerts that retention has deleted are not counted."""
-    kept = settings.OPSAPI_ALERT_RETENTION_DAYS
-    return now - (min(PERIOD, timedelta(days=kept)) if kept else PERIOD)
+    return now - min(PERIOD, kept_rows().alerts.period or PERIOD)
 
 
 def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, Noise]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from django.conf import settings
 from rest_framework import serializers
 
 from alerting.choices import AlertStatus
@@ -26,6 +25,7 @@ from alerting.serializers.noise import SUGGESTIONS_HELP, SuggestionDocument, pre
 from alerting.serializers.notification_log import KINDS, TYPE_NAMES
 from automation.measurement_query import read_duration
 from automation.selectors.measurements import measurement_retention
+from events.retention import kept_rows
 from events.serializers import CurrentValueDocument
 from events.types import EventType, Needs
 from integrations.channels import CHANNELS
@@ -111,8 +111,7 @@ def kept_for(event_type: EventType) -> tuple[timedelta, str]:
     if event_type.spec.needs is Needs.METRIC_THRESHOLD:
         kept, what = measurement_retention(), ", as long as measurements are kept"
     else:
-        days: int = settings.OPSAPI_EVENT_RETENTION_DAYS
-        kept, what = timedelta(days=days) if days else None, ", as long as events are kept"
+        kept, what = kept_rows().events.period, ", as long as events are kept"
     return (LONGEST, "") if kept is None or kept > LONGEST else (kept, what)
 
 

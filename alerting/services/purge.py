@@ -8,7 +8,6 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -44,6 +43,7 @@ from automation.selectors.hosts import (
 )
 from automation.services.hosts import fleet_purge
 from events.models import Event, Signal
+from events.retention import kept_rows
 from events.types import EVENT_TYPES, Target
 from integrations.choices import MessageKind
 from integrations.services import integrations_purge
@@ -200,28 +200,28 @@ _PENDING = NotificationStatus.PENDING.value
 
 
 def events_trim(*, now: datetime) -> bool:
-    """Delete one batch of the events older than OPSAPI_EVENT_RETENTION_DAYS, the oldest first.
+    """Delete one batch of the events that are kept no longer, the oldest first.
 
     Events with pending notifications stay. Return whether there were any.
     """
-    kept = settings.OPSAPI_EVENT_RETENTION_DAYS
-    if not kept:
+    kept = kept_rows().events.period
+    if kept is None:
         return False
-    old = Event.objects.filter(created__lt=_evaluated_until(now - timedelta(days=kept)))
+    old = Event.objects.filter(created__lt=_evaluated_until(now - kept))
     pending = Notification.objects.filter(event_id=OuterRef("id"), status=_PENDING)
     return delete_batch(old.filter(~Exists(pending)), ROWS_AT_ONCE, first=("created", "id")) > 0
 
 
 def alerts_trim(*, now: datetime) -> bool:
-    """Delete one batch of the data of alerts that ended OPSAPI_ALERT_RETENTION_DAYS ago.
+    """Delete one batch of the data of alerts that ended so long ago that they are kept no longer.
 
     Also of one-shot notifications of that age: attempts first, then notifications, then alerts. Alerts with
     pending notifications stay. Return whether there was anything.
     """
-    kept = settings.OPSAPI_ALERT_RETENTION_DAYS
-    if not kept:
+    kept = kept_rows().alerts.period
+    if kept is None:
         return False
-    limit = now - timedelta(days=kept)
+    limit = now - kept
     return _ended_trim(limit) or _one_shots_trim(limit) or _incidents_trim(limit)
 
 

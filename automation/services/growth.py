@@ -5,18 +5,24 @@ their project. A process that ends loses what it has not written: at most WRITE_
 """
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from django.conf import settings
 from django.db import DatabaseError
 
+from events.services import NewEvent
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.sql import fetch_rows
+from opsapi.wire_json import write_json
 
 EVENT_OCTETS = 1_200
-"""The bytes of an event, with its indexes."""
+"""The bytes of a usual event, with its indexes."""
+_EVENT_WITHOUT_FACTS = 600
+ANSWER_OCTETS = 400
+"""The bytes of the stored answer to a report with an Idempotency-Key, with its indexes."""
 WORDS = "MB of events and measurements a day"
 WRITE_AT = 8_000_000
 WRITE_EVERY = timedelta(minutes=10)
@@ -69,6 +75,12 @@ def day_limited(*, group_id: str, now: datetime) -> None:
     if known.written + known.own >= settings.OPSAPI_MAX_DAILY_MB * _MB:
         note = "The setting is OPSAPI_MAX_DAILY_MB. The next day begins at midnight UTC."
         raise ApiError(ErrorCode.LIMIT_REACHED, WORDS, str(settings.OPSAPI_MAX_DAILY_MB), note=note)
+
+
+def events_octets(events: Iterable[NewEvent]) -> int:
+    """The bytes of events: an event with long names takes more than EVENT_OCTETS."""
+    sizes = (len(write_json(event.facts.document())) if event.facts else 0 for event in events)
+    return sum(max(EVENT_OCTETS, _EVENT_WITHOUT_FACTS + size) for size in sizes)
 
 
 def day_counted(*, group_id: str, octets: int) -> None:

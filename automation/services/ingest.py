@@ -19,7 +19,7 @@ from automation.rules.hosts import HostState, host_events
 from automation.selectors.hosts import facts_of_host, host_state
 from automation.services.agents import agent_seen
 from automation.services.days import days_prepare
-from automation.services.growth import EVENT_OCTETS, day_counted, day_limited
+from automation.services.growth import ANSWER_OCTETS, day_counted, day_limited, events_octets
 from automation.services.inventory import (
     ClustersByName,
     HostsByKey,
@@ -93,6 +93,8 @@ def _store_once(
     if repeatable and not report_answer_keep(report=repeatable, answer=answer, now=now):
         return first_answer(repeatable, now) or answer
     agent_id = _store(group_id, report, actor, now)
+    if repeatable:
+        day_counted(group_id=group_id, octets=ANSWER_OCTETS)
     if report.leases is None:
         return answer
     return {
@@ -141,7 +143,7 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     )
     if heartbeat.compare_versions or any(host.version != versions[host.id] for host in reported):
         versions_signal(group_id=group_id, now=now)
-    octets = measured.octets + EVENT_OCTETS * (len(derived) + len(reported_events))
+    octets = measured.octets + events_octets([*derived, *reported_events])
     day_counted(group_id=group_id, octets=octets)
     return heartbeat.agent_id
 

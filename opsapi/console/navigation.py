@@ -14,6 +14,11 @@ from opsapi.page_paths import DOCUMENTS_PATH
 from opsapi.roles import INSTALLATION, Role, satisfies
 
 _OVERVIEW = "Overview"
+_OF_INSTALLATION = (
+    ("mail_server", "Mail server", "mail", Role.GLOBAL_OWNER),
+    ("retention", "Retention", "hourglass_bottom", Role.GLOBAL_READ_ONLY),
+)
+"""Pages without a list: their names, titles and icons, and the role that sees them."""
 
 
 def navigation(request: HttpRequest, admins: Iterable[Any]) -> list[Context]:
@@ -40,9 +45,11 @@ def _section(section: Section, admins: Iterable[ConsoleAdmin], request: HttpRequ
         if admin.section is section
     ]
     grants = operator_of(request).grants
-    if section is Section.PLATFORM and satisfies(grants, Role.GLOBAL_OWNER, INSTALLATION):
-        url = reverse("mail_server")
-        items.append(_item("Mail server", url, icon="mail", active=request.path == url))
+    if section is Section.PLATFORM:
+        for name, title, icon, role in _OF_INSTALLATION:
+            if satisfies(grants, role, INSTALLATION):
+                url = reverse(name)
+                items.append(_item(title, url, icon=icon, active=request.path == url))
     return {"title": section.value, "items": items}
 
 

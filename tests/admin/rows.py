@@ -51,7 +51,7 @@ from automation.reports import LeaseRequest
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts
-from events.models import Event, EventCount
+from events.models import Event, EventCount, Retention
 from events.services import event_record, signal_record
 from events.types import EventType
 from integrations.choices import DeliveryStatus, SecretKind
@@ -98,9 +98,10 @@ def shown_models() -> list[type[models.Model]]:
 
     Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Notices and
     the checklist show the marks of the set-up, and notices show reached limits and projects that use too much
-    time of workers. The start page shows the growth of projects.
+    time of workers. The start page shows the growth of projects, and a page of its own
+    how long events and alerts are kept.
     """
-    shown_in_part = {SetupMark, ReachedLimit, ProjectUsage, StoredDay}
+    shown_in_part = {SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention}
     elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse} | shown_in_part
     return [model for model in our_models() if model not in elsewhere]
 

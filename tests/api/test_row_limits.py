@@ -22,7 +22,9 @@ from automation.models import (
     Watcher,
 )
 from automation.services import growth
+from events.facts import EventFacts
 from events.models import Event
+from events.services import NewEvent
 from events.types import EventType
 from opsapi.roles import Grant, Role
 from tests.api.bodies import host, report
@@ -212,6 +214,21 @@ class TestBytesOfADay:
         self.send()
         # The new host is an event, and so was the new agent, which is written only now.
         assert self.stored()["2099-11-23"] - before == 2 * growth.EVENT_OCTETS + 112 + 8
+
+    def test_an_event_with_long_names_counts_by_its_bytes(self) -> None:
+        names = {"database": "d" * 2_000, "collection": "c" * 2_000}
+        long = NewEvent(event_type=EventType.HOST_ROLLBACK, facts=EventFacts.of_document(names))
+        short = NewEvent(event_type=EventType.HOST_ROLLBACK)
+        assert growth.events_octets([short]) == growth.EVENT_OCTETS
+        assert growth.events_octets([short, long]) > growth.EVENT_OCTETS + 4_000
+
+    def test_the_answer_to_a_report_with_a_key_counts(self) -> None:
+        before = self.stored()["2099-11-23"]
+        for _ in range(2):
+            self.agent.report(self.project.id, report(events=[]), headers={"Idempotency-Key": "first"})
+        self.clock.shift(growth.WRITE_EVERY)
+        self.send()
+        assert self.stored()["2099-11-23"] - before == growth.EVENT_OCTETS + growth.ANSWER_OCTETS
 
     def test_each_day_is_counted_on_its_own(self) -> None:
         self.clock.move_to(NOW + timedelta(days=1))

@@ -1,0 +1,45 @@
+"""Chooses how long events and ended alerts are kept in the whole installation."""
+
+from datetime import datetime
+
+from django.db import transaction
+
+from accesslist.services.locks import actor_lock_shared
+from events.choices import DiffType
+from events.diffs import diff
+from events.models import Retention
+from events.services import event_record
+from events.types import EventType
+from opsapi.api.principal import Actor
+from opsapi.sql import fetch_rows
+
+_RESOURCE = "retention"
+# Concurrent writers wait here, so that each event has the values that its write replaced.
+_LOCK = """
+INSERT INTO events_retention AS known (id, event_days, alert_days, updated, username)
+VALUES (1, 0, 0, %(now)s, '') ON CONFLICT (id) DO UPDATE SET id = known.id
+RETURNING event_days, alert_days, xmax = 0
+"""
+
+
+@transaction.atomic
+def retention_choose(*, event_days: int, alert_days: int, actor: Actor, now: datetime) -> None:
+    """Keep events and ended alerts for so many days, 0 for forever. A repeated call records no event.
+
+    Settings of the environment win. Workers read the choice before they delete.
+    """
+    actor_lock_shared(actor)
+    [(events_before, alerts_before, is_new)] = fetch_rows(_LOCK, {"now": now})
+    new = {"eventDays": event_days, "alertDays": alert_days}
+    old = None if is_new else {"eventDays": events_before, "alertDays": alerts_before}
+    if new == old:
+        return
+    Retention.objects.filter(id=1).update(
+        event_days=event_days, alert_days=alert_days, updated=now, username=actor.name or ""
+    )
+    event_record(
+        event_type=EventType.RETENTION_CHANGED_AUDIT,
+        actor=actor,
+        now=now,
+        diffs=diff(DiffType.ALERT_CONFIG, _RESOURCE, old=old, new=new),
+    )
