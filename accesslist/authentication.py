@@ -36,6 +36,7 @@ from opsapi.encryption import CannotDecryptError, decrypt, encrypt, newest_key
 logger = logging.getLogger("opsapi.authentication")
 
 _DUMMY_OWNER = "no key"
+_LONGEST_SHOWN_URI = 300
 # Set on a request that has used its nonce. If the middleware repeats the request (`opsapi.api.middleware`),
 # it is not a replay.
 _USED_NONCE = "used_nonce"
@@ -60,7 +61,8 @@ class DigestAuthentication(BaseAuthentication):
         """Check the credentials of the request against the key.
 
         Raises:
-            ApiError: UNAUTHORIZED with a fresh challenge, RATE_LIMITED, IP_ADDRESS_NOT_ON_ACCESS_LIST.
+            ApiError: UNAUTHORIZED with a fresh challenge, INVALID_AUTHORIZATION_URI, RATE_LIMITED,
+                IP_ADDRESS_NOT_ON_ACCESS_LIST.
         """
         http_request: HttpRequest = request._request
         now = clock.now()
@@ -76,8 +78,9 @@ class DigestAuthentication(BaseAuthentication):
             group_id=_storable(group_id) if group_id else None,
             now=now,
         )
-        if not _proves_the_key(credentials, record, http_request):
+        if not _proves_the_key(credentials, record, http_request.method or ""):
             raise refused(http_request, now, FailedAuthentication.WRONG_CREDENTIALS)
+        _refuse_other_uri(credentials, http_request)
         if not hasattr(http_request, _USED_NONCE):
             _refuse_invalid_nonce(credentials, record, now)
             setattr(http_request, _USED_NONCE, True)
@@ -115,15 +118,25 @@ def refused(request: HttpRequest, now: datetime, reason: FailedAuthentication) -
     return unauthorized(now)
 
 
-def _proves_the_key(
-    credentials: digest.DigestCredentials, record: CallerRecord, request: HttpRequest
-) -> bool:
-    """Whether the response is correct and belongs to this request. An unknown key takes as long."""
+def _proves_the_key(credentials: digest.DigestCredentials, record: CallerRecord, method: str) -> bool:
+    """Whether the response is right for the uri that it names. An unknown key takes as long."""
     ha1 = _ha1(credentials, record)
-    right = digest.verify(credentials, ha1 or _dummy(), request.method or "")
+    right = digest.verify(credentials, ha1 or _dummy(), method)
+    return right and credentials.realm == digest.REALM and ha1 is not None
+
+
+def _refuse_other_uri(credentials: digest.DigestCredentials, request: HttpRequest) -> None:
+    """Refuse a right response for another uri (RFC 7616 3.4.6). It uses no nonce.
+
+    Only a caller with the key gets here, so this reveals nothing, and it is no attempt to guess a key.
+
+    Raises: ApiError: INVALID_AUTHORIZATION_URI.
+    """
     target = request.META.get("RAW_URI") or request.get_full_path()
-    meant = credentials.uri == target and credentials.realm == digest.REALM
-    return right and meant and ha1 is not None
+    if credentials.uri != target:
+        count_failure(FailedAuthentication.OTHER_URI)
+        shown = (text[:_LONGEST_SHOWN_URI] for text in (credentials.uri, target))
+        raise ApiError(ErrorCode.INVALID_AUTHORIZATION_URI, *shown)
 
 
 def _ha1(credentials: digest.DigestCredentials, record: CallerRecord) -> str | None:

@@ -10,6 +10,8 @@ class FailedAuthentication(StrEnum):
 
     MALFORMED = "malformed"
     WRONG_CREDENTIALS = "wrong_credentials"
+    OTHER_URI = "other_uri"
+    """Right credentials for another path: a proxy rewrites paths."""
     SCRAPER_CREDENTIALS = "scraper_credentials"
     CONSOLE_CREDENTIALS = "console_credentials"
     SECOND_FACTOR = "second_factor"

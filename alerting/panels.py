@@ -47,6 +47,7 @@ from opsapi.console.actions import LinkOfRows
 from opsapi.console.admin_urls import add_url, list_url, page_url, page_url_of
 from opsapi.console.widgets import Cell, Notice, Panel, PanelWhole, Tone, Widget, number_of
 from opsapi.first_rows import FirstRows, in_visible_scope
+from opsapi.own_url import REMEDY, guessed_url
 from opsapi.program import COMMAND
 
 _NO_WORKER = (
@@ -64,6 +65,8 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
     workers = workers_known(now)
     if not any(is_running(worker, now) for worker in workers.rows):
         yield Notice(_NO_WORKER)
+    if visible_scope.everything and (guessed := guessed_url()):
+        yield Notice(f"{guessed} {REMEDY}")
     late = longest_waits(now)
     for words in filter(
         None,

@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from prometheus_client.metrics_core import Metric
 
+from opsapi.own_url import REMEDY, guessed_url
 from opsapi.postgresql.releases import the_server_has_the_newest_fixes
 
 INSTALLATION = "installation"
@@ -90,3 +91,10 @@ def the_proxy_in_front_is_trusted(**_: Any) -> list[CheckMessage]:
     )
     hint = "Set OPSAPI_TRUSTED_PROXIES to the address of the proxy as the platform sees it."
     return [Warning(warning, hint=hint, id="opsapi.W002")]
+
+
+@register(INSTALLATION)
+def links_can_be_followed(**_: Any) -> list[CheckMessage]:
+    """opsapi.W004: links begin with the machine's name, because it listens on all addresses."""
+    warning = guessed_url()
+    return [Warning(warning, hint=REMEDY, id="opsapi.W004")] if warning else []

@@ -47,3 +47,11 @@ def host_and_port(hostname: str, port: int | None = None) -> str:
     if port is None:
         return hostname
     return f"[{hostname}]:{port}" if ":" in hostname else f"{hostname}:{port}"
+
+
+def is_unspecified(host: str) -> bool:
+    """Whether the host is the address of all addresses of the machine: 0.0.0.0 or ::."""
+    try:
+        return ip_address(host).is_unspecified
+    except ValueError:
+        return False

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -78,3 +79,8 @@ def importing() -> Iterator[None]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def machine_name() -> str:
+    """Return the name of this machine, as it is set; nobody is asked for its domain."""
+    return socket.gethostname().lower() or "localhost"

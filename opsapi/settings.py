@@ -16,6 +16,7 @@ from opsapi.api.content_security import STRICT
 from opsapi.console.theme import UNFOLD  # noqa: F401 - a setting of the theme
 from opsapi.embedded.layout import Layout
 from opsapi.environment import build_commit
+from opsapi.hostnames import is_unspecified
 from opsapi.postgresql.url import database_of, with_defaults
 from opsapi.secret_files import secret_from_file
 
@@ -40,9 +41,11 @@ OPSAPI_BUILD = build_commit(read.text("OPSAPI_BUILD", allowed="40 hex digits"), 
 OPSAPI_LOG_LEVEL = read.choice("OPSAPI_LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR"))
 
 _local_names = ["localhost", "127.0.0.1", "[::1]"]
-_bind_name = f"[{OPSAPI_BIND[0]}]" if ":" in OPSAPI_BIND[0] else OPSAPI_BIND[0]
+_bind_names = [f"[{OPSAPI_BIND[0]}]" if ":" in OPSAPI_BIND[0] else OPSAPI_BIND[0]]
+if is_unspecified(OPSAPI_BIND[0]):
+    _bind_names.append(program.machine_name())
 ALLOWED_HOSTS = read.words(
-    "OPSAPI_ALLOWED_HOSTS", list(dict.fromkeys([_bind_name, *_local_names])), allowed="host names"
+    "OPSAPI_ALLOWED_HOSTS", list(dict.fromkeys([*_bind_names, *_local_names])), allowed="host names"
 )
 
 # --- secrets ---------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.db.models import Min
 from django.utils.crypto import constant_time_compare, salted_hmac
 
-from opsapi.api.addresses import address_of
+from opsapi.hostnames import is_unspecified
 from opsapi.own_url import own_url
 from opsapi.page_paths import SETUP_PATH
 from opsapi.program import COMMAND
@@ -32,8 +32,7 @@ def is_setup_token(text: str) -> bool:
 
 
 def _own_url() -> str:
-    address = address_of(settings.OPSAPI_BIND[0])
-    return own_url("localhost" if address is not None and address.is_unspecified else None)
+    return own_url("localhost" if is_unspecified(settings.OPSAPI_BIND[0]) else None)
 
 
 def _token() -> str:

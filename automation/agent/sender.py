@@ -200,6 +200,8 @@ _REFUSED = frozenset({400, 413, 415, 422})
 """The platform would reject a repeat again."""
 _SETTINGS = frozenset({401, 403, 404, 405})
 """The key, the project or the URL is wrong and may be corrected."""
+_OTHER_PATH = "INVALID_AUTHORIZATION_URI"
+"""A proxy in front of the platform rewrites paths, which may be corrected as well."""
 
 
 class Sender:
@@ -282,10 +284,11 @@ class Sender:
             self.sent += 1
             self._done(waiting)
             return None
-        if answer.status in _REFUSED:
+        is_setting = answer.status in _SETTINGS or answer.code == _OTHER_PATH
+        if answer.status in _REFUSED and not is_setting:
             self._works()
             return self._refused(waiting, body, answer)
-        if answer.status in _SETTINGS:
+        if is_setting:
             self._fails(f"the platform rejects the API key, the project or the URL: {answer.detail}")
             return answer.retry_after or LONGEST_PAUSE
         self._fails(f"the platform does not accept reports now: {answer.detail}")

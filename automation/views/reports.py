@@ -13,20 +13,33 @@ from automation.serializers.reports import ReportAnswerDocument, ReportDocument,
 from automation.services.ingest import report_ingest
 from automation.services.repeats import IDEMPOTENCY_KEY, RepeatableReport, first_answer
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.query import Parameter
 from opsapi.api.views import ApiViewSet
 from opsapi.sql import database_time
+
+# `opsapi.api.bodies` has checked it before the parameters are read.
+CONTENT_ENCODING = Parameter(
+    "Content-Encoding",
+    str,
+    None,
+    {"type": "string", "enum": ["gzip", "identity"]},
+    "`gzip` if the report is compressed. Its size is limited before and after it is decompressed. Other "
+    "codings are 415.",
+    is_header=True,
+)
 
 
 class ReportViewSet(ApiViewSet):
     """`POST /agents/v1.0/groups/{id}/reports`."""
 
     access = {"create": REPORT}
-    parameters = {"create": [IDEMPOTENCY_KEY]}
+    parameters = {"create": [IDEMPOTENCY_KEY, CONTENT_ENCODING]}
     bodies = {"create": ReportDocument}
     answers = {"create": ReportAnswerDocument}
     statuses = {"create": 202}
     refusals = {"create": (ErrorCode.IDEMPOTENCY_KEY_REUSED, ErrorCode.LIMIT_REACHED)}
     max_body = settings.OPSAPI_MAX_REPORT_MB * 1024 * 1024
+    takes_gzip = True
 
     @cached_property
     def now(self) -> datetime:

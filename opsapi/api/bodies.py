@@ -1,5 +1,6 @@
 """Request bodies, read strictly, and documents as JSON: compact or pretty, with or without an envelope."""
 
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
@@ -20,6 +21,11 @@ LARGE_BODY = 1024 * 1024
 """Bodies with more bytes are large: parsed, they take many times their size."""
 _BUSY_RETRY_SECONDS = 1
 _KEPT = "kept_body"
+_GZIP = frozenset({"gzip", "x-gzip"})
+_GZIP_ONLY = 16 + zlib.MAX_WBITS
+_PIECE = 64 * 1024
+_MOST_MEMBERS = 16
+"""Some programs write several members (RFC 1952 2.2); many of them would cost more than their bytes."""
 
 
 class LargeBodies:
@@ -70,6 +76,67 @@ class StrictJSONParser(BaseParser):
         self, stream: IO[Any], media_type: str | None = None, parser_context: Mapping[str, Any] | None = None
     ) -> JsonObject:
         return read_json_object(stream.read())
+
+
+def is_compressed(request: HttpRequest, *, may_be: bool) -> bool:
+    """Whether the body is coded with gzip. `may_be`: whether the endpoint takes that.
+
+    Raises: ApiError: UNSUPPORTED_MEDIA_TYPE for another coding, with the accepted codings (RFC 9110 15.5.16).
+    """
+    codings = [name.strip().lower() for name in request.headers.get("Content-Encoding", "").split(",")]
+    applied = [name for name in codings if name not in {"", "identity"}]
+    if not applied:
+        return False
+    if may_be and len(applied) == 1 and applied[0] in _GZIP:
+        return True
+    accepted = "gzip, identity" if may_be else "identity"
+    note = f"Its Content-Encoding must be {'gzip' if may_be else 'left out'}."
+    raise ApiError(ErrorCode.UNSUPPORTED_MEDIA_TYPE, headers={"Accept-Encoding": accepted}, note=note)
+
+
+def gunzip(body: bytes, limit: int) -> bytes:
+    """Return the decoded body of at most `limit` bytes. The caller holds its share of LARGE_BODIES.
+
+    Raises: ApiError: REQUEST_TOO_LARGE; INVALID_JSON, if the body is not one complete gzip stream.
+    """
+    return b"".join(_gunzipped(body, limit))
+
+
+def gunzipped_size(body: bytes, limit: int) -> int:
+    """Return the size of the decoded body without holding it in memory. Raises ApiError: as `gunzip`."""
+    return sum(map(len, _gunzipped(body, limit)))
+
+
+def _gunzipped(body: bytes, limit: int) -> Iterator[bytes]:
+    left, size = memoryview(body), 0
+    for _ in range(_MOST_MEMBERS):
+        member: Any = zlib.decompressobj(wbits=_GZIP_ONLY)
+        while left and not member.eof:
+            given, left = left[:_PIECE], left[_PIECE:]
+            found = _inflated(member, given)
+            while found:
+                size += len(found)
+                if size > limit:
+                    raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit), note="It was counted decoded.")
+                yield found
+                # A full piece can leave output that needs no more input.
+                is_more = len(found) == _PIECE or member.unconsumed_tail
+                found = _inflated(member, member.unconsumed_tail) if is_more else b""
+            if member.eof:
+                left = memoryview(body)[len(body) - len(left) - len(member.unused_data) :]
+        if not member.eof:
+            raise ApiError(ErrorCode.INVALID_JSON, "the gzip data is incomplete")
+        if not left:
+            return
+    raise ApiError(ErrorCode.INVALID_JSON, f"it has more than {_MOST_MEMBERS} gzip members")
+
+
+def _inflated(member: Any, piece: bytes | memoryview) -> bytes:
+    try:
+        return bytes(member.decompress(piece, _PIECE))
+    except zlib.error:
+        reason = "Content-Encoding is gzip, but a part of the body is not gzip data"
+        raise ApiError(ErrorCode.INVALID_JSON, reason) from None
 
 
 def check_media_type(request: HttpRequest) -> None:

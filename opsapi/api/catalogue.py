@@ -26,6 +26,9 @@ class ErrorCode(StrEnum):
     INVALID_ATTRIBUTE = "INVALID_ATTRIBUTE", 400, "The attribute {0} is invalid: {1}."
     ATTRIBUTE_READ_ONLY = "ATTRIBUTE_READ_ONLY", 400, "The attribute {0} is read-only."
     INVALID_ENUM_VALUE = "INVALID_ENUM_VALUE", 400, "{0} has a value that is not allowed: {1}."
+    INVALID_AUTHORIZATION_URI = ("INVALID_AUTHORIZATION_URI", 400,
+        "The credentials are right, but they are for {0}, and the request that arrived is for {1}. If a "
+        "proxy is in front of the platform, let it pass path and query unchanged.")
     INVALID_JSON = "INVALID_JSON", 400, "The body is invalid: {0}."
     INVALID_QUERY_PARAMETER = "INVALID_QUERY_PARAMETER", 400, "The query parameter {0} is invalid: {1}."
     MISSING_QUERY_PARAMETER = "MISSING_QUERY_PARAMETER", 400, "The query parameter {0} is required."

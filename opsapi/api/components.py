@@ -89,7 +89,7 @@ _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
     413: ("TooLarge", "The body is too large.", ApiError(ErrorCode.REQUEST_TOO_LARGE, str(2 * 1024 * 1024))),
     415: (
         "UnsupportedMediaType",
-        "The body is not JSON.",
+        "The body is not JSON, or has a content coding that the endpoint does not take.",
         ApiError(ErrorCode.UNSUPPORTED_MEDIA_TYPE),
     ),
     422: (
@@ -172,7 +172,12 @@ def _headers(names: Iterable[str]) -> JsonObject:
 
 
 _ALWAYS = (ErrorCode.UNEXPECTED_ERROR, ErrorCode.SERVICE_UNAVAILABLE)
-_OF_CALLERS = (ErrorCode.UNAUTHORIZED, ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, ErrorCode.RATE_LIMITED)
+_OF_CALLERS = (
+    ErrorCode.INVALID_AUTHORIZATION_URI,
+    ErrorCode.UNAUTHORIZED,
+    ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST,
+    ErrorCode.RATE_LIMITED,
+)
 _OF_ROLES = {
     Where.INSTALLATION: (ErrorCode.USER_UNAUTHORIZED,),
     Where.ORG: (ErrorCode.USER_UNAUTHORIZED, ErrorCode.INVALID_ORG_ID, ErrorCode.ORG_NOT_FOUND),

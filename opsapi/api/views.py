@@ -26,6 +26,9 @@ from opsapi.api.bodies import (
     OneRepresentation,
     check_media_type,
     enveloped,
+    gunzip,
+    gunzipped_size,
+    is_compressed,
     read_body,
     read_json_array,
     read_json_object,
@@ -65,6 +68,8 @@ class ApiViewSet(ViewSet):
     refusals: ClassVar[Mapping[str, Sequence[ErrorCode]]] = {}
     identifiers: ClassVar[Mapping[str, ErrorCode]] = {}
     max_body: ClassVar[int] = MAX_BODY
+    takes_gzip: ClassVar[bool] = False
+    """Whether bodies may be compressed with gzip; `max_body` limits them before and after."""
     security: ClassVar[Sequence[str]] = ("digest",)
     """Names in `opsapi.api.components.SECURITY` of the authentication methods."""
     linked: ClassVar[bool] = True
@@ -101,7 +106,6 @@ class ApiViewSet(ViewSet):
         self.check_permissions(request)
         self.load()
         self._raw_body = self._read_body() if self.action in self.bodies else b""
-        self._held.enter_context(LARGE_BODIES.taking(len(self._raw_body)))
         if self.linked and self.action in self.answers:
             # Responses contain links. A Host that is not allowed must be refused before anything is written.
             self.links = Links(base_url(self.http_request))
@@ -130,7 +134,11 @@ class ApiViewSet(ViewSet):
 
     def _read_body(self) -> bytes:
         check_media_type(self.http_request)
-        return read_body(self.http_request, self.max_body)
+        compressed = is_compressed(self.http_request, may_be=self.takes_gzip)
+        body = read_body(self.http_request, self.max_body)
+        size = gunzipped_size(body, self.max_body) if compressed else len(body)
+        self._held.enter_context(LARGE_BODIES.taking(size))
+        return gunzip(body, self.max_body) if compressed else body
 
     def body(self, stored: Mapping[str, Any] | None = None, **context: Any) -> Values:
         """Return the checked body.

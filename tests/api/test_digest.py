@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import time_machine
 from django.conf import settings
-from django.test import Client
+from django.test import Client, override_settings
 
 from accesslist import digest
 from accesslist.authentication import nonce_key
@@ -110,9 +110,34 @@ def test_two_keys_may_share_a_nonce(key: KeyPair) -> None:
 
 
 def test_the_response_is_for_one_uri(key: KeyPair) -> None:
-    assert not stale(send(header(key, uri=f"{PATH}?pageNum=2")))
-    assert not stale(send(header(key, uri=f"{PATH}/")))
+    for uri in (f"{PATH}?pageNum=2", f"{PATH}/", f"/monitoring{PATH}"):
+        answer = send(header(key, uri=uri))
+        assert (answer.status_code, answer.json()["errorCode"]) == (400, "INVALID_AUTHORIZATION_URI")
+        assert answer.json()["parameters"] == [uri, PATH]
+        assert "proxy" in answer.json()["detail"]
+        assert "WWW-Authenticate" not in answer
     assert send(header(key, uri=f"{PATH}?pageNum=2"), uri=f"{PATH}?pageNum=2").status_code == 200
+
+
+def test_a_response_for_another_uri_uses_no_nonce(key: KeyPair) -> None:
+    nonce = mint()
+    other = authorization(key, "GET", f"{PATH}/", nonce=nonce, nc="00000001")
+    assert send(other).status_code == 400
+    assert send(authorization(key, "GET", PATH, nonce=nonce, nc="00000001")).status_code == 200
+
+
+def test_a_wrong_response_for_another_uri_is_a_wrong_key(key: KeyPair) -> None:
+    wrong = KeyPair(key.id, key.public_key, WRONG)
+    unknown = KeyPair(key.id, "UNKNOWN", key.private_key)
+    for guessed in (wrong, unknown):
+        assert not stale(send(header(guessed, uri=f"{PATH}/")))
+
+
+@override_settings(OPSAPI_RATE_FAILED_AUTH=1)
+def test_right_responses_for_another_uri_do_not_count_as_attempts(key: KeyPair) -> None:
+    for _ in range(3):
+        assert send(header(key, uri=f"{PATH}/")).status_code == 400
+    assert send(header(key)).status_code == 200
 
 
 def test_the_response_is_for_one_method(key: KeyPair) -> None:
@@ -124,7 +149,7 @@ def test_the_uri_is_compared_as_it_was_sent(key: KeyPair) -> None:
     uri = f"{PUBLIC}/users/a%2Fb%20c"
     assert send(header(key, uri=uri), uri=uri).status_code == 404
     decoded = f"{PUBLIC}/users/a/b%20c"
-    assert not stale(send(header(key, uri=decoded), uri=uri))
+    assert send(header(key, uri=decoded), uri=uri).status_code == 400
 
 
 @each(
@@ -193,7 +218,7 @@ def test_a_nonce_not_ours_is_stale_only_with_the_right_response(key: KeyPair, ki
     assert stale(send(authorization(key, "GET", PATH, nonce=nonce)))
     for wrong in (KeyPair(key.id, key.public_key, WRONG), KeyPair("", "nobody", WRONG)):
         assert not stale(send(authorization(wrong, "GET", PATH, nonce=nonce)))
-    assert not stale(send(authorization(key, "GET", f"{PATH}?x=1", nonce=nonce)))
+    assert send(authorization(key, "GET", f"{PATH}?x=1", nonce=nonce)).status_code == 400
     assert not stale(send(authorization(key, "POST", PATH, nonce=nonce)))
 
 

@@ -26,7 +26,7 @@ from opsapi import clock
 from opsapi.ids import first_id, new_id
 from opsapi.metric_files import VARIABLE
 from tests.api import bodies
-from tests.client import ApiClient
+from tests.client import ApiClient, authorization
 from tests.each import each
 from tests.factories.accesslist import make_entry
 from tests.factories.alerting import make_alert, make_destination, make_notification
@@ -119,12 +119,19 @@ def test_failed_authentications_are_counted_by_reason(owner: ApiClient, settings
         'Digest username="x", realm="Ops Public API", nonce="n", uri="/", algorithm=MD5, qop=auth, '
         'nc=00000001, cnonce="c", response="0123456789abcdef0123456789abcdef"'
     )
-    for authorization, reason in (("Bearer x", "malformed"), (digest, "wrong_credentials")):
+    for wrong, reason in (("Bearer x", "malformed"), (digest, "wrong_credentials")):
         with counted("failed_authentications_total", 1, reason=reason):
-            assert _wrong(authorization) == 401
+            assert _wrong(wrong) == 401
     settings.OPSAPI_RATE_FAILED_AUTH = 1
     with counted("failed_authentications_total", 1, reason="throttled"):
         assert _wrong("Bearer x") == 429
+
+
+def test_right_credentials_for_another_path_are_counted(owner: ApiClient) -> None:
+    assert owner.key
+    other = authorization(owner.key, "GET", "/behind/a/proxy")
+    with counted("failed_authentications_total", 1, reason="other_uri"):
+        assert owner.get("/groups", HTTP_AUTHORIZATION=other).status_code == 400
 
 
 def test_a_scraper_with_wrong_credentials_is_counted(project: Project) -> None:

@@ -7,7 +7,14 @@ from django.core.checks import registry
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-from opsapi.apps import INSTALLATION, packages_are_its_own, the_proxy_in_front_is_trusted
+from opsapi.apps import (
+    INSTALLATION,
+    links_can_be_followed,
+    packages_are_its_own,
+    the_proxy_in_front_is_trusted,
+)
+from opsapi.own_url import own_url
+from opsapi.program import machine_name
 
 
 def test_every_check_of_ours_runs_with_the_checks_of_an_installation() -> None:
@@ -55,3 +62,23 @@ def test_a_proxy_that_is_not_trusted_is_a_warning(
     settings.OPSAPI_PUBLIC_URL, settings.OPSAPI_TLS_CERT = url, certificate
     settings.OPSAPI_TRUSTED_PROXIES = proxies
     assert [warning.id for warning in the_proxy_in_front_is_trusted()] == ["opsapi.W002"] * warned
+
+
+@pytest.mark.parametrize(
+    ("bound", "url", "warned"),
+    [
+        ("127.0.0.1", "", False),
+        ("192.0.2.7", "", False),
+        ("ops.example.com", "", False),
+        ("0.0.0.0", "", True),
+        ("::", "", True),
+        ("0.0.0.0", "https://ops.example.com", False),
+    ],
+)
+def test_links_that_begin_with_the_name_of_the_machine_are_a_warning(
+    settings: Settings, bound: str, url: str, warned: bool
+) -> None:
+    settings.OPSAPI_BIND, settings.OPSAPI_PUBLIC_URL = (bound, 8000), url
+    assert [warning.id for warning in links_can_be_followed()] == ["opsapi.W004"] * warned
+    host = machine_name() if bound in {"0.0.0.0", "::"} else bound
+    assert own_url() == f"http://{host}:8000"

@@ -150,6 +150,15 @@ def test_what_may_be_put_right_waits_and_keeps_its_order(
     assert [body for _, body in platform.taken] == [report(1), report(2)]
 
 
+def test_a_proxy_that_rewrites_paths_loses_no_report(
+    sender: Sender, spool: Spool, platform: FakePlatform
+) -> None:
+    refusal = {"errorCode": "INVALID_AUTHORIZATION_URI", "detail": "a proxy"}
+    platform.say(*[(400, {}, refusal)] * 2, (202, {}, {}))
+    send(sender, spool, report(1), report(2))
+    assert [body for _, body in platform.taken] == [report(1), report(2)]
+
+
 @pytest.mark.parametrize("status", [404, 429, 503])
 def test_an_answer_that_comes_before_a_challenge_is_reported_as_it_is(
     platform: FakePlatform, status: int
