@@ -26,7 +26,7 @@ from accesslist.services.invitations import (
 from accesslist.throttles import throttle
 from opsapi.api.principal import Actor
 from opsapi.clock import time_words
-from opsapi.outbound.mail import mail_fault, mail_send
+from opsapi.outbound.mail import AUTOMATIC, mail_fault, mail_send
 from opsapi.page_paths import INVITATION_PATH
 from opsapi.roles import ROLE_WORDS, Grant, Role, Scope
 
@@ -139,5 +139,5 @@ def _message(invitation: Invitation, link: str, base: str) -> EmailMessage:
         subject=f"Invitation to {invitation.project or invitation.org}",
         body=render_to_string("console/invitation_email.txt", context),
         to=[invitation.email_address or ""],
-        headers={"Auto-Submitted": "auto-generated"},
+        headers=dict(AUTOMATIC),
     )

@@ -31,7 +31,7 @@ from opsapi.api.principal import Actor
 from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import add_url, creation_url
 from opsapi.console.forms import OpenForm
-from opsapi.outbound.mail import mail_send
+from opsapi.outbound.mail import AUTOMATIC, mail_send
 from opsapi.program import env_file
 from opsapi.roles import Role
 
@@ -63,7 +63,7 @@ def mail_server_test(*, to: str, sent_from: str, actor: Actor, now: datetime) ->
         subject="[TEST] Ops API can send e-mail",
         body=f"This is a test of the mail server, sent by {actor.name} from {sent_from}.\n",
         to=[to],
-        headers={"Auto-Submitted": "auto-generated"},
+        headers=dict(AUTOMATIC),
     )
     try:
         mail_send(mail)

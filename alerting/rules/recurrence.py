@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from functools import lru_cache
 from importlib import resources
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -60,6 +60,7 @@ _DAY = re.compile(rf"([+-]?[0-9]{{1,2}})?({'|'.join(WEEKDAYS)})", re.ASCII)
 _UNTIL = re.compile(r"[0-9]{8}(T[0-9]{6}Z)?", re.ASCII)
 _NUMBER = re.compile(r"[+-]?[0-9]{1,3}", re.ASCII)
 _LEAP_YEAR = 2000
+_YEAR = timedelta(days=366)
 _SEARCHED_FOR_THE_LAST = (timedelta(days=40), timedelta(days=400), timedelta(days=366 * 300))
 """How long before UNTIL the last occurrence is searched for, in turn: few occurrences are tried."""
 
@@ -132,6 +133,22 @@ def time_zone(name: str) -> ZoneInfo:
     if name not in TIME_ZONES:
         raise ValueError("is not a time zone of the IANA database, such as Europe/Berlin")
     return ZoneInfo(name)
+
+
+_BY_LOWER_NAME = {name.lower(): name for name in TIME_ZONES}
+
+
+def normal_time_zone(text: str) -> str:
+    """Return the name of a time zone as the database has it; the text itself if there is none."""
+    return _BY_LOWER_NAME.get(text.strip().lower(), text)
+
+
+_PROPERTY = "RRULE:"
+
+
+def normal_rrule(text: str) -> str:
+    """Return a rule as it is stored: without the name of its property, and in upper case (RFC 5545)."""
+    return "".join(text.upper().split()).removeprefix(_PROPERTY).removesuffix(";")
 
 
 @lru_cache(maxsize=1024)
@@ -208,6 +225,28 @@ def occurrences(
         if local > first and begins > before and begins + duration > after:
             yield Occurrence(begins, begins + duration)
         before = max(before, begins)
+
+
+def clock_gaps(
+    start: datetime, end: datetime, recurrence: Recurrence, *, after: datetime
+) -> list[Occurrence]:
+    """The times of a year at which a change of the clock leaves the window off.
+
+    They are between two occurrences that follow each other without a break by the local clock. When the
+    clock is set back, the local day is longer than an occurrence of 24 hours.
+    """
+    zone, gaps = ZoneInfo(recurrence.time_zone), []
+    found = takewhile(
+        lambda each: each.start < after + _YEAR, occurrences(start, end, recurrence, after=after)
+    )
+    for before, following in pairwise(found):
+        offsets = [
+            moment.astimezone(zone).utcoffset() or timedelta() for moment in (before.start, following.start)
+        ]
+        gap = following.start - before.end
+        if gap > timedelta() and gap == offsets[0] - offsets[1]:
+            gaps.append(Occurrence(before.end, following.start))
+    return gaps
 
 
 def last_end(start: datetime, end: datetime, recurrence: Recurrence) -> datetime | None:

@@ -7,7 +7,14 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from alerting.rules.matchers import Matcher, MatcherField, MatchSubject, compared_in_steps, matcher_of
-from alerting.rules.recurrence import Occurrence, Recurrence, occurrences, recurrence_of, recurrence_words
+from alerting.rules.recurrence import (
+    Occurrence,
+    Recurrence,
+    clock_gaps,
+    occurrences,
+    recurrence_of,
+    recurrence_words,
+)
 from alerting.rules.wording import counted_words, target_of, target_words
 from events.types import ALERT_CATEGORIES, Category
 from events.wording import in_words, inner_words
@@ -70,6 +77,10 @@ class WindowRule:
     def occurrences(self, after: datetime) -> Iterator[Occurrence]:
         """Yield the occurrences that end after a time, in order."""
         return occurrences(self.start, self.end, self.recurrence, after=after)
+
+    def gaps(self, after: datetime) -> list[Occurrence]:
+        """The times of the next year at which a change of the clock leaves the window off."""
+        return clock_gaps(self.start, self.end, self.recurrence, after=after) if self.recurrence else []
 
     @property
     def compares_labels(self) -> bool:

@@ -95,12 +95,16 @@ class MutedRows:
 
 @dataclass(frozen=True, slots=True)
 class WindowPreview:
-    """The next occurrences of a window, hosts by name, and open alerts, newest first."""
+    """The next occurrences of a window, hosts by name, and open alerts, newest first.
+
+    `gaps`: see `alerting.rules.recurrence.clock_gaps`.
+    """
 
     rule: WindowRule
     occurrences: list[Occurrence]
     hosts: MutedRows
     alerts: MutedRows
+    gaps: Sequence[Occurrence] = ()
 
     @property
     def is_complete(self) -> bool:
@@ -138,7 +142,7 @@ def window_preview(
         in_time = Budget(begun + _HOST_SECONDS, clock)
         hosts = _muted_hosts(group_id, rule, in_time) if has_hosts else MutedRows([], 0)
         alerts = _muted_alerts(group_id, rule, categories, Budget(begun + SECONDS, clock))
-    return WindowPreview(rule, _next_occurrences(rule, now), hosts, alerts)
+    return WindowPreview(rule, _next_occurrences(rule, now), hosts, alerts, rule.gaps(now))
 
 
 def _rule_of(values: Mapping[str, Any]) -> WindowRule:
@@ -252,7 +256,7 @@ def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime) -> 
         preview = window_preview(group_id=group_id, values=values, now=now)
     except ApiError as refusal:
         rule, none = _rule_of(values), MutedRows([], 0, 0)
-        preview = WindowPreview(rule, _next_occurrences(rule, now), none, none)
+        preview = WindowPreview(rule, _next_occurrences(rule, now), none, none, rule.gaps(now))
         note = f"Hosts and alerts were not compared. {refusal.document()['detail']}"
     hosts = hosts_of(group_id).filter(id__in=preview.hosts.ids[:MOST_SHOWN])
     alerts = Alert.objects.filter(id__in=preview.alerts.ids[:MOST_SHOWN]).order_by("-created", "-id")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from typing import Any
 
 from rest_framework import serializers
 
@@ -9,6 +10,8 @@ from alerting.choices import CutReason
 from alerting.rules.matchers import MatcherField, window_fields_for
 from alerting.rules.recurrence import (
     MAX_RRULE_LENGTH,
+    normal_rrule,
+    normal_time_zone,
     parse_rrule,
     recurrence_fault,
     recurrence_of,
@@ -24,7 +27,17 @@ from events.types import ALERT_CATEGORIES, Category
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.fields import DateTime, ListOf, OneOf, ShownId, ShownNumber, ShownTime, Text, VisibleText
+from opsapi.api.fields import (
+    DateTime,
+    ListOf,
+    OneOf,
+    ShownId,
+    ShownNumber,
+    ShownTime,
+    Text,
+    VisibleText,
+    without_margins,
+)
 from opsapi.api.links import Links
 from opsapi.api.resources import Resource
 from opsapi.clock import parse_time, wire_time
@@ -44,18 +57,32 @@ class WindowMatcherDocument(MatcherDocument):
     fieldName = OneOf([field.value for field in MatcherField])
 
 
+class _RRule(Text):
+    """A rule, in the form in which it is stored."""
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        return normal_rrule(super().run_validation(without_margins(data)))
+
+
+class _TimeZone(Text):
+    """The name of a time zone, as the database of time zones has it."""
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        return normal_time_zone(super().run_validation(data))
+
+
 class RecurrenceDocument(Document):
     """How a window repeats: both fields. In a request, an empty object means that the window occurs once."""
 
-    rrule = Text(
+    rrule = _RRule(
         max_length=MAX_RRULE_LENGTH,
         required=False,
         help_text="RRULE of RFC 5545, section 3.3.10, with FREQ, INTERVAL, COUNT, UNTIL, WKST and BYDAY; "
         "if FREQ is MONTHLY or YEARLY, also with BYMONTHDAY and BYMONTH. FREQ is DAILY, WEEKLY, MONTHLY or "
-        "YEARLY.",
+        "YEARLY. It may begin with RRULE: and is stored in upper case, without this name.",
         example="FREQ=WEEKLY;BYDAY=SU",
     )
-    timeZone = Text(
+    timeZone = _TimeZone(
         max_length=64,
         required=False,
         help_text="Name in the IANA time zone database; every occurrence starts at the same time there.",
@@ -177,6 +204,12 @@ class WindowPreviewDocument(Document):
     occurrences = OccurrenceDocument(
         many=True, help_text=f"The occurrences that have not ended, at most {MOST_OCCURRENCES}."
     )
+    gaps = OccurrenceDocument(
+        many=True,
+        required=False,
+        help_text="The times of a year at which a change of the clock leaves the window off, between two "
+        "occurrences that follow each other without a break by the local clock. Absent if there are none.",
+    )
     truncated = PreviewCutDocument(
         required=False,
         help_text=f"Absent if the preview is complete. With matchers, a preview ends after {SECONDS:g} s.",
@@ -230,6 +263,8 @@ def present_preview(preview: WindowPreview, links: Links, *, group_id: str, now:
         "occurrences": [
             {"startDate": wire_time(start), "endDate": wire_time(end)} for start, end in preview.occurrences
         ],
+        "gaps": [{"startDate": wire_time(start), "endDate": wire_time(end)} for start, end in preview.gaps]
+        or None,
         "truncated": None if preview.is_complete else _cut(preview),
         "hosts": {
             "totalCount": preview.hosts.count,

@@ -9,7 +9,7 @@ from integrations.choices import ChannelType, DeliveryFault, MessageKind, Secret
 from integrations.fields import Field, FieldSet
 from integrations.messages import Message
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.fields import Text
+from opsapi.api.fields import Copied
 
 EVERY_KIND = frozenset(MessageKind)
 KINDS_FOR_READERS = frozenset({MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM})
@@ -60,11 +60,11 @@ class ChannelField(Field):
 def token(
     name: str, label: str, notification_name: str | None = None, *, example: str, required: bool = True
 ) -> ChannelField:
-    """A secret that the service gives to people, who copy it."""
+    """A secret that the service gives to people, who copy it: spaces around it are removed."""
     return ChannelField(
         name,
         label,
-        Text(required=required),
+        Copied(what=label, required=required),
         example=example,
         secret=SecretKind.TOKEN,
         notification_name=notification_name,

@@ -15,7 +15,7 @@ from integrations.choices import ChannelType, DeliveryFault, MessageKind
 from integrations.messages import Message
 from opsapi.api.fields import EmailAddress, Flag
 from opsapi.outbound.errors import NO_ANSWER
-from opsapi.outbound.mail import TOTAL_SECONDS, ended_after
+from opsapi.outbound.mail import AUTOMATIC, TOTAL_SECONDS, ended_after
 
 logger = logging.getLogger(__name__)
 
@@ -62,7 +62,7 @@ def _headers(message: Message, sender: str, now: datetime) -> dict[str, str]:
         "In-Reply-To": root,
         "References": root,
         "Date": format_datetime(now),
-        "Auto-Submitted": "auto-generated",
+        **AUTOMATIC,
         "X-Ops-Event": message.kind.value,
     }
 

@@ -1,7 +1,9 @@
 """Microsoft Teams (TEAM_CHAT_SERVICE): an Adaptive Card to the URL of a workflow.
 
 https://learn.microsoft.com/microsoftteams/platform/webhooks-and-connectors/how-to/add-incoming-webhook:
-the message around the card, 28 KB at most.
+the message around the card, 28 KB at most. Notifications of Teams show its summary.
+https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format:
+cards in full width.
 https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run: text without Markdown.
 """
 
@@ -11,11 +13,12 @@ from datetime import datetime
 from integrations.channels.base import Channel, ChannelField
 from integrations.channels.http import ServiceRequest, origin_of, over_http
 from integrations.choices import ChannelType, MessageKind, SecretKind
-from integrations.messages import Message
+from integrations.messages import Message, printable
 from opsapi.api.fields import WebUrl
 from opsapi.wire_json import JsonObject
 
 _LINK_LIMIT = 2000
+_SUMMARY_LIMIT = 100
 _COLOURS: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "attention",
     MessageKind.UPDATE: "attention",
@@ -32,7 +35,12 @@ def build_request(config: Mapping[str, str], message: Message, _now: datetime) -
         "contentUrl": None,
         "content": _card(message),
     }
-    return ServiceRequest(config["webhookUrl"], {"type": "message", "attachments": [attachment]})
+    document = {
+        "type": "message",
+        "summary": printable(message.title, _SUMMARY_LIMIT),
+        "attachments": [attachment],
+    }
+    return ServiceRequest(config["webhookUrl"], document)
 
 
 def _card(message: Message) -> JsonObject:
@@ -46,6 +54,7 @@ def _card(message: Message) -> JsonObject:
         "type": "AdaptiveCard",
         "version": "1.4",
         "body": [_line(title), *facts],
+        "msteams": {"width": "Full"},
     }
     # Title and facts are limited. A long link is left out, because the service would reject the whole card.
     links = {label: url for label, url in message.links.items() if len(url) <= _LINK_LIMIT}

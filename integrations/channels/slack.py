@@ -15,7 +15,7 @@ from integrations.channels.http import ServiceRequest, deliver_json, in_header, 
 from integrations.choices import ChannelType, DeliveryFault
 from integrations.messages import Message, printable
 from integrations.outcome import parse_retry_after
-from opsapi.api.fields import Text
+from opsapi.api.fields import Copied, Text
 from opsapi.batches import batches
 from opsapi.wire_json import JsonObject
 
@@ -160,7 +160,12 @@ SLACK = Channel(
     "Slack",
     fields=(
         token("apiToken", "API token", example="token-0123456789"),
-        ChannelField("channelName", "Channel", Text(max_length=200), example="oncall"),
+        ChannelField(
+            "channelName",
+            "Channel",
+            Copied(what="name or ID of the channel", max_length=200),
+            example="oncall",
+        ),
         # For people only; no message needs it.
         ChannelField(
             "teamName",

@@ -11,7 +11,7 @@ from integrations.channels.http import deliver_over_http, origin_of
 from integrations.choices import ChannelType, SecretKind
 from integrations.messages import Message
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.fields import Text, WebUrl
+from opsapi.api.fields import Secret, WebUrl
 from opsapi.api.links import link
 from opsapi.wire_json import write_json
 
@@ -71,7 +71,7 @@ WEBHOOK = Channel(
         ChannelField(
             "secret",
             "Secret for signing",
-            Text(required=False),
+            Secret(required=False),
             example="a long enough secret",
             secret=SecretKind.SECRET,
             goes_with="url",

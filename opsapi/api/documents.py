@@ -212,7 +212,7 @@ class Document(serializers.Serializer[Any]):
         if raw is _ABSENT or raw is None or (raw == [] and getattr(field, "clearable", None) is False):
             if field.required:
                 code = getattr(field, "missing_code", ErrorCode.MISSING_ATTRIBUTE)
-                return [BadField(name, code, "is required")]
+                return [BadField(name, code, "must have at least one item" if raw == [] else "is required")]
             if field.default is not serializers.empty:
                 values[field.source or name] = field.get_default()
             return ()
@@ -291,7 +291,7 @@ def read_array(document: Document, items: Sequence[Any]) -> list[Values]:
     or the wrong fields of all documents in `badFields`.
     """
     if not items:
-        raise ApiError.of_field("[0]", ErrorCode.MISSING_ATTRIBUTE, "is required")
+        raise ApiError.of_field("[0]", ErrorCode.MISSING_ATTRIBUTE, "is required: the array is empty")
     if len(items) > MOST_ITEMS:
         message = f"must have at most {MOST_ITEMS} items"
         raise ApiError.of_field(f"[{MOST_ITEMS}]", ErrorCode.INVALID_ATTRIBUTE, message)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from math import inf, isfinite
+from string import whitespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,6 +23,7 @@ from opsapi.ids import ID_PATTERN, is_id
 from opsapi.wire_json import UNKEPT_TEXT, is_kept
 
 MAX_INTEGER = 2_147_483_647
+_MARGINS = f"{whitespace}\u00a0\u200b\u200c\u200d\u2060\ufeff"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _TELEPHONE = re.compile(r"\+?[0-9 ().-]+")
 
@@ -253,14 +255,47 @@ class MobileNumber(Text):
         return text
 
 
+def without_margins(data: Any) -> Any:
+    """Return a text without the spaces, line breaks and invisible characters that are copied with it."""
+    return data.strip(_MARGINS) if isinstance(data, str) else data
+
+
+class Copied(Text):
+    """A key, a token or the like that people copy from a service: one word, and not a URL.
+
+    Spaces around it are removed. `what` names it in the refusal of a URL.
+    """
+
+    def __init__(self, *, what: str = "key", **options: Any) -> None:
+        self.what = what
+        super().__init__(**options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        text = super().run_validation(without_margins(data))
+        if any(char.isspace() for char in text):
+            raise invalid("must not contain spaces")
+        if "://" in text:
+            raise invalid(f"must not be a URL: copy only the {self.what}")
+        return text
+
+
+class Secret(Text):
+    """A secret that people choose and copy. Spaces around it are removed."""
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        return super().run_validation(without_margins(data))
+
+
 class WebUrl(Text):
-    """An http or https URL without user information."""
+    """An http or https URL without user information. Spaces around it are removed."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(max_length=2000, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
-        text = super().run_validation(data)
+        text = super().run_validation(without_margins(data))
+        if " " in text:
+            raise invalid("must not contain spaces")
         fault = url_fault(text)
         if fault:
             raise invalid(fault)

@@ -28,6 +28,7 @@ from opsapi.outbound.pool import IDLE_SECONDS, POOL, BoundedSocket, Deadline, Op
 from opsapi.outbound.trust import Purpose, trusting
 
 logger = logging.getLogger(__name__)
+_SENDABLE = re.compile(r"[\x21-\x7e]+")
 # urllib3 warns about malformed headers with the full URL, which may contain a credential.
 logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)
 
@@ -142,7 +143,19 @@ def _parse(url: str) -> _Target:
         raise OutboundError(OutboundReason.INVALID_URL)
     authority = parts.host if parts.port is None else f"{parts.host}:{parts.port}"
     port = default_port if parts.port is None else parts.port
-    return _Target(parts.scheme, parts.host.strip("[]"), port, authority, parts.request_uri)
+    return _Target(parts.scheme, parts.host.strip("[]"), port, authority, _path_of(url) or parts.request_uri)
+
+
+def _path_of(url: str) -> str | None:
+    """Return path and query as they were given: a signature may cover them. None if they need quoting.
+
+    urllib3 encodes the percent signs of a part again if any percent sign in it begins no escape.
+    """
+    after = url.partition("#")[0].partition("://")[2]
+    start = min((place for place in map(after.find, "/?") if place >= 0), default=len(after))
+    given = after[start:]
+    path = given if given.startswith("/") else f"/{given}"
+    return path if _SENDABLE.fullmatch(path) else None
 
 
 def _checked_addresses(target: _Target, deadline: Deadline) -> Sequence[Address]:

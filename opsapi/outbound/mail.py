@@ -3,14 +3,22 @@
 import smtplib
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from typing import Final
 
 from django.core.mail import EmailMessage, get_connection
 from django.core.mail.backends.base import BaseEmailBackend
 
 TOTAL_SECONDS = 20.0
 """Seconds for a mail, from the connection to the last reply: well below the 30 s lease of a notification."""
+
+
+AUTOMATIC: Final[Mapping[str, str]] = {
+    "Auto-Submitted": "auto-generated",
+    "X-Auto-Response-Suppress": "All",
+}
+"""Headers that ask for no automatic answer: RFC 3834, and for Exchange [MS-OXCMAIL] 2.1.3.2.20."""
 
 
 def mail_send(mail: EmailMessage) -> None:

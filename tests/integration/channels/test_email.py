@@ -76,6 +76,7 @@ def test_a_mail_of_every_kind_is_complete(mail_receiver: MailReceiver, kind: Mes
 def test_it_marks_itself_as_automatic_and_is_dated_when_it_is_sent(mail_receiver: MailReceiver) -> None:
     headers = sent(mail_receiver, make_message(occurred_at=NOW - timedelta(hours=20))).message
     assert headers["Auto-Submitted"] == "auto-generated"
+    assert headers["X-Auto-Response-Suppress"] == "All"
     assert headers["X-Ops-Event"] == "alert.open"
     assert parsedate_to_datetime(headers["Date"]) == NOW
 

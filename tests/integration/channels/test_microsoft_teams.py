@@ -39,8 +39,9 @@ CARD = {
         "version": {"enum": ["1.0", "1.1", "1.2", "1.3", "1.4", "1.5"]},
         "body": {"type": "array", "items": BLOCK, "minItems": 1},
         "actions": {"type": "array", "items": ACTION, "maxItems": 6},
+        "msteams": closed(width={"const": "Full"}),
     },
-    "required": ["type", "version", "body"],
+    "required": ["type", "version", "body", "msteams"],
     "additionalProperties": False,
 }
 ATTACHMENT = closed(
@@ -50,6 +51,7 @@ ATTACHMENT = closed(
 )
 MESSAGE = closed(
     type={"const": "message"},
+    summary={"type": "string", "minLength": 1},
     attachments={"type": "array", "items": ATTACHMENT, "minItems": 1, "maxItems": 1},
 )
 
