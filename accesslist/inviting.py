@@ -115,7 +115,7 @@ def _send(invitation: Invitation, link: str, base: str) -> str:
         return _BUSY
     try:
         mail_send(_message(invitation, link, base))
-    except (OSError, ValueError) as error:  # The exceptions of smtplib are OSErrors.
+    except (OSError, ValueError) as error:  # MailError is an OSError.
         fault = mail_fault(error)
         # The text of the server may quote the address or the message, so it is not logged.
         logger.warning("an invitation was not sent: %s: %s", type(error).__name__, fault)

@@ -39,6 +39,7 @@ from opsapi.api.errors import ApiError, get_or_404, rate_limited
 from opsapi.api.principal import Actor
 from opsapi.encryption import CannotDecryptError
 from opsapi.ids import new_id
+from opsapi.outbound.mail import REQUEST_SECONDS, mails_within
 
 logger = logging.getLogger("opsapi.testing")
 
@@ -192,7 +193,8 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> Sequ
 
 
 def _send(channel: ChannelType, config: Mapping[str, str], message: Message, now: datetime) -> Outcome:
-    return deliver(channel, config, replace(message, delivery_id=new_id()), now=now)
+    with mails_within(REQUEST_SECONDS):  # somebody waits for the result
+        return deliver(channel, config, replace(message, delivery_id=new_id()), now=now)
 
 
 def _worst(outcomes: Sequence[Outcome]) -> Outcome:

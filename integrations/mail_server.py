@@ -1,7 +1,6 @@
 """The page of the mail server, for Global owners: its settings, and a test message."""
 
 import os
-import smtplib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +14,7 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
+from django.utils.text import capfirst
 from django.views.decorators.cache import never_cache
 
 from accesslist.services.locks import actor_lock_shared
@@ -22,6 +22,7 @@ from accesslist.throttles import throttle
 from automation.selectors.agents import is_first_setup
 from events.services import event_record
 from events.types import EventType
+from integrations.channels.email import email_failure
 from integrations.mail_settings import mail_server_is_set, mail_server_url
 from integrations.messages import printable
 from opsapi import clock
@@ -31,8 +32,10 @@ from opsapi.api.principal import Actor
 from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import add_url, creation_url
 from opsapi.console.forms import OpenForm
+from opsapi.outbound.errors import MailError
 from opsapi.outbound.mail import AUTOMATIC, mail_send
 from opsapi.program import env_file
+from opsapi.redaction import MASK
 from opsapi.roles import Role
 
 _LONGEST_ANSWER = 300
@@ -47,7 +50,7 @@ class MailServerTest:
 
 
 def mail_server_test(*, to: str, sent_from: str, actor: Actor, now: datetime) -> MailServerTest:
-    """Send a message to one address; it waits for the mail server, at most 20 s.
+    """Send a message to one address; it waits for the mail server, at most REQUEST_SECONDS.
 
     `sent_from`: the URL of the platform, for the text. The answer of the server is quoted, because only
     Global owners see it.
@@ -67,27 +70,19 @@ def mail_server_test(*, to: str, sent_from: str, actor: Actor, now: datetime) ->
     )
     try:
         mail_send(mail)
-    except (OSError, ValueError) as error:  # The exceptions of smtplib are OSErrors.
+    except (OSError, ValueError) as error:  # MailError is an OSError.
         return MailServerTest(to, printable(_fault(error), _LONGEST_ANSWER))
     return MailServerTest(to)
 
 
 def _fault(error: OSError | ValueError) -> str:
-    if isinstance(error, smtplib.SMTPRecipientsRefused):
-        code, answer = next(iter(error.recipients.values()))
-        return f"The mail server answered {code} {_text(answer)}"
-    if isinstance(error, smtplib.SMTPResponseException):
-        return f"The mail server answered {error.smtp_code} {_text(error.smtp_error)}"
-    if isinstance(error, TimeoutError):
-        return "The mail server did not answer in time."
-    if isinstance(error, UnicodeError):  # Its text quotes a part of the log-in.
-        return "Sending failed: the log-in or an address contains characters that SMTP cannot send."
-    reason = error.strerror if isinstance(error, OSError) else None
-    return f"Sending failed: {reason or str(error) or type(error).__name__}"
-
-
-def _text(answer: bytes | str) -> str:
-    return answer.decode(errors="replace") if isinstance(answer, bytes) else answer
+    if not isinstance(error, MailError):
+        return f"Sending failed: {str(error) or type(error).__name__}"
+    failure = email_failure(error)
+    secrets = (settings.EMAIL_HOST_PASSWORD,)
+    text = error.text.replace(secrets[0], MASK) if secrets[0] else error.text
+    said = text or failure.peer
+    return capfirst(f"{failure.reason}{failure.joint}{said}" if said else failure.reason)
 
 
 _ONLY = (Role.GLOBAL_OWNER,)

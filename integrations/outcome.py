@@ -40,16 +40,6 @@ _JITTER = 0.2
 _LONGEST_RETRY_AFTER = 3600
 RETRIES_LAST = timedelta(hours=1)
 """Time from the first to the last attempt (decisions 7)."""
-_RETRYABLE = frozenset({408, 425, 429})
-
-
-def delivery_status(status: int) -> DeliveryStatus:
-    """The meaning of an HTTP status for a delivery. Redirects are not followed and fail permanently."""
-    if 200 <= status <= 299:
-        return DeliveryStatus.DELIVERED
-    if status in _RETRYABLE or 500 <= status <= 599:
-        return DeliveryStatus.RETRY
-    return DeliveryStatus.FAILED
 
 
 def next_attempt(

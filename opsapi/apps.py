@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from prometheus_client.metrics_core import Metric
 
+from opsapi.helo import LAST_RESORT, helo_form, helo_name
 from opsapi.own_url import REMEDY, guessed_url
 from opsapi.postgresql.releases import the_server_has_the_newest_fixes
 
@@ -98,3 +99,21 @@ def links_can_be_followed(**_: Any) -> list[CheckMessage]:
     """opsapi.W004: links begin with the machine's name, because it listens on all addresses."""
     warning = guessed_url()
     return [Warning(warning, hint=REMEDY, id="opsapi.W004")] if warning else []
+
+
+_LOCAL_MAIL_SERVERS = ("localhost", "127.0.0.1", "::1")
+
+
+@register(INSTALLATION)
+def the_mail_server_gets_a_name(**_: Any) -> list[CheckMessage]:
+    """opsapi.E004, opsapi.W005: mail servers refuse clients whose EHLO has no name, or only a short name."""
+    if settings.OPSAPI_EMAIL_HELO and helo_form(settings.OPSAPI_EMAIL_HELO) is None:
+        fault = f"OPSAPI_EMAIL_HELO: {settings.OPSAPI_EMAIL_HELO!r} is neither a host name nor an IP address"
+        return [Error(fault, id="opsapi.E004")]
+    name = helo_name()
+    if settings.EMAIL_HOST in _LOCAL_MAIL_SERVERS or "." in name or name.startswith("["):
+        return []
+    source = "nothing else is set" if name == LAST_RESORT else "the settings say so"
+    warning = f"the platform calls itself {name!r} when it talks to the mail server, because {source}"
+    hint = "Set OPSAPI_EMAIL_HELO to the full name of this machine: strict mail servers refuse other names."
+    return [Warning(warning, hint=hint, id="opsapi.W005")]

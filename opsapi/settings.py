@@ -130,6 +130,7 @@ OPSAPI_OUTBOUND_ALLOW = read.networks("OPSAPI_OUTBOUND_ALLOW")
 OPSAPI_OUTBOUND_CA_FILE = read.authorities("OPSAPI_OUTBOUND_CA_FILE", BASE_DIR)
 read.declare("SSL_CERT_FILE", "", "path of a file (PEM)")  # OpenSSL reads it.
 OPSAPI_EMAIL_FROM = read.text("OPSAPI_EMAIL_FROM", "ops@localhost", allowed="e-mail address")
+OPSAPI_EMAIL_HELO = read.text("OPSAPI_EMAIL_HELO", allowed="host name or IP address")
 _email_url = read.text(
     "EMAIL_URL", "smtp://localhost:25", allowed="`smtp://`, `smtp+tls://` or `smtp+ssl://` URL"
 )
@@ -139,14 +140,13 @@ except (ValueError, ImproperlyConfigured):
     raise ImproperlyConfigured("EMAIL_URL: not a mail server URL") from None
 if not _email.get("EMAIL_BACKEND", "").endswith("smtp.EmailBackend"):
     raise ImproperlyConfigured("EMAIL_URL: only smtp://, smtp+tls:// and smtp+ssl:// are supported")
-EMAIL_BACKEND = "opsapi.outbound.trust.EmailBackend"
+EMAIL_BACKEND = "opsapi.outbound.mail.EmailBackend"
 EMAIL_HOST = _email["EMAIL_HOST"]
 EMAIL_PORT = _email["EMAIL_PORT"] or 25
 EMAIL_HOST_USER = _email["EMAIL_HOST_USER"] or ""
 EMAIL_HOST_PASSWORD = _email["EMAIL_HOST_PASSWORD"] or ""
 EMAIL_USE_TLS = _email.get("EMAIL_USE_TLS", False)
 EMAIL_USE_SSL = _email.get("EMAIL_USE_SSL", False)
-EMAIL_TIMEOUT = 5
 DEFAULT_FROM_EMAIL = OPSAPI_EMAIL_FROM
 # The base URL of each service; `integrations.apps` checks them.
 OPSAPI_SMS_BASE_URL = read.url("OPSAPI_SMS_BASE_URL", "https://api.twilio.com")

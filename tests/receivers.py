@@ -163,11 +163,12 @@ class ReceivedMail:
 class MailReceiver:
     """An SMTP server on 127.0.0.1, with one answer to RCPT TO and one answer to the mail itself.
 
-    `offered` are all mails that it received, `mails` the accepted mails.
+    `offered` are all mails that it received, `mails` the accepted ones, `names` what clients call themselves.
     """
 
     mails: list[ReceivedMail] = field(default_factory=list)
     offered: list[ReceivedMail] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
     recipient_answer: str = "250 OK"
     data_answer: str = "250 OK"
     never_answers: bool = False
@@ -187,6 +188,7 @@ class MailReceiver:
         self, server: SMTP, session: Session, envelope: Envelope
     ) -> str:
         """Take the mail or refuse it."""
+        self.names.append(str(session.host_name))
         raw = envelope.original_content or b""
         message = BytesParser(EmailMessage, policy=policy.default).parsebytes(raw)
         mail = ReceivedMail(tuple(envelope.rcpt_tos), message, raw)
@@ -228,7 +230,7 @@ def http_receiver(settings: Settings) -> Iterator[HttpReceiver]:
 def mail_receiver(settings: Settings) -> Iterator[MailReceiver]:
     """A running mail server that the settings name."""
     with MailReceiver().running() as receiver:
-        settings.EMAIL_BACKEND = "opsapi.outbound.trust.EmailBackend"
+        settings.EMAIL_BACKEND = "opsapi.outbound.mail.EmailBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", receiver.port
         settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""
         settings.EMAIL_USE_TLS = settings.EMAIL_USE_SSL = False

@@ -12,6 +12,7 @@ PROBED_AFTER = 5
 PROBE_EVERY = timedelta(seconds=10)
 _FIRST_PACE_MS = 1_000
 _SLOWEST_PACE_MS = 60_000
+_OF_ALL = frozenset({DeliveryFault.HOST, DeliveryFault.SETTINGS})
 _NO_PACE_MS = 100
 """Below this the pace is dropped."""
 
@@ -78,14 +79,16 @@ def last_connections(attempts: Iterable[tuple[str, datetime, Outcome]]) -> dict[
 
 
 def _has_connected(outcome: Outcome) -> bool | None:
-    """Return whether the attempt found a connection; None if it failed before it tried."""
-    if (
-        outcome.status is DeliveryStatus.DELIVERED
-        or outcome.reached
-        or outcome.fault is DeliveryFault.DESTINATION
-    ):
+    """Return whether the attempt found a host that serves; None if it failed before it tried.
+
+    A host that connects and refuses everybody, such as a mail server that refuses the log-in, counts as if it
+    did not connect: only one message tries it.
+    """
+    if outcome.fault in _OF_ALL and outcome.status is DeliveryStatus.RETRY:
+        return False
+    if outcome.status is DeliveryStatus.DELIVERED or outcome.reached:
         return True
-    return False if outcome.fault is DeliveryFault.HOST else None
+    return True if outcome.fault is DeliveryFault.DESTINATION else None
 
 
 def _paused_until(health: Health, outcome: Outcome, now: datetime) -> datetime | None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
 from integrations.choices import ChannelType, DeliveryFault, MessageKind, SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.messages import Message
+from integrations.stages import INCOMPLETE, Receipt, StageRow, Told
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.fields import Copied
 
@@ -20,8 +21,9 @@ class DeliveryError(Exception):
     """A message was not delivered.
 
     `reason` is shown to the users who configured the channel: it quotes neither credentials nor the answer of
-    the receiver. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`: the request
-    was sent and not definitely rejected. `reached`: a connection was established.
+    the receiver. `peer` is the text of the receiver as it came; `integrations.delivery` makes it fit to be
+    shown, after `joint`. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`: the
+    request was sent and not definitely rejected. `reached`: a connection was established.
     """
 
     def __init__(
@@ -33,6 +35,8 @@ class DeliveryError(Exception):
         fault: DeliveryFault = DeliveryFault.MESSAGE,
         perhaps_received: bool = False,
         reached: bool = False,
+        peer: str = "",
+        joint: str = ": ",
     ) -> None:
         super().__init__(reason)
         self.reason = reason
@@ -41,6 +45,39 @@ class DeliveryError(Exception):
         self.fault = fault
         self.perhaps_received = perhaps_received
         self.reached = reached
+        self.peer = peer
+        self.joint = joint
+
+
+def failure_at(
+    row: StageRow,
+    *,
+    code: int | None = None,
+    peer: str = "",
+    detail: str = "",
+    retry_after: int | None = None,
+) -> DeliveryError:
+    """The failure that a row of the table of stages describes.
+
+    `peer` is the text of the receiver, `detail` the reason of the TLS library or the system. `retry_after` is
+    in seconds, and counts only if the attempt is repeated.
+    """
+    told = {Told.PEER: peer, Told.LIBRARY: detail}
+    return DeliveryError(
+        row.said.format(code=code),
+        retryable=row.is_retried,
+        retry_after=retry_after if row.is_retried else None,
+        fault=row.fault,
+        perhaps_received=row.receipt is Receipt.PERHAPS,
+        reached=row.is_reached,
+        peer=told.get(row.told, ""),
+        joint=row.joint,
+    )
+
+
+def cannot_send(reason: str) -> DeliveryError:
+    """The failure of a message that cannot be sent with these settings; `reason` names the value."""
+    return DeliveryError(reason, retryable=INCOMPLETE.is_retried, fault=INCOMPLETE.fault)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +125,7 @@ class Channel(FieldSet):
     The first of `fields` is the address, or the credential that the others belong to. `send` sends a message
     of one of `kinds` with a configuration: field values by name. `origin` names the host of a configuration
     as scheme, name and port: if it accepts no connection, all destinations on that host wait.
+    `longest_attempt` limits the time of an attempt.
     """
 
     type: ChannelType
@@ -98,6 +136,7 @@ class Channel(FieldSet):
     kinds: frozenset[MessageKind] = KINDS_FOR_READERS
     base_url_settings: tuple[str, ...] = ()
     keeps_state: bool = False
+    longest_attempt: timedelta = timedelta(seconds=15)
     place_field: str | None = None
     place_mark: str = ""
     missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-from integrations.channels.base import Channel, ChannelField, DeliveryError, token
+from integrations.channels.base import Channel, ChannelField, cannot_send, token
 from integrations.channels.http import ServiceRequest, in_header, origin_of, over_http
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, joined
@@ -48,10 +48,10 @@ def build_request(config: Mapping[str, str], message: Message, _now: datetime) -
 def _url(room: str) -> str:
     base = settings.OPSAPI_GROUP_CHAT_BASE_URL
     if not base:
-        raise DeliveryError("HipChat is not configured in this installation", retryable=False)
+        raise cannot_send("HipChat is not configured in this installation")
     if room in _PATH_SEGMENTS:
         # Such a name would lead to another path.
-        raise DeliveryError("the room name cannot be part of a URL", retryable=False)
+        raise cannot_send("the room name cannot be part of a URL")
     return f"{base}/v2/room/{quote(room, safe='')}/notification"
 
 

@@ -11,12 +11,15 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from integrations.channels.base import DeliveryError, Send
-from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, MessageKind, Region
+from integrations.channels.base import DeliveryError, Send, cannot_send, failure_at
+from integrations.choices import ChannelType, DeliveryStatus, MessageKind, Region
 from integrations.messages import Message, printable
-from integrations.outcome import delivery_status, parse_retry_after
+from integrations.outcome import parse_retry_after
+from integrations.peer_text import answer_text
+from integrations.stages import HTTP, row_of
 from opsapi import VERSION
 from opsapi.outbound import OutboundError, OutboundResponse, post
+from opsapi.outbound.errors import Stage
 from opsapi.wire_json import write_json
 
 USER_AGENT = f"opsapi/{VERSION}"
@@ -61,24 +64,15 @@ def deliver_over_http(
             url, body, sent, total_timeout=total_timeout, body_limit=body_limit, owner=_owner.get()
         )
     except OutboundError as error:
-        raise DeliveryError(
-            str(error),
-            retryable=error.retryable,
-            fault=_fault(error),
-            perhaps_received=error.sent,
-            reached=error.sent,
-        ) from error
-    if (verdict := delivery_status(response.status)) is DeliveryStatus.DELIVERED:
+        raise failure_at(row_of(HTTP, error.stage, error.reason), detail=error.detail) from error
+    row = row_of(HTTP, Stage.STATUS, response.status)
+    if row.status is DeliveryStatus.DELIVERED:
         return response
-    retryable = verdict is DeliveryStatus.RETRY
-    wait = parse_retry_after(response.retry_after, now) if retryable else None
-    raise DeliveryError(
-        _reason(response.status),
-        retryable=retryable,
-        retry_after=wait,
-        fault=DeliveryFault.DESTINATION if retryable else DeliveryFault.MESSAGE,
-        perhaps_received=not 400 <= response.status <= 499,
-        reached=True,
+    raise failure_at(
+        row,
+        code=response.status,
+        peer=answer_text(response.body, response.content_type),
+        retry_after=parse_retry_after(response.retry_after, now),
     )
 
 
@@ -104,21 +98,8 @@ def in_header(credential: str) -> str:
     Raises: DeliveryError: permanent, for any other character.
     """
     if not (credential.isascii() and credential.isprintable()):
-        raise DeliveryError(
-            "the credential has characters that are not allowed in an HTTP header", retryable=False
-        )
+        raise cannot_send("the credential has characters that are not allowed in an HTTP header")
     return credential
-
-
-def _fault(error: OutboundError) -> DeliveryFault:
-    if error.sent:
-        return DeliveryFault.DESTINATION
-    return DeliveryFault.HOST if error.retryable else DeliveryFault.MESSAGE
-
-
-def _reason(status: int) -> str:
-    redirected = "; redirects are not followed" if 300 <= status <= 399 else ""
-    return f"the receiver answered {status}{redirected}"
 
 
 SOURCE = "Ops API"

@@ -4,19 +4,22 @@ https://api.slack.com/methods/chat.postMessage: refusals come with HTTP 200 and 
 https://docs.slack.dev/reference/block-kit/blocks/header-block: how long texts may be.
 """
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Mapping
 from datetime import datetime
 
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ChannelField, DeliveryError, token
+from integrations.channels.base import Channel, ChannelField, failure_at, token
 from integrations.channels.http import ServiceRequest, deliver_json, in_header, origin_of
-from integrations.choices import ChannelType, DeliveryFault
+from integrations.choices import ChannelType, DeliveryStatus
 from integrations.messages import Message, printable
 from integrations.outcome import parse_retry_after
+from integrations.stages import ANYTHING, CHAT_POST_MESSAGE, Told, row_of
 from opsapi.api.fields import Copied, Text
 from opsapi.batches import batches
+from opsapi.outbound.errors import OutboundReason, Stage
 from opsapi.wire_json import JsonObject
 
 _HEADER_LIMIT = 150
@@ -26,52 +29,9 @@ _LINK_LIMIT = 2000
 _ANSWER_LIMIT = 65_536
 """In bytes; the answer repeats the message, which has a few thousand bytes."""
 
-_REASONS: Sequence[tuple[str, bool, frozenset[str]]] = (
-    ("Slack accepts no more messages at the moment", True, frozenset({"ratelimited", "rate_limited"})),
-    (
-        "Slack cannot post the message at the moment",
-        True,
-        frozenset(
-            {
-                "internal_error",
-                "fatal_error",
-                "service_unavailable",
-                "request_timeout",
-                "team_added_to_org",
-                "org_login_required",
-            }
-        ),
-    ),
-    (
-        "Slack does not accept the API token",
-        False,
-        frozenset({"not_authed", "invalid_auth", "account_inactive", "token_revoked", "token_expired"}),
-    ),
-    (
-        "the API token has no permission to post messages",
-        False,
-        frozenset({"missing_scope", "no_permission", "not_allowed_token_type", "access_denied"}),
-    ),
-    ("the Slack channel does not exist", False, frozenset({"channel_not_found"})),
-    ("the owner of the API token is not in the channel", False, frozenset({"not_in_channel"})),
-    ("the channel is archived", False, frozenset({"is_archived"})),
-    (
-        "the channel does not accept messages from the owner of the API token",
-        False,
-        frozenset(
-            {
-                "restricted_action",
-                "restricted_action_read_only_channel",
-                "restricted_action_thread_only_channel",
-                "ekm_access_denied",
-            }
-        ),
-    ),
-)
-_UNKNOWN = ("Slack refused the message", False)
-_KNOWN: Mapping[str, tuple[str, bool]] = {
-    error: (reason, retryable) for reason, retryable, errors in _REASONS for error in errors
-}
+_ERRORS = frozenset(error for row in CHAT_POST_MESSAGE if row.told is Told.PEER for error in row.answers)
+_POSTED = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\b')
+"""The beginning of an answer that breaks off: Slack puts `ok` first."""
 
 
 def build_request(config: Mapping[str, str], message: Message) -> ServiceRequest:
@@ -101,29 +61,26 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
     Raises: DeliveryError: on anything but a 2xx with `ok`.
     """
     response = deliver_json(build_request(config, message), now=now, body_limit=_ANSWER_LIMIT)
-    if (error := read_error(response.body)) is not None:
-        reason, retryable = _KNOWN.get(error, _UNKNOWN)
-        wait = parse_retry_after(response.retry_after, now) if retryable else None
-        fault = DeliveryFault.DESTINATION if retryable else DeliveryFault.MESSAGE
-        # The answer says that nothing was posted.
-        raise DeliveryError(reason, retryable=retryable, retry_after=wait, fault=fault, reached=True)
+    answer, name = read_answer(response.body)
+    row = row_of(CHAT_POST_MESSAGE, Stage.BODY, answer)
+    if row.status is not DeliveryStatus.DELIVERED:
+        raise failure_at(row, peer=name, retry_after=parse_retry_after(response.retry_after, now))
 
 
-def read_error(answer: bytes) -> str | None:
-    """The error of an answer; None if the message was posted.
-
-    Raises: DeliveryError: retryable, if the answer is not from chat.postMessage.
-    """
+def read_answer(answer: bytes) -> tuple[str, str]:
+    """The answer in the table of stages, and the name of the error as Slack sent it."""
     try:
         document = orjson.loads(answer)
     except orjson.JSONDecodeError:
-        document = None
-    if not isinstance(document, dict) or not isinstance(document.get("ok"), bool):
-        reason = "the receiver did not answer as Slack does"
-        raise DeliveryError(
-            reason, retryable=True, fault=DeliveryFault.DESTINATION, perhaps_received=True, reached=True
-        )
-    return None if document["ok"] else str(document.get("error", ""))
+        document = {"ok": True} if _POSTED.match(answer) else None
+    match document:
+        case {"ok": True}:
+            return "ok", ""
+        case {"ok": False}:
+            error = document.get("error")
+            name = error if isinstance(error, str) else ""
+            return name if name in _ERRORS else ANYTHING, name
+    return OutboundReason.BAD_RESPONSE, ""
 
 
 def _blocks(message: Message) -> list[JsonObject]:

@@ -13,7 +13,7 @@ from urllib.parse import quote, urlencode
 
 from django.conf import settings
 
-from integrations.channels.base import Channel, ChannelField, DeliveryError
+from integrations.channels.base import Channel, ChannelField, cannot_send
 from integrations.channels.http import deliver_over_http, origin_of
 from integrations.choices import ChannelType
 from integrations.messages import Message, joined, printable
@@ -32,7 +32,7 @@ def build_request(config: Mapping[str, str], message: Message) -> tuple[str, byt
     """
     account, token, sender = settings.OPSAPI_SMS_ACCOUNT, settings.OPSAPI_SMS_TOKEN, settings.OPSAPI_SMS_FROM
     if not (account and token and sender):
-        raise DeliveryError("SMS is not configured in this installation", retryable=False)
+        raise cannot_send("SMS is not configured in this installation")
     form = {"From": sender, "To": _dialled(config["mobileNumber"]), "Body": _text(message)}
     credentials = b64encode(f"{account}:{token}".encode()).decode()
     path = f"/2010-04-01/Accounts/{quote(account, safe='')}/Messages.json"
@@ -48,7 +48,7 @@ def _dialled(number: str) -> str:
     """The digits of a number, as in E.164."""
     digits = number.translate(_SEPARATORS)
     if not _NUMBER.fullmatch(digits):
-        raise DeliveryError("the mobile number is not valid", retryable=False)
+        raise cannot_send("the mobile number is not valid")
     return digits
 
 

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
-from integrations.channels.base import EVERY_KIND, Channel, DeliveryError, token
+from integrations.channels.base import EVERY_KIND, Channel, cannot_send, token
 from integrations.channels.http import SOURCE, ServiceRequest, document_text, origin_of, over_http
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message, joined, printable
@@ -59,7 +59,7 @@ def _acknowledgement(message: Message) -> dict[str, object]:
 def _segment(key: str) -> str:
     # Clients remove a dot segment, so the request would go to another path.
     if key in {".", ".."}:
-        raise DeliveryError("the API key or the routing key is not valid", retryable=False)
+        raise cannot_send("the API key or the routing key is not valid")
     return quote(key, safe="")
 
 

@@ -24,8 +24,9 @@ from urllib3.util import parse_url
 
 from opsapi.outbound.errors import OutboundError, OutboundReason
 from opsapi.outbound.guard import Address, refused, resolve
+from opsapi.outbound.heads import StatusFirst
 from opsapi.outbound.pool import IDLE_SECONDS, POOL, BoundedSocket, Deadline, OpenConnection
-from opsapi.outbound.trust import Purpose, trusting
+from opsapi.outbound.trust import Purpose, tls_fault, trusting
 
 logger = logging.getLogger(__name__)
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
@@ -39,9 +40,15 @@ _REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
     ((exceptions.NewConnectionError,), OutboundReason.NOT_CONNECTED),
     ((TimeoutError, exceptions.TimeoutError), OutboundReason.TIMED_OUT),
     ((ssl.SSLCertVerificationError,), OutboundReason.BAD_CERTIFICATE),
+    # The connection was lost: this must read like a closed port.
+    ((ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError), OutboundReason.NOT_CONNECTED),
+    ((ssl.SSLError,), OutboundReason.BAD_TLS),
     ((socket.gaierror,), OutboundReason.UNRESOLVABLE),
     ((OSError,), OutboundReason.NOT_CONNECTED),
 )
+_REFUSAL_LIMIT = 4_096
+_REFUSAL_SECONDS = 2.0
+"""Limits, in bytes and seconds, for reading the body of a response that is not 2xx."""
 _REST_LIMIT = 16_384
 _REST_SECONDS = 0.1
 """Limits, in bytes and seconds, for reading the rest of a response so that its connection can be kept."""
@@ -54,11 +61,16 @@ _ANSWER_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = 
 
 @dataclass(frozen=True, slots=True)
 class OutboundResponse:
-    """The response: its status, its Retry-After header, and the first `body_limit` bytes of its body."""
+    """The response: its status, some header fields, and the first bytes of its body.
+
+    `body` is empty if it was not asked for; it is shorter than it should be if the receiver breaks off.
+    `content_type` is None for a body in a content encoding.
+    """
 
     status: int
     retry_after: str | None
     body: bytes
+    content_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +115,9 @@ def post(
 ) -> OutboundResponse:
     """Send a POST and return the response with any status, also 3xx.
 
-    Times are in seconds; `total_timeout` includes the resolution of the name. With `body_limit` 0 the body is
-    not read, so a receiver that sends it slowly cannot turn a received status into a failure.
+    Times are in seconds; `total_timeout` includes the resolution of the name. The status line decides: what
+    follows it, and how slowly, cannot turn a received status into a failure. `body_limit` is the number of
+    bytes to read of the body of a 2xx; of another response, the beginning is read, which may say why.
 
     `owner` names the destination with its project and credentials. Its connection is kept for its next
     request, and other requests cannot use it. Without `owner` the connection is closed.
@@ -177,6 +190,7 @@ def _connect(target: _Target, deadline: Deadline, connect_timeout: float) -> Ope
             connection.close()
             last_error = error
         else:
+            connection.response_class = StatusFirst
             bounded = BoundedSocket(connection.sock, deadline)
             connection.sock = cast(socket.socket, bounded)
             return OpenConnection(connection, bounded, address, opened=time.monotonic())
@@ -205,15 +219,55 @@ def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse
     http = connection.http
     with ExitStack() as stack:
         stack.callback(connection.close)
-        http.request("POST", target.path, request.body, headers, preload_content=False, decode_content=False)
+        is_sent = _send(connection, request, headers)
         with closing(http.getresponse()) as response:
-            content = response.read(request.body_limit, decode_content=False)
-            answer = OutboundResponse(response.status, response.headers.get("Retry-After"), content)
-            is_reusable = bool(request.owner) and _is_reusable(connection, response)
+            answer = _answer(connection, request, response)
+            is_reusable = is_sent and bool(request.owner) and _is_reusable(connection, response)
         if is_reusable:
             POOL.keep(request.key, connection, seconds=_idle_seconds(response))
             stack.pop_all()
     return answer
+
+
+def _send(connection: OpenConnection, request: _Request, headers: Mapping[str, str]) -> bool:
+    """Send the request. Return False if the receiver stopped reading: it may have answered already."""
+    path, body = request.target.path, request.body
+    try:
+        connection.http.request("POST", path, body, headers, preload_content=False, decode_content=False)
+    except (BrokenPipeError, ConnectionResetError):
+        if not connection.sock.written:
+            raise
+        return False
+    return True
+
+
+def _answer(connection: OpenConnection, request: _Request, response: HTTPResponse) -> OutboundResponse:
+    is_taken = 200 <= response.status <= 299
+    if not is_taken:
+        deadline = connection.sock.deadline
+        connection.sock.deadline = Deadline(min(_REFUSAL_SECONDS, deadline.left()))
+    content = _body(response, request.body_limit if is_taken else _REFUSAL_LIMIT)
+    is_encoded = response.headers.get("Content-Encoding", "identity").lower() != "identity"
+    return OutboundResponse(
+        response.status,
+        response.headers.get("Retry-After"),
+        content,
+        None if is_encoded else response.headers.get("Content-Type", ""),
+    )
+
+
+def _body(response: HTTPResponse, limit: int) -> bytes:
+    """Return up to `limit` bytes of the body, fewer if the receiver breaks off."""
+    content = b""
+    try:
+        while len(content) < limit:
+            piece = response.read1(limit - len(content), decode_content=False)
+            if not piece:
+                break
+            content += piece
+    except _FAILURES:
+        logger.debug("the body of a response broke off after %d bytes", len(content))
+    return content
 
 
 def _is_reusable(connection: OpenConnection, response: HTTPResponse) -> bool:
@@ -242,7 +296,10 @@ def _explain(target: _Target, error: Exception, *, sent: bool) -> OutboundError:
     # Other texts may quote the receiver, which may repeat the URL of the request.
     details = cause.strerror if isinstance(cause, OSError) else None
     reason = next(matches, OutboundReason.BAD_RESPONSE)
-    return _logged(target, reason, details or type(cause).__name__, sent=sent)
+    failure = _logged(target, reason, tls_fault(error) or details or type(cause).__name__, sent=sent)
+    if reason in {OutboundReason.BAD_CERTIFICATE, OutboundReason.BAD_TLS}:
+        failure.detail = tls_fault(error)
+    return failure
 
 
 def _logged(target: _Target, reason: OutboundReason, details: str, *, sent: bool = False) -> OutboundError:

@@ -1,20 +1,51 @@
-"""Why a request got no response: exact for the log, coarse for the user who configured the receiver."""
+"""The stages of a conversation with a receiver, and why an answer is missing.
+
+The reasons are exact for the log, and coarse for the user who configured the receiver.
+"""
 
 from collections.abc import Mapping
 from enum import StrEnum
 
 
+class Stage(StrEnum):
+    """A stage of a conversation with a receiver, in order: the first four for all, then mail, then HTTP."""
+
+    SETTINGS = "settings"
+    RESOLVE = "resolve"
+    CONNECT = "connect"
+    TLS = "TLS"
+    GREETING = "greeting"
+    EHLO = "EHLO"
+    STARTTLS = "STARTTLS"
+    AUTH = "AUTH"
+    MAIL = "MAIL"
+    RCPT = "RCPT"
+    DATA = "DATA"
+    END = "reply after the dot"
+    REQUEST = "request"
+    INTERIM = "1xx"
+    STATUS = "status line"
+    HEADERS = "headers"
+    BODY = "body"
+
+
 class OutboundReason(StrEnum):
-    """The failure; the values appear only in the log."""
+    """The failure if a receiver gave no answer; the values appear in the log and in the table of stages."""
 
     INVALID_URL = "invalid URL"
+    INVALID_ADDRESS = "invalid address"
+    INCOMPLETE = "incomplete"
     REFUSED_ADDRESS = "refused address"
     UNRESOLVABLE = "unresolvable name"
     NOT_CONNECTED = "not connected"
     TIMED_OUT = "timed out"
     NO_ANSWER = "no answer"
     BAD_CERTIFICATE = "bad certificate"
+    BAD_TLS = "bad TLS"
+    NOT_OFFERED = "not offered"
     BAD_RESPONSE = "bad response"
+    OVERDUE = "overdue"
+    """The platform itself gave up before it sent the message."""
 
 
 UNREACHABLE = "the receiver could not be reached"
@@ -30,20 +61,40 @@ PUBLIC_TEXT: Mapping[OutboundReason, str] = {
     OutboundReason.TIMED_OUT: UNREACHABLE,
     OutboundReason.NO_ANSWER: NO_ANSWER,
     OutboundReason.BAD_CERTIFICATE: "the receiver's certificate could not be verified",
+    OutboundReason.BAD_TLS: "the receiver and the platform could not agree on TLS",
     OutboundReason.BAD_RESPONSE: "the receiver did not send a valid HTTP response",
+}
+"""The reasons of requests over HTTP."""
+
+_STAGES: Mapping[OutboundReason, Stage] = {
+    OutboundReason.INVALID_URL: Stage.SETTINGS,
+    OutboundReason.UNRESOLVABLE: Stage.RESOLVE,
+    OutboundReason.REFUSED_ADDRESS: Stage.CONNECT,
+    OutboundReason.NOT_CONNECTED: Stage.CONNECT,
+    OutboundReason.TIMED_OUT: Stage.CONNECT,
+    OutboundReason.BAD_CERTIFICATE: Stage.TLS,
+    OutboundReason.BAD_TLS: Stage.TLS,
+    OutboundReason.NO_ANSWER: Stage.STATUS,
+    OutboundReason.BAD_RESPONSE: Stage.STATUS,
 }
 
 
 class OutboundError(Exception):
     """There is no response. The text is public and contains no host, URL or credential.
 
-    `sent`: part of the request was written, so the receiver may have accepted it.
+    `sent`: part of the request was written, so the receiver may have accepted it. `detail` is the reason of
+    the TLS library; it is public.
     """
 
-    def __init__(self, reason: OutboundReason, *, sent: bool = False) -> None:
+    def __init__(self, reason: OutboundReason, *, sent: bool = False, detail: str = "") -> None:
         super().__init__(PUBLIC_TEXT[reason])
         self.reason = reason
         self.sent = sent
+        self.detail = detail
+
+    @property
+    def stage(self) -> Stage:
+        return _STAGES[self.reason]
 
     @property
     def retryable(self) -> bool:
@@ -52,3 +103,28 @@ class OutboundError(Exception):
         A refused address counts as retryable, too; otherwise it would differ from a filtered port.
         """
         return self.reason is not OutboundReason.INVALID_URL
+
+
+class MailError(OSError):
+    """The mail server did not accept the mail.
+
+    `stage` is where the conversation ended: with a reply of the server (`code` and `text`), or without a
+    usable reply (`reason`). `detail` is the reason of the TLS library or the operating system. `text` is as
+    the server sent it: it may quote addresses.
+    """
+
+    def __init__(
+        self,
+        stage: Stage,
+        *,
+        code: int | None = None,
+        text: str = "",
+        reason: OutboundReason | None = None,
+        detail: str = "",
+    ) -> None:
+        super().__init__(f"{stage}: {code or reason}")
+        self.stage = stage
+        self.code = code
+        self.text = text
+        self.reason = reason
+        self.detail = detail

@@ -35,6 +35,12 @@ class Deadline:
             raise TimeoutError("the deadline has passed")
         return left
 
+    def at_most(self, seconds: float) -> "Deadline":
+        """Return the deadline `seconds` from now, or this one if it is sooner."""
+        sooner = Deadline(seconds)
+        sooner._end = min(sooner._end, self._end)
+        return sooner
+
 
 _PIECE = 16_384
 """Bytes written at once: a TLS record, so that nothing is readable if the first piece fails."""

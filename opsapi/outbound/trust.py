@@ -1,4 +1,4 @@
-"""The certificate authorities that the platform trusts as a client.
+"""The certificate authorities that the platform trusts as a client, and how it checks certificates.
 
 They are the authorities of the system (or of `SSL_CERT_FILE`) and of `OPSAPI_OUTBOUND_CA_FILE`. Loading them
 takes 27 ms of processor time, so a process creates one context for each purpose, at the first use.
@@ -10,7 +10,6 @@ from enum import Enum
 from functools import lru_cache
 
 from django.conf import settings
-from django.core.mail.backends import smtp
 
 _lock = threading.Lock()
 
@@ -30,15 +29,29 @@ def trusting(purpose: Purpose) -> ssl.SSLContext:
 
 @lru_cache(maxsize=len(Purpose))
 def _context(_purpose: Purpose, ca_file: str) -> ssl.SSLContext:
+    """Make a context with the same flags on every version of Python, whose defaults differ.
+
+    VERIFY_X509_STRICT, a default since Python 3.13, is off: it refuses authorities without keyUsage and other
+    extensions, as many companies have, and an upgrade of Python must not end the delivery of messages.
+    VERIFY_X509_PARTIAL_CHAIN is on: whoever puts an issuing authority into OPSAPI_OUTBOUND_CA_FILE trusts it,
+    even if the root is not in the file.
+    """
     context = ssl.create_default_context()
+    context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
+    context.verify_flags &= ~ssl.VerifyFlags.VERIFY_X509_STRICT
     if ca_file:
         context.load_verify_locations(ca_file)
     return context
 
 
-class EmailBackend(smtp.EmailBackend):
-    """Checks the certificate of the mail server like that of receivers."""
+def tls_fault(error: BaseException) -> str:
+    """The reason of the TLS library: `unable to get local issuer certificate`, `wrong version number`.
 
-    @property
-    def ssl_context(self) -> ssl.SSLContext:
-        return trusting(Purpose.MAIL_SERVER)
+    Empty if the error is not from the TLS library.
+    """
+    cause = error if isinstance(error, ssl.SSLError) else error.__cause__
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return cause.verify_message.rstrip(".")
+    if isinstance(cause, ssl.SSLError):
+        return (cause.reason or "").replace("_", " ").lower()
+    return ""

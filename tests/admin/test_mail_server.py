@@ -48,9 +48,10 @@ def test_a_refusal_is_shown_with_the_answer_of_the_server(
 
 
 def test_a_server_that_does_not_listen_is_named_so(console: Client, settings: LazySettings) -> None:
-    settings.EMAIL_BACKEND = "opsapi.outbound.trust.EmailBackend"
+    settings.EMAIL_BACKEND = "opsapi.outbound.mail.EmailBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", free_port()
-    assert post(console, PAGE, address=TO).context["test"].fault == "Sending failed: Connection refused"
+    fault = post(console, PAGE, address=TO).context["test"].fault
+    assert fault == "The mail server could not be reached: connection refused"
 
 
 def test_a_wrong_address_is_refused_and_nothing_is_sent(

@@ -21,11 +21,20 @@ class Authority:
         self.file = directory / "authority.pem"
         self._directory = directory
         self._name = _name(name)
-        self._key = ec.generate_private_key(ec.SECP256R1())
-        made = _builder(self._name, self._name, self._key).add_extension(
-            x509.BasicConstraints(ca=True, path_length=0), critical=True
+        self._key: PrivateKey = ec.generate_private_key(ec.SECP256R1())
+        self._certify(self._name, self._key)
+
+    def authority(self, name: str) -> "Authority":
+        """An authority whose certificate this one signs."""
+        issuing = Authority(self._directory / "issuing", name)
+        issuing._certify(self._name, self._key)
+        return issuing
+
+    def _certify(self, issuer: x509.Name, key: PrivateKey) -> None:
+        made = _builder(self._name, issuer, self._key).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
         )
-        self.file.write_bytes(_pem(made.sign(self._key, hashes.SHA256())))
+        self.file.write_bytes(_pem(made.sign(key, hashes.SHA256())))
 
     def issue(self, subject: str, *names: str) -> Path:
         """A certificate of this common name for these host names, with its key: one PEM file."""

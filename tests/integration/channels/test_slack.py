@@ -36,6 +36,7 @@ POSTED = closed(
     unfurl_media={"type": "boolean"},
 )
 AWAY = "Slack cannot post the message at the moment"
+BROKEN = "Slack failed while it posted the message"
 BUSY = "Slack accepts no more messages at the moment"
 UNTRUSTED = "Slack does not accept the API token"
 UNSCOPED = "the API token has no permission to post messages"
@@ -109,8 +110,8 @@ def test_an_unknown_channel_fails_for_good() -> None:
     [
         ("ratelimited", BUSY, True),
         ("rate_limited", BUSY, True),
-        ("internal_error", AWAY, True),
-        ("fatal_error", AWAY, True),
+        ("internal_error", BROKEN, True),
+        ("fatal_error", BROKEN, True),
         ("service_unavailable", AWAY, True),
         ("request_timeout", AWAY, True),
         ("team_added_to_org", AWAY, True),
@@ -146,20 +147,21 @@ def test_an_answer_that_is_not_ok_is_a_failure(
 
 
 @pytest.mark.parametrize(
-    ("error", "fault"),
+    ("error", "fault", "perhaps"),
     [
-        ("ratelimited", DeliveryFault.DESTINATION),
-        ("org_login_required", DeliveryFault.DESTINATION),
-        ("internal_error", DeliveryFault.DESTINATION),
-        ("invalid_auth", DeliveryFault.MESSAGE),
+        ("ratelimited", DeliveryFault.DESTINATION, False),
+        ("org_login_required", DeliveryFault.DESTINATION, False),
+        ("internal_error", DeliveryFault.DESTINATION, True),
+        ("fatal_error", DeliveryFault.DESTINATION, True),
+        ("invalid_auth", DeliveryFault.MESSAGE, False),
     ],
 )
-def test_what_may_pass_is_a_fault_of_the_destination_and_nothing_was_received(
-    service: HttpReceiver, error: str, fault: DeliveryFault
+def test_what_may_pass_is_a_fault_of_the_destination(
+    service: HttpReceiver, error: str, fault: DeliveryFault, perhaps: bool
 ) -> None:
     provide(service, lambda request: (200, {"ok": False, "error": error}))
     failure = failure_of()
-    assert (failure.fault, failure.perhaps_received) == (fault, False)
+    assert (failure.fault, failure.perhaps_received) == (fault, perhaps)
 
 
 @pytest.mark.parametrize(("error", "retry_after"), [("ratelimited", 30), ("invalid_auth", None)])
@@ -171,7 +173,7 @@ def test_it_waits_as_long_as_an_answer_that_is_not_ok_asks(
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"<html>Sign in</html>", b'{"ok":true,"message":"' + b"x" * 65_536 + b'"}']
+    "body", [b"", b"<html>Sign in</html>", b'{"message":"' + b"x" * 65_536 + b'","ok":true}']
 )
 def test_an_answer_that_is_none_of_the_services_is_tried_again(service: HttpReceiver, body: bytes) -> None:
     service.answer(200, {}, body)

@@ -5,7 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from integrations.choices import DeliveryStatus
-from integrations.outcome import delivery_status, next_attempt, parse_retry_after
+from integrations.outcome import next_attempt, parse_retry_after
+from integrations.stages import HTTP, row_of
+from opsapi.outbound.errors import Stage
 from tests.each import each
 
 FIRST = datetime(2026, 11, 21, 7, 0, 0, tzinfo=UTC)
@@ -20,7 +22,7 @@ def expected_status(status: int) -> DeliveryStatus:
 
 @each("status", range(100, 600))
 def test_it_judges_every_http_status(status: int) -> None:
-    assert delivery_status(status) is expected_status(status)
+    assert row_of(HTTP, Stage.STATUS, status).status is expected_status(status)
 
 
 @each(
@@ -43,7 +45,7 @@ def test_it_judges_every_http_status(status: int) -> None:
     ],
 )
 def test_it_judges_the_boundaries(status: int, outcome: DeliveryStatus) -> None:
-    assert delivery_status(status) is outcome
+    assert row_of(HTTP, Stage.STATUS, status).status is outcome
 
 
 @each(

@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.slack import build_request, read_error
+from integrations.channels.slack import build_request, read_answer
 from integrations.choices import MessageKind
 from integrations.messages import Message
+from integrations.stages import ANYTHING
+from opsapi.outbound.errors import OutboundReason
 from tests.each import each
 from tests.unit.integrations.messages import (
     LONGEST,
@@ -129,17 +131,21 @@ def test_a_token_that_no_header_can_carry_fails_for_good(token: str) -> None:
 
 
 @each(
-    ("answer", "error"),
+    ("answer", "read"),
     [
-        (b'{"ok":true,"channel":"C1","ts":"1.2","message":{}}', None),
-        (b'{"ok":true,"error":"odd"}', None),
-        (b'{"ok":false,"error":"channel_not_found"}', "channel_not_found"),
-        (b'{"ok":false}', ""),
-        (b'{"ok":false,"error":{"a":[1]}}', "{'a': [1]}"),
+        (b'{"ok":true,"channel":"C1","ts":"1.2","message":{}}', ("ok", "")),
+        (b'{"ok":true,"error":"odd"}', ("ok", "")),
+        (b'{"ok":true,"channel":"C1","message":{"te', ("ok", "")),
+        (b'{"ok":false,"error":"channel_not_found"}', ("channel_not_found", "channel_not_found")),
+        (b'{"ok":false,"error":"some_new_error"}', (ANYTHING, "some_new_error")),
+        (b'{"ok":false,"error":"ok"}', (ANYTHING, "ok")),
+        (b'{"ok":false,"error":"bad response"}', (ANYTHING, "bad response")),
+        (b'{"ok":false}', (ANYTHING, "")),
+        (b'{"ok":false,"error":{"a":[1]}}', (ANYTHING, "")),
     ],
 )
-def test_it_reads_the_error_of_an_answer(answer: bytes, error: str | None) -> None:
-    assert read_error(answer) == error
+def test_it_reads_the_error_of_an_answer(answer: bytes, read: tuple[str, str]) -> None:
+    assert read_answer(answer) == read
 
 
 @each(
@@ -147,8 +153,5 @@ def test_it_reads_the_error_of_an_answer(answer: bytes, error: str | None) -> No
     [b"", b"ok", b"<html>", b"[]", b"null", b"{}", b'{"ok":1}', b'{"ok":"true"}', b'{"ok":tr', b"[" * 60_000],
     ids=["empty", "text", "html", "list", "null", "object", "number", "string", "cut", "deep"],
 )
-def test_an_answer_of_something_else_is_tried_again(answer: bytes) -> None:
-    with pytest.raises(DeliveryError) as caught:
-        read_error(answer)
-    assert caught.value.retryable
-    assert caught.value.reason == "the receiver did not answer as Slack does"
+def test_an_answer_of_something_else_is_none_of_slack(answer: bytes) -> None:
+    assert read_answer(answer) == (OutboundReason.BAD_RESPONSE, "")

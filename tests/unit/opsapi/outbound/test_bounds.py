@@ -50,9 +50,9 @@ def test_a_compressed_answer_is_not_unpacked(http_receiver: HttpReceiver) -> Non
         pytest.param(b"X: y\r\n" * 1000, id="many lines"),
     ],
 )
-def test_headers_without_end_are_no_answer(http_receiver: HttpReceiver, line: bytes) -> None:
+def test_headers_without_end_do_not_change_the_status(http_receiver: HttpReceiver, line: bytes) -> None:
     http_receiver.behave(lambda handler: handler.wfile.write(b"HTTP/1.1 200 OK\r\n" + line + b"\r\n"))
-    assert reason_of(http_receiver.url()) is OutboundReason.BAD_RESPONSE
+    assert post(http_receiver.url(), b"{}", {}).status == 200
 
 
 def test_interim_answers_without_end_are_no_answer(http_receiver: HttpReceiver) -> None:
@@ -61,7 +61,7 @@ def test_interim_answers_without_end_are_no_answer(http_receiver: HttpReceiver) 
             handler.wfile.write(b"HTTP/1.1 100 Continue\r\n\r\n")
 
     http_receiver.behave(behaviour)
-    assert reason_of(http_receiver.url(), total_timeout=0.3) is OutboundReason.NO_ANSWER
+    assert reason_of(http_receiver.url()) is OutboundReason.BAD_RESPONSE
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,9 @@ from django.core.mail import EmailMessage
 from pytest_django import Settings
 
 from opsapi.outbound import OutboundError, OutboundReason, post
-from opsapi.outbound.trust import EmailBackend
+from opsapi.outbound.errors import MailError
+from opsapi.outbound.trust import Purpose, _context, trusting
+from tests.processes.certificates import Authority
 from tests.processes.certificates import make_certificate as make_address_certificate
 from tests.receivers import LOOPBACK, HttpReceiver, MailReceiver
 from tests.unit.opsapi.outbound.names import resolve_names
@@ -105,7 +107,7 @@ def test_it_refuses_an_untrusted_certificate(context: ssl.SSLContext) -> None:
 @pytest.mark.slow
 def test_it_is_not_held_by_a_receiver_that_drips_over_tls(context: ssl.SSLContext, trusted: None) -> None:
     with HttpReceiver(context).running() as receiver:
-        receiver.drip(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+        receiver.drip(b"")
         with pytest.raises(OutboundError) as caught:
             post(receiver.url(host="hook.example"), b"{}", {}, total_timeout=1.0)
         assert caught.value.reason is OutboundReason.NO_ANSWER
@@ -157,7 +159,6 @@ def test_the_mail_server_is_trusted_as_receivers_are(
     certificate, key = make_address_certificate(tmp_path)
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(certificate, key)
-    offered: list[str | None] = []
     served.set_alpn_protocols(["http/1.1"])
     settings.OPSAPI_OUTBOUND_CA_FILE = str(certificate) if is_trusted else ""
     settings.EMAIL_USE_TLS = True
@@ -165,13 +166,41 @@ def test_the_mail_server_is_trusted_as_receivers_are(
     with server.running(served):
         settings.EMAIL_PORT = server.port
         mail = EmailMessage("subject", "text", "ops@example.com", ["a@example.com"])
-        if not is_trusted:
-            with pytest.raises(ssl.SSLCertVerificationError):
-                mail.send()
+        if is_trusted:
+            mail.send()
         else:
-            with EmailBackend() as connection:
-                assert connection.connection is not None
-                assert isinstance(connection.connection.sock, ssl.SSLSocket)
-                offered.append(connection.connection.sock.selected_alpn_protocol())
-                connection.send_messages([mail])
-    assert (len(server.mails), offered) == ((1, [None]) if is_trusted else (0, []))
+            with pytest.raises(MailError) as caught:
+                mail.send()
+            assert caught.value.reason is OutboundReason.BAD_CERTIFICATE
+            assert caught.value.detail == "self-signed certificate"
+    assert len(server.mails) == is_trusted
+
+
+@pytest.mark.parametrize("purpose", list(Purpose))
+def test_the_flags_are_the_same_whatever_this_python_has_as_default(
+    purpose: Purpose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create = ssl.create_default_context
+
+    def creating() -> ssl.SSLContext:
+        context = create()
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+        context.verify_flags &= ~ssl.VERIFY_X509_PARTIAL_CHAIN
+        return context
+
+    monkeypatch.setattr(ssl, "create_default_context", creating)
+    _context.cache_clear()
+    flags = trusting(purpose).verify_flags
+    _context.cache_clear()
+    assert flags & ssl.VERIFY_X509_PARTIAL_CHAIN
+    assert not flags & ssl.VERIFY_X509_STRICT
+
+
+def test_an_issuing_authority_alone_is_enough(tmp_path: Path, settings: Settings) -> None:
+    root = Authority(tmp_path / "root", "A root")
+    issuing = root.authority("An issuing authority")
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(issuing.issue("receiver", "hook.example"))
+    settings.OPSAPI_OUTBOUND_CA_FILE = str(issuing.file)
+    with HttpReceiver(served).running() as receiver:
+        assert post(receiver.url(host="hook.example"), b"{}", {}).status == 200

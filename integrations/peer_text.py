@@ -1,0 +1,107 @@
+"""The text of a receiver, made fit for the log of notifications: short, printable, without secrets. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import quote
+
+import orjson
+
+from integrations.messages import printable
+from opsapi.outbound.guard import AddressVerdict, check_destination
+from opsapi.redaction import MASK, redact_urls
+
+LONGEST_TEXT = 200
+"""Characters of a receiver's text."""
+LONGEST_REASON = 300
+"""Characters of a reason with a receiver's text: the columns have as many."""
+_LONGEST_READ = 2_000
+_SHORTEST_SECRET = 4
+_NAMES: Sequence[str] = ("error", "errors", "code", "title", "message", "messages", "detail", "description")
+"""Fields of JSON answers in which services say why they refused: Slack, PagerDuty, Opsgenie, Twilio, Datadog,
+Splunk On-Call, HipChat, Power Automate (Teams)."""
+_DEEPEST = 3
+_PIECES_AT_MOST = 6
+_CREDENTIAL = re.compile(
+    r"(?i)\b((?:bearer|basic|geniekey)\s+|(?:api[ _-]?key|key|token|secret|password|passwd|pwd)\s*[:=]\s*)"
+    r"[\"']?[^\s\"',;]{4,}[\"']?"
+)
+_MAIL_ADDRESS = re.compile(r"[^\s<>@:;,\"'()\[\]/*]{1,64}@[^\s<>@:;,\"'()\[\]]{1,255}")
+_ADDRESS = re.compile(
+    r"(?<![\w.])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7}[0-9.]*)"
+)
+_INTERNAL_NAME = re.compile(
+    r"(?i)\b(?:[a-z0-9_-]{1,63}\.){1,10}(?:local|internal|localdomain|lan|intranet|corp|home\.arpa)\b|\blocalhost\b"
+)
+_MARKUP = re.compile(r"^\s*<(?:!doctype|html|\?xml|head|body)", re.IGNORECASE)
+
+
+def peer_text(text: str, *, secrets: Iterable[str] = ()) -> str:
+    """A line of at most LONGEST_TEXT characters, without control characters.
+
+    `******` replaces secrets, credentials, mail addresses, addresses and names of internal networks, and the
+    user info and query of URLs.
+    """
+    line = printable(text, _LONGEST_READ)
+    for secret in sorted({form for each in secrets for form in _forms(each)}, key=len, reverse=True):
+        line = re.sub(re.escape(secret), MASK, line, flags=re.IGNORECASE)
+    line = redact_urls(line)
+    line = _CREDENTIAL.sub(lambda found: f"{found[1]}{MASK}", line)
+    line = _MAIL_ADDRESS.sub(MASK, line)
+    line = _ADDRESS.sub(lambda found: MASK if _is_internal(found[0]) else found[0], line)
+    return printable(_INTERNAL_NAME.sub(MASK, line), LONGEST_TEXT)
+
+
+def with_peer_text(reason: str, text: str, joint: str = ": ") -> str:
+    """The reason, followed by the text, in at most LONGEST_REASON characters."""
+    return printable(f"{reason}{joint}{text}" if text else reason, LONGEST_REASON)
+
+
+def answer_text(body: bytes, content_type: str | None) -> str:
+    """What the body of an HTTP response says in words: the known fields of JSON, or plain text.
+
+    Empty for markup, for other content and for a body in a content encoding (`content_type` None).
+    """
+    if content_type is None or not body:
+        return ""
+    try:
+        document = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        kind = content_type.partition(";")[0].strip().lower()
+        text = body.decode("utf-8", errors="replace")
+        return "" if kind not in {"", "text/plain"} or _MARKUP.match(text) or "\0" in text else text
+    return "; ".join(dict.fromkeys(_said(document, _DEEPEST)[:_PIECES_AT_MOST]))
+
+
+def _said(document: Any, depth: int) -> list[str]:
+    """The texts of the known fields, in the order of their names."""
+    match document:
+        case str():
+            return [document] if document.strip() else []
+        case int() if not isinstance(document, bool):
+            return [str(document)]
+        case list() if depth:
+            return [text for each in document[:_PIECES_AT_MOST] for text in _said(each, depth - 1)]
+        case dict() if depth:
+            return _of_fields(document, depth)
+    return []
+
+
+def _of_fields(document: Mapping[str, Any], depth: int) -> list[str]:
+    return [text for name in _NAMES if name in document for text in _said(document[name], depth - 1)]
+
+
+def _forms(secret: str) -> list[str]:
+    """The secret as it can appear in a text: as it is, and escaped in a URL."""
+    if len(secret) < _SHORTEST_SECRET:
+        return []
+    return [secret, quote(secret, safe="")]
+
+
+def _is_internal(text: str) -> bool:
+    try:
+        address = ip_address(text.strip(":") if text.count(":") == 1 else text)
+    except ValueError:
+        return False
+    return check_destination(address, ()) is not AddressVerdict.PUBLIC

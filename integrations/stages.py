@@ -1,0 +1,414 @@
+"""The table of stages: what an attempt to deliver a message means, for each stage of the conversation. Pure.
+
+Each row is a stage of the conversation with a receiver and an answer there. It says where the fault lies,
+whether the receiver has the message, whether the attempt is repeated, and which sentence people read. All
+channels decide by it, and docs/reference/stages.md shows it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from integrations.choices import DeliveryFault, DeliveryStatus
+from opsapi.outbound.errors import NO_ANSWER, PUBLIC_TEXT, OutboundReason, Stage
+
+
+class Receipt(StrEnum):
+    """Whether the receiver has the message."""
+
+    NOT = "certainly not"
+    PERHAPS = "perhaps"
+    CERTAIN = "certainly"
+
+
+class Told(StrEnum):
+    """What people read after the sentence of a row, in the log of notifications and at the destination."""
+
+    NOTHING = ""
+    PEER = "the text of the receiver"
+    LIBRARY = "the reason of the TLS library or the system"
+    LOG_ONLY = "nothing; the server's log has the reason"
+
+
+ANYTHING = "anything"
+"""Every answer without a row of its own."""
+UNREADABLE_CODE = "other code"
+
+
+@dataclass(frozen=True, slots=True)
+class StageRow:
+    """A row of the table.
+
+    `answers` are reply codes (`421`), classes of them (`4xx`), error names of a service, or an OutboundReason
+    if there is no reply. `said` is a sentence with `{code}` for the code of the reply.
+    """
+
+    stage: Stage
+    answers: tuple[str, ...]
+    fault: DeliveryFault
+    receipt: Receipt
+    status: DeliveryStatus
+    said: str
+    told: Told = Told.NOTHING
+
+    @property
+    def joint(self) -> str:
+        """What stands between the sentence and the text of the receiver, which begins with a code in mail."""
+        return " " if self.said == _MAIL_ANSWERED else ": "
+
+    @property
+    def is_retried(self) -> bool:
+        return self.status is DeliveryStatus.RETRY
+
+    @property
+    def is_reached(self) -> bool:
+        """Whether a connection was established."""
+        return self.stage not in _BEFORE
+
+
+WORKER_DELAYED = "the worker was delayed before it could send the message"
+_BEFORE = frozenset({Stage.SETTINGS, Stage.RESOLVE, Stage.CONNECT, Stage.TLS})
+_MESSAGE, _DESTINATION = DeliveryFault.MESSAGE, DeliveryFault.DESTINATION
+_HOST, _SETTINGS = DeliveryFault.HOST, DeliveryFault.SETTINGS
+_NOT, _PERHAPS, _CERTAIN = Receipt.NOT, Receipt.PERHAPS, Receipt.CERTAIN
+_RETRY, _FAILED, _DELIVERED = DeliveryStatus.RETRY, DeliveryStatus.FAILED, DeliveryStatus.DELIVERED
+_REASON = OutboundReason
+
+INCOMPLETE = StageRow(
+    Stage.SETTINGS,
+    (_REASON.INCOMPLETE,),
+    _SETTINGS,
+    _NOT,
+    _FAILED,
+    "the settings of the platform or of the notification lack a value, or a value cannot be used",
+)
+"""Nothing can be sent. The sentence of the attempt names the value."""
+
+_MAIL_UNREACHABLE = "the mail server could not be reached"
+_MAIL_SILENT = "the mail server did not answer"
+_MAIL_ANSWERED = "the mail server answered {code}"
+_NOT_SMTP = "the mail server did not answer as a mail server does"
+_NOT_OFFERED = {
+    Stage.STARTTLS: "the mail server does not offer STARTTLS",
+    Stage.AUTH: "the mail server offers no log-in that the platform knows",
+}
+_LOG_IN_CODES = ("530", "534", "535", "538")
+"""Codes that ask for a log-in or encryption, or refuse the log-in (RFC 4954 6), at any command."""
+
+
+def _before_mail(stage: Stage) -> Sequence[StageRow]:
+    """The rows of a stage before MAIL, which concern the server: every mail would get the same answer."""
+    fault = _SETTINGS if stage is Stage.AUTH else _HOST
+    rows = [
+        StageRow(stage, (ANYTHING,), fault, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+        StageRow(stage, ("421", "4xx"), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+        StageRow(stage, (_REASON.NO_ANSWER,), _HOST, _NOT, _RETRY, _silent(stage), Told.LIBRARY),
+        StageRow(stage, (_REASON.BAD_RESPONSE,), _HOST, _NOT, _RETRY, _NOT_SMTP),
+    ]
+    if stage in _NOT_OFFERED:
+        rows.append(StageRow(stage, (_REASON.NOT_OFFERED,), _HOST, _NOT, _RETRY, _NOT_OFFERED[stage]))
+    return rows
+
+
+def _silent(stage: Stage) -> str:
+    return f"{_MAIL_SILENT} ({stage})"
+
+
+MAIL: Sequence[StageRow] = (
+    StageRow(
+        Stage.SETTINGS,
+        (_REASON.INVALID_ADDRESS,),
+        _MESSAGE,
+        _NOT,
+        _FAILED,
+        "the e-mail address is not valid",
+        Told.LIBRARY,
+    ),
+    StageRow(
+        Stage.RESOLVE,
+        (_REASON.UNRESOLVABLE, _REASON.TIMED_OUT),
+        _HOST,
+        _NOT,
+        _RETRY,
+        _MAIL_UNREACHABLE,
+        Told.LIBRARY,
+    ),
+    StageRow(
+        Stage.CONNECT,
+        (_REASON.NOT_CONNECTED, _REASON.TIMED_OUT),
+        _HOST,
+        _NOT,
+        _RETRY,
+        _MAIL_UNREACHABLE,
+        Told.LIBRARY,
+    ),
+    StageRow(
+        Stage.TLS,
+        (_REASON.BAD_CERTIFICATE,),
+        _HOST,
+        _NOT,
+        _RETRY,
+        "the certificate of the mail server could not be verified",
+        Told.LIBRARY,
+    ),
+    StageRow(
+        Stage.TLS,
+        (_REASON.BAD_TLS, _REASON.NO_ANSWER, _REASON.TIMED_OUT),
+        _HOST,
+        _NOT,
+        _RETRY,
+        "the mail server and the platform could not agree on TLS",
+        Told.LIBRARY,
+    ),
+    *_before_mail(Stage.GREETING),
+    *_before_mail(Stage.EHLO),
+    *_before_mail(Stage.STARTTLS),
+    *_before_mail(Stage.AUTH),
+    StageRow(
+        Stage.AUTH,
+        (_REASON.INCOMPLETE,),
+        _SETTINGS,
+        _NOT,
+        _RETRY,
+        "the platform cannot log in to the mail server",
+        Told.LIBRARY,
+    ),
+    # MAIL names the sender, which is the same in every mail.
+    StageRow(Stage.MAIL, (ANYTHING,), _SETTINGS, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.MAIL, ("421", "4xx"), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.MAIL, ("552",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Told.PEER),
+    StageRow(
+        Stage.MAIL,
+        (_REASON.NO_ANSWER,),
+        _HOST,
+        _NOT,
+        _RETRY,
+        _silent(Stage.MAIL),
+        Told.LIBRARY,
+    ),
+    StageRow(Stage.MAIL, (_REASON.BAD_RESPONSE,), _HOST, _NOT, _RETRY, _NOT_SMTP),
+    StageRow(Stage.RCPT, ("421",), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    # RFC 5321 4.5.3.1.10: 552 at RCPT counts as temporary.
+    StageRow(Stage.RCPT, ("4xx", "552"), _DESTINATION, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.RCPT, _LOG_IN_CODES, _SETTINGS, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.RCPT, ("5xx",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Told.PEER),
+    StageRow(
+        Stage.RCPT,
+        (_REASON.NO_ANSWER,),
+        _DESTINATION,
+        _NOT,
+        _RETRY,
+        _silent(Stage.RCPT),
+        Told.LIBRARY,
+    ),
+    StageRow(Stage.RCPT, (_REASON.BAD_RESPONSE, UNREADABLE_CODE), _DESTINATION, _NOT, _RETRY, _NOT_SMTP),
+    StageRow(
+        Stage.DATA,
+        (_REASON.OVERDUE,),
+        DeliveryFault.WORKER,
+        _NOT,
+        _RETRY,
+        WORKER_DELAYED,
+    ),
+    StageRow(Stage.DATA, ("421",), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.DATA, ("4xx",), _DESTINATION, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.DATA, _LOG_IN_CODES, _SETTINGS, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.DATA, ("5xx",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Told.PEER),
+    StageRow(
+        Stage.DATA,
+        (_REASON.NO_ANSWER,),
+        _DESTINATION,
+        _NOT,
+        _RETRY,
+        _silent(Stage.DATA),
+        Told.LIBRARY,
+    ),
+    StageRow(Stage.DATA, (_REASON.BAD_RESPONSE, UNREADABLE_CODE), _DESTINATION, _NOT, _RETRY, _NOT_SMTP),
+    StageRow(Stage.END, ("2xx",), _MESSAGE, _CERTAIN, _DELIVERED, ""),
+    StageRow(Stage.END, ("421",), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.END, ("4xx",), _DESTINATION, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.END, ("5xx",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Told.PEER),
+    StageRow(
+        Stage.END,
+        (_REASON.NO_ANSWER,),
+        _DESTINATION,
+        _PERHAPS,
+        _RETRY,
+        NO_ANSWER,
+    ),
+    StageRow(Stage.END, (_REASON.BAD_RESPONSE, UNREADABLE_CODE), _DESTINATION, _PERHAPS, _RETRY, _NOT_SMTP),
+)
+"""A mail server. Replies: RFC 5321 4.2, RFC 4954 6, RFC 3207 4."""
+
+_HTTP_ANSWERED = "the receiver answered {code}"
+
+HTTP: Sequence[StageRow] = (
+    StageRow(
+        Stage.SETTINGS,
+        (_REASON.INVALID_URL,),
+        _MESSAGE,
+        _NOT,
+        _FAILED,
+        PUBLIC_TEXT[_REASON.INVALID_URL],
+    ),
+    StageRow(
+        Stage.RESOLVE,
+        (_REASON.UNRESOLVABLE,),
+        _HOST,
+        _NOT,
+        _RETRY,
+        PUBLIC_TEXT[_REASON.UNRESOLVABLE],
+        Told.LOG_ONLY,
+    ),
+    StageRow(
+        Stage.CONNECT,
+        (_REASON.REFUSED_ADDRESS, _REASON.NOT_CONNECTED, _REASON.TIMED_OUT),
+        _HOST,
+        _NOT,
+        _RETRY,
+        PUBLIC_TEXT[_REASON.NOT_CONNECTED],
+        Told.LOG_ONLY,
+    ),
+    StageRow(
+        Stage.TLS,
+        (_REASON.BAD_CERTIFICATE,),
+        _HOST,
+        _NOT,
+        _RETRY,
+        PUBLIC_TEXT[_REASON.BAD_CERTIFICATE],
+        Told.LIBRARY,
+    ),
+    StageRow(Stage.TLS, (_REASON.BAD_TLS,), _HOST, _NOT, _RETRY, PUBLIC_TEXT[_REASON.BAD_TLS], Told.LIBRARY),
+    StageRow(
+        Stage.STATUS,
+        (_REASON.NO_ANSWER,),
+        _DESTINATION,
+        _PERHAPS,
+        _RETRY,
+        PUBLIC_TEXT[_REASON.NO_ANSWER],
+        Told.LOG_ONLY,
+    ),
+    StageRow(
+        Stage.STATUS,
+        (_REASON.BAD_RESPONSE,),
+        _DESTINATION,
+        _PERHAPS,
+        _RETRY,
+        PUBLIC_TEXT[_REASON.BAD_RESPONSE],
+        Told.LOG_ONLY,
+    ),
+    StageRow(Stage.STATUS, ("2xx",), _MESSAGE, _CERTAIN, _DELIVERED, ""),
+    StageRow(Stage.STATUS, ("408", "425", "429"), _DESTINATION, _NOT, _RETRY, _HTTP_ANSWERED, Told.PEER),
+    StageRow(Stage.STATUS, ("4xx",), _MESSAGE, _NOT, _FAILED, _HTTP_ANSWERED, Told.PEER),
+    StageRow(Stage.STATUS, ("5xx",), _DESTINATION, _PERHAPS, _RETRY, _HTTP_ANSWERED, Told.PEER),
+    StageRow(
+        Stage.STATUS,
+        ("3xx",),
+        _MESSAGE,
+        _PERHAPS,
+        _FAILED,
+        f"{_HTTP_ANSWERED}; redirects are not followed",
+    ),
+    StageRow(Stage.STATUS, (UNREADABLE_CODE,), _MESSAGE, _PERHAPS, _FAILED, _HTTP_ANSWERED, Told.PEER),
+)
+"""A receiver over HTTP. What follows the status line decides nothing."""
+
+_NO_SLACK = "the receiver did not answer as Slack does"
+
+
+def _slack(
+    said: str, fault: DeliveryFault, receipt: Receipt, status: DeliveryStatus, *errors: str
+) -> StageRow:
+    return StageRow(Stage.BODY, errors, fault, receipt, status, said, Told.PEER)
+
+
+CHAT_POST_MESSAGE: Sequence[StageRow] = (
+    StageRow(Stage.BODY, ("ok",), _MESSAGE, _CERTAIN, _DELIVERED, ""),
+    StageRow(Stage.BODY, (_REASON.BAD_RESPONSE,), _DESTINATION, _PERHAPS, _RETRY, _NO_SLACK),
+    _slack(
+        "Slack accepts no more messages at the moment",
+        _DESTINATION,
+        _NOT,
+        _RETRY,
+        "ratelimited",
+        "rate_limited",
+        "message_limit_exceeded",
+    ),
+    _slack(
+        "Slack cannot post the message at the moment",
+        _DESTINATION,
+        _NOT,
+        _RETRY,
+        "service_unavailable",
+        "request_timeout",
+        "team_added_to_org",
+        "org_login_required",
+        "external_channel_migrating",
+    ),
+    # Slack says of both: "It's possible some aspect of the operation succeeded before the error was raised."
+    _slack(
+        "Slack failed while it posted the message",
+        _DESTINATION,
+        _PERHAPS,
+        _RETRY,
+        "internal_error",
+        "fatal_error",
+    ),
+    _slack(
+        "Slack does not accept the API token",
+        _MESSAGE,
+        _NOT,
+        _FAILED,
+        "not_authed",
+        "invalid_auth",
+        "account_inactive",
+        "token_revoked",
+        "token_expired",
+    ),
+    _slack(
+        "the API token has no permission to post messages",
+        _MESSAGE,
+        _NOT,
+        _FAILED,
+        "missing_scope",
+        "no_permission",
+        "not_allowed_token_type",
+        "access_denied",
+    ),
+    _slack("the Slack channel does not exist", _MESSAGE, _NOT, _FAILED, "channel_not_found"),
+    _slack("the owner of the API token is not in the channel", _MESSAGE, _NOT, _FAILED, "not_in_channel"),
+    _slack("the channel is archived", _MESSAGE, _NOT, _FAILED, "is_archived"),
+    _slack(
+        "the channel does not accept messages from the owner of the API token",
+        _MESSAGE,
+        _NOT,
+        _FAILED,
+        "restricted_action",
+        "restricted_action_read_only_channel",
+        "restricted_action_thread_only_channel",
+        "ekm_access_denied",
+    ),
+    _slack("Slack refused the message", _MESSAGE, _NOT, _FAILED, ANYTHING),
+)
+"""Slack answers 200, and its body says whether the message was posted (chat.postMessage)."""
+
+TABLES: Mapping[str, Sequence[StageRow]] = {
+    "Mail server": (INCOMPLETE, *MAIL),
+    "HTTP": (INCOMPLETE, *HTTP),
+    "Slack": CHAT_POST_MESSAGE,
+}
+
+
+def row_of(rows: Sequence[StageRow], stage: Stage, answer: str | int) -> StageRow:
+    """The row for an answer: of its code or name, otherwise of its class, otherwise of any answer there.
+
+    Raises: LookupError: the table has no such row.
+    """
+    here = {each: row for row in rows if row.stage is stage for each in row.answers}
+    text = str(answer)
+    of_class = f"{text[0]}xx" if isinstance(answer, int) else text
+    fallbacks = (ANYTHING, UNREADABLE_CODE)
+    for wanted in (text, of_class, *(fallbacks if not isinstance(answer, OutboundReason) else ())):
+        if wanted in here:
+            return here[wanted]
+    raise LookupError(f"no row for {answer} at {stage}")

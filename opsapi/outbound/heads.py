@@ -1,0 +1,74 @@
+"""Reads the head of an HTTP response so that its status line decides, whatever follows."""
+
+import io
+import re
+from http.client import HTTPException, HTTPResponse
+
+INTERIM_AT_MOST = 20
+"""The most interim responses (1xx) that are read past (RFC 9110 15.2)."""
+_LINE_LIMIT = 65_536
+_HEAD_LIMIT = 262_144
+"""Limits in bytes, for the status line and for the header fields of a response."""
+_KEPT_AT_MOST = 50
+_STATUS_LINE = re.compile(rb"HTTP/(?P<version>\d(?:\.\d)?)[ \t]+(?P<status>\d{3})(?=\s|$)")
+_FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection"})
+_USED = frozenset({b"retry-after", b"content-type", b"content-encoding", b"keep-alive"})
+_NOTHING_FOLLOWS = b"Content-Length: 0\r\nConnection: close\r\n"
+
+
+class StatusFirst(HTTPResponse):
+    """A response whose status line decides.
+
+    `http.client` refuses a response with more than 100 header fields, or whose head is broken or cut off. But
+    the receiver has decided when it sends the status line: a request that it accepted must not be repeated.
+    Header fields that the platform does not use are skipped.
+    """
+
+    def begin(self) -> None:
+        """Read the head. Raises HTTPException or OSError: there is no status line."""
+        if getattr(self, "headers", None) is not None:
+            return  # The head was read already.
+        source = self.fp
+        self.fp = io.BufferedReader(io.BytesIO(_head(source)))
+        try:
+            super().begin()
+        finally:
+            self.fp = source
+
+
+def _head(source: io.BufferedIOBase) -> bytes:
+    """Read the head of the first response that is not interim, and return the part that is used."""
+    for _ in range(INTERIM_AT_MOST + 1):
+        line = source.readline(_LINE_LIMIT)
+        found = _STATUS_LINE.match(line)
+        if found is None:
+            return line  # http.client says what is wrong with it
+        fields, is_whole = _fields(source)
+        if not found["status"].startswith(b"1"):
+            version = b"1.1" if found["version"] == b"1.1" else b"1.0"
+            start = b"HTTP/%s %s \r\n" % (version, found["status"])
+            used = [field for name, field in fields if is_whole or name not in _FRAMING]
+            return b"".join([start, *used, b"" if is_whole else _NOTHING_FOLLOWS, b"\r\n"])
+        if not is_whole:
+            break
+    raise HTTPException("no final response")
+
+
+def _fields(source: io.BufferedIOBase) -> tuple[list[tuple[bytes, bytes]], bool]:
+    """Return the used header fields with their lower-case names, and whether the head is whole."""
+    fields: list[tuple[bytes, bytes]] = []
+    left = _HEAD_LIMIT
+    while left > 0:
+        try:
+            line = source.readline(left)
+        except OSError:  # The connection is lost, or the time is over: the status is known.
+            return fields, False
+        if line in {b"\r\n", b"\n"}:
+            return fields, True
+        if not line.endswith(b"\n"):
+            return fields, False
+        left -= len(line)
+        name = line.partition(b":")[0].strip().lower()
+        if name in _FRAMING | _USED and len(fields) < _KEPT_AT_MOST:
+            fields.append((name, line.rstrip(b"\r\n") + b"\r\n"))
+    return fields, False

@@ -1,0 +1,214 @@
+"""Each row of the table of stages of HTTP, and what follows the status line, with real receivers."""
+
+import json
+import socket
+import ssl
+import struct
+import threading
+from collections.abc import Mapping
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+
+import pytest
+from pytest_django import Settings
+
+from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
+from integrations.delivery import deliver
+from integrations.outcome import Outcome
+from integrations.stages import (
+    ANYTHING,
+    CHAT_POST_MESSAGE,
+    HTTP,
+    UNREADABLE_CODE,
+    Receipt,
+    StageRow,
+    Told,
+    row_of,
+)
+from opsapi.outbound.errors import UNREACHABLE, OutboundReason, Stage
+from tests.processes.certificates import make_certificate
+from tests.receivers import LOOPBACK, HttpReceiver
+from tests.unit.integrations.messages import NOW, make_message
+
+CODES: Mapping[str, int] = {"2xx": 204, "3xx": 307, "4xx": 422, "5xx": 502, UNREADABLE_CODE: 799}
+STATUSES = [
+    (row, answer)
+    for row in HTTP
+    for answer in row.answers
+    if row.stage is Stage.STATUS and answer not in set(OutboundReason)
+]
+
+
+def outcome_of(url: str, **config: str) -> Outcome:
+    """The outcome of a webhook."""
+    return deliver(ChannelType("WEBHOOK"), {"url": url, **config}, make_message(), now=NOW)
+
+
+def assert_as_declared(outcome: Outcome, row: StageRow) -> None:
+    """The outcome is that of the row."""
+    assert (outcome.status, outcome.perhaps_received) == (row.status, row.receipt is Receipt.PERHAPS)
+    if row.status is not DeliveryStatus.DELIVERED:
+        assert outcome.fault is row.fault
+        assert (outcome.reason or "").startswith(row.said.partition("{")[0])
+
+
+@pytest.mark.parametrize(
+    ("row", "answer"), STATUSES, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_each_status_has_the_consequence_of_its_row(
+    http_receiver: HttpReceiver, row: StageRow, answer: str
+) -> None:
+    http_receiver.answer(CODES.get(answer) or int(answer), {"Content-Type": "text/plain"}, b"so it says")
+    outcome = outcome_of(http_receiver.url())
+    assert_as_declared(outcome, row)
+    assert ("so it says" in (outcome.reason or "")) is (row.told is Told.PEER)
+    assert len(http_receiver.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "answer"),
+    [
+        (b"", OutboundReason.NO_ANSWER),
+        (b"HTTP/1.1 20", OutboundReason.BAD_RESPONSE),
+        (b"220 mail.example ESMTP\r\n", OutboundReason.BAD_RESPONSE),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n", OutboundReason.NO_ANSWER),
+        (b"HTTP/1.1 103 Early Hints\r\n\r\n" * 50 + b"HTTP/1.1 200 OK\r\n\r\n", OutboundReason.BAD_RESPONSE),
+    ],
+    ids=["nothing", "half a status line", "no HTTP", "only 103", "50 times 103"],
+)
+def test_without_a_final_status_line_the_message_was_perhaps_received(
+    http_receiver: HttpReceiver, raw: bytes, answer: OutboundReason
+) -> None:
+    http_receiver.behave(lambda handler: handler.wfile.write(raw))
+    assert_as_declared(outcome_of(http_receiver.url()), row_of(HTTP, Stage.STATUS, answer))
+
+
+@pytest.mark.parametrize("interim", [b"100 Continue", b"102 Processing", b"103 Early Hints", b"199 Odd"])
+@pytest.mark.parametrize("times", [1, 3, 20])
+def test_it_reads_past_every_interim_response(
+    http_receiver: HttpReceiver, interim: bytes, times: int
+) -> None:
+    before = b"HTTP/1.1 %s\r\nLink: </a>; rel=preload\r\n\r\n" % interim * times
+    http_receiver.behave(
+        lambda handler: handler.wfile.write(
+            before + b"HTTP/1.1 202 Accepted\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+        )
+    )
+    assert outcome_of(http_receiver.url()).status is DeliveryStatus.DELIVERED
+    http_receiver.behave(
+        lambda handler: handler.wfile.write(before + b"HTTP/1.1 429 Busy\r\nRetry-After: 7\r\n\r\n")
+    )
+    assert outcome_of(http_receiver.url()).retry_after == 7
+
+
+FIELDS = b"".join(b"X-Field-%d: %s\r\n" % (number, b"y" * 100) for number in range(150))
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        b"OK\r\n" + FIELDS + b"\r\n",
+        b"OK\r\nX-Long: " + b"y" * 100_000 + b"\r\n\r\n",
+        b"OK\r\nX-Endless: " + b"y" * 300_000,
+        b"OK\r\nno field at all\r\n: none\r\n\x00\xff\r\n\r\n",
+        b"OK\r\nContent-Length: many\r\nTransfer-Encoding: odd\r\n\r\nabc",
+        b"OK\r\nContent-Length: 60000\r\n\r\ncut off",
+        b"OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"OK\r\nContent-Ty",
+        b"OK\r\n",
+        b"\r\n\r\n",
+        b"OK\n\n",
+    ],
+    ids=lambda rest: repr(rest[:24]),
+)
+@pytest.mark.parametrize("version", [b"HTTP/1.1", b"HTTP/1.0"])
+def test_a_2xx_status_line_is_a_delivery_whatever_follows(
+    http_receiver: HttpReceiver, version: bytes, rest: bytes
+) -> None:
+    http_receiver.behave(lambda handler: handler.wfile.write(version + b" 200 " + rest))
+    assert outcome_of(http_receiver.url()).status is DeliveryStatus.DELIVERED
+    http_receiver.behave(lambda handler: handler.wfile.write(version + b" 400 " + rest))
+    refused = outcome_of(http_receiver.url())
+    assert (refused.status, refused.perhaps_received) == (DeliveryStatus.FAILED, False)
+    assert len(http_receiver.requests) == 2
+
+
+def test_a_connection_reset_after_the_status_line_is_a_delivery(http_receiver: HttpReceiver) -> None:
+    def reset(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(b"HTTP/1.1 200 OK\r\n")
+        # With this option, closing sends RST.
+        handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    http_receiver.behave(reset)
+    assert outcome_of(http_receiver.url()).status is DeliveryStatus.DELIVERED
+
+
+def test_a_refusal_is_heard_although_the_receiver_stops_reading(settings: Settings) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+
+        def refuse() -> None:
+            sock, _ = server.accept()
+            with sock:
+                sock.recv(10)
+                sock.sendall(b"HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                sock.shutdown(socket.SHUT_WR)
+                sock.recv(1)
+
+        threading.Thread(target=refuse, daemon=True).start()
+        message = make_message(document={"text": "x" * 5_000_000})
+        outcome = deliver(ChannelType("WEBHOOK"), {"url": f"http://127.0.0.1:{port}/"}, message, now=NOW)
+    assert (outcome.status, outcome.perhaps_received) == (DeliveryStatus.FAILED, False)
+
+
+def test_retry_after_counts_among_150_fields(http_receiver: HttpReceiver) -> None:
+    http_receiver.behave(
+        lambda handler: handler.wfile.write(b"HTTP/1.1 503 Busy\r\n" + FIELDS + b"Retry-After: 9\r\n\r\n")
+    )
+    assert outcome_of(http_receiver.url()).retry_after == 9
+
+
+def test_the_guard_a_closed_port_and_an_unknown_name_read_the_same(settings: Settings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    settings.OPSAPI_OUTBOUND_ALLOW = []
+    refused = outcome_of(f"http://127.0.0.1:{port}/")
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    outcomes = [refused, outcome_of(f"http://127.0.0.1:{port}/"), outcome_of("http://hook.invalid/")]
+    for outcome in outcomes:
+        assert (outcome.status, outcome.reason, outcome.fault) == (
+            DeliveryStatus.RETRY,
+            UNREACHABLE,
+            DeliveryFault.HOST,
+        )
+
+
+def test_the_reason_of_the_tls_library_is_shown(settings: Settings, tmp_path: Path) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*make_certificate(tmp_path))
+    with HttpReceiver(context).running() as receiver:
+        outcome = outcome_of(receiver.url())
+    assert_as_declared(outcome, row_of(HTTP, Stage.TLS, OutboundReason.BAD_CERTIFICATE))
+    assert "self-signed certificate" in (outcome.reason or "")
+    with HttpReceiver().running() as receiver:
+        outcome = outcome_of(receiver.url().replace("http:", "https:"))
+    assert_as_declared(outcome, row_of(HTTP, Stage.TLS, OutboundReason.BAD_TLS))
+
+
+@pytest.mark.parametrize(
+    ("row", "answer"),
+    [(row, answer) for row in CHAT_POST_MESSAGE for answer in row.answers if row.told is Told.PEER],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_error_of_slack_has_the_consequence_of_its_row_and_is_named(
+    http_receiver: HttpReceiver, settings: Settings, row: StageRow, answer: str
+) -> None:
+    settings.OPSAPI_CHAT_BASE_URL = http_receiver.url("")
+    name = "some_new_error" if answer == ANYTHING else answer
+    http_receiver.answer(200, {}, json.dumps({"ok": False, "error": name}).encode())
+    config = {"apiToken": "xoxb-0123456789", "channelName": "oncall"}
+    outcome = deliver(ChannelType("CHAT_SERVICE"), config, make_message(), now=NOW)
+    assert_as_declared(outcome, row)
+    assert (outcome.reason or "").endswith(f": {name}")
