@@ -3,25 +3,47 @@
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 
-from alerting.delivery import DeliveryAttempt, decide, decided_together, record, send
+from alerting.delivery import DeliveryAttempt, decide, decided_together, longest_attempt, record, send
 from alerting.models import Notification
 from alerting.muting import MuteDesk
 from alerting.rules.claim_order import next_free_slot
 from alerting.selectors.incidents import incidents_of
 from alerting.services.claims import claim
-from alerting.services.leases import leased_at, leases_give_back
+from alerting.services.leases import (
+    LEASE,
+    LONGEST_ATTEMPT,
+    PROLONGED_BEFORE,
+    leased_at,
+    leases_give_back,
+    leases_prolong,
+)
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
+from opsapi.outbound.mail import mails_while
 
 NO_THREAD = "this machine could not start to send the message"
 DECIDE_SECONDS = 0.3
 """After this time a step decides on no further project with incidents, which can have thousands of alerts."""
+MARGIN = timedelta(seconds=5)
+"""How long before the end of its lease a message is no longer sent."""
 FINISH_SECONDS = 8.0
 """How long a stopping worker waits for running requests; another worker takes over the rest."""
+
+
+@dataclass(slots=True)
+class _LongDelivery:
+    """A delivery whose lease is prolonged while it runs, at most until `latest`."""
+
+    notification: Notification
+    until: datetime
+    latest: datetime
+
+    def is_due(self, now: datetime) -> bool:
+        return self.until - PROLONGED_BEFORE <= now <= self.latest
 
 
 class Courier:
@@ -39,10 +61,13 @@ class Courier:
         self._unrecorded: list[tuple[DeliveryAttempt, Outcome]] = []
         self._sending: dict[str, datetime] = {}
         """The deliveries in progress, with the time of their claim."""
+        self._long: dict[str, _LongDelivery] = {}
+        """The deliveries in progress that can take longer than a lease."""
 
     def step(self) -> int:
         """Record outcomes, then claim and start to send. Returns how much was claimed or is being decided."""
         self._record()
+        self._prolong()
         self._desk.go_on(now=self._clock())
         claims = self._claim_and_send()
         if any(not notification.destination for notification in claims):
@@ -89,8 +114,27 @@ class Courier:
             raise
         return claims
 
+    def _prolong(self) -> None:
+        """Prolong the leases of long deliveries. A lease that has ended stays ended."""
+        now = self._clock()
+        due = {row_id: each for row_id, each in self._long.items() if each.is_due(now)}
+        if not due:
+            return
+        held = leases_prolong([each.notification for each in due.values()], now=now)
+        for row_id, each in due.items():
+            if row_id in held:
+                each.until = now + LEASE
+            else:
+                del self._long[row_id]
+
     def _start(self, attempt: DeliveryAttempt) -> None:
-        self._sending[attempt.notification.id] = leased_at(attempt.notification)
+        leased = leased_at(attempt.notification)
+        self._sending[attempt.notification.id] = leased
+        longest = longest_attempt(attempt)
+        if longest > LONGEST_ATTEMPT:
+            self._long[attempt.notification.id] = _LongDelivery(
+                attempt.notification, leased + LEASE, leased + longest + LEASE
+            )
         # One thread for each request, so that a hanging receiver delays no other.
         thread = threading.Thread(target=self._send, args=(attempt,), name="send", daemon=True)
         try:
@@ -101,8 +145,18 @@ class Courier:
             self._ended.put((replace(attempt, content=outcome), outcome))
 
     def _send(self, attempt: DeliveryAttempt) -> None:
-        self._ended.put((attempt, send(attempt, now=self._clock())))
+        with mails_while(lambda: self._is_leased(attempt.notification)):
+            outcome = send(attempt, now=self._clock())
+        self._ended.put((attempt, outcome))
         self._wake()
+
+    def _is_leased(self, notification: Notification) -> bool:
+        """Return whether no other worker can have the notification.
+
+        The machine may have been suspended, or the database away, while a mail server was thinking.
+        """
+        long = self._long.get(notification.id)
+        return long is not None and self._clock() <= long.until - MARGIN
 
     def _record(self) -> None:
         """Record the ended attempts; they stay if the database fails."""
@@ -115,3 +169,4 @@ class Courier:
     def _note_end(self, ended: tuple[DeliveryAttempt, Outcome]) -> None:
         self._unrecorded.append(ended)
         self._sending.pop(ended[0].notification.id, None)
+        self._long.pop(ended[0].notification.id, None)

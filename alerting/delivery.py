@@ -99,10 +99,12 @@ from alerting.services.leases import (
     leases_release_with,
 )
 from alerting.services.notifications import recipients_replace, schedule_follow_ups
+from integrations.channels import CHANNELS
 from integrations.choices import FOLLOWING, ChannelType, DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.messages import Message
 from integrations.outcome import Outcome, next_attempt
+from integrations.stages import WORKER_DELAYED
 from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
@@ -110,9 +112,6 @@ from opsapi.postgresql.faults import is_transient
 from opsapi.sql import fetch_rows
 
 logger = logging.getLogger("opsapi.delivery")
-
-WORKER_DELAYED = "the worker was delayed before it could send the message"
-
 
 # --- decide ---------------------------------------------------------------------------------------
 
@@ -458,6 +457,13 @@ def send(attempt: DeliveryAttempt, *, now: datetime) -> Outcome:
         return Outcome(DeliveryStatus.RETRY, WORKER_DELAYED, 0, fault=DeliveryFault.WORKER)
     channel = ChannelType(str(notification.channel))
     return deliver(channel, attempt.channel_fields, attempt.content, now=now)
+
+
+def longest_attempt(attempt: DeliveryAttempt) -> timedelta:
+    """Return how long the attempt can take over its channel."""
+    if not attempt.has_message:
+        return timedelta()
+    return CHANNELS[ChannelType(str(attempt.notification.channel))].longest_attempt
 
 
 # --- record ---------------------------------------------------------------------------------------

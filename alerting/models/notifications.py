@@ -146,6 +146,7 @@ class Notification(models.Model):
     first_attempt = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
+    leased = models.DateTimeField(null=True, help_text="When a worker leased it; its lease may be prolonged.")
     worker = models.IntegerField(null=True, help_text="The worker that is sending the notification.")
     perhaps_received = models.BooleanField(
         default=False, help_text="The receiver may have got the message: it was sent and not clearly refused."

@@ -3,7 +3,9 @@
 Projects take turns, so a backlog delays only its own project. A destination gets AT_ONE_DESTINATION requests
 at a time, and one until it has answered. A request older than YOUNG no longer holds a slot, so a slot is free
 for other receivers however many requests hang. A worker has at most `slots * BURST` requests in progress. A
-project may have as many as are still free, so some are always free for a project that has none.
+project may have as many as are still free, so some are always free for a project that has none. The same
+applies to the three quarters of them that one host can have: a mail server that takes minutes to answer
+leaves room for other receivers, and for the mails of other projects.
 """
 
 import heapq
@@ -90,6 +92,9 @@ class _Round:
         self.free = min(slots - self.young.total(), self._left)
         self._of_project = max(1, slots // 2)
         self._destinations = Counter(request.destination for request in running)
+        self._of_host = slots * BURST * 3 // 4
+        self._mine_at_host = Counter(request.host for request in mine)
+        self._mine_at_place = Counter((request.project, request.host) for request in mine)
         self._hosts = Counter(request.host for request in running)
         self._at_host = Counter((request.project, request.host) for request in running)
         self._doubtful_at_host = Counter(
@@ -103,6 +108,7 @@ class _Round:
             self._destinations[candidate.destination] >= (AT_ONE_DESTINATION if candidate.steady else 1)
             or self.young[candidate.project] >= self._of_project
             or self.held[candidate.project] >= self._left
+            or self._mine_at_place[place] >= self._of_host - self._mine_at_host[candidate.host]
             or (candidate.host_down and self._hosts[candidate.host])
             or self._at_host[place] >= AT_ONE_HOST
             or (not candidate.steady and self._doubtful_at_host[place] >= DOUBTFUL_AT_ONE_HOST)
@@ -112,6 +118,8 @@ class _Round:
         self.young[candidate.project] += 1
         self.held[candidate.project] += 1
         self._left -= 1
+        self._mine_at_host[candidate.host] += 1
+        self._mine_at_place[place] += 1
         self._hosts[candidate.host] += 1
         self._at_host[place] += 1
         self._doubtful_at_host[place] += not candidate.steady

@@ -13,7 +13,7 @@ from django.db import transaction
 from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, Candidate, RunningRequest, choose
 from alerting.selectors.queues import DESTINATIONS_WITH_MESSAGES, PROJECTS_WITH_UNDECIDED
-from alerting.services.leases import LEASE, is_lapsed, lapsed_leases_release, leases_take
+from alerting.services.leases import is_lapsed, lapsed_leases_release, lease_began, leases_take
 from opsapi.sql import execute, fetch_rows
 
 UNDECIDED_AT_ONCE = 200
@@ -85,7 +85,7 @@ SELECT first.id, place.id, place.group_id, place.host, first.due,
 """  # noqa: S608 - built from constants
 
 _LEASED = """
-SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.worker,
+SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.leased, n.worker,
        place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0
   FROM alerting_notification AS n LEFT JOIN alerting_destination AS place ON place.id = n.destination
  WHERE n.status = 'PENDING' AND n.lease_token IS NOT NULL
@@ -122,11 +122,11 @@ def claim(
             destination=destination,
             project=project,
             host=host,
-            began=until - LEASE,
+            began=lease_began(since, until),
             steady=bool(steady),
             mine=holder == worker,
         )
-        for destination, project, host, until, holder, steady in leased
+        for destination, project, host, until, since, holder, steady in leased
         if destination
     ]
     chosen = choose(candidates, running, slots=slots, now=now)[:limit]

@@ -21,17 +21,20 @@ LEASE = timedelta(seconds=30)
 _LONGEST_LEASE = 2 * LEASE
 """A lease that seems longer was written before the clock stepped back."""
 LONGEST_ATTEMPT = timedelta(seconds=20)
-"""The longest time limit of a channel for one attempt: that of e-mail."""
+"""The time that a lease must have left when an attempt begins: longer than an attempt of any channel whose
+leases are not prolonged."""
+PROLONGED_BEFORE = LEASE / 2
+"""How long before its end the lease of a running attempt is prolonged."""
 
 LAPSES_AT_MOST = RETRIES_LAST // LEASE
 """The number of attempts without an outcome after which the platform gives up: as fit into the hour of
 retries."""
 
-RELEASED: Mapping[str, None] = {"lease_token": None, "lease_until": None, "worker": None}
+RELEASED: Mapping[str, None] = {"lease_token": None, "lease_until": None, "leased": None, "worker": None}
 
 _TAKE = """
 UPDATE alerting_notification AS leased
-   SET lease_token = %(token)s, lease_until = %(until)s, worker = %(worker)s
+   SET lease_token = %(token)s, lease_until = %(until)s, leased = %(now)s, worker = %(worker)s
  WHERE id IN (SELECT id FROM alerting_notification
                WHERE id = ANY(%(ids)s) AND status = 'PENDING' AND lease_token IS NULL AND due <= %(now)s
                  FOR UPDATE SKIP LOCKED)
@@ -56,7 +59,7 @@ class AttemptResult(TypedDict, total=False):
 
 _RECORD = """
 UPDATE alerting_notification AS held
-   SET lease_token = NULL, lease_until = NULL, worker = NULL, silenced_by = NULL,
+   SET lease_token = NULL, lease_until = NULL, leased = NULL, worker = NULL, silenced_by = NULL,
        status = result.status, reason = result.reason, latency_ms = result.latency_ms,
        delivered = coalesce(result.delivered, held.delivered), due = coalesce(result.due, held.due),
        perhaps_received = coalesce(result.perhaps_received, held.perhaps_received)
@@ -85,7 +88,25 @@ def leased_at(notification: Notification) -> datetime:
     """Return when the notification was leased; its lease is that of `leases_take`."""
     if notification.lease_until is None:
         raise ValueError(f"notification {notification.id} has no lease")
-    return notification.lease_until - LEASE
+    return lease_began(notification.leased, notification.lease_until)
+
+
+def lease_began(leased: datetime | None, until: datetime) -> datetime:
+    """Return when a lease began. An earlier version stores only its end, and never prolongs it."""
+    return leased or until - LEASE
+
+
+@transaction.atomic(savepoint=False)
+def leases_prolong(notifications: Sequence[Notification], *, now: datetime) -> set[str]:
+    """Let the leases of these notifications end later, and return the ids of those that were still valid.
+
+    A worker prolongs the leases of attempts that take longer than a lease, such as a mail whose server thinks
+    for minutes. If the worker dies, the last prolonged lease ends as any other.
+    """
+    held = _leased(notifications).filter(status=NotificationStatus.PENDING.value)
+    ids = set(held.select_for_update(no_key=True).order_by("id").values_list("id", flat=True))
+    Notification.objects.filter(Among("id", ids)).update(lease_until=now + LEASE)
+    return ids
 
 
 def leases_release_with(notifications: Sequence[Notification], **changes: Any) -> int:
@@ -166,7 +187,7 @@ def lapses_of(notifications: Sequence[Notification]) -> dict[str, int]:
 
 def _without_outcome(row: Notification, now: datetime) -> NotificationAttempt:
     ended = min(row.lease_until or now, now)
-    began = (row.lease_until or now) - LEASE
+    began = lease_began(row.leased, row.lease_until or now)
     return NotificationAttempt(
         notification_id=row.id,
         number=row.attempts,

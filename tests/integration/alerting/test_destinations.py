@@ -28,6 +28,7 @@ from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from integrations.services import integration_delete, integration_put
+from integrations.stages import WORKER_DELAYED
 from opsapi.api.principal import SYSTEM
 from opsapi.logs import LineFormatter
 from opsapi.outbound.errors import NO_ANSWER as SENT_NO_ANSWER
@@ -679,7 +680,7 @@ def test_a_worker_that_slept_sends_nothing_that_another_may_have_taken_up(
     delivery.record([(job, outcome) for job in jobs], now=woken)
     row = Notification.objects.get()
     assert outside.said == []
-    assert (row.status, row.reason, row.perhaps_received) == ("PENDING", delivery.WORKER_DELAYED, False)
+    assert (row.status, row.reason, row.perhaps_received) == ("PENDING", WORKER_DELAYED, False)
     assert Destination.objects.get().failures == 0
     assert row.due == woken
     deliver_all(row.due)

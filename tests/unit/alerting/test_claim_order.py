@@ -127,3 +127,25 @@ def test_the_next_free_slot_is_that_of_the_oldest_request_that_still_holds_a_slo
     began = [NOW - YOUNG, NOW - 3 * YOUNG, NOW - YOUNG * 0.75, NOW]
     assert next_free_slot(began, NOW) == YOUNG * 0.25
     assert next_free_slot(began[:2], NOW) is None
+
+
+def test_a_server_at_which_all_requests_hang_leaves_room_for_others() -> None:
+    """However many projects send mails to a mail server that never replies."""
+    host = "smtp://mail:25"
+    hanging: list[RunningRequest] = []
+    for project in range(200):
+        backlog = [candidate(number, f"p{project}", host=host) for number in range(20)]
+        chosen = choose(backlog, hanging, slots=SLOTS, now=NOW)
+        hanging += [running(0, f"p{project}", YOUNG, host=host) for _ in chosen]
+    assert SLOTS * BURST // 2 < len(hanging) <= SLOTS * BURST * 3 // 4
+    assert choose([candidate(1, "b")], hanging, slots=SLOTS, now=NOW) == ["b1"]
+
+
+def test_a_project_leaves_room_at_a_server_for_the_mails_of_others() -> None:
+    host = "smtp://mail:25"
+    backlog = [candidate(number, host=host) for number in range(200)]
+    hanging: list[RunningRequest] = []
+    for _ in range(20):
+        chosen = choose(backlog, hanging, slots=SLOTS, now=NOW)
+        hanging += [running(0, "a", YOUNG, host=host) for _ in chosen]
+    assert choose([candidate(1, "b", host=host)], hanging, slots=SLOTS, now=NOW) == ["b1"]
