@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("events", "0001_squashed_0008_count_events"),
+        ("events", "0002_earliest_signals"),
     ]
 
     operations = [

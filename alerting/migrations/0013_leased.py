@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("alerting", "0009_no_index_of_undecided"),
+        ("alerting", "0012_failing_loops"),
     ]
 
     operations = [
