@@ -25,6 +25,7 @@ from opsapi.console.widgets import number_of
 from opsapi.roles import INSTALLATION, satisfies_any
 
 _KINDS = ("events", "alerts")
+_NOT_YET = "not known: none was new"
 _LABELS = {"events": "Events", "alerts": "Ended alerts"}
 
 
@@ -103,7 +104,7 @@ def _rows(kept: KeptRows, now: datetime) -> Sequence[Sequence[str]]:
             getattr(kept, kind).setting,
             _bytes(stored[kind].octets),
             number_of(round(stored[kind].a_day)),
-            _bytes(stored[kind].a_year),
+            f"about {_bytes(stored[kind].a_year)}" if stored[kind].a_day else _NOT_YET,
         )
         for kind in _KINDS
     ]

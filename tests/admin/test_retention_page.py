@@ -7,6 +7,7 @@ from django.conf import LazySettings
 from django.test import Client
 
 from accesslist.models import Project, User
+from alerting.selectors.stored_rows import stored_rows
 from alerting.services.purge import alerts_trim, events_trim
 from events.models import Event, Retention
 from events.retention import KeptFor, kept_rows
@@ -100,6 +101,18 @@ def test_only_global_owners_choose(project: Project, role: Role, reads: bool) ->
     post(browser, PAGE, events="1", alerts="1")
     assert chosen() == []
     assert (PAGE in browser.get("/admin/").content.decode()) is reads
+
+
+def test_the_growth_is_computed_from_the_last_days(console: Client, project: Project) -> None:
+    assert shown(console, PAGE).count("not known") == 2
+    yesterday = clock.now() - timedelta(days=1)
+    for _ in range(14):
+        Event.objects.create(created=yesterday, event_type="NEW_HOST", details={}, group_id=project.id)
+    make_alert(project, created=yesterday)
+    stored = stored_rows(clock.now())
+    assert (stored["events"].a_day, stored["alerts"].a_day) == (2, 1 / 7)
+    assert stored["events"].a_year == 2 * 365 * 1_200
+    assert "not known" not in shown(console, PAGE)
 
 
 def test_the_panel_of_the_growth_leads_to_the_choice(console: Client) -> None:
