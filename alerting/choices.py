@@ -34,6 +34,7 @@ class DropReason(StrEnum):
     NOT_ACKNOWLEDGED = "the acknowledgement expired or was removed before delivery"
     JUST_NOTIFIED = "all its recipients have just been notified, or are about to be"
     IN_INCIDENT = "the messages of its incident include the alert"
+    MERGED = "merged into the same message of another notification to this address"
     SENT_AGAIN = "the notification that it would repeat had failed and is sent again instead"
     TOO_MANY_RECIPIENTS = "too many recipients: only the first 1000 were notified"
     NO_LONGER_RECIPIENT = "the address no longer belongs to a recipient of the notification"

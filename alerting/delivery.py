@@ -13,6 +13,7 @@ mute it is found before, without locks and in slices of time (`muting`):
     drop      DROPPED, with the reason: it is no longer wanted and was certainly not received, or it is a
               one-shot notification and a window mutes it
     give up   FAILED: it is no longer wanted and was perhaps received, or too many attempts have no outcome
+    merge     DROPPED, with the notification that has sent the same message to the same address
     remove    delete it: it is the end of an alert and the receiver got no message about the alert, or it is
               about an unimportant change of an incident
 
@@ -39,6 +40,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
+from django.db.models import Subquery
 
 from alerting.choices import DropReason, IncidentPart, NotificationStatus, WaitReason
 from alerting.messages import messages_of
@@ -71,6 +73,7 @@ from alerting.selectors.incidents import (
     last_pictures,
     open_in,
 )
+from alerting.selectors.merged_notifications import merged_notifications
 from alerting.selectors.notification_settings import settings_of
 from alerting.selectors.windows import begun_versions
 from alerting.services.addressing import (
@@ -212,6 +215,8 @@ class _Facts:
     """By incident id."""
     last_pictures: Mapping[str, Picture | None]
     """By notification id: the picture of the last message about the incident; None without a message."""
+    merged: Mapping[str, str]
+    """The notification that has sent the same message, by notification id."""
 
     def alert(self, notification: Notification) -> Alert | None:
         return self.alerts.get(notification.alert_id or "")
@@ -242,7 +247,7 @@ def _decide_together(claimed: Sequence[Notification], muting: Muting, now: datet
     claimed = _with_windows_locked(claimed, muting, now)
     if not claimed:
         return []
-    facts = _lock_and_read(claimed, muting)
+    facts = _lock_and_read(claimed, muting, now)
     addresses = AddressLookup(facts.channel_fields)
     to_do = _ToDo()
     for notification in claimed:
@@ -280,7 +285,7 @@ def _with_windows_locked(
     return [row for row in claimed if row.group_id not in changed]
 
 
-def _lock_and_read(claimed: Sequence[Notification], muting: Muting) -> _Facts:
+def _lock_and_read(claimed: Sequence[Notification], muting: Muting, now: datetime) -> _Facts:
     """Lock alerts until the decisions are written, and read the other facts without a lock.
 
     The order of locks is: windows, alerts, destinations (`_decide_together`, `_mark_begun`), each by id. The
@@ -296,15 +301,17 @@ def _lock_and_read(claimed: Sequence[Notification], muting: Muting) -> _Facts:
     pictures = last_pictures(claimed)
     # To find a destination, only a change is compared with the last picture.
     with_picture = [row for row in claimed if row.destination or row.part == IncidentPart.CHANGE.value]
+    settings = settings_of(claimed)
     return _Facts(
         alerts=alerts_with_incident_state(locked, claimed),
-        settings=settings_of(claimed),
+        settings=settings,
         mutes=muting.mutes,
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claimed),
         channel_fields=destination_configs({row.destination for row in claimed if row.destination}),
         incidents=incident_views(with_picture, locked, pictures),
         last_pictures=pictures,
+        merged=merged_notifications(claimed, settings, now),
     )
 
 
@@ -320,9 +327,8 @@ def _decide_one(
     address = addresses.address_of(notification, alert, setting)
     verdict = decide_delivery(_due(notification, address, facts), now)
     match verdict.step:
-        case DeliveryStep.DROP:
-            dropped = NotificationStatus.DROPPED.value
-            leases_release_with([notification], status=dropped, reason=verdict.reason)
+        case DeliveryStep.DROP | DeliveryStep.MERGE:
+            _drop(notification, verdict, facts, now)
         case DeliveryStep.REMOVE:
             Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).delete()
         case DeliveryStep.POSTPONE:
@@ -350,6 +356,7 @@ def _due(notification: Notification, address: NotificationAddress, facts: _Facts
         lapsed_too_often=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
         worth_sending=is_worth_sending(notification, incident, facts.last_pictures.get(notification.id)),
+        merged_into=facts.merged.get(notification.id) if address.is_settled else None,
     )
 
 
@@ -368,6 +375,23 @@ def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
         first_attempt=None,
         destination=notification.destination if keeps_destination else "",
     )
+
+
+def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, now: datetime) -> None:
+    """Drop the notification. The next reminder follows if another notification has sent its message.
+
+    It keeps the picture that its receiver has seen, to which the next change of an incident is compared.
+    """
+    dropped = NotificationStatus.DROPPED.value
+    if verdict.step is not DeliveryStep.MERGE:
+        leases_release_with([notification], status=dropped, reason=verdict.reason)
+        return
+    sent_by = facts.merged[notification.id]
+    sent = Notification.objects.filter(id=sent_by)
+    seen = {name: Subquery(sent.values(name)) for name in ("said_members", "said_root")}
+    changes = {"status": dropped, "reason": verdict.reason, "merged_into": sent_by, **seen}
+    if leases_release_with([notification], **changes) and (alert := facts.alert(notification)):
+        schedule_follow_ups(ended=[(notification, alert)], now=now)
 
 
 def _give_up(

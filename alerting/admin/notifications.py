@@ -6,15 +6,15 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
 from unfold.contrib.filters.admin import ChoicesDropdownFilter, DropdownFilter
 from unfold.decorators import display
 
 from alerting.access import WRITE
 from alerting.choices import NotificationStatus
 from alerting.models import Destination, MaintenanceWindow, Notification, NotificationAttempt
-from alerting.notification_types import recipient_words
+from alerting.notification_types import NOTIFICATION_TYPES, recipient_words
 from alerting.presentation import ATTEMPT_TONES, notification_badge
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.state import NotificationState
@@ -23,6 +23,7 @@ from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_log import (
     Origin,
     events_of_notifications,
+    merged_into,
     of_own_configs,
     origins_of,
     scheduled,
@@ -38,6 +39,7 @@ from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import badge, link, moment, project, short, url_seen, urls_seen
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.first_rows import first_rows
 
 _KINDS: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "opened",
@@ -152,6 +154,8 @@ class NotificationAdmin(ConsoleAdmin):
         "lease_until",
         "delivered",
         "latency_ms",
+        "sent_by",
+        "sent_for",
         "id",
     ]
     empty_text = "No notifications yet. Alert configurations define who is notified."
@@ -230,10 +234,32 @@ class NotificationAdmin(ConsoleAdmin):
             return None
         return link(notification.config_url, config) if notification.config_url else str(config)
 
+    @admin.display(description="sent by")
+    def sent_by(self, notification: Notification) -> SafeString | None:
+        """The notification that sent the same message to the same address."""
+        into = Notification.objects.filter(id=notification.merged_into).first()
+        return link(page_url(into), _origin_words(into)) if into else None
+
+    @admin.display(description="also sent for")
+    def sent_for(self, notification: Notification) -> SafeString | None:
+        """The notifications that were merged into this one."""
+        merged = first_rows(merged_into(notification.id))
+        if not merged.rows:
+            return None
+        links = format_html_join(
+            mark_safe("<br>"), "{}", ((link(page_url(row), _origin_words(row)),) for row in merged.rows)
+        )
+        return format_html("<div>{} {}</div>", links, merged.left_out_words)
+
     @admin.display(description="attempts")
     def tries(self, notification: Notification) -> SafeString:
         attempts = list_url(NotificationAttempt, q=notification.id)
         return link(attempts, "All attempts, with outcome and reason")
+
+
+def _origin_words(notification: Notification) -> str:
+    """The type of a notification that shares its recipient with others: `Team`."""
+    return NOTIFICATION_TYPES[notification.type_name].label
 
 
 @admin.register(NotificationAttempt)

@@ -96,6 +96,9 @@ class Notification(models.Model):
     `channel` either, and is replaced by one for each of their addresses at that time. Notifications for one
     destination and `subject` are sent one after the other, in the order of `sequence`.
 
+    Several notifications of one alert that reach the same destination send each message once. The others are
+    DROPPED and name in `merged_into` the notification that sent it (`rules/merging.py`).
+
     A message about an incident has the incident and its first alert (docs/grouping.md).
 
     A `lease_token` means that a worker has leased it. `perhaps_received` is set before anything is sent, and
@@ -160,6 +163,9 @@ class Notification(models.Model):
     delivered = models.DateTimeField(null=True)
     latency_ms = models.PositiveIntegerField(null=True)
     silenced_by = OptionalIdField(help_text="The maintenance window that mutes the notification.")
+    merged_into = OptionalIdField(
+        help_text="The notification that sent the same message to the same address."
+    )
 
     class Meta:
         indexes = [
@@ -205,6 +211,10 @@ class Notification(models.Model):
             ),
             # Notifications of an alert.
             models.Index(fields=["alert", "setting_id"], name="notification_alert"),
+            # Notifications that were merged into one that was sent.
+            models.Index(
+                fields=["merged_into"], name="notification_merged", condition=Q(merged_into__isnull=False)
+            ),
             # Notifications of an event that opens no alert.
             models.Index(fields=["event_id"], name="notification_event", condition=Q(event_id__isnull=False)),
         ]

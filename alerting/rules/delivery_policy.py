@@ -19,6 +19,8 @@ class DeliveryStep(StrEnum):
     SEND = "SEND"
     ADDRESS = "ADDRESS"
     """Find its destination: the addresses of people, or the destination in the configuration."""
+    MERGE = "MERGE"
+    """Another notification has sent the same message to the same address."""
     POSTPONE = "POSTPONE"
     DROP = "DROP"
     GIVE_UP = "GIVE_UP"
@@ -64,7 +66,8 @@ class DueNotification:
     outcome. `addressed`: its destination is decided, and still the one that its configuration names.
     `perhaps_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
     service tracks the alert itself. `mute`: the maintenance window that mutes it now. `worth_sending`:
-    False for an unimportant change of an incident.
+    False for an unimportant change of an incident. `merged_into`: the notification that has sent the same
+    message to the same address.
     """
 
     kind: MessageKind
@@ -80,6 +83,7 @@ class DueNotification:
     acknowledged_until: datetime | None = None
     mute: Mute | None = None
     worth_sending: bool = True
+    merged_into: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ class DeliveryVerdict:
 
 
 def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
-    """Checks in this order: over or outdated, muted, acknowledged, given up, sent."""
+    """Checks in this order: over or outdated, merged, muted, acknowledged, given up, sent."""
     if _is_needless(due):
         return DeliveryVerdict(DeliveryStep.REMOVE)
     if reason := drop_reason(due, now):
@@ -106,13 +110,10 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
             if due.perhaps_received
             else DeliveryVerdict(DeliveryStep.DROP, reason.value)
         )
-    # Services that track incidents get the end at once: it cancels a call and causes none.
-    if due.mute is not None and not (due.keeps_state and due.kind in ENDS):
-        return _muted(due, due.mute)
-    if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
-        return DeliveryVerdict(
-            DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until
-        )
+    if due.merged_into is not None and not due.perhaps_received:
+        return DeliveryVerdict(DeliveryStep.MERGE, DropReason.MERGED.value)
+    if held_back := _held_back(due, now):
+        return held_back
     if due.lapsed_too_often:
         return DeliveryVerdict(DeliveryStep.GIVE_UP, NO_OUTCOME)
     return DeliveryVerdict(DeliveryStep.SEND if due.addressed else DeliveryStep.ADDRESS)
@@ -150,6 +151,17 @@ def _not_asked_for(due: DueNotification) -> DropReason | None:
     if not due.setting_counts:
         return DropReason.NOTIFICATION_REMOVED
     return None if due.recipient_counts else DropReason.NO_LONGER_RECIPIENT
+
+
+def _held_back(due: DueNotification, now: datetime) -> DeliveryVerdict | None:
+    # Services that track incidents get the end at once: it cancels a call and causes none.
+    if due.mute is not None and not (due.keeps_state and due.kind in ENDS):
+        return _muted(due, due.mute)
+    if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
+        return DeliveryVerdict(
+            DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until
+        )
+    return None
 
 
 def _muted(due: DueNotification, mute: Mute) -> DeliveryVerdict:

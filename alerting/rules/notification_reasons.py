@@ -42,6 +42,8 @@ class NotificationReason(StrEnum):
     NOT_ACKNOWLEDGED = "NOT_ACKNOWLEDGED"
     JUST_NOTIFIED = "JUST_NOTIFIED"
     IN_INCIDENT = "IN_INCIDENT"
+    MERGED = "MERGED"
+    """Another notification has sent the same message to the same address."""
     SENT_AGAIN = "SENT_AGAIN"
     TOO_MANY_RECIPIENTS = "TOO_MANY_RECIPIENTS"
     NO_LONGER_RECIPIENT = "NO_LONGER_RECIPIENT"
@@ -102,6 +104,9 @@ def explain_notification(
     if notification.status is NotificationStatus.DELIVERED:
         detail = f"{notification.recipient} was notified {notification.that}."
         return NotificationExplanation(reason=NotificationReason.DELIVERED, detail=detail)
+    if notification.is_merged:
+        detail = f"{notification.recipient} was notified {notification.that} by another notification."
+        return NotificationExplanation(reason=NotificationReason.MERGED, detail=detail)
     detail = f"{notification.recipient} was not notified {notification.that}"
     if window_id := muted_by(notification.silenced_by, notification.reason):
         return _muted(f"{detail}: ", window_id, windows)

@@ -69,9 +69,12 @@ class UserExplanation:
     notifications: Sequence[UserNotification] = ()
 
 
+_NOTIFIED = frozenset({NotificationReason.DELIVERED, NotificationReason.MERGED})
+
+
 def explain_user_notification(facts: UserFacts) -> NotificationExplanation:
     """Return the first that applies: notified, kept out, the state of the message, no message."""
-    if facts.own is not None and facts.own.reason is NotificationReason.DELIVERED:
+    if facts.own is not None and facts.own.reason in _NOTIFIED:
         return facts.own
     if facts.kept_out is not None:
         return _because(facts.kept_out)

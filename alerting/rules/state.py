@@ -110,6 +110,8 @@ class NotificationState(StrEnum):
     DELIVERED = "Delivered"
     FAILED = "Failed"
     DROPPED = "Dropped"
+    MERGED = "Merged"
+    """Another notification has sent the same message."""
     WAITING = "Waiting"
     SCHEDULED = "Scheduled"
 
@@ -121,6 +123,7 @@ def notification_state(
     due: datetime,
     attempts: int,
     is_held: bool,
+    is_merged: bool = False,
     now: datetime,
 ) -> NotificationState:
     """Return the state of a notification.
@@ -134,7 +137,7 @@ def notification_state(
         case NotificationStatus.FAILED:
             return NotificationState.FAILED
         case NotificationStatus.DROPPED:
-            return NotificationState.DROPPED
+            return NotificationState.MERGED if is_merged else NotificationState.DROPPED
         case NotificationStatus.PENDING:
             is_to_come = due > now and not attempts and (not is_held or kind is MessageKind.UPDATE)
             return NotificationState.SCHEDULED if is_to_come else NotificationState.WAITING

@@ -209,6 +209,11 @@ class TimelineNotification:
         return self.status is NotificationStatus.DELIVERED
 
     @property
+    def is_merged(self) -> bool:
+        """Whether another notification has sent the same message to the same address."""
+        return self.reason == DropReason.MERGED.value
+
+    @property
     def failed(self) -> bool:
         """Whether it failed for good, and so may be sent again."""
         return self.status is NotificationStatus.FAILED
@@ -230,6 +235,12 @@ def notification_entries(
             resolved=resolved,
             now=now,
         )
+        if notification.is_merged:
+            text = f"{notification.recipient} was notified {notification.that} by another notification."
+            yield TimelineEntry(
+                at=at, kind=TimelineEntryKind.OTHER, text=text, notification_id=notification.id
+            )
+            return
         yield TimelineEntry(
             at=at,
             kind=TimelineEntryKind.NOT_NOTIFIED,

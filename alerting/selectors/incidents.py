@@ -211,8 +211,11 @@ SELECT DISTINCT ON (due.alert_id, due.setting_id, due.sequence)
     ON message.alert_id = due.alert_id AND message.setting_id = due.setting_id
    AND message.sequence <> due.sequence
  WHERE message.said_members IS NOT NULL
-   AND (message.status = 'DELIVERED' OR message.perhaps_received OR message.kind = 'alert.open')
- ORDER BY due.alert_id, due.setting_id, due.sequence, message.first_attempt DESC NULLS LAST,
+   AND (message.status = 'DELIVERED' OR message.perhaps_received OR message.merged_into IS NOT NULL
+        OR message.kind = 'alert.open')
+ ORDER BY due.alert_id, due.setting_id, due.sequence,
+          coalesce(message.first_attempt, CASE WHEN message.merged_into IS NOT NULL THEN message.due END)
+              DESC NULLS LAST,
           message.sequence DESC
 """
 

@@ -30,6 +30,9 @@ from integrations.models import Integration
 MOST_ATTEMPTS = 100
 """The most attempts of a notification that are shown, the newest."""
 
+MOST_MERGED = 100
+"""The most notifications shown that were merged into one."""
+
 _RECIPIENT = NullIf("recipient", Value(""))
 
 
@@ -72,6 +75,16 @@ def newest_attempts() -> QuerySet[NotificationAttempt]:
     """The newest attempts of a notification of the outer query, the newest first."""
     attempts = NotificationAttempt.objects.filter(notification_id=OuterRef("id"))
     return attempts.order_by("-number")[:MOST_ATTEMPTS]
+
+
+def merged_into(notification_id: str | OuterRef) -> QuerySet[Notification]:
+    """The notifications that were merged into this one."""
+    return Notification.objects.filter(merged_into=notification_id, merged_into__isnull=False).order_by("id")
+
+
+def merged_into_this() -> QuerySet[Notification]:
+    """The notifications that were merged into a notification of the outer query, the first MOST_MERGED."""
+    return merged_into(OuterRef("id"))[:MOST_MERGED]
 
 
 def notified_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | None:

@@ -206,8 +206,10 @@ def _reached(person: RecipientRow, channels: Iterable[tuple[ChannelType, str]]) 
 
 
 def _each_once(people: Iterable[list[RecipientAddress]]) -> Iterable[RecipientAddress]:
-    """The addresses in order, without duplicates; e-mail addresses are equal in any case."""
+    """The addresses in order, without those that name the same receiver in another spelling."""
     found: dict[tuple[ChannelType, str], RecipientAddress] = {}
     for address in chain.from_iterable(people):
-        found.setdefault((address.channel, address.recipient.casefold()), address)
+        channel = CHANNELS[address.channel]
+        first = channel.fields[0].name
+        found.setdefault((address.channel, channel.identity({first: address.recipient})[first]), address)
     return found.values()

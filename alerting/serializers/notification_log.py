@@ -10,7 +10,7 @@ from rest_framework import serializers
 from alerting.choices import NotificationStatus
 from alerting.notification_tests import NotificationTest
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.selectors.notification_log import newest_attempts
+from alerting.selectors.notification_log import MOST_MERGED, merged_into_this, newest_attempts
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.channels.webhook import WEBHOOK
@@ -45,6 +45,20 @@ class AttemptDocument(Resource):
     latencyMs = ShownNumber(source="latency_ms", required=False, help_text=_TIME_HELP, example=84)
 
 
+class MergedNotificationDocument(Resource):
+    """A notification that was merged into the one that sent the message."""
+
+    path = ""
+
+    id = ShownId(help_text="ID of the merged notification in this log.", example=ANOTHER_ID)
+    notificationId = ShownId(
+        source="setting_id",
+        help_text="ID of the merged notification in the alert configuration.",
+        example=ANOTHER_ID,
+    )
+    typeName = ShownChoice(TYPE_NAMES, source="type_name", example="TEAM")
+
+
 class LoggedNotificationDocument(Resource):
     """A notification, its recipient and its outcome, or why it was not sent."""
 
@@ -52,6 +66,7 @@ class LoggedNotificationDocument(Resource):
     columns = {
         "due": Case(When(status=NotificationStatus.PENDING.value, then=WireTime("due"))),
         "attempts": AttemptDocument.array(newest_attempts()),
+        "mergedFrom": MergedNotificationDocument.array(merged_into_this()),
     }
 
     id = ShownId(help_text="The delivery ID, the same for every attempt.")
@@ -76,6 +91,16 @@ class LoggedNotificationDocument(Resource):
     )
     status = ShownChoice(STATUSES, example=NotificationStatus.DELIVERED.value)
     reason = ShownText(required=False, help_text="Why the notification was not delivered, or not yet.")
+    mergedInto = ShownId(
+        source="merged_into",
+        required=False,
+        help_text="ID of the notification in this log that sent the same message to the same address; absent "
+        "if this notification sends its message itself.",
+    )
+    mergedFrom = MergedNotificationDocument(
+        many=True,
+        help_text=f"The notifications whose message this notification sent as well, at most {MOST_MERGED}.",
+    )
     incidentId = ShownId(
         source="incident_id",
         required=False,

@@ -89,8 +89,12 @@ class NamedDestination:
 def destination_id(
     *, group_id: str | None, channel: ChannelType, config: Mapping[str, str], is_global: bool
 ) -> str:
-    """Return the id of the destination with this configuration. It reveals nothing of the configuration."""
-    text = json.dumps([group_id, is_global, channel, sorted(config.items())])
+    """Return the id of the destination with this configuration. It reveals nothing of the configuration.
+
+    Configurations that name the same receiver have the same id (`Channel.identity`).
+    """
+    identity = CHANNELS[channel].identity(config)
+    text = json.dumps([group_id, is_global, channel, sorted(identity.items())])
     return salted_hmac("alerting.destination", text, algorithm="sha256").hexdigest()[:ID_LENGTH]
 
 

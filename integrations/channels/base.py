@@ -124,7 +124,8 @@ class Channel(FieldSet):
 
     The first of `fields` is the address, or the credential that the others belong to. `send` sends a message
     of one of `kinds` with a configuration: field values by name. `origin` names the host of a configuration
-    as scheme, name and port: if it accepts no connection, all destinations on that host wait.
+    as scheme, name and port: if it accepts no connection, all destinations on that host wait. Two
+    configurations with the same `identity` name the same receiver, however they are spelled.
     `longest_attempt` limits the time of an attempt.
     """
 
@@ -133,6 +134,7 @@ class Channel(FieldSet):
     _: KW_ONLY
     send: Send
     origin: Callable[[Mapping[str, str]], str]
+    identity: Callable[[Mapping[str, str]], Mapping[str, str]] = dict
     kinds: frozenset[MessageKind] = KINDS_FOR_READERS
     base_url_settings: tuple[str, ...] = ()
     keeps_state: bool = False

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from integrations.channels.base import Channel, ChannelField, token
-from integrations.channels.http import ServiceRequest, in_header, origin_of, over_http, regional_base_url
+from integrations.channels.http import (
+    ServiceRequest,
+    in_header,
+    origin_of,
+    over_http,
+    regional_base_url,
+    without_default_region,
+)
 from integrations.choices import ChannelType, MessageKind, Region
 from integrations.fields import region_form
 from integrations.messages import Message, joined, printable
@@ -72,5 +79,6 @@ DATADOG = Channel(
     ),
     send=over_http(build_request),
     origin=lambda config: origin_of(regional_base_url(config, _BASE_URLS)),
+    identity=without_default_region,
     base_url_settings=tuple(_BASE_URLS.values()),
 )

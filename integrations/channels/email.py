@@ -100,6 +100,12 @@ def email_failure(error: MailError) -> DeliveryError:
     return failure_at(row, code=error.code, peer=error.text, detail=error.detail)
 
 
+def _identity(config: Mapping[str, str]) -> Mapping[str, str]:
+    """The domain in lower case; the part before it is exact (RFC 5321 2.4)."""
+    name, at, domain = config.get("emailAddress", "").rpartition("@")
+    return {"emailAddress": f"{name}{at}{domain.lower()}"}
+
+
 EMAIL = Channel(
     ChannelType("EMAIL"),
     "E-mail",
@@ -111,4 +117,5 @@ EMAIL = Channel(
     send=send,
     origin=lambda _: f"smtp://{settings.EMAIL_HOST}:{settings.EMAIL_PORT}",
     longest_attempt=timedelta(seconds=LONGEST_SECONDS),
+    identity=_identity,
 )

@@ -86,10 +86,24 @@ def origin_of(url: str) -> str:
     return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname else ""
 
 
+def same_url(url: str) -> str:
+    """The URL with scheme and host in lower case, without a default port (RFC 3986 6.2.2, 6.2.3)."""
+    parts, origin = urlsplit(url), origin_of(url)
+    if not origin:
+        return url
+    default = {"http": ":80", "https": ":443"}.get(parts.scheme, "")
+    return parts._replace(netloc=origin.partition("://")[2].removesuffix(default)).geturl()
+
+
 def regional_base_url(config: Mapping[str, str], names: Mapping[Region, str]) -> str:
     """The base URL for the region of a configuration, by default US; `names` are settings by region."""
     base_url: str = getattr(settings, names[Region(config.get("region", Region.US))])
     return base_url
+
+
+def without_default_region(config: Mapping[str, str]) -> Mapping[str, str]:
+    """The configuration without the region that counts if none is given."""
+    return {name: value for name, value in config.items() if (name, value) != ("region", Region.US)}
 
 
 def in_header(credential: str) -> str:

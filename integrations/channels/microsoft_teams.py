@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from integrations.channels.base import Channel, ChannelField
-from integrations.channels.http import ServiceRequest, origin_of, over_http
+from integrations.channels.http import ServiceRequest, origin_of, over_http, same_url
 from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.messages import Message, printable
 from opsapi.api.fields import WebUrl
@@ -89,4 +89,5 @@ MICROSOFT_TEAMS = Channel(
     ),
     send=over_http(build_request),
     origin=lambda config: origin_of(config["webhookUrl"]),
+    identity=lambda config: {"webhookUrl": same_url(config.get("webhookUrl", ""))},
 )

@@ -19,6 +19,7 @@ from integrations.channels.http import (
     over_http,
     place,
     regional_base_url,
+    without_default_region,
 )
 from integrations.choices import ChannelType, MessageKind, Region
 from integrations.fields import region_form
@@ -97,6 +98,7 @@ OPSGENIE = Channel(
         closes_tests=True,
     ),
     origin=lambda config: origin_of(regional_base_url(config, _BASE_URLS)),
+    identity=without_default_region,
     kinds=EVERY_KIND,
     base_url_settings=tuple(_BASE_URLS.values()),
     keeps_state=True,

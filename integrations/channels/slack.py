@@ -112,6 +112,12 @@ def _escape(text: str) -> str:
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
+def _identity(config: Mapping[str, str]) -> Mapping[str, str]:
+    """The token and the channel, with or without its mark."""
+    named = {name: value for name, value in config.items() if name != "teamName"}
+    return {**named, "channelName": named.get("channelName", "").lstrip("#")}
+
+
 SLACK = Channel(
     ChannelType("CHAT_SERVICE"),
     "Slack",
@@ -134,6 +140,7 @@ SLACK = Channel(
     ),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_CHAT_BASE_URL),
+    identity=_identity,
     base_url_settings=("OPSAPI_CHAT_BASE_URL",),
     place_field="channelName",
     place_mark="#",

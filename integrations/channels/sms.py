@@ -77,5 +77,6 @@ SMS = Channel(
     fields=(ChannelField("mobileNumber", "Mobile number", MobileNumber(), example="+12025550100"),),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_SMS_BASE_URL),
+    identity=lambda config: {"mobileNumber": config.get("mobileNumber", "").translate(_SEPARATORS)},
     base_url_settings=("OPSAPI_SMS_BASE_URL",),
 )

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import cast
 
 from integrations.channels.base import EVERY_KIND, Channel, ChannelField
-from integrations.channels.http import deliver_over_http, origin_of
+from integrations.channels.http import deliver_over_http, origin_of, same_url
 from integrations.choices import ChannelType, SecretKind
 from integrations.messages import Message
 from opsapi.api.catalogue import ErrorCode
@@ -80,6 +80,7 @@ WEBHOOK = Channel(
     ),
     send=send,
     origin=lambda config: origin_of(config["url"]),
+    identity=lambda config: {**config, "url": same_url(config.get("url", ""))},
     kinds=EVERY_KIND,
     missing_code=ErrorCode.WEBHOOK_URL_NOT_SET,
 )

@@ -93,11 +93,11 @@ def test_people_are_notified_by_the_channels_chosen(
 
 
 def test_an_address_two_people_share_is_notified_once(project: Project, outside: Outside) -> None:
-    make_member(project, "ada", email_address="Oncall@example.com")
+    make_member(project, "ada", email_address="oncall@Example.com")
     make_member(project, "bob", email_address="oncall@example.com")
     open_alert(project, GROUP)
     deliver_all()
-    assert messages_of(outside) == [(OPEN, "Oncall@example.com")]
+    assert messages_of(outside) == [(OPEN, "oncall@Example.com")]
 
 
 def test_who_comes_and_goes_is_seen_when_it_is_due(project: Project, outside: Outside) -> None:

@@ -1,0 +1,70 @@
+"""Which notifications are the same message to the same destination, so that one of them is sent. Pure.
+
+The notifications of an alert configuration can reach one person in several ways: by name, as a member of a
+team or a project, by e-mail address. The first that is due sends the message. If it was delivered, the others
+are merged into it. If it failed or was dropped, the next one sends.
+
+Delivery sends one message at a time to a destination about a subject. So the outcome of the first is known
+when the next is decided.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from alerting.rules.delivery_policy import recent_since
+from integrations.choices import OPEN_KINDS, MessageKind
+from opsapi.clock import AHEAD
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SameDestination:
+    """A notification about an alert or event, among those with the same destination.
+
+    `created` and `part` distinguish messages of one kind: acknowledgements, and changes of an incident.
+    `interval` is that of its reminders. `delivered` is None until it was delivered.
+    """
+
+    id: str
+    setting_id: str
+    kind: MessageKind
+    created: datetime
+    part: str | None = None
+    interval: timedelta | None = None
+    delivered: datetime | None = None
+
+    @property
+    def is_reminder(self) -> bool:
+        return self.kind is MessageKind.UPDATE and self.part is None
+
+
+def merged_into(
+    waiting: SameDestination, others: Iterable[SameDestination], now: datetime
+) -> SameDestination | None:
+    """Return the delivered notification that has sent the message of `waiting`; None if it must be sent.
+
+    Only notifications of other settings count: the own ones are earlier messages.
+    """
+    same = [
+        other
+        for other in others
+        if other.delivered is not None
+        and other.setting_id != waiting.setting_id
+        and _says_the_same(waiting, other, other.delivered, now)
+    ]
+    return max(same, key=lambda other: (other.delivered or now, other.id), default=None)
+
+
+def _says_the_same(waiting: SameDestination, other: SameDestination, sent: datetime, now: datetime) -> bool:
+    if waiting.is_reminder:
+        # Settings can have different intervals and delays: no reminder follows closely on another message.
+        interval = waiting.interval
+        return other.kind in OPEN_KINDS and interval is not None and _is_recent(interval, sent, now)
+    if waiting.kind is MessageKind.UPDATE or waiting.kind is MessageKind.ACKNOWLEDGE:
+        is_same = (other.kind, other.part) == (waiting.kind, waiting.part)
+        return is_same and other.created == waiting.created
+    return other.kind is waiting.kind
+
+
+def _is_recent(interval: timedelta, sent: datetime, now: datetime) -> bool:
+    return recent_since(interval, now) < sent <= now + AHEAD

@@ -1,0 +1,80 @@
+"""Reads which notifications are merged into delivered ones, by the rule of `rules.merging`."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from datetime import datetime
+
+from django.db.models import Q
+
+from alerting.choices import NotificationStatus
+from alerting.models import Notification, NotificationSetting
+from alerting.rules.delivery_policy import recent_since
+from alerting.rules.merging import SameDestination, merged_into
+from integrations.choices import MessageKind
+from opsapi.fields import Among
+
+Settings = Mapping[tuple[str, str], NotificationSetting]
+"""By setting id and type."""
+
+
+def merged_notifications(
+    notifications: Iterable[Notification], settings: Settings, now: datetime
+) -> dict[str, str]:
+    """Return the delivered notification that each one is merged into, by id; without those to send.
+
+    Notifications without a destination are never merged. `settings` are those of the notifications.
+    """
+    waiting = [row for row in notifications if row.destination]
+    if not waiting:
+        return {}
+    described = {row.id: _described(row, settings.get((row.setting_id, row.type_name))) for row in waiting}
+    delivered: dict[tuple[str, str], list[SameDestination]] = defaultdict(list)
+    for row in Notification.objects.filter(_about(waiting), _can_be_same(described.values(), now)):
+        delivered[_key(row)].append(_described(row, None))
+    found = {
+        row.id: merged_into(described[row.id], delivered[_key(row)], now)
+        for row in waiting
+        if _key(row) in delivered
+    }
+    return {name: into.id for name, into in found.items() if into}
+
+
+def _key(row: Notification) -> tuple[str, str]:
+    return row.alert_id or row.event_id or "", row.destination
+
+
+def _described(row: Notification, setting: NotificationSetting | None) -> SameDestination:
+    return SameDestination(
+        id=row.id,
+        setting_id=row.setting_id,
+        kind=MessageKind(row.kind),
+        created=row.created,
+        part=row.part,
+        interval=setting.interval if setting else None,
+        delivered=row.delivered,
+    )
+
+
+def _about(waiting: Collection[Notification]) -> Q:
+    """The delivered notifications about the same alerts and events at the same destinations."""
+    alerts = {row.alert_id for row in waiting if row.alert_id}
+    events = {row.event_id for row in waiting if row.event_id}
+    about = Q()
+    # A condition without values would keep PostgreSQL from using the index of the other.
+    if alerts:
+        about |= Q(Among("alert_id", alerts))
+    if events:
+        about |= Q(Among("event_id", events), event_id__isnull=False)
+    at_destinations = Q(Among("destination", {row.destination for row in waiting}))
+    return about & at_destinations & Q(status=NotificationStatus.DELIVERED.value)
+
+
+def _can_be_same(waiting: Collection[SameDestination], now: datetime) -> Q:
+    """Leave out most earlier reminders: an alert that lasts for months has very many."""
+    since = [
+        recent_since(each.interval, now) if each.is_reminder and each.interval else each.created
+        for each in waiting
+        if each.kind is MessageKind.UPDATE
+    ]
+    lasting = ~Q(kind=MessageKind.UPDATE.value)
+    return lasting | Q(delivered__gte=min(since)) if since else lasting

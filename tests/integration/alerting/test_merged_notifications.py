@@ -1,0 +1,317 @@
+"""One person, one message: the notifications of an alert that reach the same address."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting import delivery
+from alerting.choices import DropReason
+from alerting.models import Alert, AlertConfig, Notification
+from alerting.selectors.notification_log import alert_notifications
+from alerting.serializers.notification_log import LoggedNotificationDocument
+from alerting.services.alerts import alert_acknowledge
+from alerting.services.claims import claim
+from alerting.services.configs import alert_config_update
+from automation.reports import EventReport
+from events.types import EventType
+from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind
+from integrations.outcome import Outcome
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
+from tests.each import each
+from tests.factories.accesslist import make_team
+from tests.factories.alerting import make_config
+from tests.factories.automation import host_report, ingest
+from tests.factories.integrations import make_integration
+from tests.integration.alerting.pipeline import WORKER, Outside, begin, deliver_all, evaluate
+from tests.integration.alerting.recipients import GROUP, make_member
+
+pytestmark = pytest.mark.django_db
+
+ADA = "ada@example.com"
+MINUTE = timedelta(minutes=1)
+START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+REFUSED = Outcome(DeliveryStatus.FAILED, "the mail server answered 550", 5)
+AWAY = Outcome(DeliveryStatus.RETRY, "the receiver answered 500", 5, fault=DeliveryFault.DESTINATION)
+TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 5)
+
+
+def mail(address: str = ADA, **changes: Any) -> dict[str, Any]:
+    return {"typeName": "EMAIL", "emailAddress": address, "delayMin": 0, **changes}
+
+
+def webhook(url: str, **changes: Any) -> dict[str, Any]:
+    return {"typeName": "WEBHOOK", "webhookUrl": url, "delayMin": 0, **changes}
+
+
+def slack(channel: str, **changes: Any) -> dict[str, Any]:
+    named = {"apiToken": "token-0123456789", "channelName": channel}
+    return {"typeName": "CHAT_SERVICE", "delayMin": 0, **named, **changes}
+
+
+def down(
+    project: Project, *notifications: dict[str, Any], now: datetime = START, **changes: Any
+) -> AlertConfig:
+    """An open alert of a configuration with these notifications."""
+    config = make_config(project, notifications=notifications, **changes)
+    report(project, now, up=False)
+    return config
+
+
+def report(project: Project, now: datetime, *, up: bool, host: str = "db1.example.com") -> None:
+    ingest(project, host_report(host, reachable=up), now=now)
+    evaluate(now)
+
+
+def merged() -> list[Notification]:
+    return list(Notification.objects.filter(merged_into__isnull=False).order_by("sequence", "id"))
+
+
+def log() -> list[dict[str, Any]]:
+    """What the log of the alert has about its opening, as the API has it, the first notification first."""
+    rows = alert_notifications(Alert.objects.get().id, with_recipients=True).order_by("sequence", "id")
+    facts = [LoggedNotificationDocument.facts(row) for row in LoggedNotificationDocument.rows(rows)]
+    return [entry for entry in facts if entry["kind"] == "alert.open"]
+
+
+def test_five_notifications_that_reach_a_person_are_one_mail_for_each_kind(
+    project: Project, outside: Outside
+) -> None:
+    ada = make_member(project, "ada")
+    team = make_team(project, ada)
+    down(
+        project,
+        {"typeName": "USER", "username": "ada", "emailEnabled": True, "delayMin": 0},
+        {"typeName": "TEAM", "teamId": team.id, "emailEnabled": True, "delayMin": 0},
+        GROUP,
+        mail(),
+        mail("ada@EXAMPLE.com"),
+    )
+    deliver_all(START)
+    assert [(to.lower(), kind) for to, kind in outside.said] == [(ADA, "OPEN")]
+    assert len(merged()) == 4
+    report(project, START + MINUTE, up=True)
+    deliver_all(START + MINUTE)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.CLOSE]
+
+
+def test_the_log_says_which_notification_sent_the_message_of_which(
+    project: Project, outside: Outside
+) -> None:
+    make_member(project, "ada")
+    config = down(
+        project, mail(), {"typeName": "USER", "username": "ada", "emailEnabled": True, "delayMin": 0}, GROUP
+    )
+    deliver_all(START)
+    (sent,) = [entry for entry in log() if entry["status"] == "DELIVERED"]
+    others = [entry for entry in log() if entry["id"] != sent["id"]]
+    assert [(entry["status"], entry["mergedInto"]) for entry in others] == [("DROPPED", sent["id"])] * 2
+    assert {entry["reason"] for entry in others} == {DropReason.MERGED.value}
+    assert "mergedInto" not in sent
+    settings = {setting.type_name: setting.id for setting in config.settings.all()}
+    assert sent["notificationId"] == settings["EMAIL"]
+    named = {(entry["typeName"], entry["notificationId"]) for entry in sent["mergedFrom"]}
+    assert named == {("USER", settings["USER"]), ("GROUP", settings["GROUP"])}
+    assert {entry["id"] for entry in sent["mergedFrom"]} == {entry["id"] for entry in others}
+    assert all(entry["mergedFrom"] == [] for entry in others)
+
+
+@each(
+    ("first", "second", "is_same"),
+    [
+        (mail(), mail("ada@Example.COM"), True),
+        (mail(), mail("Ada@example.com"), False),
+        (mail(), mail("ada@example.org"), False),
+        (
+            {"typeName": "SMS", "mobileNumber": "+1 (202) 555-0100", "delayMin": 0},
+            {"typeName": "SMS", "mobileNumber": "+12025550100", "delayMin": 0},
+            True,
+        ),
+        (webhook("http://127.0.0.1:9/a"), webhook("http://127.0.0.1:9/a"), True),
+        (webhook("http://hooks.example.com/a"), webhook("http://HOOKS.example.com:80/a"), True),
+        (webhook("http://127.0.0.1:9/a"), webhook("http://127.0.0.1:9/A"), False),
+        (webhook("http://127.0.0.1:9/a"), webhook("http://127.0.0.1:9/a", webhookSecret="a secret"), False),
+        (slack("oncall"), slack("#oncall"), True),
+        (slack("oncall"), slack("other"), False),
+        (slack("oncall"), slack("oncall", apiToken="token-other-0123"), False),
+    ],
+)
+def test_it_is_the_same_address(
+    project: Project, outside: Outside, first: dict[str, Any], second: dict[str, Any], is_same: bool
+) -> None:
+    outside.sent.clear()
+    down(project, first, second)
+    deliver_all(START)
+    assert len(outside.sent) == (1 if is_same else 2)
+    assert len(merged()) == (1 if is_same else 0)
+
+
+def test_credentials_of_the_integration_are_the_same_address(project: Project, outside: Outside) -> None:
+    make_integration(
+        project, "CHAT_SERVICE", apiToken="token-0123456789", channelName="oncall", teamName="operations"
+    )
+    down(project, {"typeName": "CHAT_SERVICE", "delayMin": 0}, slack("oncall"))
+    deliver_all(START)
+    assert outside.kinds == [MessageKind.OPEN]
+
+
+def test_a_later_notification_is_merged_into_the_message_that_was_sent(
+    project: Project, outside: Outside
+) -> None:
+    down(project, mail(delayMin=10), mail(intervalMin=60))
+    deliver_all(START)
+    report(project, START + 10 * MINUTE, up=False)
+    deliver_all(START + 10 * MINUTE)
+    assert outside.kinds == [MessageKind.OPEN]
+    (later,) = merged()
+    sent = Notification.objects.get(id=later.merged_into)
+    assert (sent.status, sent.kind) == ("DELIVERED", MessageKind.OPEN.value)
+
+
+def test_if_the_first_failed_for_good_the_next_is_sent(project: Project, outside: Outside) -> None:
+    down(project, mail(), mail())
+    outside.outcome = REFUSED
+    (job,) = begin(START)
+    delivery.record([(job, REFUSED)], now=START)
+    outside.outcome = TAKEN
+    deliver_all(START)
+    assert outside.kinds == [MessageKind.OPEN]
+    assert not merged()
+    assert sorted(Notification.objects.filter(kind="alert.open").values_list("status", flat=True)) == [
+        "DELIVERED",
+        "FAILED",
+    ]
+
+
+def test_while_the_first_is_tried_again_the_next_waits(project: Project, outside: Outside) -> None:
+    down(project, mail(), mail())
+    outside.outcome = AWAY
+    deliver_all(START)
+    assert len(outside.sent) == 1
+    assert not merged()
+    outside.outcome = TAKEN
+    deliver_all(START + MINUTE)
+    assert len(outside.sent) == 2
+    assert {message.delivery_id for _, _, message in outside.sent} == {merged()[0].merged_into}
+
+
+def test_a_worker_that_died_while_it_sent_leaves_one_message(project: Project, outside: Outside) -> None:
+    down(project, mail(), mail())
+    (job,) = begin(START)
+    deliver_all(START)
+    assert not outside.sent
+    deliver_all(START + MINUTE)
+    assert [message.delivery_id for _, _, message in outside.sent] == [job.notification.id]
+    assert len(merged()) == 1
+
+
+def test_two_workers_never_send_it_at_once(project: Project, outside: Outside) -> None:
+    down(project, mail(), mail(), mail())
+    deliver_all(START)
+    report(project, START, up=False, host="db2.example.com")
+    jobs = []
+    for worker in (WORKER, WORKER + 1, WORKER, WORKER + 1):
+        claims = claim(worker=worker, slots=9, clock=lambda: START)
+        jobs += list(delivery.decide(claims, now=START))
+    assert len(jobs) == 1
+
+
+def test_two_alerts_are_two_messages(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[mail()])
+    down(project, mail())
+    deliver_all(START)
+    assert outside.kinds == [MessageKind.OPEN] * 2
+    assert not merged()
+
+
+def test_reminders_are_sent_once_and_go_on_if_a_notification_is_removed(
+    project: Project, outside: Outside
+) -> None:
+    config = down(project, mail(intervalMin=60), webhook("http://127.0.0.1:9/a"), mail(intervalMin=60))
+    deliver_all(START)
+    for hours in (1, 2):
+        deliver_all(START + hours * 60 * MINUTE + MINUTE)
+    mails = [message.kind for channel, _, message in outside.sent if channel == "EMAIL"]
+    assert mails == [MessageKind.OPEN, MessageKind.UPDATE, MessageKind.UPDATE]
+    kept = config.settings.order_by("position").last()
+    assert kept is not None
+    values = {"notifications": [{**mail(intervalMin=60), "id": kept.id}]}
+    later = START + 130 * MINUTE
+    alert_config_update(config=config, read=lambda _: values, actor=SYSTEM, now=later)
+    deliver_all(START + 185 * MINUTE)
+    mails = [message.kind for channel, _, message in outside.sent if channel == "EMAIL"]
+    assert mails == [MessageKind.OPEN] + [MessageKind.UPDATE] * 3
+    report(project, START + 190 * MINUTE, up=True)
+    deliver_all(START + 190 * MINUTE)
+    mails = [message.kind for channel, _, message in outside.sent if channel == "EMAIL"]
+    assert mails[4:] == [MessageKind.CLOSE]
+
+
+def test_of_different_intervals_the_shorter_decides(project: Project, outside: Outside) -> None:
+    down(project, mail(intervalMin=60), mail(intervalMin=20))
+    for minutes in range(121):
+        deliver_all(START + minutes * MINUTE)
+    # The opening, and a reminder every 20 minutes.
+    assert len(outside.sent) == 7
+
+
+def test_each_acknowledgement_is_sent_once(project: Project, outside: Outside) -> None:
+    url = "http://127.0.0.1:9/a"
+    down(project, webhook(url), webhook(url, delayMin=0, intervalMin=60))
+    deliver_all(START)
+    alert = Alert.objects.get()
+    for minutes in (1, 2):
+        now = START + minutes * MINUTE
+        alert_acknowledge(
+            alert_id=alert.id,
+            group_id=project.id,
+            until=now + 60 * MINUTE,
+            comment=None,
+            actor=SYSTEM,
+            now=now,
+        )
+        deliver_all(now)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.ACKNOWLEDGE, MessageKind.ACKNOWLEDGE]
+
+
+def test_the_message_about_an_event_is_sent_once(project: Project, outside: Outside) -> None:
+    make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[mail(), mail()])
+    rollback = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1.example.com", port=27017)
+    ingest(project, host_report("db1.example.com"), events=(rollback,))
+    evaluate()
+    deliver_all(clock.now())
+    assert outside.kinds == [MessageKind.INFORM]
+    assert [row.kind for row in merged()] == [MessageKind.INFORM.value]
+
+
+def test_messages_about_an_incident_are_sent_once(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[mail(), mail()], grouping="TOPOLOGY", groupWaitSec=15)
+    for number in range(3):
+        report(project, START, up=False, host=f"db{number}.example.com")
+    for minutes in range(4):
+        deliver_all(START + minutes * MINUTE)
+    said = [(message.kind, message.thread_key) for _, _, message in outside.sent]
+    assert len(said) == len(set(said))
+    assert len(merged()) == len(said)
+
+
+def test_a_window_that_ends_is_followed_by_one_message(project: Project, outside: Outside) -> None:
+    from_now = {"acknowledged_until": None}
+    down(project, mail(), mail())
+    Alert.objects.update(**from_now)
+    Notification.objects.update(due=START + MINUTE)
+    deliver_all(START + MINUTE)
+    assert outside.kinds == [MessageKind.OPEN]
+
+
+def test_rows_of_before_are_sent_as_ever(project: Project, outside: Outside) -> None:
+    """An older version delivered both, and wrote no destinations."""
+    down(project, mail(), mail())
+    deliver_all(START)
+    Notification.objects.update(status="DELIVERED", destination="", merged_into=None, delivered=START)
+    report(project, START + MINUTE, up=True)
+    deliver_all(START + MINUTE)
+    assert outside.kinds[:1] == [MessageKind.OPEN]
+    assert outside.kinds[1:] == [MessageKind.CLOSE]
