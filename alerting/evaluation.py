@@ -33,14 +33,22 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from alerting.choices import AlertStatus
+from alerting.choices import ACTIVE, AlertStatus
 from alerting.fan_out import comes_from_organization, fan_out
 from alerting.models import Alert
 from alerting.rules.config_index import NO_CONFIGS, ConfigIndex
 from alerting.rules.observations import Observation
 from alerting.rules.shares import LEAST_COUNTED_SECONDS
 from alerting.rules.time_slices import Clock, Place, Progress, TimeSlice
-from alerting.rules.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
+from alerting.rules.transition import (
+    STILL_MET,
+    AlertAction,
+    AlertView,
+    ConfigView,
+    Decision,
+    step,
+    target_of,
+)
 from alerting.selectors.config_views import concerned_indexes, configs_with_ids, indexes_of
 from alerting.selectors.queues import PROJECTS_WITH_TRACKED
 from alerting.services.alerts import (
@@ -49,6 +57,7 @@ from alerting.services.alerts import (
     NewAlert,
     alerts_cancel,
     alerts_change,
+    alerts_close_over,
     alerts_open,
 )
 from alerting.services.locks import try_lock
@@ -61,6 +70,7 @@ from automation.metrics import Metric
 from automation.services.versions import version_marks_update
 from events.choices import SignalKind
 from events.models import Signal
+from events.services import LATE
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.postgresql.faults import is_transient
@@ -302,7 +312,7 @@ def _compare_observations(batch: _Batch, now: datetime, time_slice: TimeSlice) -
         signals = signals[: len(signals) // 2]  # fewer have fewer active alerts
     time_slice.allow_as_much_as_since(began)
     evaluation = _Evaluation(group_id, now, active, time_slice)
-    comparisons = (_Comparison(signal, signal.created, seen[signal.pk], configs) for signal in signals)
+    comparisons = (_Comparison(signal, signal.seen, seen[signal.pk], configs) for signal in signals)
     place = evaluation.run(comparisons, begin)
     is_inside = place is not None and place.is_inside_signal
     return evaluation.evaluated, Progress((place.signal,), place) if place and is_inside else None
@@ -351,6 +361,8 @@ class _ActiveAlert(AlertView):
     """An active alert, as it is after the changes that were decided but not written yet."""
 
     id: str = ""
+    late: bool = False
+    over: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -365,7 +377,8 @@ class _ActiveAlerts:
 
 
 _READ_ACTIVE = """
-SELECT id, config_id, target_key, current_value, created FROM alerting_alert
+SELECT id, config_id, target_key, current_value, created, late AND status = 'TRACKING', over
+  FROM alerting_alert
  WHERE group_id = %(group_id)s AND target_key = ANY(%(targets)s)
    AND status IN ('TRACKING', 'OPEN')
 """
@@ -409,9 +422,9 @@ def _read_active(
     found = fetch_rows(statement, values)
     if not of_configs and len(found) > ACTIVE_AT_ONCE:
         active.until = found[-1][1]
-    for alert_id, config_id, target, value, created in found:
+    for alert_id, config_id, target, value, created, late, over in found:
         active.by_target.setdefault(target, {})[config_id] = _ActiveAlert(
-            current_value=value, created=created, id=alert_id
+            current_value=value, created=created, id=alert_id, late=late, over=over
         )
     return active
 
@@ -594,6 +607,13 @@ class _Evaluation:
             # A changed configuration starts alerts at the time of evaluation, so a later signal in the queue
             # may be older than the alert.
             at = max(at, alert.created)
+        late = LATE in signal.payload
+        if alert:
+            over = _over_after(decision, alert, at if late else None)
+            if over != alert.over:
+                changes.alerts.over[alert.id] = over, self._known(signal)
+                alert = replace(alert, over=over)
+                self._active.by_target[target][config.id] = alert
         active = self._active.by_target.setdefault(target, {})
         if decision.action is not AlertAction.NOTHING:
             changes.rows += 1 if decision.action is AlertAction.UPDATE else 1 + config.messages
@@ -606,17 +626,21 @@ class _Evaluation:
                     facts=pair.observation.facts,
                     at=at,
                     value=decision.value,
+                    known=self._known(signal) if late else None,
                 )
                 changes.alerts.starts.append(start)
-                active[config.id] = _ActiveAlert(decision.value, at, start.id)
+                active[config.id] = _ActiveAlert(decision.value, at, start.id, late=late)
             case AlertAction.UPDATE if alert:
                 changes.alerts.values[alert.id] = decision.value, at
                 active[config.id] = replace(alert, current_value=decision.value)
-            case AlertAction.CLOSE if alert:
+            case AlertAction.CLOSE if alert and not (late and alert.over):
                 # A tracked alert whose delay has passed opens before it ends, unless a waiting signal may
                 # have ended its condition earlier. Evaluated signals are not waiting: they are deleted later.
                 changes.alerts.ends[alert.id] = AlertEnd(
-                    signal=signal, at=at, value=decision.value, signals_done=tuple(self.evaluated)
+                    signal=signal,
+                    at=alert.over or at,
+                    value=decision.value,
+                    signals_done=tuple(self.evaluated),
                 )
                 changes.ended_targets.add(target)
                 del active[config.id]
@@ -625,6 +649,10 @@ class _Evaluation:
                 del active[config.id]
             case AlertAction.NOTIFY if event_id := pair.observation.event_id:
                 changes.one_shots.append(OneShot(config.id, event_id, self._group_id, at))
+
+    def _known(self, signal: Signal) -> datetime:
+        """When a signal that was held is evaluated, not before the release of the signals held with it."""
+        return max(self._now, signal.created)
 
     def _apply(self) -> None:
         """Write the decided changes: cancellations, one-shot notifications, starts, values, ends."""
@@ -636,7 +664,28 @@ class _Evaluation:
         alerts_change(changes=changes.alerts, group_id=self._group_id, now=self._now)
 
 
+def _over_after(decision: Decision, alert: _ActiveAlert, late: datetime | None) -> datetime | None:
+    """When the condition of an alert ended, by a report that came late; None if it did not.
+
+    `late`: the time of the report if it came late, otherwise None. `close_over` closes the alert, because a
+    newer report may say that the condition is met again, before anybody knew that it had ended. An alert that
+    began in such a report is closed at once: nobody knows of it either.
+    """
+    if decision.reason in STILL_MET:
+        return None
+    if decision.action is AlertAction.CLOSE and late and not alert.late:
+        return alert.over or late
+    return alert.over
+
+
 # --- open -----------------------------------------------------------------------------------------
+
+# Signals that wait for newer reports of an agent concern only the hosts of this agent and their replica sets.
+_IS_HELD = """EXISTS (
+                   SELECT FROM held JOIN automation_host AS host ON host.reported_by_id = held.held_by
+                    WHERE held.oldest <= alert.opens AND host.group_id = alert.group_id
+                      AND (host.id = alert.facts ->> 'hostId'
+                           OR host.replica_set_name = alert.facts ->> 'replicaSetName'))"""
 
 # Projects take turns: the first alert of each, then the second of each, and so on. An alert does not open
 # while its project has an unevaluated signal from before the end of the delay, which may end its condition.
@@ -644,20 +693,25 @@ class _Evaluation:
 # does not matter. The lock of the project is needed because opening an alert may change an incident of the
 # project.
 _OPENING = f"""
-{PROJECTS_WITH_TRACKED}
+{PROJECTS_WITH_TRACKED}, held AS MATERIALIZED (
+    SELECT held_by, min(coalesce(observed, created)) AS oldest FROM events_signal
+     WHERE held_by IS NOT NULL AND failed IS NULL GROUP BY held_by
+)
 SELECT opening.id FROM (
   SELECT due.id, due.group_id FROM (
     SELECT first.id, first.group_id, first.opens,
            row_number() OVER (PARTITION BY first.group_id ORDER BY first.opens, first.id) AS position
       FROM (SELECT group_id,
-                   (SELECT created FROM events_signal AS waiting
+                   (SELECT coalesce(waiting.observed, waiting.created) FROM events_signal AS waiting
                      WHERE waiting.group_id = tracking.group_id AND waiting.failed IS NULL
-                     ORDER BY waiting.group_id, waiting.created LIMIT 1) AS oldest
+                       AND waiting.held_by IS NULL
+                     ORDER BY waiting.group_id, coalesce(waiting.observed, waiting.created) LIMIT 1) AS oldest
               FROM tracking WHERE group_id IS NOT NULL) AS project
      CROSS JOIN LATERAL (
            SELECT alert.id, alert.group_id, alert.opens FROM alerting_alert AS alert
             WHERE alert.status = 'TRACKING' AND alert.group_id = project.group_id
               AND alert.opens <= %(now)s AND alert.opens < coalesce(project.oldest, 'infinity')
+              AND alert.over IS NULL AND NOT {_IS_HELD}
             ORDER BY alert.opens LIMIT %(limit)s) AS first
   ) AS due ORDER BY position, opens LIMIT %(limit)s
 ) AS opening WHERE {try_lock("opening.group_id")}
@@ -679,3 +733,34 @@ def open_tracked(*, now: datetime) -> int:
     alerts = list(due.order_by("id").select_for_update(skip_locked=True))
     alerts_open(alerts=alerts, now=now)
     return len(alerts)
+
+
+# Alerts whose condition ended by a report that came late. They end when no signal waits that was released
+# together with this report: a later one may say that the condition is met again.
+_OVER = f"""
+SELECT ending.id FROM (
+  SELECT alert.id, alert.group_id FROM alerting_alert AS alert
+   WHERE alert.over IS NOT NULL AND alert.status IN ('TRACKING', 'OPEN') AND NOT EXISTS (
+         SELECT FROM events_signal AS waiting
+          WHERE waiting.group_id = alert.group_id AND waiting.failed IS NULL
+            AND waiting.held_by IS NULL AND waiting.created <= alert.updated)
+   ORDER BY alert.over, alert.id LIMIT %(limit)s
+) AS ending WHERE {try_lock("ending.group_id")}
+"""  # noqa: S608 - built from constants
+
+
+@transaction.atomic
+def close_over(*, now: datetime) -> int:
+    """Close up to OPENED_AT_ONCE alerts that ended by reports that came late, and return their number."""
+    ids = [alert_id for (alert_id,) in fetch_rows(_OVER, {"limit": OPENED_AT_ONCE})]
+    if not ids:
+        return 0
+    over = Alert.objects.filter(id__in=ids, status__in=ACTIVE, over__isnull=False)
+    alerts = list(over.order_by("id").select_for_update(skip_locked=True))
+    for group_id, of_group in groupby(sorted(alerts, key=_group_of), key=_group_of):
+        alerts_close_over(alerts=list(of_group), group_id=group_id, now=now)
+    return len(alerts)
+
+
+def _group_of(alert: Alert) -> str:
+    return alert.group_id

@@ -15,6 +15,7 @@ from alerting.rules.observations import (
     of_event,
     of_host,
     of_replica_set,
+    of_samples,
     of_second_factors,
 )
 from alerting.selectors.scopes import is_concerned
@@ -22,11 +23,13 @@ from automation.addresses import Address
 from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.reports import Samples
+from automation.rules.observed import newest_numbers
 from automation.selectors.agents import agent_state, known_agents
 from automation.selectors.hosts import host_state, replica_set_state, replica_sets_there
 from automation.selectors.measurements import measurements_of_reports, newest_measurements
 from events.choices import SignalKind
 from events.models import Signal
+from events.services import LATE
 from events.types import EventType, Target
 from opsapi.fields import Among
 
@@ -49,12 +52,17 @@ class _KnownFleet:
     """Resources named by signals that still exist: hosts by address, agents and measurements."""
 
     hosts: Mapping[str, tuple[str, int]]
+    reported_by: Mapping[str, str | None]
     agents: AbstractSet[tuple[str, str]]
     measured: Mapping[tuple[str, int | str], Samples]
 
     def has_host(self, state: Payload) -> bool:
         """Whether the host still exists at this address; otherwise nothing would end its alerts."""
         return self.hosts.get(state["hostId"]) == (state["hostname"].lower(), state["port"])
+
+    def is_newest(self, state: Payload, late: str | None) -> bool:
+        """Whether no other agent has reported the host since a signal was held by the agent `late`."""
+        return late is None or self.reported_by.get(state["hostId"]) == late
 
     def has_agent(self, payload: Payload) -> bool:
         return _agent_of(payload) in self.agents
@@ -73,11 +81,11 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _KnownFleet:
     measured = {
         (state["hostId"], state["measurementId"]) for state in states if state["measurementId"] is not None
     }
-    hosts = (
-        Host.objects.filter(Among("id", host_ids)).values_list("id", "hostname", "port") if host_ids else ()
-    )
+    named = Host.objects.filter(Among("id", host_ids))
+    hosts = list(named.values_list("id", "hostname", "port", "reported_by_id")) if host_ids else []
     return _KnownFleet(
-        hosts={host_id: Address(hostname, port).key for host_id, hostname, port in hosts},
+        hosts={host_id: Address(hostname, port).key for host_id, hostname, port, _ in hosts},
+        reported_by={host_id: agent for host_id, _, _, agent in hosts},
         agents=known_agents(group_id, {_agent_of(agent) for agent in about_agents}),
         # Reports have many metrics, of which configurations evaluate few or none.
         measured=measurements_of_reports(measured)
@@ -110,10 +118,15 @@ def _is_gone(payload: Payload, known: _KnownFleet) -> bool:
 
 
 def _of_report(payload: Payload, known: _KnownFleet) -> list[Observation]:
-    states = [state for state in payload["hosts"] if known.has_host(state)]
-    seen = _of_states(
-        (state, known.measured.get((state["hostId"], state["measurementId"]))) for state in states
-    )
+    late = payload.get(LATE)
+    seen = []
+    for state in payload["hosts"]:
+        if known.has_host(state) and known.is_newest(state, late):
+            samples = known.measured.get((state["hostId"], state["measurementId"])) or {}
+            older = frozenset(state.get("olderMetrics", ()))
+            numbers = {name: some for name, some in _numbers(samples).items() if name not in older}
+            numbers = {**numbers, **state.get("samplesApart", {})}
+            seen += of_samples(state, numbers) if state.get("samplesOnly") else of_host(state, numbers)
     # Signals of an older version have none.
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 
@@ -191,4 +204,4 @@ def _of_states(states: Iterable[tuple[Mapping[str, Any], Samples | None]]) -> li
 
 
 def _numbers(samples: Samples) -> Mapping[str, Sequence[float]]:
-    return {metric.value: [number for _, number in values] for metric, values in samples.items()}
+    return {metric.value: newest_numbers(values) for metric, values in samples.items()}

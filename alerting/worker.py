@@ -27,7 +27,7 @@ from django.db import DatabaseError, InterfaceError, connection
 
 from accesslist.services.purge import expired_rows_purge
 from alerting.courier import Courier
-from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.progress import LOOK_SECONDS, STUCK_AFTER, LoopProgress
 from alerting.selectors.overview import WITHOUT_CLOCK
 from alerting.services.config_coverage import second_factors_sweep
@@ -44,7 +44,7 @@ from alerting.services.notification_settings import removed_settings_purge
 from alerting.services.notifications import notifications_bring_forward
 from alerting.services.purge import alerts_trim, deleted_project_purge, events_trim, failed_signals_trim
 from alerting.services.stored_times import times_repair
-from automation.services.agents import heartbeats_sweep
+from automation.services.agents import heartbeats_sweep, held_signals_release
 from automation.services.days import days_prepare
 from automation.services.hosts import deleted_host_purge
 from automation.services.measurements import measurements_trim
@@ -296,7 +296,8 @@ class Worker:
             ended = time.monotonic()
             if not evaluated or ended >= self._opened + OPEN_SECONDS:
                 self._opened = ended
-                opened = open_tracked(now=clock.now())
+                now = clock.now()
+                opened = held_signals_release(now=now) + close_over(now=now) + open_tracked(now=now)
         return evaluated + opened
 
     def _deliver(self) -> None:

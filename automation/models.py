@@ -125,6 +125,10 @@ class Host(models.Model):
     )
     created = models.DateTimeField()
     last_report = models.DateTimeField(null=True)
+    observed = models.DateTimeField(
+        null=True, help_text="The newest observation of its state. Older observations change nothing."
+    )
+    measured = models.DateTimeField(null=True, help_text="The newest sample of any of its metrics.")
     # Without a constraint, because agents are deleted only with their project, after its hosts.
     reported_by = models.ForeignKey(
         "Agent", null=True, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"
@@ -198,6 +202,14 @@ class Agent(models.Model):
     )
     created = models.DateTimeField()
     last_report = models.DateTimeField()
+    observed = models.DateTimeField(null=True, help_text="The newest observation in its reports.")
+    waiting_observed = models.DateTimeField(
+        null=True, help_text="The newest observation in its reports that said how many others wait."
+    )
+    waiting_since = models.DateTimeField(
+        null=True,
+        help_text="When a report first said that older reports wait on the agent's disk. Empty if none wait.",
+    )
     down = models.BooleanField(default=False, help_text="The agent has a heartbeat timeout.")
     returned = models.DateTimeField(
         null=True, help_text="When the agent last reported again after a heartbeat timeout."
@@ -399,7 +411,7 @@ class FleetWatch(models.Model):
 
 
 class ProcessStatus(models.Model):
-    """The automation state of a process, as last reported."""
+    """The automation state of a process by its newest observation, at `reported`."""
 
     id = models.BigAutoField(primary_key=True)
     group = models.ForeignKey(

@@ -31,6 +31,11 @@ class MeasuredAt(NamedTuple):
         return cls(datetime.fromisoformat(reported), int(report))
 
 
+def reported_before(observed: datetime, seconds: int) -> datetime:
+    """Return the time that rows of a report get: `observed`, or whole seconds before it."""
+    return _cut(observed) - seconds * _SECOND if seconds else observed
+
+
 def rows_of(samples: Samples, reported: datetime) -> list[tuple[int, str]]:
     """For each moment, its age and the numbers at the positions of their metrics.
 

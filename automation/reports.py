@@ -13,6 +13,8 @@ from events.types import EventType
 OLDEST = timedelta(hours=1)
 NEWEST = timedelta(minutes=5)
 """Maximum age of a sample in a report, and how far it can be in the future."""
+LATEST = timedelta(days=1)
+"""Maximum age of a report that says when it was observed, and of its samples."""
 
 Samples = Mapping[Metric, Sequence[tuple[datetime, float]]]
 """Samples by metric, in the base unit of the metric."""
@@ -95,6 +97,9 @@ class LeaseRequest:
 class Report:
     """A report of an agent. `labels` are of all its hosts; None leaves their labels unchanged.
 
+    `observed`: when the agent observed it; None if the report does not say so. `waiting`: how many reports
+    of the agent wait on its disk; None if the report does not say so.
+
     `demonstration`: the report belongs to the demonstration. No agent can say so.
     """
 
@@ -107,6 +112,8 @@ class Report:
     leases: LeaseRequest | None = None
     labels: Mapping[str, str] | None = None
     demonstration: bool = False
+    observed: datetime | None = None
+    waiting: int | None = None
 
     @property
     def sample_count(self) -> int:

@@ -1,5 +1,7 @@
 """The event log and the signal outbox."""
 
+from datetime import datetime
+
 from django.db import models
 from django.db.models import F, Q
 from django.db.models.functions import Coalesce
@@ -111,24 +113,42 @@ class Signal(models.Model):
     group_id = OptionalIdField(help_text="Empty for events of an organization or the installation.")
     kind = models.CharField(max_length=16)
     payload = models.JSONField()
+    observed = models.DateTimeField(
+        null=True, help_text="When it was observed, if that was before it was written."
+    )
+    held_by = OptionalIdField(
+        help_text="ID of the agent whose older reports wait: the signal is evaluated after them."
+    )
     failed = models.DateTimeField(null=True, help_text="Evaluation failed; the signal was set aside.")
 
     class Meta:
         indexes = [
             # The oldest signals of a project, and the projects with signals.
             models.Index(
-                fields=["group_id", "id"], name="signal_group_order", condition=models.Q(failed=None)
+                fields=["group_id", "id"],
+                name="signal_group_order",
+                condition=models.Q(failed=None, held_by=None),
             ),
             # The earliest signal of a project: its alerts with a delay open only up to this time.
             models.Index(
-                fields=["group_id", "created"], name="signal_group_earliest", condition=models.Q(failed=None)
+                "group_id",
+                Coalesce("observed", "created"),
+                name="signal_group_earliest",
+                condition=models.Q(failed=None, held_by=None),
             ),
+            # Signals that wait for other reports of an agent.
+            models.Index(fields=["held_by"], name="signal_held", condition=models.Q(held_by__isnull=False)),
             # Signals that could not be evaluated, until retention deletes them.
             models.Index(fields=["failed"], name="signal_failed", condition=models.Q(failed__isnull=False)),
         ]
 
     def __str__(self) -> str:
         return f"{self.kind} {self.id}"
+
+    @property
+    def seen(self) -> datetime:
+        """When its cause was observed."""
+        return self.observed or self.created
 
 
 class Retention(models.Model):

@@ -1,6 +1,6 @@
 """Writes to the event log and the signal outbox, always in the transaction of the caller."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -21,7 +21,7 @@ WAKE_CHANNEL = "opsapi_work"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
-    """An event to record; see `event_record`."""
+    """An event to record; see `event_record`. `held_by`: see `signals_record`."""
 
     event_type: EventType
     alert_id: str | None = None
@@ -30,6 +30,7 @@ class NewEvent:
     happened: datetime | None = None
     signals: bool = True
     signal_facts: Mapping[str, Any] | None = None
+    held_by: str | None = None
 
     def is_signal(self, group_id: str | None) -> bool:
         """Whether alerting must evaluate it. Without a project, nothing opens or closes."""
@@ -106,13 +107,60 @@ def signal_record(*, group_id: str, kind: SignalKind, payload: Mapping[str, Any]
 
 
 def signals_record(
-    *, kind: SignalKind, payloads: Iterable[tuple[str | None, Mapping[str, Any]]], now: datetime
+    *,
+    kind: SignalKind,
+    payloads: Iterable[tuple[str | None, Mapping[str, Any]]],
+    now: datetime,
+    observed: datetime | None = None,
+    held_by: str | None = None,
 ) -> None:
-    """As `signal_record`, for many pairs of a project, or None, and a payload."""
+    """As `signal_record`, for many pairs of a project, or None, and a payload.
+
+    `observed`: when its cause was observed, if that was before `now`. `held_by`: the id of an agent whose
+    newer reports wait; the signals are evaluated after `signals_release`, and are `LATE`.
+    """
     _insert_signals(
-        Signal(created=now, group_id=group_id, kind=kind.value, payload=dict(payload))
+        Signal(
+            created=now,
+            group_id=group_id,
+            kind=kind.value,
+            payload=_marked(payload, held_by),
+            # Its release changes `created`.
+            observed=observed or (now if held_by else None),
+            held_by=held_by,
+        )
         for group_id, payload in payloads
     )
+
+
+LATE = "late"
+"""The field of a signal that was held: the id of the agent that reported it."""
+
+
+def _marked(payload: Mapping[str, Any], held_by: str | None) -> dict[str, Any]:
+    return {**payload, LATE: held_by} if held_by else dict(payload)
+
+
+# Locked in the order of their ids, because reports and workers release signals concurrently.
+_RELEASE = """
+UPDATE events_signal SET held_by = NULL, created = %(now)s
+ WHERE id IN (SELECT id FROM events_signal WHERE held_by = ANY(%(agents)s) ORDER BY id FOR UPDATE)
+"""
+# An agent that was deleted holds nothing.
+_HOLDERS = "SELECT DISTINCT held_by FROM events_signal WHERE held_by IS NOT NULL"
+
+
+def signal_holders() -> set[str]:
+    """Return the ids of the agents that hold signals."""
+    return {holder for (holder,) in fetch_rows(_HOLDERS)}
+
+
+def signals_release(*, agents: Collection[str], now: datetime) -> int:
+    """Let the signals that these agents hold be evaluated, in their order. Return their number."""
+    released = execute(_RELEASE, {"agents": list(agents), "now": now})
+    if released:
+        wake_workers(Work.SIGNALS)
+    return released
 
 
 _MERGE_LOCK = 0x6F705F6576636E74  # "op_evcnt"
@@ -159,7 +207,14 @@ _INSERT_EVENTS = insert_from_arrays(
         "raw": "jsonb",
     },
 )
-_SIGNAL_COLUMNS = {"created": "timestamptz", "group_id": "text", "kind": "text", "payload": "jsonb"}
+_SIGNAL_COLUMNS = {
+    "created": "timestamptz",
+    "group_id": "text",
+    "kind": "text",
+    "payload": "jsonb",
+    "observed": "timestamptz",
+    "held_by": "text",
+}
 _INSERT_SIGNALS = f"""
 WITH inserted AS ({insert_from_arrays("events_signal", _SIGNAL_COLUMNS)})
 SELECT pg_notify('{WAKE_CHANNEL}', '{Work.SIGNALS.value}')
@@ -182,7 +237,8 @@ def _insert_signals(signals: Iterable[Signal]) -> None:
     _needs_transaction()
     for batch in batches(signals):
         columns: JsonObject = {
-            name: [getattr(signal, name) for signal in batch] for name in ("created", "group_id", "kind")
+            name: [getattr(signal, name) for signal in batch]
+            for name in ("created", "group_id", "kind", "observed", "held_by")
         }
         columns["payload"] = [write_json(signal.payload).decode() for signal in batch]
         execute(_INSERT_SIGNALS, columns)
@@ -217,8 +273,15 @@ def _signal(about: NewEvent, event: Event, now: datetime) -> Signal:
     if event.group_id is None and event.org_id is not None:
         payload["orgId"] = event.org_id
     # The clock of a reporter may be fast; alerts do not start in the future.
-    seen = min(about.happened or now, now)
-    return Signal(created=seen, group_id=event.group_id, kind=SignalKind.EVENT.value, payload=payload)
+    earlier = about.happened if about.happened and about.happened < now else None
+    return Signal(
+        created=now,
+        group_id=event.group_id,
+        kind=SignalKind.EVENT.value,
+        payload=_marked(payload, about.held_by),
+        observed=earlier or (now if about.held_by else None),
+        held_by=about.held_by,
+    )
 
 
 def _known(about: NewEvent) -> JsonObject:

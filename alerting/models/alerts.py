@@ -44,6 +44,16 @@ class Alert(models.Model):
     created = models.DateTimeField()
     updated = models.DateTimeField()
     opens = models.DateTimeField(help_text="When the shortest delay has passed.")
+    late = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="It began in a report that came late, so it opens when no newer report waits any more. "
+        "If it has ended by then, it is deleted.",
+    )
+    over = models.DateTimeField(
+        null=True,
+        help_text="When its condition ended, by a report that came late. It ends if no newer report differs.",
+    )
     resolved = models.DateTimeField(null=True)
     last_notified = models.DateTimeField(null=True)
     acknowledged_until = models.DateTimeField(null=True)
@@ -99,6 +109,8 @@ class Alert(models.Model):
                 name="alert_incident",
                 condition=Q(incident_id__isnull=False),
             ),
+            # The next alerts to close, of which a report that came late said that they are over.
+            models.Index(fields=["over"], name="alert_over", condition=Q(over__isnull=False)),
             # The next alerts to open of each project.
             models.Index(
                 fields=["group", "opens"],

@@ -75,10 +75,14 @@ def of_host(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) ->
         # Signals of an older version do not have it.
         EventType.VERSION_BEHIND: state.get("versionBehind", False),
     }
-    seen = _states(holds, state)
-    if samples:
-        seen.append(Observation(EventType.OUTSIDE_METRIC_THRESHOLD, Condition.MEASURED, state, samples))
-    return seen
+    return [*_states(holds, state), *of_samples(state, samples)]
+
+
+def of_samples(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) -> list[Observation]:
+    """The measurements of a host, if there are any."""
+    if not samples:
+        return []
+    return [Observation(EventType.OUTSIDE_METRIC_THRESHOLD, Condition.MEASURED, state, samples)]
 
 
 def of_agent(state: Mapping[str, Any]) -> list[Observation]:

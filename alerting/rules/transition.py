@@ -115,6 +115,10 @@ class Reason(StrEnum):
     HAPPENED = "the event happened"
 
 
+STILL_MET = frozenset({Reason.OUTSIDE, Reason.STILL_HOLDS})
+"""The condition of an active alert is still met."""
+
+
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The answer for one configuration and observation; `value` in the metric's base unit."""

@@ -8,6 +8,7 @@ from alerting.models import Alert
 from alerting.rules.measurement_window import MeasurementWindow, Span, in_units, metric_shown, window_span
 from alerting.rules.thresholds import MetricThreshold
 from automation.metrics import Metric
+from automation.rules.observed import newest_numbers
 from automation.selectors.measurements import SAMPLES_OF_HOST, newest_measurements, sample_parameters
 from opsapi.sql import fetch_rows
 
@@ -56,7 +57,7 @@ def first_value(alert: Alert) -> tuple[float, datetime] | None:
         return None
     newest = newest_measurements([host_id], until=alert.created + _MOMENT).get(host_id)
     samples = newest.samples.get(Metric(alert.metric_name)) if newest else None
-    return (fmean(number for _, number in samples), newest.at.reported) if newest and samples else None
+    return (fmean(newest_numbers(samples)), newest.at.reported) if newest and samples else None
 
 
 def _names_measured(host_id: str, span: Span) -> Collection[Metric]:

@@ -43,12 +43,13 @@ _SIGNALS = _of_projects(
 {PROJECTS_WITH_SIGNALS}
 SELECT waiting.group_id, first.created AS since FROM waiting CROSS JOIN LATERAL (
        SELECT created FROM events_signal AS signal
-        WHERE signal.group_id = waiting.group_id AND signal.failed IS NULL AND signal.created <= %(now)s
-        ORDER BY signal.group_id, signal.created LIMIT 1) AS first
+        WHERE signal.group_id = waiting.group_id AND signal.failed IS NULL AND signal.held_by IS NULL
+          AND signal.created <= %(now)s
+        ORDER BY signal.group_id, signal.id LIMIT 1) AS first
 """,  # noqa: S608 - built from constants
     """
 SELECT NULL AS group_id, min(created) AS since FROM events_signal
- WHERE group_id IS NULL AND failed IS NULL AND created <= %(now)s
+ WHERE group_id IS NULL AND failed IS NULL AND held_by IS NULL AND created <= %(now)s
 """,
 )
 

@@ -7,9 +7,16 @@ so the length of a queue does not matter.
 from opsapi.sql import each_value
 
 PROJECTS_WITH_SIGNALS = each_value(
-    "waiting", "group_id", table="events_signal", where="failed IS NULL", order="group_id"
+    "waiting",
+    "group_id",
+    table="events_signal",
+    where="failed IS NULL AND held_by IS NULL",
+    order="group_id",
 )
-"""`waiting(group_id)`: the projects with signals that are not evaluated yet."""
+"""`waiting(group_id)`: the projects with signals to evaluate now.
+
+A held signal is not read: it waits for other reports of its agent.
+"""
 
 PROJECTS_WITH_UNDECIDED = each_value(
     "waiting",

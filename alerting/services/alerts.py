@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
 
 from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import ACTIVE, AlertStatus
@@ -53,6 +54,9 @@ WRITTEN_AT_ONCE = 1_000
 class NewAlert:
     """An alert that starts at `at`; `facts` under their wire names, `value` in the metric's base unit.
 
+    `known`: of a report that came late, when it was evaluated. Such an alert opens when the reports that
+    waited with it have been evaluated, and never if it has ended by then.
+
     The id follows from the signal: if the signal is evaluated again after a crash or a restored backup, the
     alert and its notifications get the same ids.
     """
@@ -63,6 +67,7 @@ class NewAlert:
     facts: Mapping[str, Any]
     at: datetime
     value: float | None = None
+    known: datetime | None = None
 
     @property
     def id(self) -> str:
@@ -88,15 +93,18 @@ class AlertEnd:
 class AlertChanges:
     """The changes by signals of one project, in order: new alerts, new values, and ends.
 
-    Values and ends are by alert id; a value comes with its time.
+    Values and ends are by alert id; a value comes with its time. `over`: when the condition ended by a report
+    that came late, or None if it did not, with the time of evaluation.
     """
 
     starts: list[NewAlert] = field(default_factory=list)
     values: dict[str, tuple[float | None, datetime]] = field(default_factory=dict)
     ends: dict[str, AlertEnd] = field(default_factory=dict)
+    over: dict[str, tuple[datetime | None, datetime]] = field(default_factory=dict)
 
     def extend(self, later: "AlertChanges") -> None:
         self.starts += later.starts
+        self.over |= later.over
         self.values |= later.values
         self.ends |= later.ends
 
@@ -109,9 +117,14 @@ UPDATE alerting_alert AS alert SET current_value = seen.value, updated = seen.at
   FROM unnest(%(ids)s::text[], %(values)s::float8[], %(at)s::timestamptz[]) AS seen(id, value, at)
  WHERE alert.id = seen.id
 """
+_KEEP_OVER = """
+UPDATE alerting_alert AS alert SET over = seen.over, updated = seen.at
+  FROM unnest(%(ids)s::text[], %(over)s::timestamptz[], %(at)s::timestamptz[]) AS seen(id, over, at)
+ WHERE alert.id = seen.id
+"""
 _CLOSE = """
 UPDATE alerting_alert AS alert
-   SET status = 'CLOSED', resolved = ended.at, updated = ended.at,
+   SET status = 'CLOSED', resolved = ended.at, updated = ended.at, over = NULL,
        current_value = coalesce(ended.value, alert.current_value)
   FROM unnest(%(ids)s::text[], %(values)s::float8[], %(at)s::timestamptz[]) AS ended(id, value, at)
  WHERE alert.id = ended.id
@@ -131,12 +144,13 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
         events += _start(starts, group_id)
     ending = []
     # Locked in the same order as by deliveries. Their delays may have passed since they were read.
-    for ids in batches(sorted({*changes.values, *changes.ends}), WRITTEN_AT_ONCE):
+    for ids in batches(sorted({*changes.values, *changes.over, *changes.ends}), WRITTEN_AT_ONCE):
         locked = Alert.objects.filter(Among("id", ids)).order_by("id").select_for_update()
         ending += [alert for alert in locked if alert.id in changes.ends]
     # Alerts that open only now are notified in the order of their ends.
     ending.sort(key=lambda alert: changes.ends[alert.id].signal.pk)
     _keep_values(changes.values)
+    _keep_over(changes.over)
     for alert in ending:
         alert.current_value = changes.values.get(alert.id, (alert.current_value,))[0]
     for alerts in batches(ending, WRITTEN_AT_ONCE):
@@ -160,7 +174,7 @@ def _start(starts: Sequence[NewAlert], group_id: str) -> list[_SignalEvent]:
 
 
 def _row(new_alert: NewAlert, group_id: str, delay: timedelta) -> Alert:
-    opens = new_alert.at + delay
+    opens = max(new_alert.at + delay, new_alert.known or new_alert.at)
     status = AlertStatus.OPEN if opens <= new_alert.at else AlertStatus.TRACKING
     return Alert(
         id=new_alert.id,
@@ -179,6 +193,7 @@ def _row(new_alert: NewAlert, group_id: str, delay: timedelta) -> Alert:
         created=new_alert.at,
         updated=new_alert.at,
         opens=opens,
+        late=new_alert.known is not None,
     )
 
 
@@ -188,6 +203,12 @@ def _keep_values(values: Mapping[str, tuple[float | None, datetime]]) -> None:
         execute(_KEEP_VALUES, {"ids": list(values), "values": list(numbers), "at": list(moments)})
 
 
+def _keep_over(over: Mapping[str, tuple[datetime | None, datetime]]) -> None:
+    if over:
+        times, moments = zip(*over.values(), strict=True)
+        execute(_KEEP_OVER, {"ids": list(over), "over": list(times), "at": list(moments)})
+
+
 def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_SignalEvent]:
     events: list[_SignalEvent] = []
     late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
@@ -195,6 +216,10 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
         alert.status, alert.updated = AlertStatus.OPEN.value, alert.opens
         events.append((ends[alert.id].signal.pk, _opened_event(alert)))
     openings_schedule(alerts=late)
+    unknown = {alert.id for alert in alerts if alert.late and alert.status == AlertStatus.TRACKING.value}
+    if unknown:  # Nobody knew of them, and nothing refers to them.
+        Alert.objects.filter(Among("id", unknown)).delete()
+        alerts = [alert for alert in alerts if alert.id not in unknown]
     for alert in alerts:
         end = ends[alert.id]
         if end.value is not None:
@@ -211,6 +236,15 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
     at = {alert.id: ends[alert.id].at for alert in alerts}
     ends_schedule(alerts=alerts, at=at, kind=MessageKind.CLOSE)
     return events
+
+
+@transaction.atomic(savepoint=False)
+def alerts_close_over(*, alerts: Sequence[Alert], group_id: str, now: datetime) -> None:
+    """Close the locked alerts of a project that are over, as their reports said that came late."""
+    by_none = Signal(id=0, group_id=group_id, created=now)
+    ends = {alert.id: AlertEnd(signal=by_none, at=alert.over) for alert in alerts if alert.over}
+    events = _close([alert for alert in alerts if alert.id in ends], ends)
+    events_record(events=[event for _, event in events], actor=SYSTEM, now=now, group_id=group_id)
 
 
 @transaction.atomic(savepoint=False)
@@ -263,9 +297,13 @@ def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
     False if a signal from before that moment still waits, for example while a changed configuration is
     compared with the current state: that signal may have ended the condition earlier.
     """
-    if alert.status != AlertStatus.TRACKING.value or alert.opens > end.at:
+    if alert.status != AlertStatus.TRACKING.value or alert.opens > end.at or alert.over:
         return False
-    waiting = Signal.objects.filter(group_id=alert.group_id, failed=None, created__lt=alert.opens)
+    if alert.late and alert.opens == end.at:  # The report that ended the wait ended the alert as well.
+        return False
+    waiting = Signal.objects.alias(seen=Coalesce("observed", "created")).filter(
+        group_id=alert.group_id, failed=None, held_by=None, seen__lt=alert.opens
+    )
     return not waiting.exclude(id__in=end.signals_done).exclude(kind=SignalKind.CONFIG.value).exists()
 
 

@@ -33,7 +33,7 @@ from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_drop, notifications_unmute
 from automation.models import Agent, Cluster, Host, ReplicaSet
-from automation.reports import OLDEST
+from automation.reports import LATEST
 from automation.selectors.agents import agent_state
 from automation.selectors.hosts import (
     clusters_emptied,
@@ -235,7 +235,7 @@ def _evaluated_until(limit: datetime) -> datetime:
     """The limit, or the earlier time of the oldest waiting signal: its events may have to be notified."""
     waiting = Signal.objects.filter(failed=None).order_by("id").values_list("created", flat=True).first()
     # Later signals can be of earlier events, by as much as reports may be late.
-    return limit if waiting is None else min(limit, waiting - OLDEST)
+    return limit if waiting is None else min(limit, waiting - LATEST)
 
 
 def _ended_trim(limit: datetime) -> bool:

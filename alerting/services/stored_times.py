@@ -64,6 +64,11 @@ REPAIRS: Sequence[Repair] = (
     _is_now("automation_agent", "last_report"),
     _is_now("automation_agent", "returned"),
     _is_now("automation_host", "last_report"),
+    _is_now("automation_agent", "observed"),
+    _is_now("automation_agent", "waiting_observed"),
+    _is_now("automation_agent", "waiting_since"),
+    _is_now("automation_host", "observed"),
+    _is_now("automation_host", "measured"),
     # The hosts of an agent that does not ask any more become free.
     Repair(
         "automation_watcher",

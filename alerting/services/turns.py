@@ -34,7 +34,9 @@ SELECT group_id FROM (
     SELECT source.group_id FROM (
         SELECT group_id FROM waiting WHERE group_id IS NOT NULL
         UNION ALL
-        SELECT '' WHERE EXISTS (SELECT FROM events_signal WHERE failed IS NULL AND group_id IS NULL)
+        SELECT '' WHERE EXISTS (
+               SELECT FROM events_signal
+                WHERE failed IS NULL AND held_by IS NULL AND group_id IS NULL)
     ) AS source LEFT JOIN alerting_evaluationturn AS turn USING (group_id)
                 LEFT JOIN alerting_projectusage AS used USING (group_id)
      ORDER BY floor(CASE used.minute WHEN %(minute)s THEN used.seconds + used.seconds_before
@@ -55,10 +57,11 @@ RETURNING group_id <> '' AND NOT EXISTS (
 """
 # A signal may contain hundreds of hosts.
 _NEXT = """
-SELECT id, created, group_id, kind, payload, failed FROM (
+SELECT id, created, group_id, kind, payload, observed, held_by, failed FROM (
     SELECT *, sum(hosts) OVER (ORDER BY id) - hosts AS hosts_before FROM (
         SELECT *, coalesce(jsonb_array_length(payload -> 'hosts'), 1) AS hosts FROM events_signal
-         WHERE {source} AND failed IS NULL ORDER BY id LIMIT %(signals)s) AS oldest) AS counted
+         WHERE {source} AND failed IS NULL AND held_by IS NULL
+         ORDER BY id LIMIT %(signals)s) AS oldest) AS counted
  WHERE hosts_before < %(hosts)s ORDER BY id
 """
 _NEXT_OF_GROUP = _NEXT.format(source="group_id = %(group_id)s")

@@ -100,6 +100,9 @@ def _metric_links(newest: Sequence[Newest]) -> Iterator[tuple[MetricSubject, Seq
         yield subject, [(of[metric], "?" + urlencode({"metric": metric.value})) for metric in metrics]
 
 
+_OLD = timedelta(minutes=1)
+
+
 def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
     """The project, the reporting agent, the labels and other facts."""
     related = {
@@ -114,7 +117,11 @@ def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
     )
     if host.labels:
         facts.append(("Labels from its agent", Cell(", ".join(label_texts(host.labels)))))
-    return [*facts, ("Last report", Cell(last))]
+    facts.append(("Last report", Cell(last)))
+    if host.observed and host.last_report and host.last_report - host.observed >= _OLD:
+        observed = f"{time_words(host.observed)}, {ago_words(host.observed, now)}"
+        facts.append(("State observed", Cell(f"{observed}: reports of its agent arrive late")))
+    return facts
 
 
 def _panels(host: Host, visible_scope: VisibleScope, now: datetime) -> Iterator[Panel]:

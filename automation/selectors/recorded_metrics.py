@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
-from typing import Final
+from typing import Any, Final
 
 from automation.days import DAY, READINGS, begin_of
 from automation.metrics import Metric
@@ -25,9 +25,9 @@ SELECT source_id
  GROUP BY source_id
 """  # noqa: S608 - contains only our own names
 _ABOVE, _BELOW = _BEYOND.format(comparison=">="), _BEYOND.format(comparison="<=")
-# A report with several values counts with their mean, so it and the next report are always read.
+# A report can have several values of different age, so it and the next report are always read.
 _CROSSING = f"""
-SELECT reported, report, source_id, value
+SELECT reported, report, source_id, age, value
   FROM (SELECT *, lag(value) OVER ordered AS before, lag(size) OVER ordered AS size_before
           FROM (SELECT source_id, reported, report, age, numbers[%(number)s] AS value,
                        count(*) OVER (PARTITION BY source_id, reported, report) AS size
@@ -41,10 +41,10 @@ SELECT reported, report, source_id, value
 """  # noqa: S608 - contains only our own names
 # OFFSET keeps PostgreSQL from planning a scan of all readings.
 _WITHIN = f"""
-SELECT given.place, reading.reported, reading.report, reading.value
+SELECT given.place, reading.reported, reading.report, reading.age, reading.value
   FROM unnest(%(sources)s::int[], %(since)s::timestamptz[], %(until)s::timestamptz[])
        WITH ORDINALITY AS given (source_id, since, until, place)
- CROSS JOIN LATERAL (SELECT reported, report, numbers[%(number)s] AS value
+ CROSS JOIN LATERAL (SELECT reported, report, age, numbers[%(number)s] AS value
                        FROM {READINGS}
                       WHERE source_id = given.source_id
                         AND reported > given.since AND reported <= given.until
@@ -54,7 +54,7 @@ SELECT given.place, reading.reported, reading.report, reading.value
  LIMIT %(most)s
 """  # noqa: S608 - contains only our own names
 _LAST = f"""
-SELECT reading.reported, reading.report, reading.source_id, reading.numbers[%(number)s]
+SELECT reading.reported, reading.report, reading.source_id, reading.age, reading.numbers[%(number)s]
   FROM unnest(%(sources)s::int[]) AS given (source_id)
  CROSS JOIN LATERAL (SELECT reported, report
                        FROM {READINGS}
@@ -81,7 +81,7 @@ class SourceSpan:
 
 @dataclass(frozen=True, slots=True)
 class ReportedValues:
-    """The values of a metric that one report has of a source."""
+    """The newest value of a metric that one report has of a source; several if they have the same time."""
 
     source: int
     reported: datetime
@@ -173,7 +173,7 @@ def values_within(
         return None
     found: list[list[ReportedValues]] = [[] for _ in spans]
     for (place, reported, _), same in groupby(within, key=lambda row: row[:3]):
-        values = ReportedValues(spans[place - 1].source, reported, [value for *_, value in same])
+        values = ReportedValues(spans[place - 1].source, reported, _newest(same))
         found[place - 1].append(values)
     return found
 
@@ -186,8 +186,15 @@ def _parameters(sources: Collection[int], metric: Metric, since: datetime, until
     return {"sources": list(sources), "number": NUMBERS[metric], "since": since, "until": until}
 
 
-def _by_report(rows: Iterable[tuple[datetime, int, int, float]]) -> list[ReportedValues]:
+def _by_report(rows: Iterable[tuple[datetime, int, int, int, float]]) -> list[ReportedValues]:
     return [
-        ReportedValues(source, reported, [value for *_, value in same])
+        ReportedValues(source, reported, _newest(same))
         for (reported, _, source), same in groupby(rows, key=lambda row: row[:3])
     ]
+
+
+def _newest(rows: Iterable[tuple[Any, ...]]) -> list[float]:
+    """The values of the rows of a report with the least age. Age and value are last in a row."""
+    given = [row[-2:] for row in rows]
+    least = min(age for age, _ in given)
+    return [value for age, value in given if age == least]

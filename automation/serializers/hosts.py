@@ -102,6 +102,11 @@ class HostDocument(Resource):
     )
     created = ShownTime()
     lastReport = ShownTime(source="last_report", required=False)
+    observed = ShownTime(
+        required=False,
+        help_text="The newest observation of the state. It can be older than the last report, because reports"
+        " that an agent could not send arrive later.",
+    )
     lastPing = ShownTime(source="last_report", required=False, help_text="The same as lastReport.")
     links = LinkDocument(many=True)
 

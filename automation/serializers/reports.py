@@ -1,6 +1,7 @@
 """The wire form of a report, validated and converted to `automation.reports`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import lru_cache
 from math import isfinite
@@ -14,6 +15,7 @@ from automation.choices import AgentType, HostType
 from automation.fields import DatabaseName, Hostname, Labels, MetricUnit, Port
 from automation.metrics import Engine, Metric, allowed_units, base_unit
 from automation.reports import (
+    LATEST,
     NEWEST,
     OLDEST,
     EventReport,
@@ -30,6 +32,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField
 from opsapi.api.fields import DateTime, Flag, ListOf, Number, OneOf, Text, Whole
+from opsapi.clock import wire_time
 from opsapi.redaction import redact_urls
 
 _METRICS = [metric.value for metric in Metric]
@@ -51,14 +54,36 @@ _SHARING = AgentType.MONITORING.value
 
 
 class RecentDateTime(DateTime):
-    """A time from one hour before to five minutes after the report."""
+    """A time from one hour before to five minutes after the report, from a day before with `observed`."""
 
     def run_validation(self, data: Any = serializers.empty) -> datetime:
         """Return the time."""
         moment = super().run_validation(data)
+        if not _is_recent(moment, oldest := self.context.get("oldest", OLDEST), self.context["now"]):
+            age = "one day" if oldest == LATEST else "one hour"
+            raise invalid(f"must be at most {age} old and at most five minutes in the future")
+        return moment
+
+
+def _is_recent(moment: datetime, oldest: timedelta, now: datetime) -> bool:
+    return now - oldest - timedelta(seconds=1) < moment <= now + NEWEST
+
+
+class ObservationTime(DateTime):
+    """When a report was observed, from a day before to five minutes after its arrival."""
+
+    def run_validation(self, data: Any = serializers.empty) -> datetime:
+        """Return the time."""
         now: datetime = self.context["now"]
-        if not now - OLDEST - timedelta(seconds=1) < moment <= now + NEWEST:
-            raise invalid("must be at most one hour old and at most five minutes in the future")
+        allowed = [f"{wire_time(now - LATEST)} to {wire_time(now + NEWEST)}"]
+        try:
+            moment = super().run_validation(data)
+        except InvalidField as error:
+            [fault] = error.bad_fields
+            raise invalid(fault.message, ErrorCode.INVALID_OBSERVATION_TIME, allowed) from None
+        if not _is_recent(moment, LATEST, now):
+            message = "must be at most one day old and at most five minutes in the future"
+            raise invalid(message, ErrorCode.INVALID_OBSERVATION_TIME, allowed)
         return moment
 
 
@@ -88,7 +113,7 @@ class SampleDocument(Document):
 
 
 class SampleList(ListOf):
-    """Measured values, converted to samples by metric. A value without a time was measured now."""
+    """Measured values, converted to samples by metric. A value without a time was measured as `observed`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(SampleDocument(), max_length=10_000, required=False, **options)
@@ -98,7 +123,7 @@ class SampleList(ListOf):
         plain = self._plain_samples(data) if isinstance(data, list) and len(data) <= self.longest else None
         if plain is not None:
             return plain
-        now: datetime = self.context["now"]
+        now: datetime = self.context.get("observed") or self.context["now"]
         samples: dict[Metric, list[tuple[datetime, float]]] = {}
         for value in super().run_validation(data):
             metric = Metric(value["metricName"])
@@ -110,7 +135,7 @@ class SampleList(ListOf):
 
         Agents send thousands of such samples. This takes a fifth of the time of the full validation.
         """
-        now: datetime = self.context["now"]
+        now: datetime = self.context.get("observed") or self.context["now"]
         sample = cast(SampleDocument, self.child)
         read_moment = lru_cache(maxsize=16)(sample.fields["timestamp"].run_validation)
         samples: dict[Metric, list[tuple[datetime, float]]] = {}
@@ -275,6 +300,8 @@ class LeaseRequestDocument(Document):
 class ReportDocument(Document):
     """A report of an agent."""
 
+    refusals = (ErrorCode.INVALID_OBSERVATION_TIME,)
+
     example = {
         "agentType": AgentType.MONITORING.value,
         "hostname": "agent1.example.com",
@@ -296,6 +323,17 @@ class ReportDocument(Document):
     agentType = OneOf([agent_type.value for agent_type in AgentType], source="agent_type")
     hostname = Hostname()
     version = Text(max_length=50)
+    observed = ObservationTime(
+        required=False,
+        help_text="When the agent observed the report, at most one day old and at most five minutes in the "
+        "future; its samples and events may then be as old, too. Default: now. The newest observation of a "
+        "host decides, older observations are only stored.",
+    )
+    waiting = Whole(
+        required=False,
+        help_text="Number of reports that wait on the disk of the agent, to be sent after this report. Until "
+        "a report says 0, for at most a minute, the hosts of the agent open and close no alerts.",
+    )
     labels = Labels(
         required=False,
         help_text="Labels of all hosts of the report, value by name. They replace the stored labels; `{}`"
@@ -305,6 +343,15 @@ class ReportDocument(Document):
     events = ListOf(ReportedEventDocument(), max_length=10_000, required=False)
     processes = ListOf(ReportedProcessDocument(), max_length=10_000, required=False)
     leases = LeaseRequestDocument(required=False)
+
+    def run_validation(self, data: Any = serializers.empty) -> Values:
+        """As `read`. The times of a report may be a day old if it says when it was observed."""
+        sent = data.get("observed") if isinstance(data, Mapping) else None
+        if sent is not None:
+            self.context["oldest"] = LATEST
+            with suppress(InvalidField):  # It is named together with the other faults.
+                self.context["observed"] = self.fields["observed"].run_validation(sent)
+        return super().run_validation(data)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Refuse repeated hosts and processes, and leases for agents of other types."""
@@ -370,6 +417,8 @@ def read_report(values: Values) -> Report:
         processes=[_process(process) for process in values.get("processes", ())],
         leases=_leases(values["leases"]) if "leases" in values else None,
         labels=values.get("labels"),
+        observed=values.get("observed"),
+        waiting=values.get("waiting"),
     )
 
 

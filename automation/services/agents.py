@@ -7,7 +7,7 @@ Any number of workers can search. Found rows are checked again under the locks o
 order. Each transaction covers a batch of a project.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -28,6 +28,7 @@ from automation.rules.heartbeats import (
     timed_out_since,
     transition_event,
 )
+from automation.rules.observed import HOLD, is_newest
 from automation.selectors.agents import agents_named, facts_of_agent
 from automation.selectors.hosts import facts_of_host
 from automation.services.limits import AGENTS, rows_limited
@@ -35,11 +36,12 @@ from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.choices import DiffType
 from events.diffs import diff
-from events.services import NewEvent, event_record, events_record
+from events.services import NewEvent, event_record, events_record, signal_holders, signals_release
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.principal import SYSTEM, Actor
+from opsapi.clock import AHEAD
 from opsapi.sql import execute, fetch_rows
 
 PROJECTS_AT_ONCE = 500
@@ -62,16 +64,16 @@ def heartbeats_sweep(*, clock: Callable[[], datetime]) -> None:
     limit = sweep_begin(now=now)
     if limit is None:
         return
-    for group_id in _groups_with_timeouts(limit):
+    for group_id in _groups_with_timeouts(limit, now):
         more = True
         while more:
             more = group_timeouts_mark(group_id=group_id, limit=limit, now=now)
             sweep_goes_on(now=clock())
 
 
-def _groups_with_timeouts(limit: datetime) -> list[str]:
+def _groups_with_timeouts(limit: datetime, now: datetime) -> list[str]:
     agents = _timed_out_agents(limit).filter(group__deleted=None).values_list("group_id")
-    hosts = _timed_out_hosts(limit).filter(group__deleted=None).values_list("group_id")
+    hosts = _timed_out_hosts(limit, now).filter(group__deleted=None).values_list("group_id")
     return [group_id for (group_id,) in agents.union(hosts)[:PROJECTS_AT_ONCE]]
 
 
@@ -79,9 +81,11 @@ def _timed_out_agents(limit: datetime, *, demonstration: bool = False) -> QueryS
     return Agent.objects.filter(down=False, last_report__lte=limit, demonstration=demonstration)
 
 
-def _timed_out_hosts(limit: datetime, *, demonstration: bool = False) -> QuerySet[Host]:
+def _timed_out_hosts(limit: datetime, now: datetime, *, demonstration: bool = False) -> QuerySet[Host]:
     """Hosts without a report although their agent reports, and did not return within the timeout."""
     reporting = Q(reported_by__returned=None) | Q(reported_by__returned__lte=limit)
+    # Newer reports of the agent wait, and may name the host. After a minute they are not waited for.
+    reporting &= Q(reported_by__waiting_since=None) | Q(reported_by__waiting_since__lte=now - HOLD)
     timed_out = Host.objects.filter(down=False, last_report__lte=limit)
     return timed_out.filter(
         reporting,
@@ -104,12 +108,15 @@ def group_timeouts_mark(
     # Locked in the same order as by reports. Rows that reported while this waited are left out.
     timed_out = _timed_out_agents(limit, demonstration=demonstration)
     agents = list(_batch(timed_out.filter(group_id=group_id)))
-    unheard = _timed_out_hosts(limit, demonstration=demonstration)
+    unheard = _timed_out_hosts(limit, now, demonstration=demonstration)
     hosts = list(_batch(unheard.filter(group_id=group_id)))
     events = [*_agents_down(agents), *_hosts_down(hosts)]
-    sets = replica_sets_count(set_ids={host.replica_set_id for host in hosts if host.replica_set_id})
+    set_ids = {host.replica_set_id for host in hosts if host.replica_set_id}
+    sets = replica_sets_count(set_ids=set_ids, now=now)
     events_record(events=[*events, *sets.events], actor=SYSTEM, now=now, group_id=group_id)
     hosts_signal(group_id=group_id, hosts=map(host_signal_state, hosts), replica_sets=sets.states, now=now)
+    for holder, states in sets.held.items():
+        hosts_signal(group_id=group_id, hosts=(), replica_sets=states, now=now, held_by=holder)
     if agents:
         versions_signal(group_id=group_id, now=now)
     return ROWS_AT_ONCE in (len(agents), len(hosts))
@@ -181,51 +188,69 @@ def _note(watch: FleetWatch, now: datetime) -> None:
 
 HEARTBEAT = timedelta(seconds=1)
 """Age at which a heartbeat is written again. Without it, reports of an agent would wait for each other."""
-# Returns the id of an agent without changes, and writes its heartbeat if it is due. Returns no row otherwise.
+# Returns an agent without changes, and writes its heartbeat if it is due. Returns no row otherwise.
 _BEAT = """
 WITH known AS (
-    SELECT id, version = %(version)s AND NOT down AND demonstration = %(demonstration)s
+    SELECT id, waiting_since, version = %(version)s AND NOT down AND demonstration = %(demonstration)s
+               AND coalesce(%(waits)s::boolean, waiting_since IS NOT NULL) = (waiting_since IS NOT NULL)
                AND last_report > %(young)s AND last_report <= %(ahead)s AS is_young
       FROM automation_agent
      WHERE group_id = %(group_id)s AND agent_type = %(agent_type)s AND lower(hostname) = %(hostname)s
 ), beat AS (
-    UPDATE automation_agent AS agent SET last_report = %(now)s FROM known
+    UPDATE automation_agent AS agent
+       SET last_report = %(now)s,
+           observed = CASE WHEN agent.observed <= %(now)s THEN greatest(agent.observed, %(observed)s)
+                           ELSE %(observed)s END,
+           waiting_observed = CASE WHEN %(waits)s::boolean IS NULL THEN agent.waiting_observed
+                                   WHEN agent.waiting_observed <= %(now)s
+                                   THEN greatest(agent.waiting_observed, %(observed)s)
+                                   ELSE %(observed)s END
+      FROM known
      WHERE agent.id = known.id AND NOT known.is_young
        AND agent.version = %(version)s AND NOT agent.down
        AND agent.demonstration = %(demonstration)s
+       AND coalesce(%(waits)s::boolean, agent.waiting_since IS NOT NULL) = (agent.waiting_since IS NOT NULL)
        AND agent.last_report > %(heard)s AND agent.last_report <= %(ahead)s
-    RETURNING agent.id
+    RETURNING agent.id, agent.waiting_since
 )
-SELECT id FROM known WHERE is_young UNION ALL SELECT id FROM beat
+SELECT id, waiting_since FROM known WHERE is_young UNION ALL SELECT id, waiting_since FROM beat
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """The result of a heartbeat: the agent, its events, and whether versions must be compared again."""
+    """The result of a heartbeat: the agent, its events, and whether versions must be compared again.
+
+    `waiting_since`: since when its reports wait on its disk; None if none wait. `waited`: as before the
+    report.
+    """
 
     agent_id: str
-    events: Sequence[NewEvent]
-    compare_versions: bool
+    events: Sequence[NewEvent] = ()
+    compare_versions: bool = False
+    waiting_since: datetime | None = None
+    waited: bool = False
 
 
-def agent_seen(*, group_id: str, report: Report, now: datetime) -> Heartbeat:
-    """Write the heartbeat of an agent and its changes.
+def agent_seen(*, group_id: str, report: Report, observed: datetime, now: datetime) -> Heartbeat:
+    """Write the heartbeat of an agent, and its changes if no newer observation is known.
 
     A changed agent is locked until the transaction ends.
 
     Raises: ApiError: LIMIT_REACHED, if it is a new agent and the project has too many.
     """
-    if agent_id := _beat_steadily(group_id, report, now):
-        return Heartbeat(agent_id, [], compare_versions=False)
+    if steady := _beat_steadily(group_id, report, observed, now):
+        agent_id, waiting_since = steady
+        waits = waiting_since is not None
+        return Heartbeat(agent_id, waiting_since=waiting_since, waited=waits)
     agent = _known(group_id, report)
     limit = now - HEARTBEAT_TIMEOUT
     was_timed_out = agent is None or agent.demonstration or agent.last_report <= limit
     if was_timed_out and not report.demonstration and not _anybody_reported(limit):
         clocks_restart(now=now)  # No agent reported for the timeout: the platform was down.
     if agent is None:
-        return _agent_add(group_id, report, now)
-    return _beat(agent, report, now)
+        return _agent_add(group_id, report, observed, now)
+    return _beat(agent, report, observed, now)
 
 
 def _anybody_reported(limit: datetime) -> bool:
@@ -262,27 +287,31 @@ def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: 
     versions_signal(group_id=group_id, now=now)
 
 
-def _beat_steadily(group_id: str, report: Report, now: datetime) -> str | None:
-    """Return the id of an agent without changes, otherwise None."""
+def _beat_steadily(
+    group_id: str, report: Report, observed: datetime, now: datetime
+) -> tuple[str, datetime | None] | None:
+    """Return the id of an agent without changes, and since when its reports wait; otherwise None."""
     values = {
         "group_id": group_id,
         "agent_type": report.agent_type.value,
         "hostname": report.hostname.lower(),
         "version": report.version,
         "demonstration": report.demonstration,
+        "waits": None if report.waiting is None else report.waiting > 0,
+        "observed": observed,
         "now": now,
         "heard": heard_limit(now),
         "young": now - HEARTBEAT,
         "ahead": now + HEARTBEAT,
     }
-    return next((agent_id for (agent_id,) in fetch_rows(_BEAT, values)), None)
+    return next(((agent_id, since) for agent_id, since in fetch_rows(_BEAT, values)), None)
 
 
 def _known(group_id: str, report: Report) -> Agent | None:
     return agents_named(group_id, report.agent_type, report.hostname).select_for_update().first()
 
 
-def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
+def _agent_add(group_id: str, report: Report, observed: datetime, now: datetime) -> Heartbeat:
     """Add an agent. Of two concurrent first reports, one adds the agent and records the event.
 
     Raises: ApiError: LIMIT_REACHED, if the project has too many agents.
@@ -294,6 +323,9 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
         version=report.version,
         created=now,
         last_report=now,
+        observed=observed,
+        waiting_observed=None if report.waiting is None else observed,
+        waiting_since=now if report.waiting else None,
         demonstration=report.demonstration,
     )
     Agent.objects.bulk_create([fresh], ignore_conflicts=True)
@@ -301,21 +333,59 @@ def _agent_add(group_id: str, report: Report, now: datetime) -> Heartbeat:
     if agent is None:
         raise LookupError(f"the agent {report.hostname} could neither be found nor added")
     if agent.id != fresh.id:
-        return _beat(agent, report, now)
+        return _beat(agent, report, observed, now)
     rows_limited(AGENTS, group_id=group_id)
     event = NewEvent(event_type=EventType.NEW_AGENT, facts=facts_of_agent(agent))
-    return Heartbeat(agent.id, [event], compare_versions=True)
+    return Heartbeat(agent.id, [event], compare_versions=True, waiting_since=agent.waiting_since)
 
 
-def _beat(agent: Agent, report: Report, now: datetime) -> Heartbeat:
-    version_changed, was_down = agent.version != report.version, agent.down
+def _beat(agent: Agent, report: Report, observed: datetime, now: datetime) -> Heartbeat:
+    """Any report shows that the agent is there. Only the newest says its version and whether reports wait."""
+    was_down, waited = agent.down, agent.waiting_since is not None
+    version_changed = False
+    if is_newest(observed, agent.observed, now):
+        version_changed = agent.version != report.version
+        agent.version, agent.observed = report.version, observed
+    if report.waiting is not None and is_newest(observed, agent.waiting_observed, now):
+        agent.waiting_observed = observed
+        agent.waiting_since = (agent.waiting_since or now) if report.waiting else None
     becomes_real = agent.demonstration and not report.demonstration
     # Its hosts get the full timeout again, even if no sweep has noticed the gap.
     if was_down or becomes_real or agent.last_report <= now - HEARTBEAT_TIMEOUT:
         agent.returned = now
-    agent.version, agent.last_report, agent.down = report.version, now, False
-    agent.demonstration = report.demonstration
-    agent.save(update_fields=["version", "last_report", "down", "returned", "demonstration"])
+    agent.last_report, agent.down, agent.demonstration = now, False, report.demonstration
+    agent.save(
+        update_fields=[
+            "version",
+            "last_report",
+            "observed",
+            "waiting_observed",
+            "waiting_since",
+            "down",
+            "returned",
+            "demonstration",
+        ]
+    )
     up = transition_event(AGENT_DOWN[AgentType(agent.agent_type)], holds=False)
     events = [NewEvent(event_type=up, facts=facts_of_agent(agent))] if was_down else []
-    return Heartbeat(agent.id, events, version_changed or was_down)
+    return Heartbeat(agent.id, events, version_changed or was_down, agent.waiting_since, waited)
+
+
+def waiting_agents(now: datetime, ids: Collection[str]) -> set[str]:
+    """Return which of the agents hold their signals at `now`."""
+    # The clock of a worker may be a little behind.
+    held = Agent.objects.filter(id__in=ids, waiting_since__gt=now - HOLD, waiting_since__lte=now + AHEAD)
+    return set(held.values_list("id", flat=True))
+
+
+@transaction.atomic
+def held_signals_release(*, now: datetime) -> int:
+    """Release the signals of agents whose reports have waited for `HOLD`, and of agents that are gone.
+
+    `now`: by the clock of the database. Return the number of released signals.
+    """
+    holders = signal_holders()
+    if not holders:
+        return 0
+    over = holders - waiting_agents(now, holders)
+    return signals_release(agents=over, now=now) if over else 0

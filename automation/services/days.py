@@ -38,10 +38,10 @@ def days_create(days: Iterable[date]) -> None:
             execute(statement.format(name=partition_name(day), begin=begin_of(day), end=begin_of(day) + DAY))
 
 
-def days_prepare(*, now: datetime) -> None:
-    """Create the partitions of today and of the next days."""
+def days_prepare(*, now: datetime, back: int = 0) -> None:
+    """Create the partitions of today, of the next days, and of the last days: `back` is their number."""
     today = now.astimezone(UTC).date()
-    days_create(today + ahead * DAY for ahead in range(_AHEAD + 1))
+    days_create(today + ahead * DAY for ahead in range(-back, _AHEAD + 1))
 
 
 def day_drop(*, before: datetime) -> bool:

@@ -6,6 +6,7 @@ Reports add hosts with `inventory`.
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from django.db import IntegrityError, transaction
@@ -190,12 +191,13 @@ def _locked(group_id: str, host_id: str) -> Host:
 
 def _signal_departure(host: Host, now: datetime) -> None:
     """Signal the replica set, cluster and versions without the host."""
-    left = replica_sets_count(set_ids=[host.replica_set_id] if host.replica_set_id else [])
+    left = replica_sets_count(set_ids=[host.replica_set_id] if host.replica_set_id else [], now=now)
     events_record(events=left.events, actor=SYSTEM, now=now, group_id=host.group_id)
+    held = chain.from_iterable(left.held.values())
     hosts_signal(
         group_id=host.group_id,
         hosts=(),
-        replica_sets=left.states,
+        replica_sets=[*left.states, *held],
         clusters_left=[host.cluster_id] if host.cluster_id else [],
         now=now,
     )

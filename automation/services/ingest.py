@@ -4,6 +4,7 @@ The number of statements does not depend on the size of the report.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -14,10 +15,11 @@ from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from automation.addresses import Address
 from automation.choices import HostType
 from automation.models import Host, ProcessStatus
-from automation.reports import EventReport, HostReport, Report
+from automation.reports import LATEST, EventReport, HostReport, Report
 from automation.rules.hosts import HostState, host_events
+from automation.rules.observed import holds_at, is_newest, observation_time, second_of
 from automation.selectors.hosts import facts_of_host, host_state
-from automation.services.agents import agent_seen
+from automation.services.agents import Heartbeat, agent_seen
 from automation.services.days import days_prepare
 from automation.services.growth import ANSWER_OCTETS, day_counted, day_limited, events_octets
 from automation.services.inventory import (
@@ -25,6 +27,7 @@ from automation.services.inventory import (
     HostsByKey,
     clusters_named,
     databases_replace,
+    hosts_measured,
     hosts_named,
     hosts_update,
     known_clusters,
@@ -35,16 +38,17 @@ from automation.services.limits import PROCESSES, refusal_note, rows_limited
 from automation.services.measurements import NoDayError, measurements_write
 from automation.services.repeats import RepeatableReport, first_answer, report_answer_keep
 from automation.services.replica_sets import replica_sets_count
-from automation.services.signals import host_signal_state, hosts_signal, versions_signal
+from automation.services.signals import hosts_signal, report_signal_state, versions_signal
 from events.facts import EventFacts
-from events.services import NewEvent, events_record
-from events.types import EVENT_TYPES, EventType
+from events.models import Event
+from events.services import NewEvent, events_record, signals_release
+from events.types import EVENT_TYPES, EventType, closing_type
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
-from opsapi.batches import ROWS_AT_ONCE
 from opsapi.clock import wire_time
 from opsapi.fields import Among
+from opsapi.sql import execute
 from opsapi.wire_json import without_nulls
 
 
@@ -69,8 +73,9 @@ def report_ingest(
         try:
             return store()
         except NoDayError:
-            # No worker ran for days. In the transaction of the report, others would wait for its locks.
-            days_prepare(now=now)
+            # No worker ran for days, or the report is of the day before the first. In the transaction of the
+            # report, others would wait for its locks.
+            days_prepare(now=now, back=LATEST.days)
             return store()
     except ApiError as refusal:
         if refusal.code is ErrorCode.LIMIT_REACHED:
@@ -104,8 +109,12 @@ def _store_once(
 
 
 def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
-    """Store the content. Return the id of the agent."""
-    heartbeat = agent_seen(group_id=group_id, report=report, now=now)
+    """Store the content. Return the id of the agent.
+
+    Of a host whose newer state is known, only the measurements are stored (docs/observations.md).
+    """
+    observed = observation_time(report.observed, now)
+    heartbeat = agent_seen(group_id=group_id, report=report, observed=observed, now=now)
     names = {host.cluster_name for host in report.hosts if host.cluster_name is not None}
     clusters = clusters_named(group_id=group_id, names=names, now=now)
     hosts, added = hosts_named(
@@ -116,36 +125,93 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     )
     report, late = fence_report(group_id=group_id, report=report)
     versions = {host.id: host.version for host in hosts.values()}
-    edges = _edges(hosts, report.hosts)
+    newest_samples = {host.id: host.measured for host in hosts.values()}
+    known = {host.address.key: hosts[host.address.key].observed for host in report.hosts}
+    newest = [host for host in report.hosts if is_newest(observed, known[host.address.key], now)]
+    older = [host for host in report.hosts if not is_newest(observed, known[host.address.key], now)]
+    edges = _edges(hosts, newest)
     moves = hosts_update(
-        hosts=hosts, reports=report.hosts, clusters=clusters, agent_id=heartbeat.agent_id, now=now
+        hosts=hosts,
+        reports=newest,
+        clusters=clusters,
+        agent_id=heartbeat.agent_id,
+        observed=observed,
+        now=now,
     )
-    sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets)
-    databases_replace(group_id=group_id, hosts=hosts, reports=report.hosts)
+    hosts_measured(hosts=hosts, reports=older, now=now)
+    sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets, now=now)
+    databases_replace(group_id=group_id, hosts=hosts, reports=newest)
     if report.labels is not None:
-        labels_replace(hosts=[hosts[host.address.key] for host in report.hosts], labels=report.labels)
+        labels_replace(hosts=[hosts[host.address.key] for host in newest], labels=report.labels)
     by_id = {hosts[host.address.key].id: host for host in (*report.hosts, *late)}
-    measured = measurements_write(reports=by_id, reported=now)
-    _replace_processes(group_id, report, now)
-    derived = [*heartbeat.events, *_new_hosts(added), *_happened(edges), *sets.events]
+    measured = measurements_write(reports=by_id, newest=newest_samples, observed=observed, now=now)
+    _replace_processes(group_id, report, observed, now)
+    hold = _Hold.of(heartbeat, observed, now)
+    derived = [*_new_hosts(added), *_happened(edges), *sets.events]
     # An event without a time happened with its report.
-    in_order = sorted(report.events, key=lambda event: event.created or now)
-    reported_events = _reported(group_id, in_order, hosts)
-    events_record(events=[*derived, *reported_events], actor=actor, now=now, group_id=group_id)
-    reported = [hosts[host.address.key] for host in report.hosts]
-    states = [host_signal_state(host, measured.at.get(host.id)) for host in reported]
+    in_order = sorted(report.events, key=lambda event: event.created or observed)
+    reported_events = _without_ended(group_id, _reported(group_id, in_order, hosts), now)
+    events_record(events=heartbeat.events, actor=actor, now=now, group_id=group_id)
+    if hold.is_over:
+        signals_release(agents=[heartbeat.agent_id], now=now)
+    events = map(hold.event, [*derived, *reported_events])
+    events_record(events=events, actor=actor, now=now, group_id=group_id)
+    states = [
+        state
+        for is_new, hosts_reported in ((True, newest), (False, older))
+        for host in (hosts[each.address.key] for each in hosts_reported)
+        if (state := report_signal_state(host, measured.of.get(host.id), is_newest=is_new))
+    ]
     hosts_signal(
         group_id=group_id,
         hosts=states,
-        replica_sets=sets.states,
+        replica_sets=() if hold.held_by else sets.states,
         clusters_left=moves.clusters_left,
         now=now,
+        observed=hold.observed,
+        held_by=hold.held_by,
     )
-    if heartbeat.compare_versions or any(host.version != versions[host.id] for host in reported):
+    held_sets = {hold.held_by: sets.states} if hold.held_by else {}
+    for holder, set_states in (*held_sets.items(), *sets.held.items()):
+        hosts_signal(
+            group_id=group_id,
+            hosts=(),
+            replica_sets=set_states,
+            now=now,
+            observed=hold.observed,
+            held_by=holder,
+        )
+    if heartbeat.compare_versions or any(host.version != versions[host.id] for host in hosts.values()):
         versions_signal(group_id=group_id, now=now)
-    octets = measured.octets + events_octets([*derived, *reported_events])
+    octets = measured.octets + events_octets([*heartbeat.events, *derived, *reported_events])
     day_counted(group_id=group_id, octets=octets)
     return heartbeat.agent_id
+
+
+@dataclass(frozen=True, slots=True)
+class _Hold:
+    """How the signals of a report are evaluated.
+
+    `observed`: when the report was observed, if that was before it arrived. `held_by`: the agent that holds
+    them until its other reports have arrived. `is_over`: signals that the agent held must be released.
+    """
+
+    observed: datetime | None
+    held_by: str | None
+    is_over: bool
+
+    @classmethod
+    def of(cls, heartbeat: Heartbeat, observed: datetime, now: datetime) -> "_Hold":
+        holds = holds_at(heartbeat.waiting_since, now)
+        return cls(
+            observed if observed < now else None,
+            heartbeat.agent_id if holds else None,
+            is_over=heartbeat.waited and not holds,
+        )
+
+    def event(self, event: NewEvent) -> NewEvent:
+        """The event with its time: of a report that came late, this is not its arrival."""
+        return replace(event, happened=event.happened or self.observed, held_by=self.held_by)
 
 
 def _mentioned(events: Iterable[EventReport]) -> list[Address]:
@@ -198,8 +264,20 @@ def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
     ]
 
 
-def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
-    """Replace the status of each reported process.
+_REPLACE_PROCESSES = """
+INSERT INTO automation_processstatus AS known (group_id, name, hostname, goal_version, error, reported)
+SELECT %(group_id)s, given.*, %(observed)s
+  FROM unnest(%(names)s::text[], %(hostnames)s::text[], %(goals)s::int[], %(errors)s::text[]) AS given
+    ON CONFLICT (group_id, name) DO UPDATE
+   SET hostname = excluded.hostname, goal_version = excluded.goal_version, error = excluded.error,
+       reported = excluded.reported
+ WHERE known.reported > %(now)s
+    OR date_trunc('second', known.reported) <= date_trunc('second', excluded.reported)
+"""
+
+
+def _replace_processes(group_id: str, report: Report, observed: datetime, now: datetime) -> None:
+    """Replace the status of each reported process, unless a newer status is known.
 
     Raises: ApiError: LIMIT_REACHED, if processes were added and the project has too many.
     """
@@ -208,25 +286,18 @@ def _replace_processes(group_id: str, report: Report, now: datetime) -> None:
     names = {process.name for process in report.processes}
     known = ProcessStatus.objects.filter(Among("name", names), group_id=group_id)
     are_known = known.count() == len(names)
-    rows = [
-        ProcessStatus(
-            group_id=group_id,
-            name=process.name,
-            hostname=process.hostname,
-            goal_version=process.goal_version,
-            error=process.error,
-            reported=now,
-        )
-        # In order of names, so that concurrent reports do not deadlock.
-        for process in sorted(report.processes, key=lambda process: process.name)
-    ]
-    ProcessStatus.objects.bulk_create(
-        rows,
-        batch_size=ROWS_AT_ONCE,
-        update_conflicts=True,
-        unique_fields=["group", "name"],
-        update_fields=["hostname", "goal_version", "error", "reported"],
-    )
+    # In order of names, so that concurrent reports do not deadlock.
+    in_order = sorted(report.processes, key=lambda process: process.name)
+    values = {
+        "group_id": group_id,
+        "names": [process.name for process in in_order],
+        "hostnames": [process.hostname for process in in_order],
+        "goals": [process.goal_version for process in in_order],
+        "errors": [process.error for process in in_order],
+        "observed": observed,
+        "now": now,
+    }
+    execute(_REPLACE_PROCESSES, values)
     if not are_known:
         rows_limited(PROCESSES, group_id=group_id)
 
@@ -235,6 +306,37 @@ def _reported(group_id: str, events: Sequence[EventReport], hosts: HostsByKey) -
     names = {event.cluster_name for event in events if event.cluster_name is not None}
     clusters = known_clusters(group_id=group_id, names=names)
     return [_new_event(event, hosts, clusters) for event in events]
+
+
+_IDENTITY = ("hostname", "port", "replicaSetName", "clusterName", "shardName", "sourceTypeName")
+_MOST_ENDS = 1_000
+
+
+def _without_ended(group_id: str, events: Sequence[NewEvent], now: datetime) -> list[NewEvent]:
+    """Let no event begin a condition of which a newer end is known."""
+    late = {
+        event.event_type: closing
+        for event in events
+        if event.happened and event.happened < second_of(now) and (closing := closing_type(event.event_type))
+    }
+    if not late:
+        return list(events)
+    since = min(event.happened for event in events if event.happened)
+    ends = Event.objects.filter(group_id=group_id, event_type__in=set(late.values()), created__gt=since)
+    newest: dict[tuple[Any, ...], datetime] = {}
+    for event_type, details, created in ends.order_by("-created").values_list(
+        "event_type", "details", "created"
+    )[:_MOST_ENDS]:
+        newest.setdefault((event_type, *(details.get(name) for name in _IDENTITY)), created)
+
+    def is_over(event: NewEvent) -> bool:
+        if not event.happened or event.event_type not in late or event.facts is None:
+            return False
+        facts = event.facts.document()
+        ended = newest.get((late[event.event_type].value, *(facts.get(name) for name in _IDENTITY)))
+        return ended is not None and ended > event.happened
+
+    return [replace(event, signals=False) if is_over(event) else event for event in events]
 
 
 def _new_event(event: EventReport, hosts: HostsByKey, clusters: ClustersByName) -> NewEvent:

@@ -14,6 +14,7 @@ from automation.choices import HostType
 from automation.models import Cluster, Host
 from automation.reports import HostReport
 from automation.rules.hosts import engine_of, has_left
+from automation.rules.observed import latest_of, newest_moments
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.services.limits import CLUSTERS, DATABASES, rows_limited
 from automation.services.replica_sets import SetKey, replica_sets_named
@@ -36,11 +37,14 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
     "shard_name": "text",
     "uptime_seconds": "bigint",
     "last_report": "timestamptz",
+    "observed": "timestamptz",
+    "measured": "timestamptz",
     "reported_by_id": "text",
 }
 """Columns that a report changes, with their types."""
 
 _UPDATE_HOSTS = update_from_arrays("automation_host", _REPORTED_COLUMNS)
+_UPDATE_MEASURED = update_from_arrays("automation_host", {"measured": "timestamptz"})
 
 # PostgreSQL lowers the names, as in its unique index: Python lowers some letters differently.
 _NAMED_CLUSTERS = """
@@ -137,9 +141,13 @@ def hosts_update(
     reports: Sequence[HostReport],
     clusters: ClustersByName,
     agent_id: str,
+    observed: datetime,
     now: datetime,
 ) -> Moves:
-    """Store the reported state. Omitted values stay, unless the host left its sets (`has_left`)."""
+    """Store the reported state. Omitted values stay, unless the host left its sets (`has_left`).
+
+    The caller has left out hosts of which newer observations are known.
+    """
     if not reports:
         return Moves()
     updated = [hosts[report.address.key] for report in reports]
@@ -148,7 +156,7 @@ def hosts_update(
     clusters_before = {host.cluster_id for host in updated}
     for host, report in zip(updated, reports, strict=True):
         _apply(host, report, clusters, now)
-        host.reported_by_id = agent_id
+        host.reported_by_id, host.observed = agent_id, observed
     moved = [
         host
         for host, key in zip(updated, keys_before, strict=True)
@@ -163,6 +171,20 @@ def hosts_update(
         changed_sets=_set_ids(side for side in sides if side[0] != side[1]),
         clusters_left=frozenset(clusters_before - {host.cluster_id for host in updated} - {None}),
     )
+
+
+def hosts_measured(*, hosts: HostsByKey, reports: Sequence[HostReport], now: datetime) -> None:
+    """Store the newest samples of hosts of whose state a newer observation is known."""
+    changed = []
+    for report in reports:
+        host = hosts[report.address.key]
+        before = host.measured
+        _see_samples(host, report, now)
+        if host.measured != before:
+            changed.append(host)
+    if changed:
+        columns = {"id": [host.id for host in changed], "measured": [host.measured for host in changed]}
+        execute(_UPDATE_MEASURED, columns)
 
 
 def labels_replace(*, hosts: Iterable[Host], labels: Mapping[str, str]) -> None:
@@ -212,12 +234,18 @@ def _apply(host: Host, report: HostReport, clusters: ClustersByName, now: dateti
         value = getattr(report, name)
         if value is not None:
             setattr(host, name, value)
+    _see_samples(host, report, now)
     if engine := engine_of(report):
         host.engine = engine.value
     if report.cluster_name is not None:
         host.cluster = clusters[report.cluster_name]
         # The same spelling for all hosts, because alerts identify clusters by name.
         host.cluster_name = host.cluster.name
+
+
+def _see_samples(host: Host, report: HostReport, now: datetime) -> None:
+    """Note the newest sample."""
+    host.measured = latest_of(newest_moments(report.samples, now).values(), host.measured, now)
 
 
 def _leave_all(host: Host) -> None:

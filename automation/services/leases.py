@@ -10,7 +10,7 @@ from secrets import token_hex
 from django.conf import settings
 
 from automation.models import HostLease, Watcher
-from automation.reports import HostReport, LeaseRequest, Report, Samples
+from automation.reports import LATEST, HostReport, LeaseRequest, Report, Samples
 from automation.rules import leases as rules
 from automation.rules.leases import Ask, Key, Lease, Shares, lease_end, shares_given_back
 from automation.selectors.agents import leases_named
@@ -22,8 +22,8 @@ from opsapi.ids import new_id
 from opsapi.sql import execute, update_from_arrays
 from opsapi.wire_json import JsonObject
 
-EARLIER_KEPT = timedelta(hours=2)
-"""How long the ends of leases are kept. Samples are at most one hour old."""
+EARLIER_KEPT = LATEST + timedelta(hours=1)
+"""How long the ends of leases are kept. Reports are at most one day old."""
 MOST_EARLIER = 50
 
 _LOCK_CLASS = 0x6C65  # "le": distinguishes these advisory locks from others

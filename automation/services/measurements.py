@@ -1,14 +1,16 @@
 """Writes measurements, and deletes them after their retention or with their host."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import IntegrityError, connection, transaction
 
 from automation.days import READINGS, existing_days, partition_name
-from automation.readings import MeasuredAt, rows_of
-from automation.reports import HostReport
+from automation.metrics import Metric
+from automation.readings import NUMBERS, MeasuredAt, reported_before, rows_of
+from automation.reports import NEWEST, OLDEST, HostReport, Samples
+from automation.rules.observed import is_within, newest_moments, newest_numbers, second_of
 from automation.selectors.measurements import measurement_retention
 from automation.services.days import day_drop
 from automation.services.old_measurements import old_measurements_trim
@@ -24,8 +26,9 @@ MEASUREMENTS_AT_ONCE = 5_000
 _WRITE = f"""
 WITH given AS (
     SELECT *
-      FROM unnest((SELECT %(hosts)s::text[]), %(databases)s::text[], %(ages)s::int[], %(numbers)s::text[])
-           AS given (host_id, database, age, numbers)
+      FROM unnest((SELECT %(hosts)s::text[]), %(databases)s::text[], %(seconds)s::int[], %(ages)s::int[],
+                  %(numbers)s::text[])
+           AS given (host_id, database, seconds, age, numbers)
 ), fresh AS (
     INSERT INTO automation_source (host_id, database)
     SELECT DISTINCT host_id, database
@@ -34,18 +37,38 @@ WITH given AS (
                         WHERE known.host_id = given.host_id AND known.database = given.database)
     RETURNING id, host_id, database
 ), found AS (
-    SELECT known.id, given.age, given.numbers
+    SELECT known.id, given.seconds, given.age, given.numbers
       FROM given JOIN automation_source AS known USING (host_id, database)
      UNION ALL
-    SELECT fresh.id, given.age, given.numbers FROM given JOIN fresh USING (host_id, database)
+    SELECT fresh.id, given.seconds, given.age, given.numbers FROM given JOIN fresh USING (host_id, database)
 ), this AS MATERIALIZED (
     SELECT nextval('automation_reading_report') AS report
 )
 INSERT INTO {READINGS} (source_id, reported, report, age, numbers)
-SELECT found.id, %(reported)s, this.report, found.age, found.numbers::float8[]
+SELECT found.id,
+       CASE found.seconds WHEN 0 THEN %(reported)s
+                          ELSE date_trunc('second', %(reported)s) - found.seconds * interval '1 second' END,
+       this.report, found.age, found.numbers::float8[]
   FROM found, this
  ORDER BY found.id
 RETURNING report
+"""  # noqa: S608 - contains only our own names
+
+# The newest report of a host usually has the metric, so the search ends with it.
+_OLDER_SERIES = f"""
+SELECT given.place
+  FROM unnest(%(hosts)s::text[], %(numbers)s::int[], %(moments)s::timestamptz[])
+       WITH ORDINALITY AS given (host_id, number, moment, place)
+  JOIN automation_source AS source ON source.host_id = given.host_id AND source.database = ''
+ CROSS JOIN LATERAL (
+       SELECT FROM {READINGS} AS reading
+        WHERE reading.source_id = source.id AND reading.numbers[given.number] IS NOT NULL
+          AND reading.reported >= %(since)s AND reading.reported <= %(now)s
+          AND reading.reported >= given.moment - %(ahead)s
+          AND date_trunc('second', reading.reported) - reading.age * interval '1 second' > given.moment
+          AND date_trunc('second', reading.reported) - reading.age * interval '1 second' <= %(now)s
+        ORDER BY reading.reported DESC
+        LIMIT 1) AS later
 """  # noqa: S608 - contains only our own names
 
 _DELETE = """
@@ -77,50 +100,154 @@ class NoDayError(Exception):
     """A day has no partition."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredMeasurements:
-    """The measurements that a report stored.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostMeasured:
+    """The samples of a host itself in a report.
 
-    `at` is their place by host id, without hosts that were not measured themselves. `octets` are their bytes
-    with the index (docs/performance.md, "Disk").
+    `at` is their place. `decides`: whether any sample there is the newest of its series. `older` are the
+    metrics there that are not; `apart` has the numbers of metrics that are, but are stored elsewhere.
+    `newest` is the time of the newest sample.
     """
 
-    at: Mapping[str, MeasuredAt] = field(default_factory=dict)
+    at: MeasuredAt
+    decides: bool
+    older: frozenset[Metric]
+    apart: Mapping[Metric, Sequence[float]]
+    newest: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMeasurements:
+    """The measurements that a report stored, by host id, without hosts that were not measured themselves.
+
+    `octets` are their bytes with the index (docs/performance.md, "Disk").
+    """
+
+    of: Mapping[str, HostMeasured] = field(default_factory=dict)
     octets: int = 0
 
 
-def measurements_write(*, reports: Mapping[str, HostReport], reported: datetime) -> StoredMeasurements:
+def measurements_write(
+    *,
+    reports: Mapping[str, HostReport],
+    newest: Mapping[str, datetime | None],
+    observed: datetime,
+    now: datetime,
+) -> StoredMeasurements:
     """Store the measurements of a report. `reports` are by host id; the caller has locked the hosts.
 
-    Raises: NoDayError: the day has no partition; the transaction must be rolled back.
+    `newest` has the newest known sample of each host. `observed`: when the report was observed.
+
+    Raises: NoDayError: a day has no partition; the transaction must be rolled back.
     """
-    rows = list(_rows(reports, reported))
+    late = _late_series(reports, newest, now)
+    older = _older_series(late, now)
+    seconds = {
+        host_id: _seconds_before(observed, max(newest_moments(reports[host_id].samples, now).values()))
+        for host_id in older
+    }
+    rows = list(_rows(reports, observed, seconds))
     if not rows:
         return StoredMeasurements()
-    names = ("hosts", "databases", "ages", "numbers")
+    names = ("hosts", "databases", "seconds", "ages", "numbers")
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     try:
         with connection.cursor() as cursor:
-            cursor.execute(_WRITE, {**columns, "reported": reported})
+            cursor.execute(_WRITE, {**columns, "reported": observed})
             (report,) = cursor.fetchone()
     except IntegrityError as error:
         if _has_no_day(error):
             raise NoDayError from None
         raise
-    at = MeasuredAt(reported, report)
     values = sum(report.sample_count for report in reports.values())
-    return StoredMeasurements(
-        {host_id: at for host_id, database, *_ in rows if not database},
-        len(rows) * _ROW_OCTETS + values * _VALUE_OCTETS,
+    of = {}
+    for host_id, host in reports.items():
+        if host.samples:
+            reported = reported_before(observed, seconds.get(host_id, 0))
+            of[host_id] = _measured(
+                host.samples, MeasuredAt(reported, report), older.get(host_id, frozenset()), now
+            )
+    return StoredMeasurements(of, len(rows) * _ROW_OCTETS + values * _VALUE_OCTETS)
+
+
+_Series = Mapping[str, Mapping[Metric, datetime]]
+"""The newest sample of each metric, by host id."""
+
+
+def _late_series(
+    reports: Mapping[str, HostReport], newest: Mapping[str, datetime | None], now: datetime
+) -> _Series:
+    """The series with samples that are older than the newest sample of their host."""
+    found: dict[str, Mapping[Metric, datetime]] = {}
+    for host_id, report in reports.items():
+        known = newest.get(host_id)
+        if known is None or known > now or not report.samples:
+            continue
+        moments = newest_moments(report.samples, now)
+        late = {metric: moment for metric, moment in moments.items() if moment < second_of(known)}
+        if late:
+            found[host_id] = late
+    return found
+
+
+def _older_series(late: _Series, now: datetime) -> Mapping[str, frozenset[Metric]]:
+    """The metrics of each host of which a newer sample is stored."""
+    given = [
+        (host_id, metric, moment) for host_id, series in late.items() for metric, moment in series.items()
+    ]
+    if not given:
+        return {}
+    hosts, metrics, moments = zip(*given, strict=True)
+    parameters = {
+        "hosts": list(hosts),
+        "numbers": [NUMBERS[metric] for metric in metrics],
+        "moments": list(moments),
+        "since": min(moments) - NEWEST,
+        "ahead": NEWEST,
+        "now": now,
+    }
+    found: dict[str, set[Metric]] = {}
+    for (place,) in fetch_rows(_OLDER_SERIES, parameters):
+        host_id, metric, _ = given[place - 1]
+        found.setdefault(host_id, set()).add(metric)
+    return {host_id: frozenset(some) for host_id, some in found.items()}
+
+
+def _measured(samples: Samples, at: MeasuredAt, older: frozenset[Metric], now: datetime) -> HostMeasured:
+    """Where the samples of a host are stored, and which of them decide."""
+    moments = newest_moments(samples, now)
+    deciding = {metric: samples[metric] for metric in moments if metric not in older}
+    apart = {
+        metric: newest_numbers(values)
+        for metric, values in deciding.items()
+        if not is_within(max(values)[0], at.reported)
+    }
+    return HostMeasured(
+        at=at,
+        decides=len(deciding) > len(apart),
+        older=older | apart.keys(),
+        apart=apart,
+        newest=max(moments.values()),
     )
 
 
-def _rows(reports: Mapping[str, HostReport], reported: datetime) -> Iterator[tuple[str, str, int, str]]:
-    """Host, database, age and numbers of each row."""
+def _rows(
+    reports: Mapping[str, HostReport], observed: datetime, seconds: Mapping[str, int]
+) -> Iterator[tuple[str, str, int, int, str]]:
+    """Host, database, seconds before `observed`, age and numbers of each row."""
     for host_id, report in reports.items():
+        before = seconds.get(host_id, 0)
+        reported = reported_before(observed, before)
         for database, samples in (("", report.samples), *(report.databases or {}).items()):
             for age, numbers in rows_of(samples, reported):
-                yield host_id, database, age, numbers
+                if -NEWEST <= timedelta(seconds=age) <= OLDEST:
+                    yield host_id, database, before, age, numbers
+                else:  # Such a sample is stored with its own time, because readings have short ages.
+                    yield host_id, database, before + age, 0, numbers
+
+
+def _seconds_before(observed: datetime, moment: datetime) -> int:
+    return max(0, int((second_of(observed) - moment).total_seconds()))
 
 
 def _has_no_day(error: IntegrityError) -> bool:

@@ -5,7 +5,7 @@ later one therefore sees the earlier one, and their signals have the same order.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from django.db.models import Count, Min
 from automation.choices import HostType
 from automation.models import Cluster, Host, ReplicaSet
 from automation.rules.hosts import Members, MemberTally, primary_event, tally
+from automation.rules.observed import HOLD
 from automation.selectors.hosts import facts_of_replica_set, replica_set_state
 from automation.services.limits import REPLICA_SETS, rows_limited
 from events.services import NewEvent
@@ -33,7 +34,12 @@ SELECT given.name, nullif(given.cluster, ''), known.id
 _COLUMNS = [field.attname for field in ReplicaSet._meta.concrete_fields]
 # Most reports run this statement. Django needs longer to compose it than PostgreSQL to run it.
 _LOCKED = f"""
-SELECT {", ".join(f"sets.{name}" for name in _COLUMNS)}, cluster.name
+SELECT {", ".join(f"sets.{name}" for name in _COLUMNS)}, cluster.name,
+       (SELECT agent.id
+          FROM automation_host AS host JOIN automation_agent AS agent ON agent.id = host.reported_by_id
+         WHERE host.replica_set_id = sets.id AND host.deleted IS NULL
+           AND agent.waiting_since > %(held_after)s AND agent.waiting_since <= %(now)s
+         LIMIT 1)
   FROM automation_replicaset AS sets LEFT JOIN automation_cluster AS cluster ON cluster.id = sets.cluster_id
  WHERE sets.id = ANY(%(ids)s) ORDER BY sets.id FOR UPDATE OF sets
 """  # noqa: S608 - contains only our own names
@@ -48,10 +54,14 @@ _UPDATE = update_from_arrays("automation_replicaset", _COUNTED_COLUMNS)
 
 @dataclass(frozen=True, slots=True)
 class SetsCounted:
-    """The result of counting: events of changes, and the state of every set for the signal."""
+    """The result of counting: events of changes, and the state of every set for the signal.
+
+    `held` are the states of sets that raise and end nothing yet, by the id of the agent whose reports wait.
+    """
 
     events: Sequence[NewEvent] = ()
     states: Sequence[Mapping[str, Any]] = ()
+    held: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
 
 
 def replica_sets_named(*, group_id: str, keys: Collection[SetKey], now: datetime) -> Mapping[SetKey, str]:
@@ -72,7 +82,7 @@ def replica_sets_named(*, group_id: str, keys: Collection[SetKey], now: datetime
 
 
 def replica_sets_count(
-    *, set_ids: Collection[str], changed_ids: Collection[str] | None = None
+    *, set_ids: Collection[str], changed_ids: Collection[str] | None = None, now: datetime
 ) -> SetsCounted:
     """Count the members of these sets. The transaction has already written the changes of hosts.
 
@@ -81,7 +91,8 @@ def replica_sets_count(
     if not set_ids:
         return SetsCounted()
     counted = set_ids if changed_ids is None else changed_ids
-    sets = _locked(set_ids)
+    holders: dict[str, str] = {}
+    sets = _locked(set_ids, holders, now)
     # A separate statement, which sees the changes that were committed while this waited for the locks.
     members, shards = _members(counted) if counted else ({}, {})
     events, changed = [], []
@@ -98,14 +109,25 @@ def replica_sets_count(
                 NewEvent(event_type=event_type, facts=facts_of_replica_set(replica_set), signals=False)
             )
     _update(changed)
-    return SetsCounted(events, [replica_set_state(replica_set) for replica_set in sets])
+    states: list[Mapping[str, Any]] = []
+    held: dict[str, list[Mapping[str, Any]]] = {}
+    for replica_set in sets:
+        holder = holders.get(replica_set.id)
+        (held.setdefault(holder, []) if holder else states).append(replica_set_state(replica_set))
+    return SetsCounted(events, states, held)
 
 
-def _locked(set_ids: Collection[str]) -> list[ReplicaSet]:
-    """The sets with the names of their clusters, locked by id."""
+def _locked(set_ids: Collection[str], holders: dict[str, str], now: datetime) -> list[ReplicaSet]:
+    """The sets with the names of their clusters, locked by id.
+
+    Add the agents to `holders` whose reports about members wait (`rules.observed.HOLD`).
+    """
     sets = []
-    for *values, cluster_name in fetch_rows(_LOCKED, {"ids": list(set_ids)}):
+    values_of = {"ids": list(set_ids), "held_after": now - HOLD, "now": now}
+    for *values, cluster_name, holder in fetch_rows(_LOCKED, values_of):
         replica_set = ReplicaSet.from_db(connection.alias, _COLUMNS, values)
+        if holder:
+            holders[replica_set.id] = holder
         if replica_set.cluster_id is not None:
             replica_set.cluster = Cluster(
                 id=replica_set.cluster_id, group_id=replica_set.group_id, name=cluster_name

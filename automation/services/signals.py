@@ -8,6 +8,7 @@ from typing import Any
 from automation.models import Host
 from automation.readings import MeasuredAt
 from automation.selectors.hosts import host_state
+from automation.services.measurements import HostMeasured
 from events.choices import SignalKind
 from events.services import signal_record, signals_record
 from opsapi.batches import batches
@@ -24,18 +25,26 @@ def hosts_signal(
     replica_sets: Iterable[Mapping[str, Any]],
     clusters_left: Iterable[str] = (),
     now: datetime,
+    observed: datetime | None = None,
+    held_by: str | None = None,
 ) -> None:
     """Write signals with the current state of hosts and replica sets, whose rows the caller has locked.
 
     `clusters_left` are ids of clusters that may have lost their last host. Without content, no signal is
-    written.
+    written. `observed` and `held_by` are of all the signals (`events.services.signals_record`).
     """
     parts = (hosts, replica_sets, clusters_left)
     payloads = [
         dict(zip(("hosts", "replicaSets", "clustersLeft"), some, strict=True))
         for some in zip_longest(*(batches(part, STATES_AT_ONCE) for part in parts), fillvalue=[])
     ]
-    signals_record(kind=SignalKind.HOSTS, payloads=((group_id, payload) for payload in payloads), now=now)
+    signals_record(
+        kind=SignalKind.HOSTS,
+        payloads=((group_id, payload) for payload in payloads),
+        now=now,
+        observed=observed,
+        held_by=held_by,
+    )
 
 
 def versions_signal(*, group_id: str, now: datetime) -> None:
@@ -46,3 +55,21 @@ def versions_signal(*, group_id: str, now: datetime) -> None:
 def host_signal_state(host: Host, measured: MeasuredAt | None = None) -> JsonObject:
     """Return the state of a host and the place of its measurements, for a signal."""
     return {**host_state(host), "measurementId": measured.wire if measured else None}
+
+
+def report_signal_state(host: Host, measured: HostMeasured | None, *, is_newest: bool) -> JsonObject | None:
+    """Return what a report says about a host: its state if it is the newest, and the deciding samples.
+
+    None if newer observations are known of everything in it.
+    """
+    decides = measured is not None and (measured.decides or measured.apart)
+    if not is_newest and not decides:
+        return None
+    state = host_signal_state(host, measured.at if measured and measured.decides else None)
+    if not is_newest:
+        state["samplesOnly"] = True
+    if measured is not None and measured.older:
+        state["olderMetrics"] = sorted(metric.value for metric in measured.older)
+    if measured is not None and measured.apart:
+        state["samplesApart"] = {metric.value: numbers for metric, numbers in measured.apart.items()}
+    return state

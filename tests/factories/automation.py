@@ -72,7 +72,10 @@ def measure(
         samples=taken,
     )
     days_create([reported.astimezone(UTC).date()])
-    return measurements_write(reports={host.id: report}, reported=reported).at.get(host.id)
+    stored = measurements_write(
+        reports={host.id: report}, newest={host.id: host.measured}, observed=reported, now=reported
+    ).of
+    return stored[host.id].at if host.id in stored else None
 
 
 def process_report(name: str = "orders_1", *, goal_version: int = 1) -> ProcessReport:
@@ -91,11 +94,14 @@ def ingest(
     leases: LeaseRequest | None = None,
     labels: Mapping[str, str] | None = None,
     demonstration: bool = False,
+    observed: datetime | None = None,
+    waiting: int | None = None,
+    keep_times: bool = False,
     now: datetime | None = None,
 ) -> None:
-    """Take a report of an agent; at `now` it was measured as well."""
-    if now is not None:
-        hosts = tuple(replace(host, samples=_at(now, host.samples)) for host in hosts)
+    """Take a report of an agent. It was measured at `observed`, or at `now`, unless `keep_times`."""
+    if (moment := observed or now) and not keep_times:
+        hosts = tuple(replace(host, samples=_at(moment, host.samples)) for host in hosts)
     report = Report(
         agent_type=agent_type,
         hostname=agent,
@@ -106,6 +112,8 @@ def ingest(
         leases=leases,
         labels=labels,
         demonstration=demonstration,
+        observed=observed,
+        waiting=waiting,
     )
     report_ingest(group_id=project.id, report=report, actor=AGENT, now=now or clock.now())
 

@@ -306,9 +306,9 @@ class TestEvents:
         assert set(signals) == {"NEW_AGENT", "NEW_HOST", "HOST_ROLLBACK", "SHARD_ADDED"}
         assert signals["HOST_ROLLBACK"].payload["eventId"] == rollback.id
         assert signals["HOST_ROLLBACK"].payload["typeName"] == "STANDALONE"
-        assert signals["HOST_ROLLBACK"].created == earlier
+        assert signals["HOST_ROLLBACK"].seen == earlier
         # A reporter's clock is ahead of ours.
-        assert signals["SHARD_ADDED"].created == now
+        assert signals["SHARD_ADDED"].seen == now
 
     def test_a_new_host_is_reported_with_what_its_first_report_says(self, project: Project) -> None:
         ingest(project, host_report("a", type_name=HostType.REPLICA_PRIMARY, cluster_name="c"))

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("events", "0002_earliest_signals"),
+        ("events", "0003_earliest_signals"),
     ]
 
     operations = [

@@ -1,0 +1,423 @@
+"""The newest observation decides, whenever reports arrive; people hear of what holds after a backlog."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from accesslist.models import Project
+from alerting.evaluation import close_over, evaluate_signals, open_tracked
+from alerting.models import Alert, Notification
+from automation.choices import HostType
+from automation.metrics import Metric
+from automation.models import Host, Reading
+from automation.reports import EventReport, HostReport
+from automation.rules.observed import HOLD
+from automation.selectors.measurements import newest_measurements
+from automation.services.agents import held_signals_release
+from events.models import Event, Signal
+from events.types import EventType
+from integrations.choices import MessageKind
+from opsapi import clock
+from tests.factories.alerting import WEBHOOK, make_config
+from tests.factories.automation import host_report, ingest, process_report, sweep
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
+
+NOW = datetime(2099, 3, 4, 15, 0, tzinfo=UTC)
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+CONNECTIONS = {
+    "metricName": "CONNECTIONS",
+    "operator": "GREATER_THAN",
+    "threshold": 1.0,
+    "units": "RAW",
+    "mode": "AVERAGE",
+}
+MEMBERS = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs0"}
+PRIMARY = {"type_name": HostType.REPLICA_PRIMARY, "replica_set_name": "rs0"}
+pytestmark = pytest.mark.django_db
+
+
+def work(now: datetime) -> None:
+    """What a worker does once a second."""
+    held_signals_release(now=now)
+    evaluate(now)
+    close_over(now=now)
+    open_tracked(now=now)
+    deliver_all(now)
+
+
+def backlog(
+    project: Project, reachable: Sequence[bool], *, now: datetime = NOW, agent: str = "agent1"
+) -> None:
+    """The reports of a host, one a minute, that an agent sends now; the last was observed now."""
+    for place, is_up in enumerate(reachable):
+        waiting = len(reachable) - 1 - place
+        ingest(
+            project,
+            host_report(reachable=is_up),
+            observed=now - waiting * MINUTE,
+            waiting=waiting,
+            now=now,
+            agent=agent,
+        )
+
+
+def sampled(*samples: tuple[datetime, float]) -> HostReport:
+    """A host with these numbers of connections."""
+    return replace(host_report(), samples={Metric.CONNECTIONS: list(samples)})
+
+
+def watched(project: Project, **changes: object) -> object:
+    """A configuration, and a host that is up."""
+    config = make_config(project, **changes)
+    ingest(project, host_report(), now=NOW - HOUR)
+    work(NOW - HOUR)
+    return config
+
+
+# --- the newest observation decides ---------------------------------------------------------------
+
+
+def test_an_older_state_changes_nothing(project: Project) -> None:
+    config = make_config(project)
+    ingest(project, host_report(version="7.0.2", uptime_seconds=900), now=NOW)
+    before = Host.objects.values().get()
+    ingest(
+        project,
+        host_report(
+            reachable=False,
+            version="7.0.1",
+            uptime_seconds=5,
+            type_name=HostType.RECOVERING,
+            replica_set_name="rs0",
+            databases=["old"],
+        ),
+        observed=NOW - MINUTE,
+        agent="agent2",
+        now=NOW + MINUTE,
+    )
+    evaluate(NOW + MINUTE)
+    assert Host.objects.values().get() == before
+    assert statuses(config) == []
+    assert set(Event.objects.values_list("event_type", flat=True)) == {
+        "NEW_HOST",
+        "NEW_AGENT",
+        "ALERT_CONFIG_ADDED_AUDIT",
+    }
+
+
+def test_an_older_sample_is_stored_and_neither_opens_nor_closes(project: Project) -> None:
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    ingest(project, host_report(CONNECTIONS=5), now=NOW)
+    ingest(project, host_report(CONNECTIONS=0.05), observed=NOW - 2 * MINUTE, now=NOW + SECOND)
+    evaluate(NOW + SECOND)
+    assert statuses(config) == ["OPEN"]
+    assert Alert.objects.get().current_value == 5
+    assert Reading.objects.count() == 2
+    ingest(project, host_report(CONNECTIONS=0), now=NOW + MINUTE)
+    ingest(project, host_report(CONNECTIONS=9), observed=NOW + SECOND, now=NOW + MINUTE)
+    evaluate(NOW + MINUTE)
+    assert statuses(config) == ["CLOSED"]
+    host = Host.objects.get()
+    [(_, value)] = next(iter(newest_measurements([host.id])[host.id].samples.values()))
+    assert value == 0
+
+
+def test_an_older_report_decides_about_a_metric_that_nobody_measured_since(project: Project) -> None:
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    ingest(project, host_report(OPCOUNTER_CMD=1), now=NOW)
+    ingest(project, host_report(reachable=False, CONNECTIONS=5), observed=NOW - MINUTE, now=NOW + SECOND)
+    evaluate(NOW + SECOND)
+    assert statuses(config) == ["OPEN"]
+    assert Alert.objects.get().created == NOW - MINUTE
+    assert not Host.objects.get().down
+
+
+def test_samples_far_from_their_report_decide_by_their_own_time(project: Project) -> None:
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    ingest(project, sampled((NOW - 9 * HOUR, 5.0)), now=NOW, keep_times=True)
+    evaluate(NOW)
+    assert statuses(config) == ["OPEN"]
+    [reading] = Reading.objects.all()
+    assert (reading.reported, reading.age) == (NOW - 9 * HOUR, 0)
+
+
+def test_of_a_series_in_a_report_the_newest_sample_decides(project: Project) -> None:
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    ingest(project, sampled((NOW, 0.0), (NOW - MINUTE, 90.0)), now=NOW, keep_times=True)
+    evaluate(NOW)
+    assert statuses(config) == []
+    later = NOW + MINUTE
+    ingest(project, sampled((NOW, 90.0), (later, 4.0), (later, 2.0)), now=later, keep_times=True)
+    evaluate(NOW + MINUTE)
+    assert Alert.objects.get().current_value == 3
+
+
+def test_of_equal_times_the_report_that_arrives_later_decides(project: Project) -> None:
+    ingest(project, host_report(), now=NOW + timedelta(milliseconds=700))
+    ingest(project, host_report(reachable=False), observed=NOW, now=NOW + timedelta(milliseconds=900))
+    assert Host.objects.get().down
+    ingest(project, host_report(), observed=NOW, agent="agent2", now=NOW + SECOND)
+    assert not Host.objects.get().down
+
+
+def test_a_report_from_the_future_counts_from_its_arrival(project: Project) -> None:
+    ingest(project, host_report(reachable=False), observed=NOW + 4 * MINUTE, now=NOW)
+    config = make_config(project)
+    evaluate(NOW)
+    assert Alert.objects.get().created <= NOW + SECOND
+    ingest(project, host_report(), agent="agent2", now=NOW + SECOND)
+    evaluate(NOW + SECOND)
+    assert statuses(config) == ["CLOSED"]
+
+
+def test_an_observation_that_is_stored_ahead_says_nothing(project: Project) -> None:
+    ingest(project, host_report(), now=NOW)
+    Host.objects.update(observed=NOW + HOUR, measured=NOW + HOUR)
+    ingest(project, host_report(reachable=False), now=NOW + MINUTE)
+    assert Host.objects.get().down
+    assert Host.objects.get().observed == NOW + MINUTE
+
+
+def test_events_and_alerts_have_the_time_of_observation(project: Project) -> None:
+    config = watched(project)
+    ingest(project, host_report(reachable=False), observed=NOW - 10 * MINUTE, now=NOW)
+    work(NOW)
+    assert statuses(config) == ["OPEN"]
+    assert Alert.objects.get().created == NOW - 10 * MINUTE
+    down = Event.objects.get(event_type="HOST_DOWN", alert_id=None)
+    assert down.created == NOW - 10 * MINUTE
+
+
+def test_delays_begin_with_the_observation(project: Project) -> None:
+    config = watched(project, notifications=[{**WEBHOOK, "delayMin": 5}])
+    ingest(project, host_report(reachable=False), observed=NOW - 4 * MINUTE, now=NOW)
+    work(NOW)
+    assert statuses(config) == ["TRACKING"]
+    work(NOW + MINUTE)
+    assert statuses(config) == ["OPEN"]
+
+
+def test_the_state_of_a_process_is_that_of_its_newest_observation(project: Project) -> None:
+    ingest(project, processes=[process_report(goal_version=5)], now=NOW)
+    ingest(project, processes=[process_report(goal_version=4)], observed=NOW - MINUTE, now=NOW + SECOND)
+    [status] = project.process_statuses.all()
+    assert (status.goal_version, status.reported) == (5, NOW)
+    ingest(project, processes=[process_report(goal_version=3)], observed=NOW, now=NOW + SECOND)
+    assert project.process_statuses.get().goal_version == 3
+
+
+def test_the_version_of_an_agent_is_that_of_its_newest_report(project: Project) -> None:
+    ingest(project, version="2.0", now=NOW)
+    ingest(project, version="1.0", observed=NOW - MINUTE, now=NOW + 2 * SECOND)
+    agent = project.agents.get()
+    assert (agent.version, agent.last_report) == ("2.0", NOW + 2 * SECOND)
+
+
+# --- a backlog --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reachable", "expected"),
+    [
+        ([True, False, False, True], []),
+        ([False, True, False, True], []),
+        ([True, False, False], ["OPEN"]),
+        ([False, True, False, False], ["OPEN"]),
+    ],
+    ids=["over", "over-twice", "holds", "began-again"],
+)
+def test_people_hear_only_of_what_holds_at_the_end(
+    project: Project, outside: Outside, reachable: Sequence[bool], expected: list[str]
+) -> None:
+    config = watched(project)
+    backlog(project, reachable)
+    work(NOW)
+    work(NOW + SECOND)
+    assert statuses(config) == expected
+    assert [kind.name for kind in outside.kinds] == ["OPEN"] * len(expected)
+    for alert in Alert.objects.all():
+        assert alert.created == NOW - MINUTE
+    # The history has everything.
+    changes = sum(before != after for before, after in zip([True, *reachable], reachable, strict=False))
+    assert Event.objects.filter(event_type__in=["HOST_DOWN", "HOST_UP"], alert_id=None).count() == changes
+
+
+def test_nothing_is_decided_while_reports_wait(project: Project, outside: Outside) -> None:
+    config = watched(project)
+    ingest(project, host_report(reachable=False), observed=NOW - HOUR / 2, waiting=3, now=NOW)
+    ingest(project, host_report("db2", reachable=False), agent="agent2", now=NOW)
+    work(NOW + 10 * SECOND)
+    assert [alert.facts["hostname"] for alert in Alert.objects.all()] == ["db2"]
+    work(NOW + HOLD - SECOND)
+    assert len(statuses(config)) == 1
+    work(NOW + HOLD)
+    work(NOW + HOLD + SECOND)
+    assert sorted(alert.facts["hostname"] for alert in Alert.objects.filter(status="OPEN")) == ["db1", "db2"]
+    # The next reports wait for nothing.
+    ingest(project, host_report(), observed=NOW - MINUTE, waiting=1, now=NOW + HOLD + 2 * SECOND)
+    work(NOW + HOLD + 3 * SECOND)
+    assert sorted(statuses(config)) == ["CLOSED", "OPEN"]
+
+
+@pytest.mark.parametrize(
+    ("reachable", "expected"), [([True, False], ["OPEN"]), ([True, True], ["CLOSED"])], ids=["again", "over"]
+)
+def test_an_open_alert_ends_only_if_it_is_over_at_the_end(
+    project: Project, outside: Outside, reachable: Sequence[bool], expected: list[str]
+) -> None:
+    config = make_config(project)
+    ingest(project, host_report(reachable=False), now=NOW - HOUR)
+    work(NOW - HOUR)
+    ingest(project, host_report(reachable=reachable[0]), observed=NOW - MINUTE, waiting=1, now=NOW)
+    work(NOW)
+    assert statuses(config) == ["OPEN"]
+    ingest(project, host_report(reachable=reachable[1]), waiting=0, now=NOW + SECOND)
+    work(NOW + SECOND)
+    work(NOW + 2 * SECOND)
+    assert statuses(config) == expected
+    said = [kind.name for kind in outside.kinds if kind is not MessageKind.UPDATE]
+    assert said == ["OPEN", *(["CLOSE"] if expected == ["CLOSED"] else [])]
+    if expected == ["CLOSED"]:
+        assert Alert.objects.get().resolved == NOW - MINUTE
+
+
+def test_an_alert_whose_end_was_released_by_time_is_closed(project: Project) -> None:
+    config = make_config(project)
+    ingest(project, host_report(reachable=False), now=NOW - HOUR)
+    work(NOW - HOUR)
+    ingest(project, host_report(), observed=NOW - MINUTE, waiting=1, now=NOW)
+    work(NOW + HOLD)
+    work(NOW + HOLD + SECOND)
+    assert statuses(config) == ["CLOSED"]
+    assert Alert.objects.get().resolved == NOW - MINUTE
+
+
+def test_a_backlog_in_many_turns_of_evaluation_opens_nothing_that_is_over(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = watched(project)
+    monkeypatch.setattr("alerting.services.turns.SIGNALS_AT_ONCE", 1)
+    monkeypatch.setattr("alerting.services.turns.HOSTS_AT_ONCE", 1)
+    for place in range(6):
+        ingest(
+            project,
+            host_report(reachable=place % 2 == 1),
+            observed=NOW - (5 - place) * MINUTE,
+            waiting=5 - place,
+            now=NOW,
+        )
+    while evaluate_signals(now=NOW, clock=lambda: 0.0):
+        close_over(now=NOW)
+        open_tracked(now=NOW)
+        deliver_all(NOW)
+    work(NOW + SECOND)
+    assert (statuses(config), outside.kinds) == ([], [])
+
+
+def test_only_the_newest_report_says_whether_others_wait(project: Project) -> None:
+    config = watched(project)
+    ingest(project, host_report("db2"), waiting=0, now=NOW)
+    ingest(project, host_report("db2"), observed=NOW - 5 * MINUTE, waiting=7, now=NOW + SECOND)
+    ingest(project, host_report(reachable=False), now=NOW + 2 * SECOND)
+    work(NOW + 2 * SECOND)
+    assert statuses(config) == ["OPEN"]
+
+
+def test_a_report_that_does_not_say_it_releases_nothing(project: Project) -> None:
+    """Requests for leases are reports as well, and are sent at once."""
+    config = watched(project)
+    ingest(project, host_report(reachable=False), observed=NOW - 5 * MINUTE, waiting=1, now=NOW)
+    ingest(project, now=NOW + SECOND)
+    work(NOW + SECOND)
+    assert statuses(config) == []
+    ingest(project, host_report(), observed=NOW, waiting=0, now=NOW + 2 * SECOND)
+    work(NOW + 2 * SECOND)
+    work(NOW + 3 * SECOND)
+    assert statuses(config) == []
+
+
+def test_a_newer_report_of_another_agent_decides_at_once(project: Project, outside: Outside) -> None:
+    config = watched(project)
+    ingest(project, host_report(reachable=False), observed=NOW - 5 * MINUTE, waiting=2, now=NOW)
+    ingest(project, host_report(), agent="agent2", now=NOW + SECOND)
+    ingest(project, host_report(reachable=False), observed=NOW - 4 * MINUTE, waiting=0, now=NOW + 2 * SECOND)
+    work(NOW + 2 * SECOND)
+    work(NOW + 3 * SECOND)
+    assert (statuses(config), outside.kinds) == ([], [])
+
+
+def test_a_replica_set_waits_for_the_reports_about_its_members(project: Project, outside: Outside) -> None:
+    config = make_config(project, eventTypeName="MULTIPLE_PRIMARIES")
+    work(NOW - HOUR)
+    ingest(project, host_report("db1", **PRIMARY), now=NOW - HOUR)
+    ingest(project, host_report("db2", **MEMBERS), agent="agent2", now=NOW - HOUR)
+    # db2 took over while agent1 could not report.
+    ingest(project, host_report("db1", **PRIMARY), observed=NOW - 30 * MINUTE, waiting=1, now=NOW)
+    ingest(project, host_report("db2", **PRIMARY), agent="agent2", now=NOW + SECOND)
+    work(NOW + SECOND)
+    assert statuses(config) == []
+    ingest(project, host_report("db1", **MEMBERS), observed=NOW, waiting=0, now=NOW + 2 * SECOND)
+    work(NOW + 2 * SECOND)
+    work(NOW + 3 * SECOND)
+    assert (statuses(config), outside.kinds) == ([], [])
+
+
+def test_no_host_times_out_while_newer_reports_of_its_agent_wait(project: Project) -> None:
+    now = clock.now()  # The database accepts no sweep in the future.
+    config = make_config(project)
+    ingest(project, host_report(), host_report("db2"), now=now - HOUR)
+    work(now - HOUR)
+    ingest(project, host_report("db2"), observed=now - 30 * MINUTE, waiting=9, now=now)
+    Host.objects.filter(hostname="db1").update(last_report=now - HOUR)
+    project.agents.update(returned=None)
+    sweep(now + SECOND)
+    work(now + SECOND)
+    assert statuses(config) == []
+    ingest(project, host_report("db2"), observed=now, waiting=0, now=now + 2 * SECOND)
+    sweep(now + 15 * SECOND)
+    work(now + 15 * SECOND)
+    assert statuses(config) == ["OPEN"]
+
+
+def test_signals_of_an_agent_that_was_deleted_are_released(project: Project) -> None:
+    config = watched(project)
+    ingest(project, host_report(reachable=False), observed=NOW - 5 * MINUTE, waiting=1, now=NOW)
+    project.agents.all().delete()
+    assert held_signals_release(now=NOW + SECOND) == 1
+    assert not Signal.objects.exclude(held_by=None).exists()
+    assert statuses(config) == []
+
+
+def test_a_waiting_alert_about_another_host_opens_in_time(project: Project) -> None:
+    config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 5}])
+    ingest(project, host_report(), host_report("db3"), now=NOW - HOUR)
+    work(NOW - HOUR)
+    ingest(project, host_report("db2", reachable=False), agent="agent2", now=NOW - 5 * MINUTE)
+    ingest(project, host_report("db3", reachable=False), now=NOW - 5 * MINUTE)
+    work(NOW - 5 * MINUTE)
+    assert statuses(config) == ["TRACKING", "TRACKING"]
+    ingest(project, host_report(), host_report("db3"), observed=NOW - 4 * MINUTE, waiting=1, now=NOW)
+    work(NOW)
+    assert [alert.facts["hostname"] for alert in Alert.objects.filter(status="OPEN")] == ["db2"]
+    assert not Notification.objects.exclude(alert__facts__hostname="db2").exists()
+
+
+def test_a_reported_event_begins_nothing_of_which_a_newer_end_is_known(project: Project) -> None:
+    config = make_config(project, eventTypeName="BI_CONNECTOR_DOWN")
+
+    def connector(event_type: EventType, created: datetime, hostname: str = "db1") -> EventReport:
+        return EventReport(event_type=event_type, hostname=hostname, port=27017, created=created)
+
+    ingest(project, events=[connector(EventType.BI_CONNECTOR_UP, NOW - 5 * MINUTE)], now=NOW)
+    late = [
+        connector(EventType.BI_CONNECTOR_DOWN, NOW - 10 * MINUTE),
+        connector(EventType.BI_CONNECTOR_DOWN, NOW - 10 * MINUTE, "db2"),
+    ]
+    ingest(project, events=late, now=NOW + SECOND)
+    evaluate(NOW + SECOND)
+    assert [alert.facts["hostname"] for alert in Alert.objects.filter(config_id=config.id)] == ["db2"]
+    ingest(project, events=[connector(EventType.BI_CONNECTOR_DOWN, NOW - MINUTE)], now=NOW + 2 * SECOND)
+    evaluate(NOW + 2 * SECOND)
+    assert len(statuses(config)) == 2
