@@ -13,6 +13,7 @@ import threading
 import time
 from collections import ChainMap
 from collections.abc import Callable, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 
 from automation.agent.check import check
@@ -146,6 +147,7 @@ class AgentProcess:
                 hostname=self._settings.hostname,
                 version=VERSION,
                 labels=self._settings.labels,
+                observed=datetime.now(timezone.utc),
                 unknown=self._sender.unknown,
                 lease_of=self._leases.lease_of,
             )

@@ -18,7 +18,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -136,6 +136,7 @@ LONGEST_REQUEST = 120.0
 
 _LONGEST_ANSWER = 4_000_000  # A refusal lists the existing metrics for each of 100 faults.
 _PART = 65_536
+_A_FIELD = "agentType"
 _LONGEST_SHOWN = 500
 _MINUTES_FROM = 180
 
@@ -178,6 +179,17 @@ class PlatformAnswer:
         fields = self.document.get("badFields")
         named = fields if isinstance(fields, list) else []
         return [str(fault.get("field", "")) for fault in named if isinstance(fault, dict)]
+
+    @property
+    def unknown_fields(self) -> Collection[str]:
+        """Rejected fields that this platform does not have: for them it lists the fields that it has."""
+        fields = self.document.get("badFields")
+        named = fields if isinstance(fields, list) else []
+        return {
+            str(fault.get("field", ""))
+            for fault in named
+            if isinstance(fault, dict) and _A_FIELD in (fault.get("allowed") or ())
+        }
 
 
 def clock_words(date: datetime) -> str:

@@ -22,8 +22,12 @@ _OPTIONAL = frozenset(
 """Optional fields of a host."""
 
 _LABELS = "labels"
+OBSERVED = "observed"
+WAITING = "waiting"
 _ENGINE = "engine"
 _LABEL_FIELD = re.compile(r"labels(?:\.(\w+))?")
+# The first fields of a report: `bodies_of` writes them in this order.
+_HAS_TIME = re.compile(rb'\{"agentType":"[^"]*","hostname":"[^"]*","version":"[^"]*","observed":')
 _FIELD = re.compile(r"hosts\[(\d+)\](?:\.databases\[(\d+)\])?(?:\.measurements\[(\d+)\])?(?:\.(\w+))?")
 
 
@@ -33,6 +37,7 @@ def bodies_of(
     hostname: str,
     version: str,
     labels: Mapping[str, str],
+    observed: datetime,
     unknown: Collection[str] = (),
     lease_of: Callable[[ServerAddress], str | None] = lambda _: None,
 ) -> Iterator[bytes]:
@@ -40,11 +45,14 @@ def bodies_of(
 
     Without hosts, a single report says that the agent is up.
 
-    `hostname` and `version` identify the agent; `labels` are the labels of all hosts. `unknown` has the names
-    of metrics to leave out, "labels" to leave out the labels, and "engine" to leave out the engines of hosts.
+    `hostname` and `version` identify the agent; `labels` are the labels of all hosts. `observed` is the time
+    of the round. `unknown` has the names of metrics to leave out, "labels" to leave out the labels, "engine"
+    to leave out the engines of hosts, and "observed" to leave out the time.
     `lease_of` returns the lease under which a host was polled.
     """
     head: Document = {"agentType": "MONITORING", "hostname": hostname, "version": version}
+    if OBSERVED not in unknown:
+        head[OBSERVED] = _time(observed)
     if _LABELS not in unknown:
         head[_LABELS] = dict(labels)  # An empty object removes the stored labels.
     batch: list[Document] = []
@@ -82,6 +90,34 @@ def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, froze
         return _without(json.loads(body), bad_fields)
     except (IndexError, KeyError):
         return None, frozenset()
+
+
+def without_time(body: bytes) -> bytes:
+    """The report without the time of observation, so that it counts from its arrival."""
+    if not _HAS_TIME.match(body):
+        return body
+    document = json.loads(body)
+    document.pop(OBSERVED, None)
+    return _json(document)
+
+
+def with_time(body: bytes, observed: float) -> bytes:
+    """The report with a time of observation, in seconds since 1970, if it has none.
+
+    Reports that an earlier version of the agent left in the spool have none.
+    """
+    if _HAS_TIME.match(body):
+        return body
+    return _with_field(body, OBSERVED, _time(datetime.fromtimestamp(observed, timezone.utc)))
+
+
+def with_waiting(body: bytes, waiting: int) -> bytes:
+    """The report with the number of newer reports that are sent after it."""
+    return _with_field(body, WAITING, waiting)
+
+
+def _with_field(body: bytes, name: str, value: object) -> bytes:
+    return b'{"%s":%s,%s' % (name.encode(), json.dumps(value).encode(), body[1:])
 
 
 def without_measurements(body: bytes) -> bytes:

@@ -25,14 +25,25 @@ from pathlib import Path
 from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable, clock_words
 from automation.agent.faults import log_unexpected
 from automation.agent.files import UNFINISHED, write_whole
-from automation.agent.report import without, without_measurements
+from automation.agent.report import (
+    OBSERVED,
+    WAITING,
+    with_time,
+    with_waiting,
+    without,
+    without_measurements,
+    without_time,
+)
 
 log = logging.getLogger("opsapi.agent")
 
-OLDEST_SECONDS = 55 * 60
-"""The platform rejects samples that are older than an hour."""
+OLDEST_SECONDS = (24 * 60 - 5) * 60
+"""The platform rejects reports that are older than a day."""
+OLDEST_UNTIMED_SECONDS = 55 * 60
+"""An older platform takes no time of observation, and rejects samples that are older than an hour."""
 
 LARGEST_BYTES = 200_000_000
+ROUND_SECONDS = 1.0
 MOST_IN_MEMORY = 20
 """Maximum number of reports in memory while the disk cannot be written."""
 
@@ -116,20 +127,36 @@ class Spool:
                 for old in sorted(self._unwritten)[:-MOST_IN_MEMORY]:
                     self._drop(old, f"{MOST_IN_MEMORY} newer reports wait in memory")
 
-    def first(self) -> tuple[Waiting, bytes] | None:
+    def first(self, oldest: float = OLDEST_SECONDS) -> tuple[Waiting, bytes] | None:
         """The oldest report that is not too old, and its body; None if no report waits.
+
+        `oldest` is in seconds.
 
         Raises: OSError: the report cannot be read now; it stays.
         """
         with self._guard:
             for name in sorted([*self._sizes, *self._unwritten]):
-                if self._clock() - self._since[name] > self._oldest:
+                if self._clock() - self._since[name] > min(oldest, self._oldest):
                     self._drop(name, "too old for the platform")
                     continue
                 body = self._unwritten.get(name) or self._read(name)
                 if body is not None:
                     return Waiting(name), body
         return None
+
+    def newer(self, waiting: Waiting) -> int:
+        """How many reports of later rounds wait. The reports of a round are added within a second."""
+        with self._guard:
+            own = self._since.get(waiting.name, self._clock())
+            return sum(
+                name > waiting.name and abs(since - own) > ROUND_SECONDS
+                for name, since in self._since.items()
+            )
+
+    def since(self, waiting: Waiting) -> float:
+        """When the report was added, in seconds since 1970."""
+        with self._guard:
+            return self._since.get(waiting.name, self._clock())
 
     def replace(self, waiting: Waiting, body: bytes) -> None:
         """Replace the body of a report and keep its key.
@@ -198,6 +225,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
 _MOST_REDUCTIONS = 50
 _REFUSED = frozenset({400, 413, 415, 422})
 """The platform would reject a repeat again."""
+_DONE_BEFORE = "IDEMPOTENCY_KEY_REUSED"
+"""The platform has accepted the report, and its answer was lost."""
 _SETTINGS = frozenset({401, 403, 404, 405})
 """The key, the project or the URL is wrong and may be corrected."""
 _OTHER_PATH = "INVALID_AUTHORIZATION_URI"
@@ -207,9 +236,12 @@ _OTHER_PATH = "INVALID_AUTHORIZATION_URI"
 class Sender:
     """A thread that sends reports until it is stopped.
 
-    An older platform rejects metrics or labels that it does not know and names them. The report is sent again
+    An older platform rejects metrics or fields that it does not know and names them. The report is sent again
     without them, and later reports leave them out (`unknown`) until the agent restarts. This is simpler than
     asking for `metricNames` first, and also works for reports that waited during an upgrade of the platform.
+
+    Each attempt says how many reports of later rounds wait at that moment, so a repeat may differ from the
+    report that the platform has accepted already. The platform then refuses its Idempotency-Key: it is done.
     """
 
     def __init__(self, client: Client, spool: Spool) -> None:
@@ -218,12 +250,13 @@ class Sender:
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
         self._unknown: frozenset[str] = frozenset()
         self._reductions: dict[str, int] = {}
+        self._untimed: set[str] = set()
         self._failure = ""
         self.sent = 0
 
     @property
     def unknown(self) -> Collection[str]:
-        """Names of metrics that the platform does not know, and "labels" if it knows no labels."""
+        """Names of metrics and of the fields labels, engine, observed and waiting that it does not know."""
         return self._unknown
 
     def start(self) -> None:
@@ -254,7 +287,8 @@ class Sender:
         while not self._stop.is_set():
             self._wake.clear()
             try:
-                waiting = self._spool.first()
+                is_untimed = OBSERVED in self._unknown
+                waiting = self._spool.first(OLDEST_UNTIMED_SECONDS if is_untimed else OLDEST_SECONDS)
                 if waiting is None:
                     if not self._stop.is_set():  # A stop before `clear` woke nobody.
                         self._wake.wait()
@@ -275,11 +309,11 @@ class Sender:
     def _send(self, waiting: Waiting, body: bytes) -> float | None:
         """Send a report. Returns None if it is done, otherwise the seconds to wait, 0 for the usual pause."""
         try:
-            answer = self._client.report(body, waiting.key)
+            answer = self._client.report(self._with_times(waiting, body), waiting.key)
         except (Unreachable, NoChallenge) as error:
             self._fails(f"the platform does not answer: {error}")
             return 0.0
-        if answer.accepted:
+        if answer.accepted or answer.code == _DONE_BEFORE:
             self._works()
             self.sent += 1
             self._done(waiting)
@@ -294,10 +328,16 @@ class Sender:
         self._fails(f"the platform does not accept reports now: {answer.detail}")
         return answer.retry_after or 0.0
 
+    def _with_times(self, waiting: Waiting, body: bytes) -> bytes:
+        """The report as it is sent now."""
+        is_timed = OBSERVED not in self._unknown and waiting.name not in self._untimed
+        body = with_time(body, self._spool.since(waiting)) if is_timed else without_time(body)
+        return body if WAITING in self._unknown else with_waiting(body, self._spool.newer(waiting))
+
     def _refused(self, waiting: Waiting, body: bytes, answer: PlatformAnswer) -> float | None:
         """Send the report without the rejected parts, or drop it, so that it does not block the others."""
         reductions = self._reductions.get(waiting.name, 0)
-        reduced, unknown = without(body, answer.bad_fields) if answer.status == 400 else (None, frozenset())
+        reduced, unknown = self._reduced(waiting, body, answer)
         if fresh := unknown - self._unknown:
             names = ", ".join(sorted(fresh))
             log.warning("this older platform does not know %s: restart the agent after you upgrade it", names)
@@ -308,13 +348,13 @@ class Sender:
             return None
         if not unknown:
             log.error("the platform rejects part of report %s: %s", waiting.key, answer.detail)
-            if all(field.endswith(".timestamp") for field in answer.bad_fields):
+            if all(field == OBSERVED or field.endswith(".timestamp") for field in answer.bad_fields):
                 # The platform lists only some of many faults. The clocks differ, and hosts must not look down
                 # because of that.
                 if answer.date is not None:
                     clock = clock_words(answer.date)
                     log.error("the clock of this machine is %s: correct it, for example with NTP", clock)
-                reduced = without_measurements(body)
+                reduced = without_measurements(reduced)
         self._reductions[waiting.name] = reductions + 1
         try:
             # Store it before sending: a repeat after a restart needs the same body.
@@ -324,7 +364,31 @@ class Sender:
             return 0.0
         return None
 
+    def _reduced(
+        self, waiting: Waiting, body: bytes, answer: PlatformAnswer
+    ) -> tuple[bytes | None, frozenset[str]]:
+        """The report without the rejected parts, and the names that the platform does not know.
+
+        A platform that knows times of observation rejects a time if the clock of this machine is wrong. Then
+        only the newest report is sent, without its time: an older report would count as the newest.
+        """
+        if answer.status != 400:
+            return None, frozenset()
+        of_report = {OBSERVED, WAITING} & set(answer.bad_fields)
+        unknown = frozenset(of_report & set(answer.unknown_fields))
+        if OBSERVED in of_report:
+            if OBSERVED not in unknown and len(self._spool) > 1:
+                return None, unknown
+            body = without_time(body)
+            self._untimed.add(waiting.name)
+        others = [name for name in answer.bad_fields if name not in of_report]
+        if of_report and not others:
+            return body, unknown
+        reduced, names = without(body, others)
+        return reduced, unknown | names
+
     def _done(self, waiting: Waiting) -> None:
+        self._untimed.discard(waiting.name)
         self._reductions.pop(waiting.name, None)
         self._spool.remove(waiting)
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 import pytest
@@ -350,7 +351,13 @@ def test_a_failover_closes_no_primary_when_the_standby_is_promoted(
     config = make_config(project, eventTypeName="NO_PRIMARY")
 
     def report(engine: PostgreSQL) -> Sequence[Any]:
-        for body in bodies_of(list(asked(engine).values()), hostname="agent1", version="1.0", labels={}):
+        for body in bodies_of(
+            list(asked(engine).values()),
+            hostname="agent1",
+            version="1.0",
+            labels={},
+            observed=datetime.now(UTC),
+        ):
             answer = agent.report(project.id, json.loads(body))
             assert answer.status_code == 202, answer.content
         evaluate()

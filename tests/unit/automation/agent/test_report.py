@@ -43,7 +43,11 @@ def reading(number: int = 0, *samples: Sample) -> HostReading:
 
 def bodies(*readings: HostReading, **changes: Any) -> list[bytes]:
     """The reports of a round."""
-    return list(bodies_of(readings, **{"hostname": "agent1", "version": "0.1.0", "labels": {}, **changes}))
+    return list(
+        bodies_of(
+            readings, **{"hostname": "agent1", "version": "0.1.0", "labels": {}, "observed": TAKEN, **changes}
+        )
+    )
 
 
 def read(body: bytes) -> Report:

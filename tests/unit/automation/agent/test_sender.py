@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -21,9 +22,15 @@ from tests.eventually import eventually
 from tests.receivers import HttpReceiver
 
 GROUP = "0123456789abcdef01234567"
+NOW = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
 CHALLENGE = {
     "WWW-Authenticate": 'Digest realm="Ops Public API", domain="", nonce="n1", algorithm=MD5, qop="auth"'
 }
+
+
+def bare(body: bytes) -> bytes:
+    """A report without what the sender adds at each attempt."""
+    return re.sub(rb'^\{("waiting":[0-9]+,)?("observed":"[^"]*",)?', b"{", body)
 
 
 class FakePlatform:
@@ -33,6 +40,7 @@ class FakePlatform:
         self.receiver = receiver
         self.script: list[tuple[int, dict[str, str], object]] = [(202, {}, {})]
         self.taken: list[tuple[str, bytes]] = []
+        self.sent: list[dict[str, Any]] = []
         self.is_busy_before_challenges = False
         self._guard = threading.Lock()
         receiver.behave(self._answer)
@@ -44,7 +52,7 @@ class FakePlatform:
     def asked(self) -> list[tuple[str, bytes]]:
         """Idempotency-Key and body of every report that came with credentials."""
         return [
-            (request.headers["Idempotency-Key"], request.body)
+            (request.headers["Idempotency-Key"], bare(request.body))
             for request in self.receiver.requests
             if "Authorization" in request.headers
         ]
@@ -58,7 +66,8 @@ class FakePlatform:
                 self.script.pop(0)
         if status == 202:
             last = self.receiver.requests[-1]
-            self.taken.append((last.headers["Idempotency-Key"], last.body))
+            self.sent.append(json.loads(last.body or b"{}"))
+            self.taken.append((last.headers["Idempotency-Key"], bare(last.body)))
         return self._write(handler, status, headers, document)
 
     @staticmethod
@@ -263,13 +272,76 @@ def test_metrics_that_an_older_platform_does_not_know_are_left_out(
 def test_labels_that_an_older_platform_does_not_know_are_left_out(
     sender: Sender, spool: Spool, platform: FakePlatform
 ) -> None:
-    (body,) = bodies_of([], hostname="agent1", version="1", labels={"env": "production"})
+    (body,) = bodies_of([], hostname="agent1", version="1", labels={"env": "production"}, observed=NOW)
     platform.say((400, {}, {"badFields": [{"field": "labels"}]}), (202, {}, {}))
     send(sender, spool, body)
     ((_, taken),) = platform.taken
     without = {name: value for name, value in json.loads(body).items() if name != "labels"}
     assert json.loads(taken) == without
+    assert without["observed"] == "2026-11-21T07:26:14Z"
     assert set(sender.unknown) == {"labels"}
+
+
+_FIELDS = ["agentType", "hosts", "hostname"]
+
+
+def test_reports_say_when_they_were_observed_and_how_many_newer_reports_wait(
+    platform: FakePlatform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sending, "FIRST_PAUSE", 0.01)
+    moments = [NOW.timestamp(), NOW.timestamp() + 0.5, NOW.timestamp() + 60, NOW.timestamp() + 120]
+    clock = moments[0]
+    spool = Spool(tmp_path / "spool", lambda: clock)
+    for number, moment in enumerate(moments):
+        clock = moment
+        spool.put(report(number))
+    (timed,) = bodies_of([], hostname="agent1", version="1", labels={}, observed=NOW - timedelta(minutes=9))
+    spool.put(timed)
+    url = platform.receiver.url("")
+    sender = Sender(Client(url=url, group_id=GROUP, public_key="KEY", private_key="secret"), spool)
+    send(sender, spool)
+    sender.stop(60)
+    spool.close()
+    # The first two are of one round. Reports of an earlier agent have the time at which they were added.
+    assert [(sent["observed"], sent["waiting"]) for sent in platform.sent] == [
+        ("2026-11-21T07:26:14Z", 3),
+        ("2026-11-21T07:26:14Z", 3),
+        ("2026-11-21T07:27:14Z", 2),
+        ("2026-11-21T07:28:14Z", 0),
+        ("2026-11-21T07:17:14Z", 0),
+    ]
+
+
+@pytest.mark.parametrize("name", ["observed", "waiting"])
+def test_times_that_an_older_platform_does_not_know_are_left_out(
+    sender: Sender, spool: Spool, platform: FakePlatform, name: str
+) -> None:
+    (body,) = bodies_of([], hostname="agent1", version="1", labels={}, observed=NOW)
+    platform.say((400, {}, {"badFields": [{"field": name, "allowed": _FIELDS}]}), (202, {}, {}))
+    send(sender, spool, body, body)
+    assert [name in sent for sent in platform.sent] == [False, False]
+    assert set(sender.unknown) == {name}
+
+
+def test_an_agent_whose_clock_is_wrong_sends_its_newest_report_without_its_time(
+    sender: Sender, spool: Spool, platform: FakePlatform, caplog: pytest.LogCaptureFixture
+) -> None:
+    refusal = {"badFields": [{"field": "observed", "allowed": ["now"]}]}
+    platform.say((400, {}, refusal), (400, {}, refusal), (202, {}, {}))
+    send(sender, spool, report(1, "CONNECTIONS"), report(2, "CONNECTIONS"))
+    [sent] = platform.sent
+    assert ("observed" in sent, sent["hosts"]) == (False, [{"hostname": "db1", "measurements": []}])
+    assert not sender.unknown
+    assert "ahead of the platform's" in caplog.text
+
+
+def test_a_report_that_the_platform_has_accepted_before_is_done(
+    sender: Sender, spool: Spool, platform: FakePlatform, caplog: pytest.LogCaptureFixture
+) -> None:
+    platform.say((422, {}, {"errorCode": "IDEMPOTENCY_KEY_REUSED"}), (202, {}, {}))
+    send(sender, spool, report(1), report(2))
+    assert [body for _, body in platform.taken] == [report(2)]
+    assert not caplog.records
 
 
 def test_waiting_reports_keep_their_labels_when_the_setting_changes(
@@ -277,7 +349,7 @@ def test_waiting_reports_keep_their_labels_when_the_setting_changes(
 ) -> None:
     made: list[bytes] = []
     for labels in ({"env": "test"}, {"env": "production"}, {}):
-        made.extend(bodies_of([], hostname="agent1", version="1", labels=labels))
+        made.extend(bodies_of([], hostname="agent1", version="1", labels=labels, observed=NOW))
     platform.say((503, {}, {}), (202, {}, {}))
     send(sender, spool, *made)
     assert [body for _, body in platform.taken] == made
@@ -311,10 +383,10 @@ def test_a_spool_that_cannot_be_read_for_a_moment_ends_no_sender(
     faults = [OSError(24, "Too many open files"), OSError(5, "Input/output error")]
     first = spool.first
 
-    def fails_twice() -> tuple[Waiting, bytes] | None:
+    def fails_twice(oldest: float) -> tuple[Waiting, bytes] | None:
         if faults:
             raise faults.pop()
-        return first()
+        return first(oldest)
 
     monkeypatch.setattr(spool, "first", fails_twice)
     send(sender, spool, report(1))

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from automation.agent.sender import MOST_IN_MEMORY, Spool, SpoolInUse
+from automation.agent.sender import OLDEST_SECONDS as OLDEST
 
 NOW = 1_795_000_000.0
 
@@ -94,7 +95,7 @@ def test_files_are_for_their_owner_alone(spool: Spool, tmp_path: Path) -> None:
 
 def test_what_is_too_old_is_dropped(spool: Spool, clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     spool.put(body(1))
-    clock.now += 55 * 60
+    clock.now += OLDEST
     spool.put(body(2))
     assert len(spool) == 2
     clock.now += 1
@@ -217,14 +218,14 @@ def test_the_age_of_a_report_is_reported_by_the_clock_also_after_it_was_set_back
     spool.put(body(1))
     clock.now -= 600
     spool.put(body(2))
-    clock.now += 55 * 60 + 1
+    clock.now += OLDEST + 1
     assert drained(spool) == [1]
 
 
 def test_the_age_of_a_report_holds_through_a_restart(spool: Spool, tmp_path: Path, clock: Clock) -> None:
     spool.put(body(1))
     spool.close()
-    clock.now += 55 * 60 + 1
+    clock.now += OLDEST + 1
     again = Spool(tmp_path / "spool", clock)
     assert drained(again) == []
     again.close()
