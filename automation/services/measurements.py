@@ -54,6 +54,7 @@ SELECT found.id,
 RETURNING report
 """  # noqa: S608 - contains only our own names
 
+# A sample that is ahead of its report counts from its report, as in `newest_moments`.
 # The newest report of a host usually has the metric, so the search ends with it.
 _OLDER_SERIES = f"""
 SELECT given.place
@@ -65,8 +66,8 @@ SELECT given.place
         WHERE reading.source_id = source.id AND reading.numbers[given.number] IS NOT NULL
           AND reading.reported >= %(since)s AND reading.reported <= %(now)s
           AND reading.reported >= given.moment - %(ahead)s
-          AND date_trunc('second', reading.reported) - reading.age * interval '1 second' > given.moment
-          AND date_trunc('second', reading.reported) - reading.age * interval '1 second' <= %(now)s
+          AND date_trunc('second', reading.reported) - greatest(reading.age, 0) * interval '1 second'
+              > given.moment
         ORDER BY reading.reported DESC
         LIMIT 1) AS later
 """  # noqa: S608 - contains only our own names
