@@ -10,6 +10,7 @@ from pytest_django import Settings
 
 from accesslist.models import Project
 from events.models import Event
+from integrations.choices import SecretKind
 from integrations.models import Integration
 from integrations.selectors import integration_secrets, integration_values
 from integrations.types import INTEGRATION_TYPES
@@ -173,7 +174,10 @@ def test_no_secret_of_any_type_is_shown_kept_in_plain_or_logged(
     caplog.set_level(logging.DEBUG)
     kind = INTEGRATION_TYPES[integration_type]
     secrets = set(kind.secrets(kind.example))
-    planted = dict.fromkeys(secrets, f"https://x.example/{bodies.SECRET}/tail")
+    is_url = {name: kind.secret_fields[name].secret is SecretKind.URL for name in secrets}
+    planted = {
+        name: f"{'https://' if is_url[name] else ''}x.example/{bodies.SECRET}/tail" for name in secrets
+    }
     where = f"{path}/{integration_type}"
     answers = [
         owner.post(where, {**kind.example, **planted}),

@@ -96,7 +96,7 @@ def test_what_is_left_out_has_its_default(owner: ApiClient, path: str) -> None:
 
 def test_there_is_one_of_a_type(owner: ApiClient, path: str) -> None:
     made = owner.post(f"{path}/PAGER_SERVICE", {"serviceKey": PAGER})
-    again = owner.post(f"{path}/PAGER_SERVICE", {"serviceKey": "another key"})
+    again = owner.post(f"{path}/PAGER_SERVICE", {"serviceKey": "another-key"})
     assert refusal(again)[:2] == (409, "INTEGRATION_ALREADY_CONFIGURED")
     assert again.json()["parameters"] == ["PAGER_SERVICE", path.split("/")[2]]
     assert owner.get(f"{path}/PAGER_SERVICE").json() == made.json()
