@@ -118,8 +118,8 @@ def test_a_redacted_value_has_to_be_that_of_the_stored_one(
 def test_a_redacted_value_of_another_field_or_type_is_refused(
     owner: ApiClient, path: str, project: Project
 ) -> None:
-    make_integration(project, "ON_CALL_SERVICE", apiKey=LONG, routingKey="another 9999")
-    make_integration(project, "PAGER_SERVICE", serviceKey="service key 7777")
+    make_integration(project, "ON_CALL_SERVICE", apiKey=LONG, routingKey="another-9999")
+    make_integration(project, "PAGER_SERVICE", serviceKey="service-key-7777")
     on_call = owner.put(f"{path}/ON_CALL_SERVICE", {"apiKey": "******cdef", "routingKey": "******cdef"})
     assert faults(on_call) == [("routingKey", "REDACTED_VALUE_UNKNOWN")]
     pager = owner.put(f"{path}/PAGER_SERVICE", {"serviceKey": "******cdef"})

@@ -104,7 +104,7 @@ def test_there_is_one_of_a_type(owner: ApiClient, path: str) -> None:
 
 def test_two_projects_have_one_each(owner: ApiClient, project: Project, path: str) -> None:
     other = ProjectFactory.create()
-    make_integration(other, "PAGER_SERVICE", serviceKey="the other's key")
+    make_integration(other, "PAGER_SERVICE", serviceKey="the-others-key")
     assert refusal(owner.get(f"{path}/PAGER_SERVICE"))[:2] == (404, "INTEGRATION_NOT_CONFIGURED")
     assert refusal(owner.delete(f"{path}/PAGER_SERVICE"))[:2] == (404, "INTEGRATION_NOT_CONFIGURED")
     assert owner.get(path).json()["results"] == []
