@@ -60,6 +60,11 @@ SLOW = (
 )
 """The files and directories of slow tests, about the slowest first: they begin in this order."""
 
+SLOW_TESTS, NOT_SLOW_TESTS = "slow", "not slow"
+"""What `make test-slow` and `make test` select with -m."""
+_SLOW_MARK = "mark.slow"
+ROOT = Path(__file__).resolve().parent.parent
+
 SUMMARY = "summary"
 """A test records a property of this name; the end of the run shows its value."""
 
@@ -95,6 +100,30 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         pytest.exit(f"the database of the tests: {error}", returncode=3)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files of which `make test` or `make test-slow` runs no test: importing them takes long."""
+    marks, is_slow = config.option.markexpr, is_slow_path(collection_path)
+    if marks == NOT_SLOW_TESTS and is_slow:
+        return True
+    is_file = collection_path.name.startswith("test_")
+    if marks == SLOW_TESTS and is_file and not is_slow and not has_slow_marks(collection_path):
+        return True
+    return None
+
+
+def is_slow_path(path: Path) -> bool:
+    """Whether all tests of a file or directory are slow."""
+    if not path.is_relative_to(ROOT):
+        return False
+    name = path.relative_to(ROOT).as_posix()
+    return _turn_of(f"{name}/" if path.is_dir() else name) < len(SLOW)
+
+
+def has_slow_marks(path: Path) -> bool:
+    """Whether some tests of another file can be slow."""
+    return _SLOW_MARK in path.read_text()
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_collection() -> Generator[None, object, object]:
     """In each process of the run; garbage collections of the tests are rare, and pass over all test modules.
@@ -118,6 +147,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if _turn(item) < len(SLOW):
             item.add_marker(pytest.mark.slow)
+        elif item.get_closest_marker("slow") and not has_slow_marks(item.path):
+            raise pytest.UsageError(f"{item.nodeid}: its file must have the words {_SLOW_MARK}")
     required = frozenset(os.environ.get(REQUIRE, "").replace(",", " ").split())
     if unknown := required - PROGRAMS:
         raise pytest.UsageError(f"{REQUIRE}: no test needs {', '.join(sorted(unknown))}")
@@ -138,7 +169,11 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def _turn(item: pytest.Item) -> int:
     """The turn of its file. If a slow file came last, one worker would run it while the others are idle."""
-    found = (turn for turn, start in enumerate(SLOW) if item.nodeid.startswith(start))
+    return _turn_of(item.nodeid)
+
+
+def _turn_of(name: str) -> int:
+    found = (turn for turn, start in enumerate(SLOW) if name.startswith(start))
     return next(found, len(SLOW))
 
 

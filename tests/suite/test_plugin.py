@@ -3,6 +3,8 @@
 import os
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -25,6 +27,26 @@ def test_a_machine_without_a_directory_in_memory_keeps_the_files_on_disk(
 ) -> None:
     monkeypatch.setattr(plugin, "MEMORY", tmp_path / "missing")
     assert not plugin.has_memory()
+
+
+def test_only_files_with_tests_to_run_are_imported() -> None:
+    slow, marked, other = (
+        ROOT / "tests" / name
+        for name in (
+            "browser/test_pages.py",
+            "integration/alerting/test_dear_projects.py",
+            "unit/opsapi/test_clock.py",
+        )
+    )
+    assert [left_out(path, plugin.SLOW_TESTS) for path in (slow, marked, other)] == [None, None, True]
+    assert [left_out(path, plugin.NOT_SLOW_TESTS) for path in (slow, marked, other)] == [True, None, None]
+    assert [left_out(path, "") for path in (slow, marked, other)] == [None, None, None]
+
+
+def left_out(path: Path, marks: str) -> bool | None:
+    """Whether a file is left out of a run of these marks."""
+    config = SimpleNamespace(option=SimpleNamespace(markexpr=marks))
+    return plugin.pytest_ignore_collect(path, cast(pytest.Config, config))
 
 
 def test_each_slow_path_exists() -> None:
