@@ -43,9 +43,12 @@ _INDEX_SETTINGS = frozenset(
     {"cert", "extra-index-url", "find-links", "index-url", "no-index", "trusted-host"}
 )
 # podman cannot work where both versions of control groups are mixed, or no process may raise its limits.
-_OWN_CGROUPS = (
-    "umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup && echo && exec sleep infinity"
+_OWN_MOUNTS = (
+    'mount --bind "$0" /mnt && umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup'
+    " && echo && exec sleep infinity"
 )
+_SHORT = Path("/mnt")
+"""The directory as podman sees it. With a longer path, `podman run` waits 20 s after its container ended."""
 _ENGINE = """
 [containers]
 cgroups = "disabled"
@@ -69,10 +72,10 @@ class Podman:
         self._directory = directory
         self._command = ["nsenter", f"--target={namespace}", "--mount", f"--wdns={ROOT}"]
         engine, storage = directory / "containers.conf", directory / "storage.conf"
-        engine.write_text(_ENGINE.format(networks=json.dumps(str(directory / "networks"))))
+        engine.write_text(_ENGINE.format(networks=json.dumps(str(_SHORT / "networks"))))
         storage.write_text(
             _STORAGE.format(
-                images=json.dumps(str(directory / "images")), state=json.dumps(str(directory / "state"))
+                images=json.dumps(str(_SHORT / "images")), state=json.dumps(str(_SHORT / "state"))
             )
         )
         self.environment: Mapping[str, str] = {
@@ -164,7 +167,7 @@ class Podman:
 @contextmanager
 def engine(directory: Path) -> Iterator[Podman]:
     """An engine in `directory`, which must be empty; it ends with all of its containers."""
-    command = ["unshare", "--mount", "--propagation=private", "sh", "-c", _OWN_CGROUPS]
+    command = ["unshare", "--mount", "--propagation=private", "sh", "-c", _OWN_MOUNTS, str(directory)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as namespace:
         assert namespace.stdout is not None
         assert namespace.stdout.read(1) == b"\n"
