@@ -107,6 +107,29 @@ def test_a_release_has_both_images(podman: Podman, tmp_path: Path) -> None:
     assert VERSION in podman.run("podman", "run", "--rm", f"{IMAGE}:{VERSION}", "--version")
 
 
+@pytest.mark.parametrize(
+    ("setting", "reason"),
+    [
+        ("OPSAPI_WORKERS=many", "OPSAPI_WORKERS: 'many'"),
+        ("DATABASE_URL=postgresql://ada:hunter2@127.0.0.1:1/ops", "the database cannot be reached"),
+    ],
+    ids=["a wrong setting", "no database"],
+)
+def test_a_refused_start_gives_the_reason_as_the_last_line(podman: Podman, setting: str, reason: str) -> None:
+    options = ["--rm", "--network=none", f"--env={setting}"]
+    refused = subprocess.run(
+        podman.command("podman", "run", *HARDENED, *options, IMAGE),
+        env=podman.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode not in (0, 125, 126, 127), refused.stderr  # these are podman's own
+    assert reason in refused.stderr.splitlines()[-1]
+    assert "hunter2" not in refused.stderr
+    assert "Traceback" not in refused.stderr
+
+
 def test_the_health_check_fails_if_nothing_answers(podman: Podman) -> None:
     check = ["run", "--rm", "--entrypoint=python", IMAGE, "/usr/local/bin/healthcheck"]
     failed = subprocess.run(
