@@ -53,6 +53,11 @@ def dearest_accepted(tries: int, seed: int, price: Price = price_fault) -> DearP
     return best
 
 
+def built_pattern(random: Random) -> str:
+    """A random pattern, which may be refused."""
+    return _part(random, 4).pattern
+
+
 def _measured(part: BuiltPattern, random: Random, price: Price) -> DearPattern | None:
     """The dearest text for a pattern; None if the pattern is refused."""
     ignore_case = random.random() < 0.5

@@ -1,0 +1,99 @@
+"""The search for the dearest input of an operation that is accepted."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+_DRAWS = 20
+
+Genes = dict[str, Any]
+"""The choices that make an input."""
+Choices = Mapping[str, Sequence[Any]]
+"""For each choice the possible values, about the cheapest first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """An accepted input and what it cost: processor seconds, MiB, and the other project's longest delay."""
+
+    genes: Genes
+    cpu_seconds: float
+    seconds: float
+    memory: float
+    delay: float
+    finished: bool
+    status: int | None
+
+
+@dataclass(slots=True)
+class Findings:
+    """Of one operation."""
+
+    tried: list[Found] = field(default_factory=list)
+    refused: int = 0
+
+    @property
+    def dearest(self) -> Found | None:
+        """The input that took most processor time."""
+        return max(self.tried, key=lambda found: found.cpu_seconds, default=None)
+
+    @property
+    def longest_delay(self) -> float:
+        """Of the other project, by any input, in seconds."""
+        return max((found.delay for found in self.tried), default=0.0)
+
+
+Try = Callable[[Genes], Found | None]
+"""Tries an input; None if it is refused."""
+
+
+def search(choices: Choices, attempt: Try, *, tries: int, seed: int) -> Findings:
+    """Begins with the largest of all; then changes of the dearest input and random inputs take turns.
+
+    If an input is refused, each of its choices is tried again with the next smaller value.
+    """
+    return _Search(choices, attempt, seed).run(tries)
+
+
+class _Search:
+    def __init__(self, choices: Choices, attempt: Try, seed: int) -> None:
+        self._choices, self._attempt = choices, attempt
+        self._random = Random(seed)
+        self._waiting = [{name: values[-1] for name, values in choices.items()}]
+        self._seen: list[Genes] = []
+        self._findings = Findings()
+
+    def run(self, tries: int) -> Findings:
+        for number in range(tries):
+            genes = self._next(number)
+            if genes is None:
+                break
+            self._seen.append(genes)
+            found = self._attempt(genes)
+            if found is None:
+                self._findings.refused += 1
+                smaller = [each for each in self._smaller(genes) if each not in self._seen]
+                self._waiting[:0] = smaller
+            else:
+                self._waiting.clear()
+                self._findings.tried.append(found)
+        return self._findings
+
+    def _next(self, number: int) -> Genes | None:
+        """An input that was not tried; None if none is found."""
+        if self._waiting:
+            return self._waiting.pop(0)
+        for _ in range(_DRAWS):
+            genes = {name: self._random.choice(values) for name, values in self._choices.items()}
+            if (dearest := self._findings.dearest) and number % 2:
+                changed = self._random.choice(list(self._choices))
+                genes = {**dearest.genes, changed: genes[changed]}
+            if genes not in self._seen:
+                return genes
+        return None
+
+    def _smaller(self, genes: Genes) -> Iterator[Genes]:
+        for name, values in self._choices.items():
+            if place := values.index(genes[name]):
+                yield {**genes, name: values[place - 1]}
