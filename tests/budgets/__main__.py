@@ -16,15 +16,13 @@ from typing import Any
 from tests.budgets.operations import OPERATIONS, Bench
 from tests.budgets.search import Findings
 from tests.budgets.site import budget_site
-from tests.budgets.trial import Trial
+from tests.budgets.trial import BudgetTrial
 
 _HEAD = (
     "| operation | dearest input found | CPU s, before | now | MiB, before | now |"
     " other project, before | now |\n"
     "|---|---|---:|---:|---:|---:|---:|---:|"
 )
-_SHORTEST = 0.05
-"""Less processor time is not told from that of the other project."""
 Rows = dict[str, Mapping[str, Any]]
 
 
@@ -51,8 +49,7 @@ def _measure(options: argparse.Namespace) -> None:
     wanted = options.only.split(",") if options.only else [operation.name for operation in OPERATIONS]
     rows: Rows = json.loads(options.file.read_text()) if options.file.exists() else {}
     with budget_site(options.checkout) as site, site.other() as other:
-        trial = Trial(Bench(site), other)
-        trial.measure_idle()
+        trial = BudgetTrial(Bench(site), other)
         for operation in OPERATIONS:
             if operation.name in wanted:
                 findings = trial.search(operation, tries=options.tries, seed=options.seed)
@@ -102,9 +99,8 @@ def _input(row: Mapping[str, Any] | None) -> str:
 def _cpu(row: Mapping[str, Any] | None) -> str:
     if not row or not row["dearest"]:
         return "–"
-    seconds = max(row["dearest"]["cpu_seconds"], _SHORTEST)
-    word = "at most " if seconds == _SHORTEST else ""
-    return f"{word}{seconds:.2g}" if row["dearest"]["finished"] else f"over {seconds:.0f}"
+    seconds = row["dearest"]["cpu_seconds"]
+    return f"{seconds:.2g}" if row["dearest"]["finished"] else f"over {seconds:.0f}"
 
 
 def _number(row: Mapping[str, Any] | None, name: str, digits: int) -> str:

@@ -93,12 +93,12 @@ def report(*found: Document, labelled: bool = False, **changes: Any) -> bytes:
 
 def config(site: BudgetSite, *, notifications: int = 1, grouped: bool = False, **changes: Any) -> Document:
     """A configuration for HOST_DOWN with so many webhooks."""
-    told = [
+    notified = [
         {"typeName": "WEBHOOK", "webhookUrl": site.receiver.url(f"/dear/{number}")}
         for number in range(notifications)
     ]
     grouping = {"grouping": "TOPOLOGY", "groupWaitSec": 0} if grouped else {}
-    return bodies.alert_config(notifications=told, **grouping, **changes)
+    return bodies.alert_config(notifications=notified, **grouping, **changes)
 
 
 def metric_config(site: BudgetSite, **changes: Any) -> Document:

@@ -14,8 +14,11 @@ Choices = Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An accepted input and what it cost: processor seconds, MiB, and the other project's longest delay."""
+class TriedInput:
+    """An accepted input and what it cost: processor seconds, MiB, and the other project's longest delay.
+
+    The processor seconds include the reports of the other project.
+    """
 
     genes: Genes
     cpu_seconds: float
@@ -30,11 +33,11 @@ class Found:
 class Findings:
     """Of one operation."""
 
-    tried: list[Found] = field(default_factory=list)
+    tried: list[TriedInput] = field(default_factory=list)
     refused: int = 0
 
     @property
-    def dearest(self) -> Found | None:
+    def dearest(self) -> TriedInput | None:
         """The input that took most processor time."""
         return max(self.tried, key=lambda found: found.cpu_seconds, default=None)
 
@@ -44,7 +47,7 @@ class Findings:
         return max((found.delay for found in self.tried), default=0.0)
 
 
-Try = Callable[[Genes], Found | None]
+Try = Callable[[Genes], TriedInput | None]
 """Tries an input; None if it is refused."""
 
 
@@ -53,10 +56,10 @@ def search(choices: Choices, attempt: Try, *, tries: int, seed: int) -> Findings
 
     If an input is refused, each of its choices is tried again with the next smaller value.
     """
-    return _Search(choices, attempt, seed).run(tries)
+    return _InputSearch(choices, attempt, seed).run(tries)
 
 
-class _Search:
+class _InputSearch:
     def __init__(self, choices: Choices, attempt: Try, seed: int) -> None:
         self._choices, self._attempt = choices, attempt
         self._random = Random(seed)

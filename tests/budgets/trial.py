@@ -4,31 +4,22 @@ import time
 
 from tests.budgets.meter import Cost, Meter, OtherProject
 from tests.budgets.operations import Bench, Call, Operation
-from tests.budgets.search import Findings, Found, Genes, search
+from tests.budgets.search import Findings, Genes, TriedInput, search
 from tests.budgets.site import RefusedError, Tenant
 
 _WHOLE = ("/api/", "/agents/", "/admin/")
-_IDLE_SECONDS = 3.0
 
 
-class Trial:
+class BudgetTrial:
     """Tries operations, next to another project."""
 
     def __init__(self, bench: Bench, other: OtherProject) -> None:
         self.bench, self.other = bench, other
         self._root = bench.site.platform.pid
-        self._idle_rate = 0.0
         self.answers: list[int] = []
         """The statuses of all measured requests that were answered."""
         self.refusals: list[str] = []
         """Why inputs were refused."""
-
-    def measure_idle(self) -> None:
-        """Measures the other project alone: its processor time is not that of the operations."""
-        with self.other.watched():
-            meter, begun = Meter(self._root), time.monotonic()
-            time.sleep(_IDLE_SECONDS)
-            self._idle_rate = meter.read().cpu_seconds / (time.monotonic() - begun)
 
     def search(self, operation: Operation, *, tries: int, seed: int) -> Findings:
         """The dearest input of the operation."""
@@ -36,7 +27,7 @@ class Trial:
             operation.choices, lambda genes: self._attempt(operation, genes), tries=tries, seed=seed
         )
 
-    def _attempt(self, operation: Operation, genes: Genes) -> Found | None:
+    def _attempt(self, operation: Operation, genes: Genes) -> TriedInput | None:
         tenant = self.bench.full if operation.reads else Tenant(self.bench.site)
         try:
             call = operation.prepare(self.bench, tenant, genes)
@@ -50,7 +41,7 @@ class Trial:
                 tenant.remove()
                 self._wait_removed()
 
-    def _measured(self, tenant: Tenant, call: Call, genes: Genes) -> Found:
+    def _measured(self, tenant: Tenant, call: Call, genes: Genes) -> TriedInput:
         with self.other.watched():
             meter, begun = Meter(self._root), time.monotonic()
             if call.path.startswith(_WHOLE):
@@ -60,14 +51,13 @@ class Trial:
             seconds = time.monotonic() - begun
             finished = tenant.waits_idle() and answer is not None
             cost: Cost = meter.read()
-            lasted = time.monotonic() - begun
         if answer is not None:
             self.answers.append(answer.status_code)
             if 400 <= answer.status_code < 500:
                 raise RefusedError(answer.text[:300])
-        return Found(
+        return TriedInput(
             genes=genes,
-            cpu_seconds=max(0.0, cost.cpu_seconds - self._idle_rate * lasted),
+            cpu_seconds=cost.cpu_seconds,
             seconds=seconds,
             memory=cost.memory,
             delay=max(self.other.delays),

@@ -50,14 +50,14 @@ class Disk:
 
 @contextmanager
 def small_disk(path: Path) -> Iterator[Disk]:
-    """A mounted disk at `path`, which is made."""
+    """A mounted disk at `path`, a new directory."""
     path.mkdir(mode=0o711)
-    made = Disk(path)
-    made.mount()
+    disk = Disk(path)
+    disk.mount()
     try:
-        yield made
+        yield disk
     finally:
-        made.unmount()
+        disk.unmount()
 
 
 @contextmanager

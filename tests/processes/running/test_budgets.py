@@ -6,7 +6,7 @@ import pytest
 
 from tests.budgets.operations import OPERATIONS, Bench, Operation
 from tests.budgets.site import BudgetSite
-from tests.budgets.trial import Trial
+from tests.budgets.trial import BudgetTrial
 from tests.hostile.budget import LONG
 from tests.plugin import SUMMARY
 from tests.processes.scenario import RunningSite
@@ -22,12 +22,12 @@ MOST_DELAY = 2.0
 
 
 @pytest.fixture(scope="module")
-def trial(site: RunningSite) -> Iterator[Trial]:
+def trial(site: RunningSite) -> Iterator[BudgetTrial]:
     """The platform of this directory, with another project."""
     with HttpReceiver().running() as receiver:
         tried = BudgetSite(site.platform, site.owner, receiver)
         with tried.other() as other:
-            yield Trial(Bench(tried, size=1 if LONG else 50), other)
+            yield BudgetTrial(Bench(tried, size=1 if LONG else 50), other)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def trial(site: RunningSite) -> Iterator[Trial]:
     [operation for operation in OPERATIONS if LONG or operation.name in SAMPLE],
     ids=lambda operation: operation.name,
 )
-def test_the_dearest_input_is_answered_and_the_other_project_is_told(
-    trial: Trial, operation: Operation, record_property: Callable[[str, object], None]
+def test_the_dearest_input_is_answered_and_the_other_project_is_notified(
+    trial: BudgetTrial, operation: Operation, record_property: Callable[[str, object], None]
 ) -> None:
     trial.answers.clear()
     findings = trial.search(operation, tries=TRIES, seed=1)
