@@ -6,8 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import F, Q, QuerySet
 
 from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import ACTIVE, AlertStatus
@@ -301,9 +300,8 @@ def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
         return False
     if alert.late and alert.opens == end.at:  # The report that ended the wait ended the alert as well.
         return False
-    waiting = Signal.objects.alias(seen=Coalesce("observed", "created")).filter(
-        group_id=alert.group_id, failed=None, held_by=None, seen__lt=alert.opens
-    )
+    earlier = Q(observed__lt=alert.opens) | Q(observed=None, created__lt=alert.opens)
+    waiting = Signal.objects.filter(earlier, group_id=alert.group_id, failed=None, held_by=None)
     return not waiting.exclude(id__in=end.signals_done).exclude(kind=SignalKind.CONFIG.value).exists()
 
 

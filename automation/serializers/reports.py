@@ -348,9 +348,10 @@ class ReportDocument(Document):
         """As `read`. The times of a report may be a day old if it says when it was observed."""
         sent = data.get("observed") if isinstance(data, Mapping) else None
         if sent is not None:
-            self.context["oldest"] = LATEST
+            context = cast(dict[str, Any], self.context)
+            context["oldest"] = LATEST
             with suppress(InvalidField):  # It is named together with the other faults.
-                self.context["observed"] = self.fields["observed"].run_validation(sent)
+                context["observed"] = self.fields["observed"].run_validation(sent)
         return super().run_validation(data)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:

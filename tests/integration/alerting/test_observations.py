@@ -3,12 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from accesslist.models import Project
 from alerting.evaluation import close_over, evaluate_signals, open_tracked
-from alerting.models import Alert, Notification
+from alerting.models import Alert, AlertConfig, Notification
 from automation.choices import HostType
 from automation.metrics import Metric
 from automation.models import Host, Reading
@@ -33,8 +34,8 @@ CONNECTIONS = {
     "units": "RAW",
     "mode": "AVERAGE",
 }
-MEMBERS = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs0"}
-PRIMARY = {"type_name": HostType.REPLICA_PRIMARY, "replica_set_name": "rs0"}
+MEMBERS: dict[str, Any] = {"type_name": HostType.REPLICA_SECONDARY, "replica_set_name": "rs0"}
+PRIMARY: dict[str, Any] = {"type_name": HostType.REPLICA_PRIMARY, "replica_set_name": "rs0"}
 pytestmark = pytest.mark.django_db
 
 
@@ -68,7 +69,7 @@ def sampled(*samples: tuple[datetime, float]) -> HostReport:
     return replace(host_report(), samples={Metric.CONNECTIONS: list(samples)})
 
 
-def watched(project: Project, **changes: object) -> object:
+def watched(project: Project, **changes: Any) -> AlertConfig:
     """A configuration, and a host that is up."""
     config = make_config(project, **changes)
     ingest(project, host_report(), now=NOW - HOUR)
