@@ -46,6 +46,9 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
 _UPDATE_HOSTS = update_from_arrays("automation_host", _REPORTED_COLUMNS)
 _UPDATE_MEASURED = update_from_arrays("automation_host", {"measured": "timestamptz"})
 
+_ADDED_AT_ONCE = 1_000
+"""Hosts in one statement: PostgreSQL accepts 65,535 parameters."""
+
 # PostgreSQL lowers the names, as in its unique index: Python lowers some letters differently.
 _NAMED_CLUSTERS = """
 SELECT given.name, known.id
@@ -218,7 +221,7 @@ def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> se
         Host(group_id=group_id, hostname=address.hostname, port=address.port, created=now)
         for address in addresses
     ]
-    Host.objects.bulk_create(fresh, ignore_conflicts=True)
+    Host.objects.bulk_create(fresh, batch_size=_ADDED_AT_ONCE, ignore_conflicts=True)
     there = Host.objects.filter(Among("id", [host.id for host in fresh]))
     added = set(there.values_list("id", flat=True))
     if added:

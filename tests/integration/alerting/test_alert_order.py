@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from alerting.models import Alert
 from alerting.selectors.alerts import active_first_rows, urgent_first
+from alerting.services.alerts import WRITTEN_AT_ONCE
 from opsapi.ids import new_id
 from opsapi.sql import execute, fetch_rows
 from tests.each import each
@@ -77,10 +78,11 @@ def many(project: Project) -> None:
     (like,) = Alert.objects.filter(id=make_alert(project, status="CLOSED", created=NOW - DAY).id).values()
     for number in range(60):
         make_alert(project, created=NOW - number * SECOND)
-    Alert.objects.bulk_create(
+    rows = (
         Alert(**{**like, "id": new_id(), "target_key": str(number), "created": NOW - timedelta(hours=number)})
         for number in range(MANY)
     )
+    Alert.objects.bulk_create(rows, batch_size=WRITTEN_AT_ONCE)
     execute("ANALYZE alerting_alert")
 
 

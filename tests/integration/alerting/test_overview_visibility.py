@@ -17,6 +17,7 @@ from alerting.selectors.overview import (
     notifications_failing,
     windows_ahead,
 )
+from alerting.services.alerts import WRITTEN_AT_ONCE
 from automation.models import Host
 from automation.selectors.agents import agents_not_reporting
 from automation.selectors.hosts import hosts_down
@@ -109,9 +110,8 @@ def test_what_is_not_shown_is_not_read(project: Project, name: str) -> None:
     fill(project)
     model, differing = OTHERS[name]
     (like,) = model._base_manager.values()
-    model._base_manager.bulk_create(
-        model(**{**like, "id": new_id(), **differing(number)}) for number in range(MANY)
-    )
+    rows = (model(**{**like, "id": new_id(), **differing(number)}) for number in range(MANY))
+    model._base_manager.bulk_create(rows, batch_size=WRITTEN_AT_ONCE)
     for _ in range(MOST_SHOWN):
         fill(ProjectFactory.create())
     execute(f"ANALYZE {model._meta.db_table}")
