@@ -101,10 +101,11 @@ def _before_mail(stage: Stage) -> Sequence[StageRow]:
     fault = _SETTINGS if stage is Stage.AUTH else _HOST
     rows = [
         StageRow(stage, (ANYTHING,), fault, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-        StageRow(stage, ("421", "4xx"), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
         StageRow(stage, (_REASON.NO_ANSWER,), _HOST, _NOT, _RETRY, _silent(stage), Told.LIBRARY),
         StageRow(stage, (_REASON.BAD_RESPONSE,), _HOST, _NOT, _RETRY, _NOT_SMTP),
     ]
+    if stage is Stage.AUTH:
+        rows.append(StageRow(stage, ("421", "4xx"), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER))
     if stage in _NOT_OFFERED:
         rows.append(StageRow(stage, (_REASON.NOT_OFFERED,), _HOST, _NOT, _RETRY, _NOT_OFFERED[stage]))
     return rows
