@@ -56,7 +56,7 @@ def deliver(
 
 
 def _secrets(channel_type: ChannelType, config: Mapping[str, str]) -> Sequence[str]:
-    """The values that no text of a receiver may show: those of the configuration and of the settings."""
+    """The secrets of the configuration and of the settings, which no text of a receiver may show."""
     fields = CHANNELS[channel_type].fields
     values = [config.get(field.name, "") for field in fields if field.secret is not SecretKind.PLAIN]
     urls = [config.get(field.name, "") for field in fields if field.secret is SecretKind.URL]

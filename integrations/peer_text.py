@@ -1,4 +1,4 @@
-"""The text of a receiver, made fit for the log of notifications: short, printable, without secrets. Pure."""
+"""The text of a receiver as the log of notifications can show it: short, printable, without secrets. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -21,7 +21,7 @@ class Receipt(StrEnum):
     CERTAIN = "certainly"
 
 
-class Told(StrEnum):
+class Quote(StrEnum):
     """What people read after the sentence of a row, in the log of notifications and at the destination."""
 
     NOTHING = ""
@@ -49,11 +49,11 @@ class StageRow:
     receipt: Receipt
     status: DeliveryStatus
     said: str
-    told: Told = Told.NOTHING
+    quote: Quote = Quote.NOTHING
 
     @property
     def joint(self) -> str:
-        """What stands between the sentence and the text of the receiver, which begins with a code in mail."""
+        """The characters before the text of the receiver, which begins with a code in mail."""
         return " " if self.said == _MAIL_ANSWERED else ": "
 
     @property
@@ -85,7 +85,7 @@ INCOMPLETE = StageRow(
 """Nothing can be sent. The sentence of the attempt names the value."""
 
 _MAIL_UNREACHABLE = "the mail server could not be reached"
-_MAIL_SILENT = "the mail server did not answer"
+_MAIL_UNANSWERED = "the mail server did not answer"
 _MAIL_ANSWERED = "the mail server answered {code}"
 _NOT_SMTP = "the mail server did not answer as a mail server does"
 _NOT_OFFERED = {
@@ -100,19 +100,19 @@ def _before_mail(stage: Stage) -> Sequence[StageRow]:
     """The rows of a stage before MAIL, which concern the server: every mail would get the same answer."""
     fault = _SETTINGS if stage is Stage.AUTH else _HOST
     rows = [
-        StageRow(stage, (ANYTHING,), fault, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-        StageRow(stage, (_REASON.NO_ANSWER,), _HOST, _NOT, _RETRY, _silent(stage), Told.LIBRARY),
+        StageRow(stage, (ANYTHING,), fault, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+        StageRow(stage, (_REASON.NO_ANSWER,), _HOST, _NOT, _RETRY, _unanswered(stage), Quote.LIBRARY),
         StageRow(stage, (_REASON.BAD_RESPONSE,), _HOST, _NOT, _RETRY, _NOT_SMTP),
     ]
     if stage is Stage.AUTH:
-        rows.append(StageRow(stage, ("421", "4xx"), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER))
+        rows.append(StageRow(stage, ("421", "4xx"), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER))
     if stage in _NOT_OFFERED:
         rows.append(StageRow(stage, (_REASON.NOT_OFFERED,), _HOST, _NOT, _RETRY, _NOT_OFFERED[stage]))
     return rows
 
 
-def _silent(stage: Stage) -> str:
-    return f"{_MAIL_SILENT} ({stage})"
+def _unanswered(stage: Stage) -> str:
+    return f"{_MAIL_UNANSWERED} ({stage})"
 
 
 MAIL: Sequence[StageRow] = (
@@ -123,7 +123,7 @@ MAIL: Sequence[StageRow] = (
         _NOT,
         _FAILED,
         "the e-mail address is not valid",
-        Told.LIBRARY,
+        Quote.LIBRARY,
     ),
     StageRow(
         Stage.RESOLVE,
@@ -132,7 +132,7 @@ MAIL: Sequence[StageRow] = (
         _NOT,
         _RETRY,
         _MAIL_UNREACHABLE,
-        Told.LIBRARY,
+        Quote.LIBRARY,
     ),
     StageRow(
         Stage.CONNECT,
@@ -141,7 +141,7 @@ MAIL: Sequence[StageRow] = (
         _NOT,
         _RETRY,
         _MAIL_UNREACHABLE,
-        Told.LIBRARY,
+        Quote.LIBRARY,
     ),
     StageRow(
         Stage.TLS,
@@ -150,7 +150,7 @@ MAIL: Sequence[StageRow] = (
         _NOT,
         _RETRY,
         "the certificate of the mail server could not be verified",
-        Told.LIBRARY,
+        Quote.LIBRARY,
     ),
     StageRow(
         Stage.TLS,
@@ -159,7 +159,7 @@ MAIL: Sequence[StageRow] = (
         _NOT,
         _RETRY,
         "the mail server and the platform could not agree on TLS",
-        Told.LIBRARY,
+        Quote.LIBRARY,
     ),
     *_before_mail(Stage.GREETING),
     *_before_mail(Stage.EHLO),
@@ -172,35 +172,35 @@ MAIL: Sequence[StageRow] = (
         _NOT,
         _RETRY,
         "the platform cannot log in to the mail server",
-        Told.LIBRARY,
+        Quote.LIBRARY,
     ),
     # MAIL names the sender, which is the same in every mail.
-    StageRow(Stage.MAIL, (ANYTHING,), _SETTINGS, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-    StageRow(Stage.MAIL, ("421", "4xx"), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-    StageRow(Stage.MAIL, ("552",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.MAIL, (ANYTHING,), _SETTINGS, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+    StageRow(Stage.MAIL, ("421", "4xx"), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+    StageRow(Stage.MAIL, ("552",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Quote.PEER),
     StageRow(
         Stage.MAIL,
         (_REASON.NO_ANSWER,),
         _HOST,
         _NOT,
         _RETRY,
-        _silent(Stage.MAIL),
-        Told.LIBRARY,
+        _unanswered(Stage.MAIL),
+        Quote.LIBRARY,
     ),
     StageRow(Stage.MAIL, (_REASON.BAD_RESPONSE,), _HOST, _NOT, _RETRY, _NOT_SMTP),
-    StageRow(Stage.RCPT, ("421",), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.RCPT, ("421",), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
     # RFC 5321 4.5.3.1.10: 552 at RCPT counts as temporary.
-    StageRow(Stage.RCPT, ("4xx", "552"), _DESTINATION, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-    StageRow(Stage.RCPT, _LOG_IN_CODES, _SETTINGS, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-    StageRow(Stage.RCPT, ("5xx",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.RCPT, ("4xx", "552"), _DESTINATION, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+    StageRow(Stage.RCPT, _LOG_IN_CODES, _SETTINGS, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+    StageRow(Stage.RCPT, ("5xx",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Quote.PEER),
     StageRow(
         Stage.RCPT,
         (_REASON.NO_ANSWER,),
         _DESTINATION,
         _NOT,
         _RETRY,
-        _silent(Stage.RCPT),
-        Told.LIBRARY,
+        _unanswered(Stage.RCPT),
+        Quote.LIBRARY,
     ),
     StageRow(Stage.RCPT, (_REASON.BAD_RESPONSE, UNREADABLE_CODE), _DESTINATION, _NOT, _RETRY, _NOT_SMTP),
     StageRow(
@@ -211,24 +211,24 @@ MAIL: Sequence[StageRow] = (
         _RETRY,
         WORKER_DELAYED,
     ),
-    StageRow(Stage.DATA, ("421",), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-    StageRow(Stage.DATA, ("4xx",), _DESTINATION, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-    StageRow(Stage.DATA, _LOG_IN_CODES, _SETTINGS, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-    StageRow(Stage.DATA, ("5xx",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.DATA, ("421",), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+    StageRow(Stage.DATA, ("4xx",), _DESTINATION, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+    StageRow(Stage.DATA, _LOG_IN_CODES, _SETTINGS, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+    StageRow(Stage.DATA, ("5xx",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Quote.PEER),
     StageRow(
         Stage.DATA,
         (_REASON.NO_ANSWER,),
         _DESTINATION,
         _NOT,
         _RETRY,
-        _silent(Stage.DATA),
-        Told.LIBRARY,
+        _unanswered(Stage.DATA),
+        Quote.LIBRARY,
     ),
     StageRow(Stage.DATA, (_REASON.BAD_RESPONSE, UNREADABLE_CODE), _DESTINATION, _NOT, _RETRY, _NOT_SMTP),
     StageRow(Stage.END, ("2xx",), _MESSAGE, _CERTAIN, _DELIVERED, ""),
-    StageRow(Stage.END, ("421",), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-    StageRow(Stage.END, ("4xx",), _DESTINATION, _NOT, _RETRY, _MAIL_ANSWERED, Told.PEER),
-    StageRow(Stage.END, ("5xx",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Told.PEER),
+    StageRow(Stage.END, ("421",), _HOST, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+    StageRow(Stage.END, ("4xx",), _DESTINATION, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
+    StageRow(Stage.END, ("5xx",), _MESSAGE, _NOT, _FAILED, _MAIL_ANSWERED, Quote.PEER),
     StageRow(
         Stage.END,
         (_REASON.NO_ANSWER,),
@@ -259,7 +259,7 @@ HTTP: Sequence[StageRow] = (
         _NOT,
         _RETRY,
         PUBLIC_TEXT[_REASON.UNRESOLVABLE],
-        Told.LOG_ONLY,
+        Quote.LOG_ONLY,
     ),
     StageRow(
         Stage.CONNECT,
@@ -268,7 +268,7 @@ HTTP: Sequence[StageRow] = (
         _NOT,
         _RETRY,
         PUBLIC_TEXT[_REASON.NOT_CONNECTED],
-        Told.LOG_ONLY,
+        Quote.LOG_ONLY,
     ),
     StageRow(
         Stage.TLS,
@@ -277,9 +277,9 @@ HTTP: Sequence[StageRow] = (
         _NOT,
         _RETRY,
         PUBLIC_TEXT[_REASON.BAD_CERTIFICATE],
-        Told.LIBRARY,
+        Quote.LIBRARY,
     ),
-    StageRow(Stage.TLS, (_REASON.BAD_TLS,), _HOST, _NOT, _RETRY, PUBLIC_TEXT[_REASON.BAD_TLS], Told.LIBRARY),
+    StageRow(Stage.TLS, (_REASON.BAD_TLS,), _HOST, _NOT, _RETRY, PUBLIC_TEXT[_REASON.BAD_TLS], Quote.LIBRARY),
     StageRow(
         Stage.STATUS,
         (_REASON.NO_ANSWER,),
@@ -287,7 +287,7 @@ HTTP: Sequence[StageRow] = (
         _PERHAPS,
         _RETRY,
         PUBLIC_TEXT[_REASON.NO_ANSWER],
-        Told.LOG_ONLY,
+        Quote.LOG_ONLY,
     ),
     StageRow(
         Stage.STATUS,
@@ -296,12 +296,12 @@ HTTP: Sequence[StageRow] = (
         _PERHAPS,
         _RETRY,
         PUBLIC_TEXT[_REASON.BAD_RESPONSE],
-        Told.LOG_ONLY,
+        Quote.LOG_ONLY,
     ),
     StageRow(Stage.STATUS, ("2xx",), _MESSAGE, _CERTAIN, _DELIVERED, ""),
-    StageRow(Stage.STATUS, ("408", "425", "429"), _DESTINATION, _NOT, _RETRY, _HTTP_ANSWERED, Told.PEER),
-    StageRow(Stage.STATUS, ("4xx",), _MESSAGE, _NOT, _FAILED, _HTTP_ANSWERED, Told.PEER),
-    StageRow(Stage.STATUS, ("5xx",), _DESTINATION, _PERHAPS, _RETRY, _HTTP_ANSWERED, Told.PEER),
+    StageRow(Stage.STATUS, ("408", "425", "429"), _DESTINATION, _NOT, _RETRY, _HTTP_ANSWERED, Quote.PEER),
+    StageRow(Stage.STATUS, ("4xx",), _MESSAGE, _NOT, _FAILED, _HTTP_ANSWERED, Quote.PEER),
+    StageRow(Stage.STATUS, ("5xx",), _DESTINATION, _PERHAPS, _RETRY, _HTTP_ANSWERED, Quote.PEER),
     StageRow(
         Stage.STATUS,
         ("3xx",),
@@ -310,7 +310,7 @@ HTTP: Sequence[StageRow] = (
         _FAILED,
         f"{_HTTP_ANSWERED}; redirects are not followed",
     ),
-    StageRow(Stage.STATUS, (UNREADABLE_CODE,), _MESSAGE, _PERHAPS, _FAILED, _HTTP_ANSWERED, Told.PEER),
+    StageRow(Stage.STATUS, (UNREADABLE_CODE,), _MESSAGE, _PERHAPS, _FAILED, _HTTP_ANSWERED, Quote.PEER),
 )
 """A receiver over HTTP. What follows the status line decides nothing."""
 
@@ -320,7 +320,7 @@ _NO_SLACK = "the receiver did not answer as Slack does"
 def _slack(
     said: str, fault: DeliveryFault, receipt: Receipt, status: DeliveryStatus, *errors: str
 ) -> StageRow:
-    return StageRow(Stage.BODY, errors, fault, receipt, status, said, Told.PEER)
+    return StageRow(Stage.BODY, errors, fault, receipt, status, said, Quote.PEER)
 
 
 CHAT_POST_MESSAGE: Sequence[StageRow] = (

@@ -13,14 +13,14 @@ from pytest_django import Settings
 from opsapi.outbound.errors import Stage
 
 
-class Act(Enum):
+class NoReply(Enum):
     """Instead of a reply."""
 
     CLOSE = "close the connection"
     WAIT = "say nothing until the test releases the server"
 
 
-Reply = bytes | Act
+Reply = bytes | NoReply
 _REPLIES: Mapping[Stage, Reply] = {
     Stage.GREETING: b"220 mail.example ESMTP\r\n",
     Stage.EHLO: b"250-mail.example\r\n250-SIZE 10000000\r\n250-STARTTLS\r\n250 AUTH PLAIN LOGIN\r\n",
@@ -117,7 +117,7 @@ class ScriptedMailServer:
                     return
                 sock = self._context.wrap_socket(sock, server_side=True)
                 lines = sock.makefile("rb")
-            is_content_next = reply is Act.WAIT or (isinstance(reply, bytes) and reply.startswith(b"354"))
+            is_content_next = reply is NoReply.WAIT or (isinstance(reply, bytes) and reply.startswith(b"354"))
             if stage is Stage.DATA and is_content_next and not self._take(sock, lines):
                 return
 
@@ -132,11 +132,11 @@ class ScriptedMailServer:
         return self._reply(sock, Stage.END)
 
     def _reply(self, sock: socket.socket, stage: Stage) -> bool:
-        """Act as the script says, and return whether the conversation goes on."""
+        """NoReply as the script says, and return whether the conversation goes on."""
         reply = self.script[stage]
-        if reply is Act.CLOSE:
+        if reply is NoReply.CLOSE:
             return False
-        if reply is Act.WAIT:
+        if reply is NoReply.WAIT:
             self.waiting.release()
             self.released.wait()
             reply = _REPLIES[stage]

@@ -98,7 +98,7 @@ def lease_began(leased: datetime | None, until: datetime) -> datetime:
 
 @transaction.atomic(savepoint=False)
 def leases_prolong(notifications: Sequence[Notification], *, now: datetime) -> set[str]:
-    """Let the leases of these notifications end later, and return the ids of those that were still valid.
+    """Let the leases of these notifications end later, and return the ids of the notifications still leased.
 
     A worker prolongs the leases of attempts that take longer than a lease, such as a mail whose server thinks
     for minutes. If the worker dies, the last prolonged lease ends as any other.

@@ -8,7 +8,7 @@ from typing import Protocol
 from integrations.choices import ChannelType, DeliveryFault, MessageKind, SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.messages import Message
-from integrations.stages import INCOMPLETE, Receipt, StageRow, Told
+from integrations.stages import INCOMPLETE, Quote, Receipt, StageRow
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.fields import Copied
 
@@ -62,7 +62,7 @@ def failure_at(
     `peer` is the text of the receiver, `detail` the reason of the TLS library or the system. `retry_after` is
     in seconds, and counts only if the attempt is repeated.
     """
-    told = {Told.PEER: peer, Told.LIBRARY: detail}
+    quoted = {Quote.PEER: peer, Quote.LIBRARY: detail}
     return DeliveryError(
         row.said.format(code=code),
         retryable=row.is_retried,
@@ -70,7 +70,7 @@ def failure_at(
         fault=row.fault,
         perhaps_received=row.receipt is Receipt.PERHAPS,
         reached=row.is_reached,
-        peer=told.get(row.told, ""),
+        peer=quoted.get(row.quote, ""),
         joint=row.joint,
     )
 

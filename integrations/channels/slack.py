@@ -16,7 +16,7 @@ from integrations.channels.http import ServiceRequest, deliver_json, in_header, 
 from integrations.choices import ChannelType, DeliveryStatus
 from integrations.messages import Message, printable
 from integrations.outcome import parse_retry_after
-from integrations.stages import ANYTHING, CHAT_POST_MESSAGE, Told, row_of
+from integrations.stages import ANYTHING, CHAT_POST_MESSAGE, Quote, row_of
 from opsapi.api.fields import Copied, Text
 from opsapi.batches import batches
 from opsapi.outbound.errors import OutboundReason, Stage
@@ -29,7 +29,7 @@ _LINK_LIMIT = 2000
 _ANSWER_LIMIT = 65_536
 """In bytes; the answer repeats the message, which has a few thousand bytes."""
 
-_ERRORS = frozenset(error for row in CHAT_POST_MESSAGE if row.told is Told.PEER for error in row.answers)
+_ERRORS = frozenset(error for row in CHAT_POST_MESSAGE if row.quote is Quote.PEER for error in row.answers)
 _POSTED = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\b')
 """The beginning of an answer that breaks off: Slack puts `ok` first."""
 

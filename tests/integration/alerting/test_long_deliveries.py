@@ -17,7 +17,7 @@ from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import deliver_all, evaluate
 from tests.receivers import LOOPBACK, HttpReceiver
-from tests.scripted_mail import Act, ScriptedMailServer
+from tests.scripted_mail import NoReply, ScriptedMailServer
 
 pytestmark = pytest.mark.django_db
 
@@ -54,7 +54,7 @@ class Shift:
 @pytest.fixture
 def waiting(settings: Settings) -> Iterator[ScriptedMailServer]:
     """A mail server that thinks about each mail until the test releases it."""
-    with ScriptedMailServer({Stage.END: Act.WAIT}).running() as server:
+    with ScriptedMailServer({Stage.END: NoReply.WAIT}).running() as server:
         server.named_by(settings)
         yield server
 

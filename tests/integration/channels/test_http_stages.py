@@ -20,9 +20,9 @@ from integrations.stages import (
     CHAT_POST_MESSAGE,
     HTTP,
     UNREADABLE_CODE,
+    Quote,
     Receipt,
     StageRow,
-    Told,
     row_of,
 )
 from opsapi.outbound.errors import UNREACHABLE, OutboundReason, Stage
@@ -61,7 +61,7 @@ def test_each_status_has_the_consequence_of_its_row(
     http_receiver.answer(CODES.get(answer) or int(answer), {"Content-Type": "text/plain"}, b"so it says")
     outcome = outcome_of(http_receiver.url())
     assert_as_declared(outcome, row)
-    assert ("so it says" in (outcome.reason or "")) is (row.told is Told.PEER)
+    assert ("so it says" in (outcome.reason or "")) is (row.quote is Quote.PEER)
     assert len(http_receiver.requests) == 1
 
 
@@ -199,7 +199,7 @@ def test_the_reason_of_the_tls_library_is_shown(settings: Settings, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("row", "answer"),
-    [(row, answer) for row in CHAT_POST_MESSAGE for answer in row.answers if row.told is Told.PEER],
+    [(row, answer) for row in CHAT_POST_MESSAGE for answer in row.answers if row.quote is Quote.PEER],
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_error_of_slack_has_the_consequence_of_its_row_and_is_named(

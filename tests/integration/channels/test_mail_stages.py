@@ -13,12 +13,12 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.email import EMAIL, send
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
-from integrations.stages import ANYTHING, MAIL, UNREADABLE_CODE, Receipt, StageRow, Told, row_of
+from integrations.stages import ANYTHING, MAIL, UNREADABLE_CODE, Quote, Receipt, StageRow, row_of
 from opsapi.outbound import smtp
 from opsapi.outbound.errors import OutboundReason, Stage
 from opsapi.outbound.mail import mails_while
 from tests.processes.certificates import make_certificate
-from tests.scripted_mail import Act, Reply, ScriptedMailServer
+from tests.scripted_mail import NoReply, Reply, ScriptedMailServer
 from tests.unit.integrations.messages import NOW, make_message
 
 CONFIG = {"emailAddress": "oncall@example.com"}
@@ -51,7 +51,7 @@ def reply_of(answer: str) -> Reply:
     """What the server does to give this answer."""
     match answer:
         case OutboundReason.NO_ANSWER:
-            return Act.CLOSE
+            return NoReply.CLOSE
         case OutboundReason.BAD_RESPONSE:
             return b"hello there\r\n"
         case _:
@@ -82,7 +82,7 @@ def test_each_answer_has_the_consequence_of_its_row(
 ) -> None:
     script: dict[Stage, Reply] = {}
     if row.stage is Stage.TLS:
-        script = {Stage.TLS: Act.CLOSE} if answer == OutboundReason.NO_ANSWER else {}
+        script = {Stage.TLS: NoReply.CLOSE} if answer == OutboundReason.NO_ANSWER else {}
     elif answer == OutboundReason.NOT_OFFERED:
         script = {Stage.EHLO: b"250 mail.example\r\n"}
     elif answer != OutboundReason.INCOMPLETE:
@@ -98,7 +98,7 @@ def test_each_answer_has_the_consequence_of_its_row(
             )
         failure = failure_of()
     assert_as_declared(failure, row)
-    assert ("said the server" in failure.peer) is (row.told is Told.PEER)
+    assert ("said the server" in failure.peer) is (row.quote is Quote.PEER)
     assert (server.mails == []) is (row.stage is not Stage.END)
 
 
@@ -153,14 +153,14 @@ def full_port() -> Iterator[int]:
 
 @pytest.mark.parametrize("stage", [Stage.GREETING, Stage.EHLO, Stage.MAIL, Stage.RCPT, Stage.DATA, Stage.END])
 def test_a_server_that_takes_its_time_gets_the_mail(stage: Stage, settings: Settings) -> None:
-    with ScriptedMailServer({stage: Act.WAIT}).running() as server:
+    with ScriptedMailServer({stage: NoReply.WAIT}).running() as server:
         server.named_by(settings)
         server.release_who_waits()
         send(CONFIG, make_message(), now=NOW)
     assert len(server.mails) == 1
 
 
-def test_the_times_are_those_of_rfc_5321() -> None:
+def test_the_time_limits_follow_rfc_5321() -> None:
     """RFC 5321 4.5.3.2."""
     minutes = {stage: smtp.SECONDS[stage] / 60 for stage in smtp.SECONDS}
     assert (minutes[Stage.GREETING], minutes[Stage.MAIL], minutes[Stage.RCPT]) == (5, 5, 5)
@@ -171,11 +171,11 @@ def test_the_times_are_those_of_rfc_5321() -> None:
 @pytest.mark.parametrize(
     ("stage", "perhaps"), [(Stage.GREETING, False), (Stage.RCPT, False), (Stage.END, True)]
 )
-def test_only_silence_after_the_dot_leaves_open_whether_the_mail_arrived(
+def test_only_after_the_dot_a_missing_reply_leaves_open_whether_the_mail_arrived(
     stage: Stage, perhaps: bool, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(smtp, "SECONDS", {**smtp.SECONDS, stage: 0.1})
-    with ScriptedMailServer({stage: Act.WAIT}).running() as server:
+    with ScriptedMailServer({stage: NoReply.WAIT}).running() as server:
         server.named_by(settings)
         failure = failure_of()
     assert (failure.retryable, failure.perhaps_received) == (True, perhaps)

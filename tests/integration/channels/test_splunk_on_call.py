@@ -94,7 +94,7 @@ def test_a_cancelled_alert_is_resolved(service: OnCall) -> None:
     assert list(service.incidents.values()) == ["resolved"]
 
 
-@pytest.mark.parametrize("is_test", [False, True], ids=["told once", "test"])
+@pytest.mark.parametrize("is_test", [False, True], ids=["quoted once", "test"])
 def test_what_opens_nothing_shows_on_the_timeline_only(service: OnCall, is_test: bool) -> None:
     SPLUNK_ON_CALL.send(CONFIG, make_message(kind=MessageKind.INFORM, is_test=is_test), now=NOW)
     assert (service.timeline, service.incidents) == (["INFO"], {})

@@ -17,7 +17,7 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from events.types import EVENT_TYPES, AlertEffect, Category, EventType, EventTypeSpec
 from integrations.choices import DeliveryStatus
-from integrations.stages import TABLES, StageRow, Told
+from integrations.stages import TABLES, Quote, StageRow
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import reason_phrase
 from opsapi.api.links import PUBLIC
@@ -281,7 +281,7 @@ def _stage_row(row: StageRow) -> tuple[str, ...]:
     if row.status is DeliveryStatus.DELIVERED:
         return row.stage, codes(row.answers), "", row.receipt, "delivered", ""
     said = row.said.replace("{code}", "…")
-    words = f"{said}: {row.told}" if row.told in {Told.PEER, Told.LIBRARY} else said
+    words = f"{said}: {row.quote}" if row.quote in {Quote.PEER, Quote.LIBRARY} else said
     status = "retry" if row.is_retried else "failed"
     return row.stage, codes(row.answers), row.fault, row.receipt, status, words
 
