@@ -116,7 +116,7 @@ class ModelAlert:
 
 @dataclass(slots=True)
 class Model:
-    """The alerts that follow from the arrivals so far."""
+    """The alerts that follow from the reports that have arrived."""
 
     known: dict[tuple[str, Kind], Seen] = field(default_factory=dict)
     open: dict[tuple[str, Kind], datetime] = field(default_factory=dict)
