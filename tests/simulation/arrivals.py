@@ -37,7 +37,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class LateReport:
     """A report that arrives: what it says, and when."""
 
     agent: str
@@ -48,36 +48,36 @@ class Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class ArrivalPlan:
+class LateReportPlan:
     """All arrivals, in order. `is_alone`: each host has one sender, whose reports arrive in order."""
 
     seed: int
-    arrivals: tuple[Arrival, ...]
+    arrivals: tuple[LateReport, ...]
     works_after: frozenset[int]
     """The arrivals after which a worker runs."""
     is_alone: bool
 
 
-def draw(seed: int) -> ArrivalPlan:
+def draw(seed: int) -> LateReportPlan:
     """Draw a plan. Even seeds have a sender for each host, others have several, with wrong clocks."""
     rng = random.Random(seed)
     is_alone = seed % 2 == 0
-    arrivals: list[Arrival] = []
+    arrivals: list[LateReport] = []
     hosts = ["db1", "db2", "db3"]
     for number in range(2 if is_alone else 3):
         mine = hosts[number::2] if is_alone else rng.sample(hosts, 2)
         arrivals += _arrivals(rng, f"agent{number}", number, mine, is_alone)
     arrivals.sort(key=lambda arrival: arrival.at)
     works = frozenset(place for place in range(len(arrivals)) if rng.random() < 0.7)
-    return ArrivalPlan(seed, tuple(arrivals), works, is_alone)
+    return LateReportPlan(seed, tuple(arrivals), works, is_alone)
 
 
 def _arrivals(
     rng: random.Random, agent: str, number: int, hosts: list[str], is_alone: bool
-) -> Iterator[Arrival]:
+) -> Iterator[LateReport]:
     ahead = timedelta(seconds=0 if is_alone else rng.choice([0, 0, -90, 200]))
     outages = [(start, start + rng.randint(2, 8)) for start in rng.sample(range(MINUTES - 6), 2)]
-    spool: list[Arrival] = []
+    spool: list[LateReport] = []
     states = dict.fromkeys(hosts, (True, 0.0))
     for minute in range(MINUTES):
         # No two agents observe in the same second.
@@ -91,18 +91,18 @@ def _arrivals(
             Seen(host, at + ahead, states[host][0], states[host][1] if states[host][0] else None)
             for host in hosts
         )
-        spool.append(Arrival(agent, at, at + ahead, seen, 0))
+        spool.append(LateReport(agent, at, at + ahead, seen, 0))
         if any(start <= minute < end for start, end in outages) and minute < MINUTES - 1:
             continue
         for place, report in enumerate(spool):
             # Sent one after the other, within the second.
             moment = at + timedelta(milliseconds=5 * (place + 1))
             waiting = len(spool) - 1 - place
-            sent = Arrival(agent, moment, report.observed, report.seen, waiting)
+            sent = LateReport(agent, moment, report.observed, report.seen, waiting)
             yield sent
             if not is_alone and rng.random() < 0.15:
                 late = moment + timedelta(seconds=rng.randint(1, 300))
-                yield Arrival(agent, late, report.observed, report.seen, None)
+                yield LateReport(agent, late, report.observed, report.seen, None)
         spool = []
 
 
@@ -125,7 +125,7 @@ class Model:
     waits: dict[str, datetime] = field(default_factory=dict)
     """The agents with waiting reports, and the newest observation that said so."""
 
-    def arrive(self, arrival: Arrival) -> None:
+    def arrive(self, arrival: LateReport) -> None:
         """Take a report."""
         observed = min(arrival.observed, arrival.at)
         newest = [seen for seen in arrival.seen if self._learn(seen, observed, arrival.at)]

@@ -19,7 +19,7 @@ from automation.services.agents import held_signals_release
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
 from tests.hostile.budget import budget
-from tests.simulation.arrivals import BEGINNING, LIMIT, Arrival, ArrivalPlan, Model, draw
+from tests.simulation.arrivals import BEGINNING, LIMIT, LateReport, LateReportPlan, Model, draw
 
 THRESHOLD = {
     "metricName": "CONNECTIONS",
@@ -31,7 +31,7 @@ THRESHOLD = {
 pytestmark = pytest.mark.django_db
 
 
-def work(plan: ArrivalPlan, arrival: Arrival) -> None:
+def work(plan: LateReportPlan, arrival: LateReport) -> None:
     """A worker runs once; it may not be there at the next arrivals."""
     now = arrival.at + timedelta(milliseconds=1)
     held_signals_release(now=now)
@@ -41,7 +41,7 @@ def work(plan: ArrivalPlan, arrival: Arrival) -> None:
     open_tracked(now=now)
 
 
-def report(project: Project, arrival: Arrival) -> None:
+def report(project: Project, arrival: LateReport) -> None:
     """The report arrives."""
     hosts = [
         replace(
@@ -61,7 +61,7 @@ def report(project: Project, arrival: Arrival) -> None:
     )
 
 
-def violations(project: Project, plan: ArrivalPlan) -> list[str]:
+def violations(project: Project, plan: LateReportPlan) -> list[str]:
     """What differs from the model during a run."""
     model, found = Model(), []
     configs: dict[str, AlertConfig] = {
@@ -81,7 +81,7 @@ def violations(project: Project, plan: ArrivalPlan) -> list[str]:
     return found
 
 
-def _differences(plan: ArrivalPlan, model: Model) -> list[str]:
+def _differences(plan: LateReportPlan, model: Model) -> list[str]:
     alerts = Alert.objects.filter(status__in=["OPEN", "TRACKING", "CLOSED"])
     rows = [
         (
