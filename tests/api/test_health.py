@@ -299,7 +299,7 @@ def test_a_project_over_its_share_waits_and_is_a_note(over_share: Project) -> No
     }
 
 
-def test_another_project_beside_it_is_missing(over_share: Project) -> None:
+def test_a_project_within_its_share_is_missing(over_share: Project) -> None:
     _wait_in(over_share)
     _wait_in(ProjectFactory.create())
     status, document = ready()

@@ -80,7 +80,7 @@ def test_its_samples_and_events_may_be_as_old(agent: ApiClient, project: Project
     ]
 
 
-def test_times_that_are_left_out_are_those_of_the_report(agent: ApiClient, project: Project) -> None:
+def test_samples_without_a_time_have_the_time_of_the_report(agent: ApiClient, project: Project) -> None:
     measured = host(measurements=[{"metricName": "CONNECTIONS", "number": 5}])
     late = observed(3 * HOUR, measured, events=[{"eventTypeName": "PRIMARY_ELECTED"}])
     assert agent.report(project.id, late).status_code == 202
