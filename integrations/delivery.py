@@ -22,8 +22,8 @@ from opsapi.metric_series import counter, histogram
 logger = logging.getLogger(__name__)
 
 _URL_PIECES = re.compile(r"[/?&=#:@]+")
-_SECRET_PIECE = 12
-"""The least length of a part of a secret URL that counts as a secret itself: a host name can be shorter."""
+_SECRET_PIECE = 8
+"""The least length of a part of a secret URL's path or query that counts as a secret itself."""
 UNFORESEEN = "an unexpected error occurred while sending the message"
 _ATTEMPTS = counter(
     "opsapi_delivery_attempts",
@@ -60,7 +60,12 @@ def _secrets(channel_type: ChannelType, config: Mapping[str, str]) -> Sequence[s
     fields = CHANNELS[channel_type].fields
     values = [config.get(field.name, "") for field in fields if field.secret is not SecretKind.PLAIN]
     urls = [config.get(field.name, "") for field in fields if field.secret is SecretKind.URL]
-    pieces = [piece for url in urls for piece in _URL_PIECES.split(url) if len(piece) >= _SECRET_PIECE]
+    pieces = [
+        piece
+        for url in urls
+        for piece in _URL_PIECES.split(url.partition("://")[2].partition("/")[2])
+        if len(piece) >= _SECRET_PIECE
+    ]
     return [
         *values,
         *pieces,

@@ -102,15 +102,17 @@ class Service:
 
     def refuse_for_now(self) -> str:
         """From now on it takes nothing, and asks to try later; answers the reason that the log will show."""
-        self._http.answer(503, {}, b"busy with a-secret")
-        self._mail.data_answer = "450 busy with a-secret"
-        return "the mail server answered 450" if self.name == "EMAIL" else "the receiver answered 503"
+        self._http.answer(503, {}, f"busy with {SECRET}".encode())
+        self._mail.data_answer = "450 busy with oncall@example.com"
+        answered = "the mail server answered 450" if self.name == "EMAIL" else "the receiver answered 503:"
+        return f"{answered} busy with ******"
 
     def refuse_for_good(self) -> str:
         """From now on it refuses everything; answers the reason that the log will show."""
-        self._http.answer(400, {}, b"no a-secret")
-        self._mail.data_answer = "550 no a-secret"
-        return "the mail server answered 550" if self.name == "EMAIL" else "the receiver answered 400"
+        self._http.answer(400, {}, f"no {SECRET}".encode())
+        self._mail.data_answer = "550 no oncall@example.com"
+        answered = "the mail server answered 550" if self.name == "EMAIL" else "the receiver answered 400:"
+        return f"{answered} no ******"
 
     def forget(self) -> None:
         """Forget all messages."""

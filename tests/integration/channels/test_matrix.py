@@ -32,6 +32,7 @@ from tests.integration.channels.gists import (
     ONE_SHOT,
     OPENED,
     REPEATED,
+    SECRET,
     Service,
     lead_here,
 )
@@ -72,7 +73,7 @@ class Case:
         about = f"alerts/{Alert.objects.get().id}" if Alert.objects.exists() else f"events/{_event().id}"
         answer = self.owner.get(f"/groups/{self.project.id}/{about}/notifications")
         assert answer.status_code == 200, answer.content
-        assert "a-secret" not in answer.content.decode()
+        assert SECRET not in answer.content.decode()
         return [entry for entry in answer.json()["results"] if entry["kind"] == kind]
 
     def acknowledge(self, _: AlertConfig) -> None:
