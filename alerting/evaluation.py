@@ -50,7 +50,7 @@ from alerting.rules.transition import (
     target_of,
 )
 from alerting.selectors.config_views import concerned_indexes, configs_with_ids, indexes_of
-from alerting.selectors.queues import PROJECTS_WITH_TRACKED
+from alerting.selectors.queues import AGENTS_WITH_HELD, PROJECTS_WITH_TRACKED
 from alerting.services.alerts import (
     AlertChanges,
     AlertEnd,
@@ -694,8 +694,11 @@ _IS_HELD = """EXISTS (
 # project.
 _OPENING = f"""
 {PROJECTS_WITH_TRACKED}, held AS MATERIALIZED (
-    SELECT held_by, min(coalesce(observed, created)) AS oldest FROM events_signal
-     WHERE held_by IS NOT NULL AND failed IS NULL GROUP BY held_by
+    {AGENTS_WITH_HELD}
+    SELECT held_by, (SELECT coalesce(waiting.observed, waiting.created) FROM events_signal AS waiting
+                      WHERE waiting.held_by = holding.held_by
+                      ORDER BY waiting.held_by, coalesce(waiting.observed, waiting.created) LIMIT 1) AS oldest
+      FROM holding WHERE held_by IS NOT NULL
 )
 SELECT opening.id FROM (
   SELECT due.id, due.group_id FROM (

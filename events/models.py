@@ -137,7 +137,12 @@ class Signal(models.Model):
                 condition=models.Q(failed=None, held_by=None),
             ),
             # Signals that wait for other reports of an agent.
-            models.Index(fields=["held_by"], name="signal_held", condition=models.Q(held_by__isnull=False)),
+            models.Index(
+                "held_by",
+                Coalesce("observed", "created"),
+                name="signal_held",
+                condition=models.Q(held_by__isnull=False),
+            ),
             # Signals that could not be evaluated, until retention deletes them.
             models.Index(fields=["failed"], name="signal_failed", condition=models.Q(failed__isnull=False)),
         ]

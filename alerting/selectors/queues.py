@@ -40,3 +40,12 @@ PROJECTS_WITH_TRACKED = each_value(
     "tracking", "group_id", table="alerting_alert", where="status = 'TRACKING'", order="group_id, opens"
 )
 """`tracking(group_id)`: the projects with alerts whose delay has not passed, or that are due to open."""
+
+AGENTS_WITH_HELD = each_value(
+    "holding",
+    "held_by",
+    table="events_signal",
+    where="held_by IS NOT NULL",
+    order="held_by, coalesce(observed, created)",
+)
+"""`holding(held_by)`: the agents whose older reports wait, and with them signals."""

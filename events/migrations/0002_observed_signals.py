@@ -5,6 +5,7 @@ Waiting signals are in an index of their own: workers that look for work do not 
 
 import opsapi.fields
 from django.db import migrations, models
+from django.db.models.functions import Coalesce
 
 
 class Migration(migrations.Migration):
@@ -34,6 +35,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='signal',
-            index=models.Index(condition=models.Q(('held_by__isnull', False)), fields=['held_by'], name='signal_held'),
+            index=models.Index('held_by', Coalesce('observed', 'created'), condition=models.Q(('held_by__isnull', False)), name='signal_held'),
         ),
     ]

@@ -36,7 +36,7 @@ def test_a_team_is_created(console: Client, operator: User, project: Project) ->
     [
         ({"name": "", "usernames": "ada"}, "name", "required"),
         ({"name": "x" * 201, "usernames": "ada"}, "name", "must have 1 to 200"),
-        ({"name": "x", "usernames": ""}, "usernames", "required"),
+        ({"name": "x", "usernames": ""}, "usernames", "at least one"),
         ({"name": "x", "usernames": "ada\nnobody"}, "usernames", "names no user"),
         ({"name": "x", "usernames": "ada\nADA "}, "usernames", "twice"),
     ],

@@ -135,7 +135,7 @@ def test_an_event_shows_that_a_secret_with_the_same_end_changed(
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 def test_only_one_of_two_racing_writes_creates_it(owner: ApiClient, path: str, method: str) -> None:
     def write(number: int) -> int:
-        body = {"serviceKey": f"key number {number:02}"}
+        body = {"serviceKey": f"key-number-{number:02}"}
         status: int = ApiClient(owner.key).request(method, f"{path}/PAGER_SERVICE", body).status_code
         return status
 

@@ -129,7 +129,7 @@ def test_the_end_is_notified_all_the_same(project: Project, outside: Outside) ->
 
 
 def test_an_opening_that_is_due_later_is_notified_all_the_same(project: Project, outside: Outside) -> None:
-    open_alert(project, {**EMAIL, "delayMin": 10}, EMAIL)
+    open_alert(project, {**EMAIL, "delayMin": 10}, {**EMAIL, "emailAddress": "second@example.com"})
     acknowledge(project, LAPSE, now=START + MINUTE)
     deliver_all(START + 10 * MINUTE)
     assert outside.kinds == [OPEN, OPEN]

@@ -143,6 +143,31 @@ ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
         "last_report",
         timedelta(0),
     ),
+    ("automation_agent", "observed"): (
+        lambda project, at: make_agent(project, observed=at),
+        "observed",
+        timedelta(0),
+    ),
+    ("automation_agent", "waiting_observed"): (
+        lambda project, at: make_agent(project, waiting_observed=at),
+        "waiting_observed",
+        timedelta(0),
+    ),
+    ("automation_agent", "waiting_since"): (
+        lambda project, at: make_agent(project, waiting_since=at),
+        "waiting_since",
+        timedelta(0),
+    ),
+    ("automation_host", "observed"): (
+        lambda project, at: make_host(project, observed=at),
+        "observed",
+        timedelta(0),
+    ),
+    ("automation_host", "measured"): (
+        lambda project, at: make_host(project, measured=at),
+        "measured",
+        timedelta(0),
+    ),
     ("automation_watcher", "until"): (_watcher, "until", timedelta(0)),
     ("automation_watcher", "asked"): (_watcher, "asked", timedelta(0)),
     ("automation_hostlease", "free_from"): (_lease, "free_from", timedelta(0)),

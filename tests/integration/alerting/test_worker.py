@@ -297,6 +297,8 @@ def test_alerts_open_while_the_evaluation_of_a_project_fails(monkeypatch: pytest
 
     monkeypatch.setattr(worker_module, "evaluate_signals", fail)
     monkeypatch.setattr(worker_module, "open_tracked", open_tracked)
+    for earlier in ("held_signals_release", "close_over"):
+        monkeypatch.setattr(worker_module, earlier, lambda *, now: 0)
     with pytest.raises(OperationalError):
         Worker("test")._evaluate()
     assert len(opened) == 1
