@@ -103,6 +103,7 @@ def test_what_was_delivered_has_its_time_and_every_attempt(
             "created": "2026-01-01T12:00:00Z",
             "delivered": "2026-01-01T12:00:02Z",
             "latencyMs": 20,
+            "mergedFrom": [],
             "attempts": [
                 {
                     "number": 1,
