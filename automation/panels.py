@@ -12,7 +12,6 @@ from automation.rules.heartbeats import detection_words
 from automation.selectors.agents import agents_count, agents_not_reporting, detection_now
 from automation.selectors.growth import DAYS, DatabaseDisk, database_disk, projects_growth
 from automation.selectors.hosts import hosts_count, hosts_down, hosts_without_data
-from events.retention import kept_rows
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
 from opsapi.console.admin_urls import add_url, list_url, page_url, page_url_of
@@ -78,15 +77,10 @@ def _growth(visible_scope: VisibleScope, disk: DatabaseDisk | None, now: datetim
         url=list_url(Project),
         empty=f"No report was stored in the last {DAYS} days. Projects are listed here with the approximate"
         " size of the events and measurements of their reports, up to ten minutes late.",
-        facts=[Cell(free), Cell(_kept_words(), reverse("retention"))] if visible_scope.everything else (),
+        facts=[Cell(free), Cell("How long they are kept", reverse("retention"))]
+        if visible_scope.everything
+        else (),
     )
-
-
-def _kept_words() -> str:
-    kept = kept_rows()
-    if kept.events.words == kept.alerts.words:
-        return f"Events and ended alerts are kept {kept.events.words}"
-    return f"Events are kept {kept.events.words}, ended alerts {kept.alerts.words}"
 
 
 _UNKNOWN_DISK = "Free disk space: unknown"
