@@ -19,7 +19,7 @@ from opsapi.clock import AHEAD
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SameDestination:
-    """A notification about an alert or event, among those with the same destination.
+    """A notification about an alert or event, among the notifications with the same destination.
 
     `created` and `part` distinguish messages of one kind: acknowledgements, and changes of an incident.
     `interval` is that of its reminders. `delivered` is None until it was delivered.

@@ -20,9 +20,9 @@ Settings = Mapping[tuple[str, str], NotificationSetting]
 def merged_notifications(
     notifications: Iterable[Notification], settings: Settings, now: datetime
 ) -> dict[str, str]:
-    """Return the delivered notification that each one is merged into, by id; without those to send.
+    """Return the delivered notification that each is merged into, by id; without notifications to send.
 
-    Notifications without a destination are never merged. `settings` are those of the notifications.
+    Notifications without a destination are never merged. `settings` are the settings of the notifications.
     """
     waiting = [row for row in notifications if row.destination]
     if not waiting:

@@ -206,7 +206,7 @@ def _reached(person: RecipientRow, channels: Iterable[tuple[ChannelType, str]]) 
 
 
 def _each_once(people: Iterable[list[RecipientAddress]]) -> Iterable[RecipientAddress]:
-    """The addresses in order, without those that name the same receiver in another spelling."""
+    """The addresses in order, each receiver once, however its address is spelled."""
     found: dict[tuple[ChannelType, str], RecipientAddress] = {}
     for address in chain.from_iterable(people):
         channel = CHANNELS[address.channel]
