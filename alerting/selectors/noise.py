@@ -60,12 +60,20 @@ def noise_since(now: datetime) -> datetime:
 def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, Noise]:
     """The noise of each configuration, by its ID."""
     ids = [config.id for config in configs]
-    parameters: Mapping[str, Any] = {"ids": ids, "since": noise_since(now), "flap": FLAP_WITHIN}
+    since = noise_since(now)
+    parameters: Mapping[str, Any] = {"ids": ids, "since": since, "flap": FLAP_WITHIN}
     counted = {config_id: row for config_id, *row in fetch_rows(_NOISE, parameters)}
     messages = dict(fetch_rows(_MESSAGES, parameters))
     delays = shortest_delays(ids)
     return {
-        config.id: _noise(config, counted.get(config.id), messages.get(config.id, 0), delays=delays, now=now)
+        config.id: _noise(
+            config,
+            counted.get(config.id),
+            messages.get(config.id, 0),
+            delays=delays,
+            since=since,
+            now=now,
+        )
         for config in configs
     }
 
@@ -76,9 +84,9 @@ def _noise(
     messages: int,
     *,
     delays: Mapping[str, timedelta],
+    since: datetime,
     now: datetime,
 ) -> Noise:
-    since = noise_since(now)
     if row is None:
         return Noise(since=since, until=now)
     alerts, median, flaps, acknowledged, shorter = row

@@ -76,7 +76,7 @@ def log() -> list[dict[str, Any]]:
     return [entry for entry in facts if entry["kind"] == "alert.open"]
 
 
-def test_five_notifications_that_reach_a_person_are_one_mail_for_each_kind(
+def test_five_notifications_of_one_person_are_one_mail_for_each_kind(
     project: Project, outside: Outside
 ) -> None:
     ada = make_member(project, "ada")

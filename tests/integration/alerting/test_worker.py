@@ -174,7 +174,7 @@ def test_it_beats_while_keeping_house_takes_long(project: Project, monkeypatch: 
     monkeypatch.setattr(worker_module, "HEARTBEAT_SECONDS", 0.02)
     begun, done = threading.Event(), threading.Event()
 
-    def take_long(*, with_history: bool) -> bool:
+    def take_long(*, with_history: bool, progress: Callable[[], object]) -> bool:
         begun.set()
         done.wait()
         return False

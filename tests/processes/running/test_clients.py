@@ -157,7 +157,8 @@ def test_of_the_same_request_at_once_one_gets_through(forger: Forger) -> None:
 
 @pytest.mark.parametrize("target", [f"{LIST}?pretty=true", f"{LIST}/", f"{PUBLIC}/admin/apiKeys"])
 def test_a_response_created_for_another_target_is_refused(forger: Forger, target: str) -> None:
-    assert _is_refused(forger.send(forger.header(LIST), target), stale=False)
+    status, _ = forger.send(forger.header(LIST), target)
+    assert status == 400
 
 
 def test_an_expired_nonce_with_a_right_response_is_stale(forger: Forger) -> None:

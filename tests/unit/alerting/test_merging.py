@@ -31,7 +31,7 @@ def test_the_same_kind_is_sent_once_however_long_ago(kind: MessageKind) -> None:
     ],
     ids=["a reminder", "the end", "not delivered", "of the same setting"],
 )
-def test_it_is_sent_beside(other: SameDestination) -> None:
+def test_it_is_sent_side_by_side(other: SameDestination) -> None:
     assert merged_into(WAITING, [other], NOW) is None
 
 
