@@ -61,8 +61,11 @@ class _KnownFleet:
         return self.hosts.get(state["hostId"]) == (state["hostname"].lower(), state["port"])
 
     def is_newest(self, state: Payload, late: str | None) -> bool:
-        """Whether no other agent has reported the host since a signal was held by the agent `late`."""
-        return late is None or self.reported_by.get(state["hostId"]) == late
+        """Whether no other agent has reported the host since a signal was held by the agent `late`.
+
+        If the agent was deleted meanwhile, no agent reports the host.
+        """
+        return late is None or self.reported_by.get(state["hostId"]) in {late, None}
 
     def has_agent(self, payload: Payload) -> bool:
         return _agent_of(payload) in self.agents

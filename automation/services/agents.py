@@ -340,7 +340,10 @@ def _agent_add(group_id: str, report: Report, observed: datetime, now: datetime)
 
 
 def _beat(agent: Agent, report: Report, observed: datetime, now: datetime) -> Heartbeat:
-    """Any report shows that the agent is there. Only the newest says its version and whether reports wait."""
+    """Any report shows that the agent is there. Only the newest says its version and that reports wait.
+
+    Any report can say that no report waits any more: a backlog may be sent in any order.
+    """
     was_down, waited = agent.down, agent.waiting_since is not None
     version_changed = False
     if is_newest(observed, agent.observed, now):
@@ -349,6 +352,8 @@ def _beat(agent: Agent, report: Report, observed: datetime, now: datetime) -> He
     if report.waiting is not None and is_newest(observed, agent.waiting_observed, now):
         agent.waiting_observed = observed
         agent.waiting_since = (agent.waiting_since or now) if report.waiting else None
+    elif report.waiting == 0:
+        agent.waiting_since = None
     becomes_real = agent.demonstration and not report.demonstration
     # Its hosts get the full timeout again, even if no sweep has noticed the gap.
     if was_down or becomes_real or agent.last_report <= now - HEARTBEAT_TIMEOUT:

@@ -44,7 +44,8 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
 """Columns that a report changes, with their types."""
 
 _UPDATE_HOSTS = update_from_arrays("automation_host", _REPORTED_COLUMNS)
-_UPDATE_MEASURED = update_from_arrays("automation_host", {"measured": "timestamptz"})
+_MEASURED_COLUMNS = {"measured": "timestamptz", "last_report": "timestamptz"}
+_UPDATE_MEASURED = update_from_arrays("automation_host", _MEASURED_COLUMNS)
 
 _ADDED_AT_ONCE = 1_000
 """Hosts in one statement: PostgreSQL accepts 65,535 parameters."""
@@ -176,17 +177,22 @@ def hosts_update(
     )
 
 
-def hosts_measured(*, hosts: HostsByKey, reports: Sequence[HostReport], now: datetime) -> None:
-    """Store the newest samples of hosts of whose state a newer observation is known."""
+def hosts_measured(*, hosts: HostsByKey, reports: Sequence[HostReport], agent_id: str, now: datetime) -> None:
+    """Store the newest samples of hosts of whose state a newer observation is known.
+
+    Reports of its agent show that a host is not silent, even if the clock of the agent was set back.
+    """
     changed = []
     for report in reports:
         host = hosts[report.address.key]
-        before = host.measured
+        before = host.measured, host.last_report
         _see_samples(host, report, now)
-        if host.measured != before:
+        if host.reported_by_id == agent_id:
+            host.last_report = now
+        if (host.measured, host.last_report) != before:
             changed.append(host)
     if changed:
-        columns = {"id": [host.id for host in changed], "measured": [host.measured for host in changed]}
+        columns = {name: [getattr(host, name) for host in changed] for name in ("id", *_MEASURED_COLUMNS)}
         execute(_UPDATE_MEASURED, columns)
 
 

@@ -80,10 +80,11 @@ def origin_of(url: str) -> str:
     """The scheme, host and port of a URL, which decide about connections; empty for an invalid URL."""
     parts = urlsplit(url)
     try:
-        port = parts.port or {"http": 80, "https": 443}.get(parts.scheme, 0)
+        port = {"http": 80, "https": 443}.get(parts.scheme, 0) if parts.port is None else parts.port
     except ValueError:  # The port is not a number; sending reports the error.
         return ""
-    return f"{parts.scheme}://{parts.hostname}:{port}" if parts.hostname else ""
+    host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname
+    return f"{parts.scheme}://{host}:{port}" if host else ""
 
 
 def same_url(url: str) -> str:

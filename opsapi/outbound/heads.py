@@ -47,11 +47,18 @@ def _head(source: io.BufferedIOBase) -> bytes:
         if not found["status"].startswith(b"1"):
             version = b"1.1" if found["version"] == b"1.1" else b"1.0"
             start = b"HTTP/%s %s \r\n" % (version, found["status"])
-            used = [field for name, field in fields if is_whole or name not in _FRAMING]
-            return b"".join([start, *used, b"" if is_whole else _NOTHING_FOLLOWS, b"\r\n"])
+            is_framed = is_whole and _has_one_length(fields)
+            used = [field for name, field in fields if is_framed or name not in _FRAMING]
+            return b"".join([start, *used, b"" if is_framed else _NOTHING_FOLLOWS, b"\r\n"])
         if not is_whole:
             break
     raise HTTPException("no final response")
+
+
+def _has_one_length(fields: list[tuple[bytes, bytes]]) -> bool:
+    """Whether the fields do not contradict each other about the length of the body (RFC 9112 6.3)."""
+    lengths = {field.partition(b":")[2].strip() for name, field in fields if name == b"content-length"}
+    return len(lengths) <= 1 and all(length.isdigit() for length in lengths)
 
 
 def _fields(source: io.BufferedIOBase) -> tuple[list[tuple[bytes, bytes]], bool]:
@@ -69,6 +76,8 @@ def _fields(source: io.BufferedIOBase) -> tuple[list[tuple[bytes, bytes]], bool]
             return fields, False
         left -= len(line)
         name = line.partition(b":")[0].strip().lower()
+        if b"\r" in line.rstrip(b"\r\n"):  # http.client would read several fields in it.
+            continue
         if name in _FRAMING | _USED and len(fields) < _KEPT_AT_MOST:
             fields.append((name, line.rstrip(b"\r\n") + b"\r\n"))
     return fields, False

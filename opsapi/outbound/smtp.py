@@ -40,8 +40,12 @@ LONGEST_SECONDS = sum(SECONDS.values()) + BLOCK_SECONDS
 _QUIT_SECONDS = 1.0
 _PIECE = 16_384
 _LINE_LIMIT = 2_048
-"""Bytes: RFC 5321 4.5.3.1.5 allows 512."""
+"""Bytes of a line that are kept: RFC 5321 4.5.3.1.5 allows 512."""
+_DROPPED_AT_MOST = 65_536
+"""Bytes of a longer line that are read past."""
 _LINES_AT_MOST = 100
+"""Lines of a reply that are kept."""
+_LINES_READ = 2_000
 _REFUSED = 400
 _REPLY = re.compile(rb"(?P<code>[1-5]\d\d)(?P<more>[ -]|(?=\r?\n|$))")
 _LEADING_DOT = re.compile(rb"(?m)^\.")
@@ -88,7 +92,7 @@ def converse(
 
 
 class _Client(smtplib.SMTP):
-    """smtplib's client on a connected socket; replies are bounded, and the first line of a reply decides."""
+    """smtplib's client on a connected socket; replies are bounded, and the worst line of a reply decides."""
 
     def __init__(self, helo: str) -> None:
         super().__init__(local_hostname=helo)
@@ -107,31 +111,40 @@ class _Client(smtplib.SMTP):
         self.does_esmtp = False
 
     def getreply(self) -> tuple[int, bytes]:
-        """Read a reply. A reply that breaks off after its first line counts: all lines have the same code."""
+        """Read a reply. A reply that breaks off after its first line counts.
+
+        All lines should have the same code (RFC 5321 4.2.1). If they differ, the highest code decides: a
+        refused mail never counts as accepted.
+        """
         if self.sock is None or self._is_out_of_step:
             raise smtplib.SMTPServerDisconnected("the reply before broke off")
         lines_of_server = self.file = self.file or self.sock.makefile("rb")
         code: int | None = None
         lines: list[bytes] = []
-        while len(lines) < _LINES_AT_MOST:
+        for _ in range(_LINES_READ):
             found = self._line(lines_of_server, is_first=code is None)
             if found is None:
                 break
             match, line = found
-            code = code or int(match["code"])
-            lines.append(line[match.end() :].strip())
+            code = max(code or 0, int(match["code"]))
+            if len(lines) < _LINES_AT_MOST:
+                lines.append(line[match.end() :].strip())
             self.refusal = (code, b"\n".join(lines)) if code >= _REFUSED else None
-            if match["more"] != b"-":
+            if match["more"] != b"-" or self._is_out_of_step:
                 return code, b"\n".join(lines)
         if code is None:
             raise MailError(Stage.SETTINGS, reason=OutboundReason.BAD_RESPONSE)  # `_at` sets the stage
         self._is_out_of_step = True
         return code, b"\n".join(lines)
 
-    @staticmethod
-    def _line(source: BinaryIO, *, is_first: bool) -> tuple[re.Match[bytes], bytes] | None:
+    def _line(self, source: BinaryIO, *, is_first: bool) -> tuple[re.Match[bytes], bytes] | None:
         try:
             line = source.readline(_LINE_LIMIT)
+            end, dropped = line, 0
+            while end and not end.endswith(b"\n") and not self._is_out_of_step:
+                end = source.readline(_LINE_LIMIT)
+                dropped += len(end)
+                self._is_out_of_step = dropped > _DROPPED_AT_MOST
         except OSError:
             if is_first:
                 raise

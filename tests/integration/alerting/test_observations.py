@@ -326,6 +326,28 @@ def test_only_the_newest_report_says_whether_others_wait(project: Project) -> No
     assert statuses(config) == ["OPEN"]
 
 
+def test_any_report_can_say_that_no_report_waits(project: Project) -> None:
+    config = watched(project)
+    ingest(project, host_report(reachable=False), waiting=2, now=NOW)
+    ingest(project, host_report(), observed=NOW - MINUTE, waiting=1, now=NOW + SECOND)
+    work(NOW + SECOND)
+    assert statuses(config) == []
+    ingest(project, host_report(), observed=NOW - 2 * MINUTE, waiting=0, now=NOW + 2 * SECOND)
+    work(NOW + 2 * SECOND)
+    assert statuses(config) == ["OPEN"]
+
+
+def test_hosts_of_an_agent_whose_clock_was_set_back_have_no_timeout(project: Project) -> None:
+    now = clock.now()
+    config = make_config(project)
+    ingest(project, host_report(), now=now - 5 * MINUTE)
+    ingest(project, host_report(), observed=now - 10 * MINUTE, now=now)
+    sweep(now + SECOND)
+    work(now + SECOND)
+    assert statuses(config) == []
+    assert Host.objects.get().last_report == now
+
+
 def test_a_report_that_does_not_say_it_releases_nothing(project: Project) -> None:
     """Requests for leases are reports as well, and are sent at once."""
     config = watched(project)
@@ -388,7 +410,8 @@ def test_signals_of_an_agent_that_was_deleted_are_released(project: Project) -> 
     project.agents.all().delete()
     assert held_signals_release(now=NOW + SECOND) == 1
     assert not Signal.objects.exclude(held_by=None).exists()
-    assert statuses(config) == []
+    work(NOW + SECOND)
+    assert statuses(config) == ["OPEN"]
 
 
 def test_a_waiting_alert_about_another_host_opens_in_time(project: Project) -> None:

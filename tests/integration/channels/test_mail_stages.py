@@ -209,6 +209,51 @@ def test_an_acceptance_that_breaks_off_is_an_acceptance(
     assert len(server.mails) == 1
 
 
+@pytest.mark.parametrize(
+    ("stage", "reply"),
+    [
+        (Stage.RCPT, b"250-known\r\n550 no said the server\r\n"),
+        (Stage.END, b"250-scanning\r\n550 5.7.1 spam said the server\r\n"),
+        (Stage.END, b"550 " + b"x" * 2_044 + b"250 y\r\n"),
+    ],
+)
+def test_a_reply_with_a_refusal_in_any_line_is_a_refusal(
+    stage: Stage, reply: bytes, settings: Settings
+) -> None:
+    with ScriptedMailServer({stage: reply}).running() as server:
+        server.named_by(settings)
+        assert_as_declared(failure_of(), row_of(MAIL, stage, 550))
+
+
+@pytest.mark.parametrize(
+    "script",
+    [
+        {Stage.GREETING: b"220 " + b"x" * 3_000 + b"\r\n"},
+        {Stage.EHLO: b"250-" + b"x" * 3_000 + b"\r\n250 SIZE 10000000\r\n"},
+        {Stage.EHLO: b"250-X\r\n" * 150 + b"250 SIZE 10000000\r\n"},
+        {Stage.MAIL: b"250 " + b"x" * 3_000 + b"\r\n"},
+        {Stage.DATA: b"354 " + b"x" * 2_044 + b"250 y\r\n"},
+    ],
+)
+def test_long_lines_and_many_lines_are_read_to_their_end(
+    script: dict[Stage, Reply], settings: Settings
+) -> None:
+    with ScriptedMailServer(script).running() as server:
+        server.named_by(settings)
+        send(CONFIG, make_message(), now=NOW)
+    assert len(server.mails) == 1
+
+
+def test_a_refusal_after_a_long_line_is_a_refusal(settings: Settings) -> None:
+    script: dict[Stage, Reply] = {
+        Stage.DATA: b"354 " + b"x" * 2_044 + b"250 y\r\n",
+        Stage.END: b"550 refused said the server\r\n",
+    }
+    with ScriptedMailServer(script).running() as server:
+        server.named_by(settings)
+        assert_as_declared(failure_of(), row_of(MAIL, Stage.END, 550))
+
+
 def test_a_server_that_refuses_ehlo_is_asked_with_helo(settings: Settings) -> None:
     with ScriptedMailServer({Stage.EHLO: b"502 what\r\n"}).running() as server:
         server.named_by(settings)
