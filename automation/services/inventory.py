@@ -180,7 +180,7 @@ def hosts_update(
 def hosts_measured(*, hosts: HostsByKey, reports: Sequence[HostReport], agent_id: str, now: datetime) -> None:
     """Store the newest samples of hosts of whose state a newer observation is known.
 
-    Reports of its agent show that a host is not silent, even if the clock of the agent was set back.
+    Reports of its agent keep a host from a heartbeat timeout, even if the clock of the agent was set back.
     """
     changed = []
     for report in reports:
