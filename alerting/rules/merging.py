@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from alerting.choices import IncidentPart
 from alerting.rules.delivery_policy import recent_since
 from integrations.choices import OPEN_KINDS, MessageKind
 from opsapi.clock import AHEAD
@@ -62,7 +63,8 @@ def _says_the_same(waiting: SameDestination, other: SameDestination, sent: datet
         return other.kind in OPEN_KINDS and interval is not None and _is_recent(interval, sent, now)
     if waiting.kind is MessageKind.UPDATE or waiting.kind is MessageKind.ACKNOWLEDGE:
         is_same = (other.kind, other.part) == (waiting.kind, waiting.part)
-        return is_same and other.created == waiting.created
+        # A message of an incident that is no longer grouped keeps the time of the change that it was before.
+        return is_same and (other.created == waiting.created or waiting.part == IncidentPart.UNGROUPED.value)
     return other.kind is waiting.kind
 
 

@@ -28,19 +28,38 @@ def merged_notifications(
     if not waiting:
         return {}
     described = {row.id: _described(row, settings.get((row.setting_id, row.type_name))) for row in waiting}
-    delivered: dict[tuple[str, str], list[SameDestination]] = defaultdict(list)
-    for row in Notification.objects.filter(_about(waiting), _can_be_same(described.values(), now)):
-        delivered[_key(row)].append(_described(row, None))
+    sent = list(Notification.objects.filter(_about(waiting), _can_be_same(described.values(), now)))
+    if not sent:
+        return {}
+    configs = _configs_of_events([*waiting, *sent])
+    delivered: dict[_Key, list[SameDestination]] = defaultdict(list)
+    for row in sent:
+        delivered[_key(row, configs)].append(_described(row, None))
     found = {
-        row.id: merged_into(described[row.id], delivered[_key(row)], now)
+        row.id: merged_into(described[row.id], delivered[_key(row, configs)], now)
         for row in waiting
-        if _key(row) in delivered
+        if _key(row, configs) in delivered
     }
     return {name: into.id for name, into in found.items() if into}
 
 
-def _key(row: Notification) -> tuple[str, str]:
-    return row.alert_id or row.event_id or "", row.destination
+_Key = tuple[str, str, str]
+"""The alert, or the event and the alert configuration; then the destination."""
+
+
+def _key(row: Notification, configs: Mapping[str, str]) -> _Key:
+    if row.alert_id:
+        return row.alert_id, "", row.destination
+    # Without a configuration, the notification is merged with no other.
+    return row.event_id or "", configs.get(row.setting_id, row.id), row.destination
+
+
+def _configs_of_events(rows: Iterable[Notification]) -> Mapping[str, str]:
+    """Return the alert configuration of each setting that notifies about an event; an alert has only one."""
+    ids = {row.setting_id for row in rows if not row.alert_id}
+    if not ids:
+        return {}
+    return dict(NotificationSetting.with_removed.filter(Among("id", ids)).values_list("id", "config_id"))
 
 
 def _described(row: Notification, setting: NotificationSetting | None) -> SameDestination:

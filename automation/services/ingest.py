@@ -138,7 +138,7 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         observed=observed,
         now=now,
     )
-    hosts_measured(hosts=hosts, reports=older, agent_id=heartbeat.agent_id, now=now)
+    hosts_measured(hosts=hosts, reports=[*older, *late], agent_id=heartbeat.agent_id, now=now)
     sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets, now=now)
     databases_replace(group_id=group_id, hosts=hosts, reports=newest)
     if report.labels is not None:

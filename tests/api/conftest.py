@@ -1,12 +1,14 @@
 """A project with one of everything in it."""
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 
 import pytest
 from django.db import transaction
+from django.db.models import F
 from pytest_django import DjangoDbBlocker
 
-from accesslist.models import Project
+from accesslist.models import Invitation, Project
 from accesslist.services.projects import project_hosts_counted
 from alerting.choices import NotificationStatus
 from alerting.evaluation import evaluate_signals
@@ -77,6 +79,8 @@ def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
     # After the evaluation, which takes signals in turn: invitations are signals too.
     invited = owner.post(f"{group}/invites", bodies.invitation()).json()
     invited_to_org = owner.post(f"/orgs/{project.org_id}/invites", bodies.invitation("ORG_MEMBER")).json()
+    # Not of this second: a new link extends an invitation, and the event says by how much.
+    Invitation.objects.update(expires=F("expires") - timedelta(hours=1))
     return {
         "team_id": team.id,
         "team_name": team.name,

@@ -287,6 +287,19 @@ def test_the_message_about_an_event_is_sent_once(project: Project, outside: Outs
     assert [row.kind for row in merged()] == [MessageKind.INFORM.value]
 
 
+def test_two_configurations_send_their_own_messages_about_an_event(
+    project: Project, outside: Outside
+) -> None:
+    for _ in range(2):
+        make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[mail()])
+    rollback = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1.example.com", port=27017)
+    ingest(project, host_report("db1.example.com"), events=(rollback,))
+    evaluate()
+    deliver_all(clock.now())
+    assert outside.kinds == [MessageKind.INFORM, MessageKind.INFORM]
+    assert merged() == []
+
+
 def test_messages_about_an_incident_are_sent_once(project: Project, outside: Outside) -> None:
     make_config(project, notifications=[mail(), mail()], grouping="TOPOLOGY", groupWaitSec=15)
     for number in range(3):
