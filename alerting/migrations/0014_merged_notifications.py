@@ -19,12 +19,4 @@ class Migration(migrations.Migration):
                 help_text="The notification that sent the same message to the same address.",
             ),
         ),
-        migrations.AddIndex(
-            model_name="notification",
-            index=models.Index(
-                condition=models.Q(("merged_into__isnull", False)),
-                fields=["merged_into"],
-                name="notification_merged",
-            ),
-        ),
     ]

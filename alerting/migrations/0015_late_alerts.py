@@ -21,8 +21,4 @@ class Migration(migrations.Migration):
             name='over',
             field=models.DateTimeField(help_text='When its condition ended, by a report that came late. It ends if no newer report differs.', null=True),
         ),
-        migrations.AddIndex(
-            model_name='alert',
-            index=models.Index(condition=models.Q(('over__isnull', False)), fields=['over'], name='alert_over'),
-        ),
     ]

@@ -1,4 +1,8 @@
-"""The search for alerts to open reads the earliest signal of each project, however many wait."""
+"""Indexes of signals, without the lock that adding their columns takes.
+
+The search for alerts to open reads the earliest signal of each project, however many wait. Held signals are
+in an index of their own: workers that look for work do not read them.
+"""
 
 from django.db import migrations, models
 from django.db.models.functions import Coalesce
@@ -11,6 +15,18 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RemoveIndex(
+            model_name='signal',
+            name='signal_group_order',
+        ),
+        migrations.AddIndex(
+            model_name='signal',
+            index=models.Index(condition=models.Q(('failed', None), ('held_by', None)), fields=['group_id', 'id'], name='signal_group_order'),
+        ),
+        migrations.AddIndex(
+            model_name='signal',
+            index=models.Index('held_by', Coalesce('observed', 'created'), condition=models.Q(('held_by__isnull', False)), name='signal_held'),
+        ),
         migrations.AddIndex(
             model_name="signal",
             index=models.Index(

@@ -14,6 +14,7 @@ from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
+from alerting.services.windows import window_create
 from automation.reports import EventReport
 from events.types import EventType
 from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind
@@ -312,12 +313,14 @@ def test_messages_about_an_incident_are_sent_once(project: Project, outside: Out
 
 
 def test_a_window_that_ends_is_followed_by_one_message(project: Project, outside: Outside) -> None:
-    from_now = {"acknowledged_until": None}
+    values = {"start": START, "end": START + 5 * MINUTE, "alert_types": ["HOST"]}
+    window_create(group_id=project.id, values=values, actor=SYSTEM, now=START - MINUTE)
     down(project, mail(), mail())
-    Alert.objects.update(**from_now)
-    Notification.objects.update(due=START + MINUTE)
     deliver_all(START + MINUTE)
+    assert outside.kinds == []
+    deliver_all(START + 5 * MINUTE)
     assert outside.kinds == [MessageKind.OPEN]
+    assert len(merged()) == 1
 
 
 def test_rows_of_before_are_sent_as_ever(project: Project, outside: Outside) -> None:

@@ -1,0 +1,17 @@
+"""The index of alerts that are over, without the lock that adding their column takes."""
+
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+
+    dependencies = [
+        ("alerting", "0016_index_of_merged"),
+    ]
+
+    operations = [
+        migrations.AddIndex(
+            model_name='alert',
+            index=models.Index(condition=models.Q(('over__isnull', False)), fields=['over'], name='alert_over'),
+        ),
+    ]
