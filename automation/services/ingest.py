@@ -37,7 +37,7 @@ from automation.services.leases import fence_report, leases_give
 from automation.services.limits import PROCESSES, refusal_note, rows_limited
 from automation.services.measurements import NoDayError, measurements_write
 from automation.services.repeats import RepeatableReport, first_answer, report_answer_keep
-from automation.services.replica_sets import replica_sets_count
+from automation.services.replica_sets import SetsCounted, replica_sets_count
 from automation.services.signals import hosts_signal, report_signal_state, versions_signal
 from events.facts import EventFacts
 from events.models import Event
@@ -49,7 +49,7 @@ from opsapi.api.principal import Actor
 from opsapi.clock import wire_time
 from opsapi.fields import Among
 from opsapi.sql import execute
-from opsapi.wire_json import without_nulls
+from opsapi.wire_json import JsonObject, without_nulls
 
 
 def report_ingest(
@@ -162,11 +162,29 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         for host in (hosts[each.address.key] for each in hosts_reported)
         if (state := report_signal_state(host, measured.of.get(host.id), is_newest=is_new))
     ]
+    _signal(group_id, states, sets=sets, clusters_left=moves.clusters_left, hold=hold, now=now)
+    if heartbeat.compare_versions or any(host.version != versions[host.id] for host in hosts.values()):
+        versions_signal(group_id=group_id, now=now)
+    octets = measured.octets + events_octets([*heartbeat.events, *derived, *reported_events])
+    day_counted(group_id=group_id, octets=octets)
+    return heartbeat.agent_id
+
+
+def _signal(
+    group_id: str,
+    states: Sequence[JsonObject],
+    *,
+    sets: SetsCounted,
+    clusters_left: Iterable[str],
+    hold: "_Hold",
+    now: datetime,
+) -> None:
+    """Write the signals of a report: of its hosts, and of the replica sets that each agent holds."""
     hosts_signal(
         group_id=group_id,
         hosts=states,
         replica_sets=() if hold.held_by else sets.states,
-        clusters_left=moves.clusters_left,
+        clusters_left=clusters_left,
         now=now,
         observed=hold.observed,
         held_by=hold.held_by,
@@ -181,11 +199,6 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
             observed=hold.observed,
             held_by=holder,
         )
-    if heartbeat.compare_versions or any(host.version != versions[host.id] for host in hosts.values()):
-        versions_signal(group_id=group_id, now=now)
-    octets = measured.octets + events_octets([*heartbeat.events, *derived, *reported_events])
-    day_counted(group_id=group_id, octets=octets)
-    return heartbeat.agent_id
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,8 +185,9 @@ def test_only_after_the_dot_a_missing_reply_leaves_open_whether_the_mail_arrived
     ("stage", "is_taken"), [(Stage.GREETING, False), (Stage.RCPT, False), (Stage.END, True)]
 )
 def test_a_reply_without_end_counts_as_its_first_line_and_ends_the_conversation(
-    stage: Stage, is_taken: bool, settings: Settings
+    stage: Stage, is_taken: bool, settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(smtp, "SECONDS", {**smtp.SECONDS, stage: 0.2})
     endless = b"".join(b"250-%d\r\n" % number for number in range(150))
     endless = endless.replace(b"250", b"220") if stage is Stage.GREETING else endless
     with ScriptedMailServer({stage: endless}).running() as server:
