@@ -648,7 +648,8 @@ class _Evaluation:
                 changes.cancelled[alert.id] = at
                 del active[config.id]
             case AlertAction.NOTIFY if event_id := pair.observation.event_id:
-                changes.one_shots.append(OneShot(config.id, event_id, self._group_id, at))
+                known = max(at, signal.created)
+                changes.one_shots.append(OneShot(config.id, event_id, self._group_id, known))
 
     def _known(self, signal: Signal) -> datetime:
         """When a signal that was held is evaluated, not before the release of the signals held with it."""

@@ -47,7 +47,8 @@ class DeliveryFacts:
     def config_changed(self) -> bool:
         """Whether the configuration was changed after the alert ended."""
         # A change of the condition ends the alerts of the configuration at the same moment.
-        ended = self.alert.resolved
+        # `resolved` can be far before the report that ended the alert.
+        ended = self.alert.updated if self.alert.resolved else None
         return self.config is not None and ended is not None and self.config.updated >= ended
 
     @property

@@ -123,9 +123,10 @@ UPDATE alerting_alert AS alert SET over = seen.over, updated = seen.at
 """
 _CLOSE = """
 UPDATE alerting_alert AS alert
-   SET status = 'CLOSED', resolved = ended.at, updated = ended.at, over = NULL,
+   SET status = 'CLOSED', resolved = ended.at, updated = ended.known, over = NULL,
        current_value = coalesce(ended.value, alert.current_value)
-  FROM unnest(%(ids)s::text[], %(values)s::float8[], %(at)s::timestamptz[]) AS ended(id, value, at)
+  FROM unnest(%(ids)s::text[], %(values)s::float8[], %(at)s::timestamptz[],
+              %(known)s::timestamptz[]) AS ended(id, value, at, known)
  WHERE alert.id = ended.id
 """
 
@@ -190,7 +191,7 @@ def _row(new_alert: NewAlert, group_id: str, delay: timedelta) -> Alert:
         else None,
         current_value=new_alert.value,
         created=new_alert.at,
-        updated=new_alert.at,
+        updated=max(new_alert.at, new_alert.signal.created),
         opens=opens,
         late=new_alert.known is not None,
     )
@@ -212,7 +213,9 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
     events: list[_SignalEvent] = []
     late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
     for alert in late:
-        alert.status, alert.updated = AlertStatus.OPEN.value, alert.opens
+        signal = ends[alert.id].signal
+        alert.status = AlertStatus.OPEN.value
+        alert.updated = max(alert.opens, signal.created) if signal.observed else alert.opens
         events.append((ends[alert.id].signal.pk, _opened_event(alert)))
     openings_schedule(alerts=late)
     unknown = {alert.id for alert in alerts if alert.late and alert.status == AlertStatus.TRACKING.value}
@@ -226,14 +229,16 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
         if event := _closed_event(alert):
             events.append((end.signal.pk, replace(event, happened=end.at)))
     ended = [ends[alert.id] for alert in alerts]
+    # The report may have come late: a message is not due before anybody knew of the end.
+    known = {alert.id: max(ends[alert.id].at, ends[alert.id].signal.created) for alert in alerts}
     values: Mapping[str, Any] = {
-        "ids": [alert.id for alert in alerts],
+        "ids": list(known),
         "values": [end.value for end in ended],
         "at": [end.at for end in ended],
+        "known": list(known.values()),
     }
     execute(_CLOSE, values)
-    at = {alert.id: ends[alert.id].at for alert in alerts}
-    ends_schedule(alerts=alerts, at=at, kind=MessageKind.CLOSE)
+    ends_schedule(alerts=alerts, at=known, kind=MessageKind.CLOSE)
     return events
 
 

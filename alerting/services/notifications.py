@@ -191,9 +191,9 @@ def schedule_separate_openings(
     )
     rows = []
     for alert, setting in due:
-        row = alert_row(
-            setting, MessageKind.OPEN, alert, due=alert.created + setting.delay, now=alert.updated
-        )
+        # The report may have come late: a message is not due before anybody knew of its alert.
+        opened = max(alert.created + setting.delay, alert.updated)
+        row = alert_row(setting, MessageKind.OPEN, alert, due=opened, now=alert.updated)
         row.destination = destinations.get((setting.id, alert.group_id, alert.is_global), "")
         rows.append(row)
     notifications_insert(rows)

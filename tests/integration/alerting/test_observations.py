@@ -10,6 +10,7 @@ import pytest
 from accesslist.models import Project
 from alerting.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig, Notification
+from alerting.selectors.notification_explanations import delivery_facts
 from automation.choices import HostType
 from automation.metrics import Metric
 from automation.models import Host, Reading
@@ -324,6 +325,28 @@ def test_only_the_newest_report_says_whether_others_wait(project: Project) -> No
     ingest(project, host_report(reachable=False), now=NOW + 2 * SECOND)
     work(NOW + 2 * SECOND)
     assert statuses(config) == ["OPEN"]
+
+
+def test_messages_of_a_late_report_are_due_when_it_arrives(project: Project, outside: Outside) -> None:
+    config = watched(project)
+    make_config(project, eventTypeName="HOST_ROLLBACK")
+    rollback = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1.example.com", port=27017)
+    down = host_report(reachable=False)
+    ingest(project, down, observed=NOW - HOUR + MINUTE, now=NOW, events=(rollback,))
+    work(NOW)
+    ingest(project, host_report(), observed=NOW - HOUR + 2 * MINUTE, now=NOW + SECOND)
+    work(NOW + SECOND)
+    assert statuses(config) == ["CLOSED"]
+    assert len(outside.sent) == 3
+    messages = Notification.objects.exclude(kind="alert.update")
+    assert sorted(messages.values_list("kind", "due", "created")) == [
+        ("alert.close", NOW + SECOND, NOW + SECOND),
+        ("alert.inform", NOW, NOW),
+        ("alert.open", NOW, NOW),
+    ]
+    alert = Alert.objects.get()
+    assert (alert.created, alert.resolved) == (NOW - HOUR + MINUTE, NOW - HOUR + 2 * MINUTE)
+    assert not delivery_facts(alert).config_changed
 
 
 def test_any_report_can_say_that_no_report_waits(project: Project) -> None:
