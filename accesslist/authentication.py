@@ -119,16 +119,17 @@ def refused(request: HttpRequest, now: datetime, reason: FailedAuthentication) -
 
 
 def _proves_the_key(credentials: digest.DigestCredentials, record: CallerRecord, method: str) -> bool:
-    """Whether the response is right for the uri that it names. An unknown key takes as long."""
+    """Whether the response is correct for its own URI. The check takes the same time for an unknown key."""
     ha1 = _ha1(credentials, record)
     right = digest.verify(credentials, ha1 or _dummy(), method)
     return right and credentials.realm == digest.REALM and ha1 is not None
 
 
 def _refuse_other_uri(credentials: digest.DigestCredentials, request: HttpRequest) -> None:
-    """Refuse a right response for another uri (RFC 7616 3.4.6). It uses no nonce.
+    """Refuse a correct response for a different URI (RFC 7616 3.4.6). The nonce stays unused.
 
-    Only a caller with the key gets here, so this reveals nothing, and it is no attempt to guess a key.
+    Only a caller with the key can cause this error. So the error reveals nothing, and it does not count as an
+    attempt to guess a key.
 
     Raises: ApiError: INVALID_AUTHORIZATION_URI.
     """

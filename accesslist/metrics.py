@@ -11,7 +11,7 @@ class FailedAuthentication(StrEnum):
     MALFORMED = "malformed"
     WRONG_CREDENTIALS = "wrong_credentials"
     OTHER_URI = "other_uri"
-    """Right credentials for another path: a proxy rewrites paths."""
+    """The credentials are correct for a different path, because a proxy rewrites paths."""
     SCRAPER_CREDENTIALS = "scraper_credentials"
     CONSOLE_CREDENTIALS = "console_credentials"
     SECOND_FACTOR = "second_factor"

@@ -61,8 +61,8 @@ class AlertingConfig(AppConfig):
 
     @property
     def readiness(self) -> dict[str, object]:
-        """Somebody must act without a worker, if one of its loops fails, if alerts or messages are late, and
-        if a clock is wrong.
+        """Problems that need action: no worker runs, a loop of a worker fails, alerts or messages are late,
+        or a clock is wrong.
         """
         missing = "no worker was seen in the last minute"
         return {
@@ -72,7 +72,7 @@ class AlertingConfig(AppConfig):
 
     @property
     def readiness_notes(self) -> dict[str, object]:
-        """A project that has exceeded its share waits by design."""
+        """States that need no action: a project that has exceeded its share waits by design."""
         return {name: partial(_at_this_moment, words) for name, words in self.notes.items()}
 
 

@@ -27,9 +27,10 @@ from opsapi.outbound.mail import mails_while
 
 NO_THREAD = "this machine could not start to send the message"
 DECIDE_SECONDS = 0.3
-"""After this time a step decides on no further project with incidents, which can have thousands of alerts."""
+"""The time after which a step starts no other project with incidents. An incident can have thousands of
+alerts."""
 MARGIN = timedelta(seconds=5)
-"""How long before the end of its lease a message is no longer sent."""
+"""The time that the lease of a message must have left when the message is sent."""
 FINISH_SECONDS = 8.0
 """How long a stopping worker waits for running requests; another worker takes over the rest."""
 
@@ -115,7 +116,7 @@ class Courier:
         return claims
 
     def _prolong(self) -> None:
-        """Prolong the leases of long deliveries. A lease that has ended stays ended."""
+        """Prolong the leases of long deliveries, except leases that have ended."""
         now = self._clock()
         due = {row_id: each for row_id, each in self._long.items() if each.is_due(now)}
         if not due:
@@ -151,9 +152,10 @@ class Courier:
         self._wake()
 
     def _is_leased(self, notification: Notification) -> bool:
-        """Return whether no other worker can have the notification.
+        """Return whether the worker still has the lease of the notification.
 
-        The machine may have been suspended, or the database away, while a mail server was thinking.
+        While the worker waits for a mail server, the lease can end: the machine was suspended, or the
+        database could not be reached.
         """
         long = self._long.get(notification.id)
         return long is not None and self._clock() <= long.until - MARGIN

@@ -140,10 +140,11 @@ class DeliveryAttempt:
 
 
 def decided_together(claimed: Sequence[Notification]) -> list[list[Notification]]:
-    """Return the batches in which to decide on notifications.
+    """Return the notifications in the batches and the order in which to decide on them.
 
-    Messages about incidents come last, a batch for each project: all open alerts of an incident decide.
-    Before them, notifications with a destination leave first: addressing the rest may take longer.
+    Notifications with a destination come first, because it can take longer to find the addresses of the
+    others. Messages about incidents come last, in a batch for each project, because their decisions depend on
+    all open alerts of the incident.
     """
     batches: dict[tuple[int, str], list[Notification]] = {}
     for row in claimed:
@@ -378,9 +379,10 @@ def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
 
 
 def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, now: datetime) -> None:
-    """Drop the notification. The next reminder follows if another notification has sent its message.
+    """Drop the notification. If another notification has sent its message, schedule the next reminder.
 
-    It keeps the picture that its receiver has seen, to which the next change of an incident is compared.
+    The notification keeps the picture that its receiver has seen. The next change of the incident is compared
+    with this picture.
     """
     dropped = NotificationStatus.DROPPED.value
     if verdict.step is not DeliveryStep.MERGE:
@@ -484,7 +486,7 @@ def send(attempt: DeliveryAttempt, *, now: datetime) -> Outcome:
 
 
 def longest_attempt(attempt: DeliveryAttempt) -> timedelta:
-    """Return how long the attempt can take over its channel."""
+    """Return the longest time that the attempt can take over its channel."""
     if not attempt.has_message:
         return timedelta()
     return CHANNELS[ChannelType(str(attempt.notification.channel))].longest_attempt

@@ -652,7 +652,7 @@ class _Evaluation:
                 changes.one_shots.append(OneShot(config.id, event_id, self._group_id, known))
 
     def _known(self, signal: Signal) -> datetime:
-        """When a signal that was held is evaluated, not before the release of the signals held with it."""
+        """The time of evaluation of a held signal, at the earliest its release."""
         return max(self._now, signal.created)
 
     def _apply(self) -> None:
@@ -666,11 +666,11 @@ class _Evaluation:
 
 
 def _over_after(decision: Decision, alert: _ActiveAlert, late: datetime | None) -> datetime | None:
-    """When the condition of an alert ended, by a report that came late; None if it did not.
+    """Return when the condition of an alert ended according to a late report; None if it has not ended.
 
-    `late`: the time of the report if it came late, otherwise None. `close_over` closes the alert, because a
-    newer report may say that the condition is met again, before anybody knew that it had ended. An alert that
-    began in such a report is closed at once: nobody knows of it either.
+    `late`: the time of a late report; None if the report is not late. The alert stays open for the moment,
+    because a newer report may show that the condition is met again. `close_over` closes it. An alert that
+    also began in a late report is closed at once, because users have not seen it.
     """
     if decision.reason in STILL_MET:
         return None
@@ -681,7 +681,7 @@ def _over_after(decision: Decision, alert: _ActiveAlert, late: datetime | None) 
 
 # --- open -----------------------------------------------------------------------------------------
 
-# Signals that wait for newer reports of an agent concern only the hosts of this agent and their replica sets.
+# Held signals of an agent concern only the hosts of this agent and the replica sets of these hosts.
 _IS_HELD = """EXISTS (
                    SELECT FROM held JOIN automation_host AS host ON host.reported_by_id = held.held_by
                     WHERE held.oldest <= alert.opens AND host.group_id = alert.group_id
@@ -739,8 +739,8 @@ def open_tracked(*, now: datetime) -> int:
     return len(alerts)
 
 
-# Alerts whose condition ended by a report that came late. They end when no signal waits that was released
-# together with this report: a later one may say that the condition is met again.
+# Alerts whose condition ended according to a late report. They close when all signals of the same release are
+# evaluated, because a later signal may show that the condition is met again.
 _OVER = f"""
 SELECT ending.id FROM (
   SELECT alert.id, alert.group_id FROM alerting_alert AS alert
@@ -755,7 +755,7 @@ SELECT ending.id FROM (
 
 @transaction.atomic
 def close_over(*, now: datetime) -> int:
-    """Close up to OPENED_AT_ONCE alerts that ended by reports that came late, and return their number."""
+    """Close up to OPENED_AT_ONCE alerts that ended according to late reports, and return their number."""
     ids = [alert_id for (alert_id,) in fetch_rows(_OVER, {"limit": OPENED_AT_ONCE})]
     if not ids:
         return 0

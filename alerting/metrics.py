@@ -43,13 +43,13 @@ _OLDEST_WAITING = gauge(
 _WORKERS = gauge("opsapi_workers", "Workers seen in the last minute.")
 _EVALUATION_LAG = gauge(
     "opsapi_evaluation_lag_seconds",
-    "Age of the oldest unevaluated signal, without projects that have exceeded their share of the workers' "
-    "time.",
+    "Age of the oldest unevaluated signal. Projects that have exceeded their share of the workers' time do "
+    "not count.",
 )
 _DELIVERY_LAG = gauge(
     "opsapi_delivery_lag_seconds",
-    "Time that the oldest due notification has waited for a worker, without notifications that are held "
-    "back, for example by a failing destination or because their project has exceeded its share of the "
+    "Time that the oldest due notification has waited for a worker. Notifications that are held back do not "
+    "count, for example because their destination fails or their project has exceeded its share of the "
     "workers' time.",
 )
 _CLOCKS = gauge(

@@ -33,7 +33,7 @@ MUTE_SECONDS = 0.1
 TURN_SECONDS = 0.01
 """Projects take turns of this length."""
 MOST_DROPPED = 3
-"""How often the search of a project begins again because a window was changed, has begun or has ended."""
+"""How often the search of a project starts again because a window was changed, has begun or has ended."""
 REMEMBERED_SECONDS = 60.0
 """The time that a project took is forgotten after as long."""
 
@@ -60,7 +60,7 @@ class MuteDesk:
         self._clock = clock
         self._searches: dict[str, MuteSearch] = {}
         self._dropped: Counter[str] = Counter()
-        """How often the search of a project was dropped since its last answers."""
+        """How often the search of a project was dropped since its last results."""
         self._used: dict[str, float] = {}
         self._forget_at = clock() + REMEMBERED_SECONDS
         self._costs: dict[str, Costs] = {}
@@ -143,10 +143,10 @@ class MuteDesk:
         return begun.faults
 
     def _drop_invalid(self, group_id: str, versions: Versions, now: datetime) -> None:
-        """Drop a search for windows that have changed, unless it was dropped too often.
+        """Drop a search whose windows have changed, unless the search was dropped MOST_DROPPED times.
 
-        Otherwise a search that lasts longer than until the next change would begin again without end. Then
-        it goes on, and the changed windows mute nothing.
+        Without this limit, a search that takes longer than the time between changes would never end. After
+        the limit, the search continues, and the changed windows mute nothing.
         """
         search = self._searches.get(group_id)
         if search and not search.is_valid(versions, now) and self._dropped[group_id] < MOST_DROPPED:

@@ -193,7 +193,7 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> Sequ
 
 
 def _send(channel: ChannelType, config: Mapping[str, str], message: Message, now: datetime) -> Outcome:
-    with mails_within(REQUEST_SECONDS):  # somebody waits for the result
+    with mails_within(REQUEST_SECONDS):  # a user waits for the result
         return deliver(channel, config, replace(message, delivery_id=new_id()), now=now)
 
 

@@ -1,4 +1,4 @@
-"""The page that shows how long events and ended alerts are kept, where Global owners choose it."""
+"""The Retention page: how long events and ended alerts are kept. Global owners can change this."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -25,19 +25,19 @@ from opsapi.console.widgets import number_of
 from opsapi.roles import INSTALLATION, satisfies_any
 
 _KINDS = ("events", "alerts")
-_NOT_YET = "not known: none was new"
+_NOT_YET = "unknown: nothing new"
 _LABELS = {"events": "Events", "alerts": "Ended alerts"}
 
 
 class RetentionForm(OpenForm):
-    """How many days events and ended alerts are kept; without the inputs that settings decide."""
+    """The days to keep events and ended alerts. A value that a setting decides has no field."""
 
     def __init__(self, *args: Any, kept: KeptRows, **options: Any) -> None:
         self.kept = kept
         super().__init__(*args, **options)
 
     def add_inputs(self) -> None:
-        """An input for each kind that no setting decides."""
+        """Add a field for each kind that no setting decides."""
         for kind in _KINDS:
             kept: KeptFor = getattr(self.kept, kind)
             if not kept.setting:
@@ -50,13 +50,13 @@ class RetentionForm(OpenForm):
                 )
 
     def days(self, kind: str) -> int:
-        """Return the days of a kind; of a setting, as it is, in case the setting is removed later."""
+        """Return the input for a kind, or the value of its setting, in case the setting is removed later."""
         return int(self.cleaned_data.get(kind, getattr(self.kept, kind).days))
 
 
 @never_cache
 def retention_page(request: HttpRequest) -> HttpResponse:
-    """Show how long events and ended alerts are kept and how much they grow; a Global owner may change it."""
+    """Show the retention and growth of events and ended alerts. A Global owner can change the retention."""
     operator, kept = operator_of(request), kept_rows()
     operator.authorise(READ_GLOBAL.roles)
     if request.method != "POST":
@@ -75,7 +75,9 @@ def retention_page(request: HttpRequest) -> HttpResponse:
     except ApiError as refusal:
         form.add_refusal(refusal)
         return _page(request, form, kept)
-    messages.success(request, "Saved. Older events and alerts are deleted in the next minutes.")
+    messages.success(
+        request, "Saved. The platform deletes older events and alerts within the next few minutes."
+    )
     return redirect("retention")
 
 

@@ -61,9 +61,9 @@ class _KnownFleet:
         return self.hosts.get(state["hostId"]) == (state["hostname"].lower(), state["port"])
 
     def is_newest(self, state: Payload, late: str | None) -> bool:
-        """Whether no other agent has reported the host since a signal was held by the agent `late`.
+        """Whether no other agent has reported the host since the agent `late` held its signal.
 
-        If the agent was deleted meanwhile, no agent reports the host.
+        If the agent `late` was deleted meanwhile, the host has no agent.
         """
         return late is None or self.reported_by.get(state["hostId"]) in {late, None}
 

@@ -130,9 +130,9 @@ hardly more than one. Deliveries do not wait: a small claim can be all that free
 POLL_SECONDS = 1.0
 """The longest delay after a lost wake-up, and the precision of due times."""
 OPEN_SECONDS = 0.2
-"""The longest time without a search for alerts to open, plus the turn of evaluation that runs at its end."""
+"""The time after which the next search for alerts to open follows the current turn of evaluation."""
 AWAY_SECONDS = 60.0
-"""The interval of lines in the log that say that the database is unreachable."""
+"""The interval at which the log reports an unreachable database."""
 HEARTBEAT_SECONDS = 15.0
 SWEEP_SECONDS = 15.0
 """The interval of searches for heartbeat timeouts: an alert can be late by this time."""
@@ -180,7 +180,7 @@ class Worker:
         self._progress = LoopProgress()
         self._stopping = threading.Event()
         self._failing: dict[str, datetime] = {}
-        """The loops whose last step failed, with the time of the first failure since it worked."""
+        """The loops whose last step failed, with the time of the first failure since the last success."""
         self._said_away = -math.inf
         """The monotonic time at which the log last said that the database is unreachable."""
         self._finished = threading.Event()
@@ -288,7 +288,7 @@ class Worker:
             self._messages.wake()
 
     def _evaluate(self) -> int:
-        """Evaluate signals, and open alerts after OPEN_SECONDS, however many signals wait."""
+        """Evaluate signals. Search for alerts to open every OPEN_SECONDS, however many signals wait."""
         evaluated = opened = 0
         try:
             evaluated = evaluate_signals(now=clock.now())
@@ -393,9 +393,10 @@ class Worker:
             logger.error("%s: the database failed: %s", threading.current_thread().name, first_line(error))
 
     def _may_say_away(self) -> bool:
-        """Whether the log has not said for AWAY_SECONDS that the database is unreachable; now it does.
+        """Whether to log that the database is unreachable: once in AWAY_SECONDS for all loops.
 
-        It is said again earlier if all loops worked meanwhile. A loop may have no connection while others do.
+        The log reports it earlier if all loops worked in the meantime. A loop can have no connection while
+        others have one.
         """
         moment = time.monotonic()
         if moment < self._said_away + AWAY_SECONDS:
@@ -456,8 +457,8 @@ def _keep_house(*, with_history: bool, progress: Callable[[], object] = lambda: 
     """Delete a batch of data that is no longer needed, and return whether there may be more.
 
     It runs in a thread of its own, because signals may never end. Traces of failed logins and secrets are
-    deleted first. `with_history`: also delete measurements, alerts and events that are older than they are
-    kept. `progress` is called while a step takes longer.
+    deleted first. `with_history`: also delete measurements, alerts and events whose retention is
+    over. `progress` is called while a step takes longer.
     """
     now = clock.now()
     expired_rows_purge(now=now)

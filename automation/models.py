@@ -204,11 +204,11 @@ class Agent(models.Model):
     last_report = models.DateTimeField()
     observed = models.DateTimeField(null=True, help_text="The newest observation in its reports.")
     waiting_observed = models.DateTimeField(
-        null=True, help_text="The newest observation in its reports that said how many others wait."
+        null=True, help_text="The newest observation in its reports that said how many other reports wait."
     )
     waiting_since = models.DateTimeField(
         null=True,
-        help_text="When a report first said that older reports wait on the agent's disk. Empty if none wait.",
+        help_text="When a report first said that other reports wait on the agent's disk. Empty if none wait.",
     )
     down = models.BooleanField(default=False, help_text="The agent has a heartbeat timeout.")
     returned = models.DateTimeField(
@@ -411,7 +411,7 @@ class FleetWatch(models.Model):
 
 
 class ProcessStatus(models.Model):
-    """The automation state of a process by its newest observation, at `reported`."""
+    """The automation state of a process in its newest observation, at `reported`."""
 
     id = models.BigAutoField(primary_key=True)
     group = models.ForeignKey(

@@ -77,9 +77,7 @@ def _growth(visible_scope: VisibleScope, disk: DatabaseDisk | None, now: datetim
         url=list_url(Project),
         empty=f"No report was stored in the last {DAYS} days. Projects are listed here with the approximate"
         " size of the events and measurements of their reports, up to ten minutes late.",
-        facts=[Cell(free), Cell("How long they are kept", reverse("retention"))]
-        if visible_scope.everything
-        else (),
+        facts=[Cell(free), Cell("Retention", reverse("retention"))] if visible_scope.everything else (),
     )
 
 

@@ -32,7 +32,7 @@ class MeasuredAt(NamedTuple):
 
 
 def reported_before(observed: datetime, seconds: int) -> datetime:
-    """Return the time that rows of a report get: `observed`, or whole seconds before it."""
+    """Return the time of a row of a report: `observed`, or the whole second that is `seconds` earlier."""
     return _cut(observed) - seconds * _SECOND if seconds else observed
 
 

@@ -114,10 +114,10 @@ class Signal(models.Model):
     kind = models.CharField(max_length=16)
     payload = models.JSONField()
     observed = models.DateTimeField(
-        null=True, help_text="When it was observed, if that was before it was written."
+        null=True, help_text="When the cause was observed, if this was before the signal was written."
     )
     held_by = OptionalIdField(
-        help_text="ID of the agent whose older reports wait: the signal is evaluated after them."
+        help_text="ID of the agent whose other reports wait. The signal is evaluated after them."
     )
     failed = models.DateTimeField(null=True, help_text="Evaluation failed; the signal was set aside.")
 
@@ -129,7 +129,7 @@ class Signal(models.Model):
                 name="signal_group_order",
                 condition=models.Q(failed=None, held_by=None),
             ),
-            # The earliest signal of a project: its alerts with a delay open only up to this time.
+            # The earliest signal of a project. Alerts of the project open only if their delay ends before it.
             models.Index(
                 "group_id",
                 Coalesce("observed", "created"),
@@ -157,9 +157,10 @@ class Signal(models.Model):
 
 
 class Retention(models.Model):
-    """How many days events and ended alerts are kept, as chosen in the console; no row: nobody has chosen.
+    """The retention of events and ended alerts in days, as chosen in the console. Without a choice, no row
+    exists.
 
-    Settings of the environment win (`events.retention`).
+    Settings in the environment take precedence (`events.retention`).
     """
 
     id = models.PositiveSmallIntegerField(primary_key=True, default=1)

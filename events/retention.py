@@ -1,4 +1,4 @@
-"""How long events and ended alerts are kept: by settings, otherwise as chosen in the console."""
+"""The retention of events and ended alerts: the settings, otherwise the choice in the console."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,16 +10,17 @@ from events.models import Retention
 
 LONGEST_DAYS: Final = 3650
 SUGGESTED_DAYS: Final = 400
-"""A year, and the time to compare with the same weeks of the year before."""
+"""A year and a month, to compare the last weeks with the same weeks of the year before."""
 ALERT_OCTETS: Final = 9_000
 """The bytes of an alert with two messages: its events, its row, notifications and attempts."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptFor:
-    """How long one kind of rows is kept.
+    """The retention of a kind of rows.
 
-    `days` is 0 if they are kept forever. `setting`: the setting that decides it; empty if the console does.
+    `days` is 0 if the rows are kept forever. `setting` is the setting that decides; empty if the choice in
+    the console decides.
     """
 
     days: int
@@ -27,12 +28,12 @@ class KeptFor:
 
     @property
     def period(self) -> timedelta | None:
-        """None: forever."""
+        """The retention; None if the rows are kept forever."""
         return timedelta(days=self.days) if self.days else None
 
     @property
     def words(self) -> str:
-        """For example: for 400 days."""
+        """The retention in words, such as `for 400 days`."""
         if not self.days:
             return "forever"
         return "for 1 day" if self.days == 1 else f"for {self.days} days"
@@ -40,7 +41,7 @@ class KeptFor:
 
 @dataclass(frozen=True, slots=True)
 class KeptRows:
-    """How long events and ended alerts are kept, and who chose it in the console when; None: nobody has."""
+    """The retention of events and ended alerts, and the user and the time of the choice in the console."""
 
     events: KeptFor
     alerts: KeptFor
@@ -49,12 +50,12 @@ class KeptRows:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether settings decide both."""
+        """Whether settings decide the retention of both events and alerts."""
         return bool(self.events.setting and self.alerts.setting)
 
 
 def kept_rows() -> KeptRows:
-    """Read the settings and the choice: one statement."""
+    """Return the retention from the settings and the choice in the console."""
     row = Retention.objects.filter(id=1).first()
     return KeptRows(
         events=_kept("OPSAPI_EVENT_RETENTION_DAYS", row.event_days if row else 0),

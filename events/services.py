@@ -114,10 +114,10 @@ def signals_record(
     observed: datetime | None = None,
     held_by: str | None = None,
 ) -> None:
-    """As `signal_record`, for many pairs of a project, or None, and a payload.
+    """As `signal_record`, for pairs of a project id (or None) and a payload.
 
     `observed`: when its cause was observed, if that was before `now`. `held_by`: the id of an agent whose
-    newer reports wait; the signals are evaluated after `signals_release`, and are `LATE`.
+    other reports wait; the signals are evaluated after `signals_release`, and are `LATE`.
     """
     _insert_signals(
         Signal(
@@ -156,7 +156,7 @@ def signal_holders() -> set[str]:
 
 
 def signals_release(*, agents: Collection[str], now: datetime) -> int:
-    """Let the signals that these agents hold be evaluated, in their order. Return their number."""
+    """Release the signals that these agents hold, in their order, for evaluation. Return their number."""
     released = execute(_RELEASE, {"agents": list(agents), "now": now})
     if released:
         wake_workers(Work.SIGNALS)

@@ -50,10 +50,10 @@ class DeliveryFault(StrEnum):
     DESTINATION = "destination"
     """The receiver was reached and did not accept the message; its other messages wait."""
     HOST = "host"
-    """The host accepts no connection, or refuses everybody; messages to all its destinations wait."""
+    """The host accepts no connection, or refuses all messages; messages to all its destinations wait."""
     SETTINGS = "settings"
-    """The platform's own settings, such as the log-in of the mail server. If it is retried, messages to all
-    destinations on the host wait, as for HOST."""
+    """The settings of the platform are wrong, such as the log-in of the mail server. If the message is
+    retried, messages to all destinations on the host wait, as for HOST."""
     WORKER = "worker"
     """The worker was delayed and sent no request; nothing waits."""
 

@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 
 _URL_PIECES = re.compile(r"[/?&=#:@]+")
 _SECRET_PIECE = 8
-"""The least length of a part of a secret URL's path or query that counts as a secret itself."""
+"""The minimum length of a part of the path or query of a secret URL that counts as a secret."""
 UNFORESEEN = "an unexpected error occurred while sending the message"
 _ATTEMPTS = counter(
     "opsapi_delivery_attempts",
@@ -56,7 +56,7 @@ def deliver(
 
 
 def _secrets(channel_type: ChannelType, config: Mapping[str, str]) -> Sequence[str]:
-    """The secrets of the configuration and of the settings, which no text of a receiver may show."""
+    """The secrets of the configuration and of the settings. Texts of receivers must not show them."""
     fields = CHANNELS[channel_type].fields
     values = [config.get(field.name, "") for field in fields if field.secret is not SecretKind.PLAIN]
     urls = [config.get(field.name, "") for field in fields if field.secret is SecretKind.URL]

@@ -50,7 +50,7 @@ class MailServerTest:
 
 
 def mail_server_test(*, to: str, sent_from: str, actor: Actor, now: datetime) -> MailServerTest:
-    """Send a message to one address; it waits for the mail server, at most REQUEST_SECONDS.
+    """Send a message to one address. Wait for the mail server for at most REQUEST_SECONDS.
 
     `sent_from`: the URL of the platform, for the text. The answer of the server is quoted, because only
     Global owners see it.

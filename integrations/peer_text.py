@@ -13,9 +13,9 @@ from opsapi.outbound.guard import AddressVerdict, check_destination
 from opsapi.redaction import MASK, redact_urls
 
 LONGEST_TEXT = 200
-"""Characters of a receiver's text."""
+"""The maximum number of characters of a receiver's text."""
 LONGEST_REASON = 300
-"""Characters of a reason with a receiver's text: the columns have as many."""
+"""The maximum number of characters of a reason with a receiver's text, which is the size of the columns."""
 _LONGEST_READ = 2_000
 _SHORTEST_SECRET = 4
 _NAMES: Sequence[str] = ("error", "errors", "code", "title", "message", "messages", "detail", "description")
@@ -59,7 +59,7 @@ def with_peer_text(reason: str, text: str, joint: str = ": ") -> str:
 
 
 def answer_text(body: bytes, content_type: str | None) -> str:
-    """What the body of an HTTP response says in words: the known fields of JSON, or plain text.
+    """The text in the body of an HTTP response: the known fields of JSON, or plain text.
 
     Empty for markup, for other content and for a body in a content encoding (`content_type` None).
     """

@@ -22,7 +22,7 @@ class Receipt(StrEnum):
 
 
 class Quote(StrEnum):
-    """What people read after the sentence of a row, in the log of notifications and at the destination."""
+    """The text after the sentence of a row, in the notification log and on the page of the destination."""
 
     NOTHING = ""
     PEER = "the text of the receiver"
@@ -31,7 +31,7 @@ class Quote(StrEnum):
 
 
 ANYTHING = "anything"
-"""Every answer without a row of its own."""
+"""Each answer without a row of its own."""
 UNREADABLE_CODE = "other code"
 
 
@@ -53,7 +53,7 @@ class StageRow:
 
     @property
     def joint(self) -> str:
-        """The characters before the text of the receiver, which begins with a code in mail."""
+        """The characters between the sentence and the text of the receiver."""
         return " " if self.said == _MAIL_ANSWERED else ": "
 
     @property
@@ -87,17 +87,17 @@ INCOMPLETE = StageRow(
 _MAIL_UNREACHABLE = "the mail server could not be reached"
 _MAIL_UNANSWERED = "the mail server did not answer"
 _MAIL_ANSWERED = "the mail server answered {code}"
-_NOT_SMTP = "the mail server did not answer as a mail server does"
+_NOT_SMTP = "the mail server did not send a valid SMTP reply"
 _NOT_OFFERED = {
     Stage.STARTTLS: "the mail server does not offer STARTTLS",
-    Stage.AUTH: "the mail server offers no log-in that the platform knows",
+    Stage.AUTH: "the mail server offers no log-in method that the platform supports",
 }
 _LOG_IN_CODES = ("530", "534", "535", "538")
 """Codes that ask for a log-in or encryption, or refuse the log-in (RFC 4954 6), at any command."""
 
 
 def _before_mail(stage: Stage) -> Sequence[StageRow]:
-    """The rows of a stage before MAIL, which concern the server: every mail would get the same answer."""
+    """The rows of a stage before MAIL. The fault is the server's, because each mail gets the same answer."""
     fault = _SETTINGS if stage is Stage.AUTH else _HOST
     rows = [
         StageRow(stage, (ANYTHING,), fault, _NOT, _RETRY, _MAIL_ANSWERED, Quote.PEER),
@@ -314,7 +314,7 @@ HTTP: Sequence[StageRow] = (
 )
 """A receiver over HTTP. What follows the status line decides nothing."""
 
-_NO_SLACK = "the receiver did not answer as Slack does"
+_NO_SLACK = "the receiver did not send a valid Slack response"
 
 
 def _slack(
@@ -401,7 +401,7 @@ TABLES: Mapping[str, Sequence[StageRow]] = {
 
 
 def row_of(rows: Sequence[StageRow], stage: Stage, answer: str | int) -> StageRow:
-    """The row for an answer: of its code or name, otherwise of its class, otherwise of any answer there.
+    """The row for an answer: by its code or name, otherwise by its class, otherwise the row for any answer.
 
     Raises: LookupError: the table has no such row.
     """

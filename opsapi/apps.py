@@ -96,7 +96,7 @@ def the_proxy_in_front_is_trusted(**_: Any) -> list[CheckMessage]:
 
 @register(INSTALLATION)
 def links_can_be_followed(**_: Any) -> list[CheckMessage]:
-    """opsapi.W004: links begin with the machine's name, because it listens on all addresses."""
+    """opsapi.W004: links begin with the machine's name, because the platform listens on all addresses."""
     warning = guessed_url()
     return [Warning(warning, hint=REMEDY, id="opsapi.W004")] if warning else []
 
@@ -113,7 +113,7 @@ def the_mail_server_gets_a_name(**_: Any) -> list[CheckMessage]:
     name = helo_name()
     if settings.EMAIL_HOST in _LOCAL_MAIL_SERVERS or "." in name or name.startswith("["):
         return []
-    source = "nothing else is set" if name == LAST_RESORT else "the settings say so"
-    warning = f"the platform calls itself {name!r} when it talks to the mail server, because {source}"
+    source = "no setting gives a name" if name == LAST_RESORT else "the settings give this name"
+    warning = f"the platform introduces itself to the mail server (EHLO) as {name!r}, because {source}"
     hint = "Set OPSAPI_EMAIL_HELO to the full name of this machine: strict mail servers refuse other names."
     return [Warning(warning, hint=hint, id="opsapi.W005")]

@@ -12,7 +12,7 @@ T = TypeVar("T")
 ROWS_AT_ONCE = 5_000
 """Rows of a statement. PostgreSQL accepts 65,535 parameters."""
 DELETED_AT_ONCE = 200
-"""Rows that a statement deletes: indexes and rows that refer to them decide how long it takes."""
+"""The maximum number of rows that a statement deletes. Its time depends on indexes and on referring rows."""
 DELETE_SECONDS = 0.3
 """After this time `delete_batch` deletes no more rows."""
 
@@ -33,8 +33,8 @@ def delete_batch(
 ) -> int:
     """Delete at most `limit` rows, ordered by the columns `first`. Return the number of deleted rows.
 
-    DELETED_AT_ONCE rows are deleted together. More follow until DELETE_SECONDS have passed, so locks are held
-    for a short time, whatever a row costs. 0 means that there are no such rows.
+    A statement deletes DELETED_AT_ONCE rows. Statements follow until DELETE_SECONDS have passed, so each
+    holds its locks for a short time. The result 0 means that there are no such rows.
     """
     end, deleted = clock() + DELETE_SECONDS, 0
     chosen = list(rows.order_by(*first).values_list("pk", flat=True)[:limit])

@@ -1,4 +1,4 @@
-"""The name that the platform calls itself when it talks to a mail server (EHLO, RFC 5321 4.1.1.1)."""
+"""The name with which the platform introduces itself to a mail server (EHLO, RFC 5321 4.1.1.1)."""
 
 from email.utils import parseaddr
 from ipaddress import IPv6Address, ip_address

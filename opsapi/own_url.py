@@ -9,7 +9,7 @@ from opsapi.program import machine_name
 
 GUESSED: Final = (
     "OPSAPI_BIND is an unspecified address and OPSAPI_PUBLIC_URL is not set: links in messages begin with "
-    "{url}, the name of this machine, which others may not reach."
+    "{url}, the name of this machine, which other machines may not be able to reach."
 )
 REMEDY: Final = "Set OPSAPI_PUBLIC_URL to the address by which people reach the platform."
 

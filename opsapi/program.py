@@ -82,5 +82,5 @@ def importing() -> Iterator[None]:
 
 
 def machine_name() -> str:
-    """Return the name of this machine, as it is set; nobody is asked for its domain."""
+    """Return the name of this machine as it is set, without a query for its domain."""
     return socket.gethostname().lower() or "localhost"

@@ -121,7 +121,7 @@ OPSAPI_MAX_ALERT_CONFIGS = read.number("OPSAPI_MAX_ALERT_CONFIGS", 1_000, 1, 1_0
 OPSAPI_MEASUREMENT_RETENTION_DAYS = read.number("OPSAPI_MEASUREMENT_RETENTION_DAYS", 7, 0, 3650)
 
 # --- retention -------------------------------------------------------------------------------------
-# In days; 0 keeps them forever. None: the choice of the console (`events.retention`).
+# In days; 0 keeps the rows forever. None: the choice in the console decides (`events.retention`).
 OPSAPI_EVENT_RETENTION_DAYS = read.optional_number("OPSAPI_EVENT_RETENTION_DAYS", 0, 3650)
 OPSAPI_ALERT_RETENTION_DAYS = read.optional_number("OPSAPI_ALERT_RETENTION_DAYS", 0, 3650)
 

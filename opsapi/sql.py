@@ -38,11 +38,11 @@ def update_from_arrays(table: str, columns: Mapping[str, str]) -> str:
 
 
 def each_value(name: str, column: str, *, table: str, where: str, order: str) -> str:
-    """Return a WITH clause: `name` has each value of the column once, and at the end NULL.
+    """Return a WITH clause in which `name` has each value of the column once, and NULL at the end.
 
-    It goes through an index from one value to the next, so the number of rows with a value does not matter.
-    The index has the columns `order`, first the column, and the condition `where`. All names come from the
-    code, never from a client.
+    The clause reads an index from value to value, so the number of rows with a value does not matter. The
+    index must have the columns `order`, which begin with the column, and the condition `where`. All names
+    come from the code, never from a client.
     """
     return f"""
 WITH RECURSIVE {name}({column}) AS (

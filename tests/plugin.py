@@ -61,7 +61,7 @@ SLOW = (
 """The files and directories of slow tests, about the slowest first: they begin in this order."""
 
 SLOW_TESTS, NOT_SLOW_TESTS = "slow", "not slow"
-"""What `make test-slow` and `make test` select with -m."""
+"""The values of -m in `make test-slow` and `make test`."""
 _SLOW_MARK = "mark.slow"
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -101,7 +101,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files of which `make test` or `make test-slow` runs no test: importing them takes long."""
+    """Leave out files without a test for `make test` or `make test-slow`, because their import takes long."""
     marks, is_slow = config.option.markexpr, is_slow_path(collection_path)
     if marks == NOT_SLOW_TESTS and is_slow:
         return True

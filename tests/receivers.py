@@ -163,7 +163,7 @@ class ReceivedMail:
 class MailReceiver:
     """An SMTP server on 127.0.0.1, with one answer to RCPT TO and one answer to the mail itself.
 
-    `offered` are all mails that it received, `mails` the accepted ones, `names` what clients call themselves.
+    `offered` are all mails that it received, `mails` the accepted ones, `names` the EHLO names of clients.
     """
 
     mails: list[ReceivedMail] = field(default_factory=list)

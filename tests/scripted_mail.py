@@ -1,4 +1,4 @@
-"""A mail server that follows a script: it answers each stage as the test asks, or not at all."""
+"""A mail server that follows a script: for each stage, it gives the reply of the test, or no reply."""
 
 import contextlib
 import socket
@@ -17,7 +17,7 @@ class NoReply(Enum):
     """Instead of a reply."""
 
     CLOSE = "close the connection"
-    WAIT = "say nothing until the test releases the server"
+    WAIT = "wait until the test releases the server"
 
 
 Reply = bytes | NoReply
@@ -94,7 +94,7 @@ class ScriptedMailServer:
                 threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
 
     def _serve(self, sock: socket.socket) -> None:
-        # A client that has heard enough hangs up.
+        # The client can close the connection early.
         with contextlib.suppress(OSError, ValueError), sock:
             self._talk(sock)
 

@@ -134,7 +134,7 @@ class FirstRunForm(PasswordTwiceForm):
         choices=[("", "forever"), *((str(days), f"{days} days") for days in (SUGGESTED_DAYS, 90, 30))],
         help_text=f"An alert with two messages takes about {ALERT_OCTETS // 1000} KB, so 1,000 alerts a day "
         f"take about {1000 * 365 * ALERT_OCTETS / 1e9:.1f} GB a year. Global owners can change this later, "
-        "on the page Retention.",
+        "on the Retention page.",
     )
 
     new_user: NewUser
@@ -142,7 +142,7 @@ class FirstRunForm(PasswordTwiceForm):
 
     @property
     def kept_days(self) -> int | None:
-        """None: nobody chose, so everything is kept, until somebody does."""
+        """The chosen number of days; None if the user chose none, so events and alerts are kept forever."""
         kept = self.cleaned_data["kept"]
         return int(kept) if kept else None
 

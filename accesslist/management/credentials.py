@@ -46,6 +46,9 @@ def user_named(name: str) -> User:
 
 
 def password_asked(user: User) -> tuple[str, bool]:
-    """Return a password for the user, and whether it is random: without a terminal, or if none is typed."""
+    """Return a password for the user, and whether the platform generated it.
+
+    The platform generates a password if there is no terminal or if the user leaves the input blank.
+    """
     typed = getpass.getpass("New password (leave blank to generate one): ") if sys.stdin.isatty() else ""
     return (typed, False) if typed else (random_password(user), True)

@@ -286,7 +286,8 @@ def installation_set_up(
 ) -> User | None:
     """Create the first user and the first project, both or none; None if a user exists.
 
-    `kept_days`: how long events and ended alerts are kept, 0 for forever; None: nobody chose.
+    `kept_days`: the number of days to keep events and ended alerts; 0 keeps them forever. With None, no
+    choice is stored, and they are kept forever.
 
     A user without a project could not log in to continue. The user becomes GROUP_OWNER: the members of a
     project are notified, and a global role does not make a member. JOINED_GROUP notifies nobody, because the

@@ -1,4 +1,4 @@
-"""Chooses how long events and ended alerts are kept in the whole installation."""
+"""Sets the retention of events and ended alerts for the whole installation."""
 
 from datetime import datetime
 
@@ -14,7 +14,7 @@ from opsapi.api.principal import Actor
 from opsapi.sql import fetch_rows
 
 _RESOURCE = "retention"
-# Concurrent writers wait here, so that each event has the values that its write replaced.
+# Concurrent writers wait for this row, so that each event records the values that its own write replaced.
 _LOCK = """
 INSERT INTO events_retention AS known (id, event_days, alert_days, updated, username)
 VALUES (1, 0, 0, %(now)s, '') ON CONFLICT (id) DO UPDATE SET id = known.id
@@ -24,9 +24,10 @@ RETURNING event_days, alert_days, xmax = 0
 
 @transaction.atomic
 def retention_choose(*, event_days: int, alert_days: int, actor: Actor, now: datetime) -> None:
-    """Keep events and ended alerts for so many days, 0 for forever. A repeated call records no event.
+    """Set the number of days to keep events and ended alerts. 0 keeps them forever.
 
-    Settings of the environment win. Workers read the choice before they delete.
+    A call that changes nothing records no event. Settings in the environment take precedence. Workers read
+    the choice before they delete rows.
     """
     actor_lock_shared(actor)
     [(events_before, alerts_before, is_new)] = fetch_rows(_LOCK, {"now": now})

@@ -1,4 +1,4 @@
-"""The search for alerts to open reads the first of each project, however many are due."""
+"""Adds an index from which the search for alerts to open reads the first alerts of each project."""
 
 from django.db import migrations, models
 

@@ -1,7 +1,6 @@
-"""The index of the alerts to open of all projects together is no longer read.
+"""Removes the index of the alerts to open of all projects, which the platform no longer reads.
 
-It is removed in a transaction of its own, because the removal needs a stronger lock than the creation of the
-index that replaces it.
+The removal has its own transaction, because it needs a stronger lock than the creation of the new index.
 """
 
 from django.db import migrations

@@ -1,4 +1,4 @@
-"""Workers say which of their loops fails, for example because it gets no connection to the database."""
+"""Stores which loop of a worker fails, for example because it gets no connection to the database."""
 
 from django.db import migrations, models
 
@@ -16,7 +16,7 @@ class Migration(migrations.Migration):
             field=models.CharField(
                 db_default="",
                 default="",
-                help_text="The loop of which all steps have failed for longest, when the worker was last seen.",
+                help_text="The loop that had failed for the longest time when the worker was last seen.",
                 max_length=20,
             ),
         ),

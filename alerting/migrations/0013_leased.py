@@ -1,6 +1,6 @@
-"""When a lease began: its end no longer says so, because the leases of long attempts are prolonged.
+"""Stores when a lease began. Leases of long attempts are prolonged, so their end does not show their beginning.
 
-Versions before do not write the column, and never prolong a lease: then the lease began 30 s before its end.
+Earlier versions do not write the column and do not prolong leases. Their leases began 30 s before their end.
 """
 
 from django.db import migrations, models
@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
             model_name="notification",
             name="leased",
             field=models.DateTimeField(
-                help_text="When a worker leased it; its lease may be prolonged.", null=True
+                help_text="When a worker leased the notification. The lease can be prolonged.", null=True
             ),
         ),
     ]

@@ -1,4 +1,4 @@
-"""The log names the notification that another notification with the same message was merged into."""
+"""Stores into which notification with the same message a notification was merged."""
 
 from django.db import migrations, models
 

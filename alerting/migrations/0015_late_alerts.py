@@ -1,4 +1,4 @@
-"""Marks alerts that began or ended in reports that came late."""
+"""Marks alerts that began or ended in late reports."""
 
 from django.db import migrations, models
 
@@ -14,11 +14,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='alert',
             name='late',
-            field=models.BooleanField(db_default=False, default=False, help_text='It began in a report that came late, so it opens when no newer report waits any more. If it has ended by then, it is deleted.'),
+            field=models.BooleanField(db_default=False, default=False, help_text='The alert began in a late report. It opens when no other report waits. If it has ended by then, it is deleted.'),
         ),
         migrations.AddField(
             model_name='alert',
             name='over',
-            field=models.DateTimeField(help_text='When its condition ended, by a report that came late. It ends if no newer report differs.', null=True),
+            field=models.DateTimeField(help_text='When the condition ended according to a late report. The alert closes unless a newer report shows the condition.', null=True),
         ),
     ]

@@ -1,4 +1,4 @@
-"""The index of alerts that are over, without the lock that adding their column takes."""
+"""Adds the index of alerts that are over without the stronger lock that their new column needs."""
 
 from django.db import migrations, models
 

@@ -47,12 +47,13 @@ class Alert(models.Model):
     late = models.BooleanField(
         default=False,
         db_default=False,
-        help_text="It began in a report that came late, so it opens when no newer report waits any more. "
-        "If it has ended by then, it is deleted.",
+        help_text="The alert began in a late report. It opens when no other report waits. If it has ended by "
+        "then, it is deleted.",
     )
     over = models.DateTimeField(
         null=True,
-        help_text="When its condition ended, by a report that came late. It ends if no newer report differs.",
+        help_text="When the condition ended according to a late report. The alert closes unless a newer "
+        "report shows the condition.",
     )
     resolved = models.DateTimeField(null=True)
     last_notified = models.DateTimeField(null=True)
@@ -109,7 +110,7 @@ class Alert(models.Model):
                 name="alert_incident",
                 condition=Q(incident_id__isnull=False),
             ),
-            # The next alerts to close, of which a report that came late said that they are over.
+            # The next alerts to close because they are over according to late reports.
             models.Index(fields=["over"], name="alert_over", condition=Q(over__isnull=False)),
             # The next alerts to open of each project.
             models.Index(

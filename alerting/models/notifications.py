@@ -96,8 +96,8 @@ class Notification(models.Model):
     `channel` either, and is replaced by one for each of their addresses at that time. Notifications for one
     destination and `subject` are sent one after the other, in the order of `sequence`.
 
-    Several notifications of one alert that reach the same destination send each message once. The others are
-    DROPPED and name in `merged_into` the notification that sent it (`rules/merging.py`).
+    If several notifications of an alert have the same destination, only one of them sends each message. The
+    others are DROPPED, and their `merged_into` is the notification that sent it (`rules/merging.py`).
 
     A message about an incident has the incident and its first alert (docs/grouping.md).
 
@@ -149,7 +149,9 @@ class Notification(models.Model):
     first_attempt = models.DateTimeField(null=True)
     lease_token = models.UUIDField(null=True)
     lease_until = models.DateTimeField(null=True)
-    leased = models.DateTimeField(null=True, help_text="When a worker leased it; its lease may be prolonged.")
+    leased = models.DateTimeField(
+        null=True, help_text="When a worker leased the notification. The lease can be prolonged."
+    )
     worker = models.IntegerField(null=True, help_text="The worker that is sending the notification.")
     perhaps_received = models.BooleanField(
         default=False, help_text="The receiver may have got the message: it was sent and not clearly refused."
@@ -211,7 +213,7 @@ class Notification(models.Model):
             ),
             # Notifications of an alert.
             models.Index(fields=["alert", "setting_id"], name="notification_alert"),
-            # Notifications that were merged into one that was sent.
+            # Notifications that were merged into a notification.
             models.Index(
                 fields=["merged_into"], name="notification_merged", condition=Q(merged_into__isnull=False)
             ),
@@ -263,7 +265,7 @@ class WorkerHeartbeat(models.Model):
         max_length=20,
         default="",
         db_default="",
-        help_text="The loop of which all steps have failed for longest, when the worker was last seen.",
+        help_text="The loop that had failed for the longest time when the worker was last seen.",
     )
     failing_since = models.DateTimeField(null=True, help_text="When the steps of this loop began to fail.")
     clock_ahead = models.DurationField(

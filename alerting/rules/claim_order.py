@@ -3,9 +3,9 @@
 Projects take turns, so a backlog delays only its own project. A destination gets AT_ONE_DESTINATION requests
 at a time, and one until it has answered. A request older than YOUNG no longer holds a slot, so a slot is free
 for other receivers however many requests hang. A worker has at most `slots * BURST` requests in progress. A
-project may have as many as are still free, so some are always free for a project that has none. The same
-applies to the three quarters of them that one host can have: a mail server that takes minutes to answer
-leaves room for other receivers, and for the mails of other projects.
+project may have as many as are still free, so some are always free for a project that has none. One host can
+have three quarters of these requests, which projects share by the same rule. So a mail server that takes
+minutes to answer leaves room for other receivers, and for the mails of other projects.
 """
 
 import heapq

@@ -79,10 +79,10 @@ def last_connections(attempts: Iterable[tuple[str, datetime, Outcome]]) -> dict[
 
 
 def _has_connected(outcome: Outcome) -> bool | None:
-    """Return whether the attempt found a host that serves; None if it failed before it tried.
+    """Return whether the host accepts messages; None if the attempt failed before it contacted the host.
 
-    A host that connects and refuses everybody, such as a mail server that refuses the log-in, counts as if it
-    did not connect: only one message tries it.
+    A host that accepts connections and refuses all messages, such as a mail server that refuses the log-in,
+    counts as unreachable: only one message tries it.
     """
     if outcome.fault in _OF_ALL and outcome.status is DeliveryStatus.RETRY:
         return False

@@ -1,11 +1,12 @@
-"""Which notifications are the same message to the same destination, so that one of them is sent. Pure.
+"""Decides which notifications are the same message to the same destination, so that only one is sent. Pure.
 
 The notifications of an alert configuration can reach one person in several ways: by name, as a member of a
-team or a project, by e-mail address. The first that is due sends the message. If it was delivered, the others
-are merged into it. If it failed or was dropped, the next one sends.
+team or a project, by e-mail address. The notification that is due first sends the message. If the message was
+delivered, the other notifications are merged into this notification. If it failed or was dropped, the next
+notification sends the message.
 
-Delivery sends one message at a time to a destination about a subject. So the outcome of the first is known
-when the next is decided.
+Delivery sends one message at a time to a destination about a subject. So the outcome of the first
+notification is known when delivery decides on the next notification.
 """
 
 from collections.abc import Iterable
@@ -23,7 +24,7 @@ class SameDestination:
     """A notification about an alert or event, among the notifications with the same destination.
 
     `created` and `part` distinguish messages of one kind: acknowledgements, and changes of an incident.
-    `interval` is that of its reminders. `delivered` is None until it was delivered.
+    `interval` is the interval of its reminders. `delivered` is None before delivery.
     """
 
     id: str
@@ -42,9 +43,9 @@ class SameDestination:
 def merged_into(
     waiting: SameDestination, others: Iterable[SameDestination], now: datetime
 ) -> SameDestination | None:
-    """Return the delivered notification that has sent the message of `waiting`; None if it must be sent.
+    """Return the delivered notification that has sent the message of `waiting`; None if there is none.
 
-    Only notifications of other settings count: the own ones are earlier messages.
+    Only notifications of other settings count. Notifications of the same setting are earlier messages.
     """
     same = [
         other
@@ -58,12 +59,14 @@ def merged_into(
 
 def _says_the_same(waiting: SameDestination, other: SameDestination, sent: datetime, now: datetime) -> bool:
     if waiting.is_reminder:
-        # Settings can have different intervals and delays: no reminder follows closely on another message.
+        # Settings can have different intervals and delays. A reminder is not sent shortly after another
+        # message.
         interval = waiting.interval
         return other.kind in OPEN_KINDS and interval is not None and _is_recent(interval, sent, now)
     if waiting.kind is MessageKind.UPDATE or waiting.kind is MessageKind.ACKNOWLEDGE:
         is_same = (other.kind, other.part) == (waiting.kind, waiting.part)
-        # A message of an incident that is no longer grouped keeps the time of the change that it was before.
+        # When an incident is no longer grouped, its waiting message about a change becomes a message about
+        # this, and keeps the time of the change.
         return is_same and (other.created == waiting.created or waiting.part == IncidentPart.UNGROUPED.value)
     return other.kind is waiting.kind
 

@@ -49,10 +49,11 @@ class MuteSearch:
         return all(target in self._targets for target in targets)
 
     def mute(self, targets: Sequence[str], versions: Mapping[str, str], now: datetime) -> Mute | None:
-        """Return what mutes a message about these alerts, after the last step: they must all be muted.
+        """Return the mute of a message about these alerts, which must all be muted. Call it after the last
+        step.
 
-        Windows mute that are the same in `versions` and have not ended. If the search is not valid any more,
-        other windows may mute as well.
+        Windows that have changed since the search (`versions`) or have ended do not mute. If the search is no
+        longer valid, more windows may mute.
         """
         return mute_of_incident(self._lasting(self._mutes.get(target), versions, now) for target in targets)
 

@@ -139,7 +139,7 @@ _BY_LOWER_NAME = {name.lower(): name for name in TIME_ZONES}
 
 
 def normal_time_zone(text: str) -> str:
-    """Return the name of a time zone as the database has it; the text itself if there is none."""
+    """Return the name of a time zone as spelled in the time zone database; an unknown name is unchanged."""
     return _BY_LOWER_NAME.get(text.strip().lower(), text)
 
 
@@ -147,7 +147,7 @@ _PROPERTY = "RRULE:"
 
 
 def normal_rrule(text: str) -> str:
-    """Return a rule as it is stored: without the name of its property, and in upper case (RFC 5545)."""
+    """Return the stored form of a rule: without `RRULE:`, and in upper case (RFC 5545)."""
     return "".join(text.upper().split()).removeprefix(_PROPERTY).removesuffix(";")
 
 
@@ -230,10 +230,10 @@ def occurrences(
 def clock_gaps(
     start: datetime, end: datetime, recurrence: Recurrence, *, after: datetime
 ) -> list[Occurrence]:
-    """The times of a year at which a change of the clock leaves the window off.
+    """The gaps that changes of the clock leave in the window during a year.
 
-    They are between two occurrences that follow each other without a break by the local clock. When the
-    clock is set back, the local day is longer than an occurrence of 24 hours.
+    A gap is between two occurrences that follow each other without a break by the local clock. When the clock
+    is set back, the local day is longer than an occurrence of 24 hours.
     """
     zone, gaps = ZoneInfo(recurrence.time_zone), []
     found = takewhile(

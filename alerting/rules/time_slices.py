@@ -9,7 +9,7 @@ Clock = Callable[[], float]
 
 
 class Costs:
-    """The seconds of work, by the name of what they were used for."""
+    """The seconds of work by name."""
 
     def __init__(self) -> None:
         self._seconds: dict[str, float] = {}

@@ -79,7 +79,7 @@ class WindowRule:
         return occurrences(self.start, self.end, self.recurrence, after=after)
 
     def gaps(self, after: datetime) -> list[Occurrence]:
-        """The times of the next year at which a change of the clock leaves the window off."""
+        """The gaps that changes of the clock leave in the window during the next year."""
         return clock_gaps(self.start, self.end, self.recurrence, after=after) if self.recurrence else []
 
     @property

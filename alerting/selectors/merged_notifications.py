@@ -1,4 +1,4 @@
-"""Reads which notifications are merged into delivered ones, by the rule of `rules.merging`."""
+"""Finds notifications whose message another notification has delivered, by the rule of `rules.merging`."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
@@ -20,9 +20,10 @@ Settings = Mapping[tuple[str, str], NotificationSetting]
 def merged_notifications(
     notifications: Iterable[Notification], settings: Settings, now: datetime
 ) -> dict[str, str]:
-    """Return the delivered notification that each is merged into, by id; without notifications to send.
+    """Return by id the delivered notification into which each notification is merged.
 
-    Notifications without a destination are never merged. `settings` are the settings of the notifications.
+    Notifications that must be sent are left out. Notifications without a destination are never merged.
+    `settings` are the settings of the notifications.
     """
     waiting = [row for row in notifications if row.destination]
     if not waiting:
@@ -79,7 +80,7 @@ def _about(waiting: Collection[Notification]) -> Q:
     alerts = {row.alert_id for row in waiting if row.alert_id}
     events = {row.event_id for row in waiting if row.event_id}
     about = Q()
-    # A condition without values would keep PostgreSQL from using the index of the other.
+    # A condition without values would keep PostgreSQL from using the index of the other condition.
     if alerts:
         about |= Q(Among("alert_id", alerts))
     if events:

@@ -31,7 +31,7 @@ MOST_ATTEMPTS = 100
 """The most attempts of a notification that are shown, the newest."""
 
 MOST_MERGED = 100
-"""The most notifications shown that were merged into one."""
+"""The maximum number of merged notifications that are shown for a notification."""
 
 _RECIPIENT = NullIf("recipient", Value(""))
 
@@ -83,7 +83,7 @@ def merged_into(notification_id: str | OuterRef) -> QuerySet[Notification]:
 
 
 def merged_into_this() -> QuerySet[Notification]:
-    """The notifications that were merged into a notification of the outer query, the first MOST_MERGED."""
+    """The first MOST_MERGED notifications that were merged into a notification of the outer query."""
     return merged_into(OuterRef("id"))[:MOST_MERGED]
 
 

@@ -26,7 +26,7 @@ from opsapi.first_rows import (
 
 WITHOUT_CLOCK = "this worker deletes nothing and looks for no heartbeat timeouts until the clocks agree"
 LOOP_FAILS_AFTER = timedelta(seconds=30)
-"""A worker tries again every second: after this time a failure is not a short one."""
+"""The time after which a failing loop is reported. A worker tries again every second."""
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)
 _AHEAD = timedelta(days=7)
@@ -157,13 +157,13 @@ def wrong_clocks(now: datetime) -> QuerySet[WorkerHeartbeat]:
 
 
 def failing_loop_words(now: datetime) -> str | None:
-    """Which loop of a worker has failed for longer than LOOP_FAILS_AFTER, None if all work."""
+    """Which loop of a worker has failed for longer than LOOP_FAILS_AFTER; None if there is none."""
     failing = workers_seen(now).filter(failing_since__lte=now - LOOP_FAILS_AFTER)
     return failing_loop_words_of(failing.order_by("failing_since", "name")[:1], now)
 
 
 def failing_loop_words_of(workers: Iterable[WorkerHeartbeat], now: datetime) -> str | None:
-    """As `failing_loop_words`, of some workers."""
+    """As `failing_loop_words`, for the given workers."""
     for worker in workers:
         since = worker.failing_since
         if is_running(worker, now) and since and since <= now - LOOP_FAILS_AFTER:

@@ -16,7 +16,8 @@ from opsapi.sql import fetch_rows
 LATE_AFTER = timedelta(minutes=1)
 """A signal or message that has waited for longer is late."""
 
-# A project that exceeded its share waits by design, as long as others have work: its notice says so.
+# A project that exceeded its share waits while other projects have work. This is by design, and a notice says
+# it.
 _IS_OVER_SHARE = """
 EXISTS (SELECT FROM alerting_projectusage AS used
          WHERE used.group_id = waiting.group_id AND used.exceeded BETWEEN %(first)s AND %(last)s)
@@ -131,13 +132,13 @@ def delivery_late_words(now: datetime) -> str | None:
 
 
 def evaluation_share_words(now: datetime) -> str | None:
-    """How many projects wait for evaluation because of their share, None if none does."""
+    """How many projects that exceeded their share wait for evaluation, in words; None if there are none."""
     [(_, projects)] = fetch_rows(_SIGNALS, _parameters(now))
     return _share_words(projects, "signals")
 
 
 def delivery_share_words(now: datetime) -> str | None:
-    """How many projects wait for delivery because of their share, None if none does."""
+    """How many projects that exceeded their share wait for delivery, in words; None if there are none."""
     [(_, projects)] = fetch_rows(_MESSAGES, _parameters(now))
     return _share_words(projects, "messages")
 

@@ -1,7 +1,7 @@
-"""Who has work in the queues of a worker: statements with these WITH clauses read a queue in parts.
+"""WITH clauses that list the projects, destinations or agents with work in a queue of the workers.
 
-Each clause names every project or destination in a queue once, and at the end NULL. It goes through an index,
-so the length of a queue does not matter.
+Each clause returns each of them once, and NULL at the end. It reads an index from value to value, so the
+length of a queue does not matter.
 """
 
 from opsapi.sql import each_value
@@ -48,4 +48,4 @@ AGENTS_WITH_HELD = each_value(
     where="held_by IS NOT NULL",
     order="held_by, coalesce(observed, created)",
 )
-"""`holding(held_by)`: the agents whose older reports wait, and with them signals."""
+"""`holding(held_by)`: the agents with held signals, which wait for other reports of the agent."""

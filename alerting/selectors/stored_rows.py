@@ -1,4 +1,4 @@
-"""How many events and alerts are stored, and how much they grow: for the choice how long they are kept."""
+"""Measures the size and the growth of stored events and alerts, to choose a retention."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from typing import Any, Final
 from opsapi.sql import fetch_rows
 
 DAYS: Final = 7
-"""The days before today (UTC) of which the mean is computed."""
+"""The number of days before today (UTC) whose mean is calculated."""
 _YEAR: Final = 365
 _ENOUGH: Final = 1_000
-"""The rows from which on the size of a row is measured: below, empty pages would count."""
+"""The number of rows from which the size of a row is measured. With fewer rows, empty pages would count."""
 _EVENT_OCTETS: Final = 1_200
 _ALERT_OCTETS: Final = 4_100
-"""Of an alert, two notifications and their attempts, without events."""
+"""The bytes of an alert, two notifications and their attempts, without events."""
 
-# The number of alerts is estimated as by the planner.
+# The number of alerts is the estimate of the query planner.
 _STORED = """
 SELECT (SELECT coalesce(sum(number), 0) FROM events_eventcount WHERE scope = ''),
        (SELECT coalesce(sum(number), 0) FROM events_eventcount
@@ -31,7 +31,7 @@ SELECT (SELECT coalesce(sum(number), 0) FROM events_eventcount WHERE scope = '')
 
 @dataclass(frozen=True, slots=True)
 class StoredRows:
-    """Rows of a kind: bytes on the disk, the mean number of new rows a day, and the bytes of such a year."""
+    """Rows of a kind: bytes on the disk, mean number of new rows a day, and bytes of a year of such days."""
 
     octets: int
     a_day: float

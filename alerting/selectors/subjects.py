@@ -16,7 +16,7 @@ _ANY_CLUSTER = ""
 
 
 MOST_LABELED_HOSTS: Final = 20_000
-"""Of how many hosts of replica sets, and of clusters, a page or an explanation reads labels."""
+"""The maximum number of hosts of replica sets, and of clusters, whose labels a page or explanation reads."""
 
 
 class TargetFacts(NamedTuple):
@@ -30,8 +30,8 @@ class Subjects:
     """The subjects of alerts or events for the matchers of these windows.
 
     The types and labels of hosts are read, as they are now, only if a matcher asks for them. A deleted host
-    has its last type and labels. `most_hosts`: of how many hosts of replica sets and of clusters labels are
-    read; None: of all.
+    has its last type and labels. `most_hosts`: the maximum number of hosts of replica sets, and
+    of clusters, whose labels are read; None for all hosts.
     """
 
     def __init__(

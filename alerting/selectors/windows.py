@@ -133,7 +133,7 @@ def _active(rows: Iterable[MaintenanceWindow], now: datetime, budget: Budget) ->
 def _muting(
     active: Sequence[ActiveWindow], alert: Alert, target: TargetFacts, subjects: Subjects, budget: Budget
 ) -> ActiveWindow | None:
-    """The window that mutes the alert. Raises OutOfTimeError, also if labels that decide were not read."""
+    """The window that mutes the alert. Raises OutOfTimeError, also if it needs labels that were not read."""
     of_category = [found for found in active if category_of(alert) in found.window.categories]
     compared = of_category
     if not subjects.has_labels_of(target):

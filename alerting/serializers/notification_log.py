@@ -94,12 +94,12 @@ class LoggedNotificationDocument(Resource):
     mergedInto = ShownId(
         source="merged_into",
         required=False,
-        help_text="ID of the notification in this log that sent the same message to the same address; absent "
-        "if this notification sends its message itself.",
+        help_text="ID of the notification in this log that sent the same message to the same address. Absent "
+        "if this notification sends its own message.",
     )
     mergedFrom = MergedNotificationDocument(
         many=True,
-        help_text=f"The notifications whose message this notification sent as well, at most {MOST_MERGED}.",
+        help_text=f"The notifications that were merged into this notification, at most {MOST_MERGED}.",
     )
     incidentId = ShownId(
         source="incident_id",

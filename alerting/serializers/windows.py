@@ -65,7 +65,7 @@ class _RRule(Text):
 
 
 class _TimeZone(Text):
-    """The name of a time zone, as the database of time zones has it."""
+    """The name of a time zone, as spelled in the time zone database."""
 
     def run_validation(self, data: Any = serializers.empty) -> str:
         return normal_time_zone(super().run_validation(data))
@@ -79,7 +79,7 @@ class RecurrenceDocument(Document):
         required=False,
         help_text="RRULE of RFC 5545, section 3.3.10, with FREQ, INTERVAL, COUNT, UNTIL, WKST and BYDAY; "
         "if FREQ is MONTHLY or YEARLY, also with BYMONTHDAY and BYMONTH. FREQ is DAILY, WEEKLY, MONTHLY or "
-        "YEARLY. It may begin with RRULE: and is stored in upper case, without this name.",
+        "YEARLY. It can begin with `RRULE:`, and is stored in upper case, without `RRULE:`.",
         example="FREQ=WEEKLY;BYDAY=SU",
     )
     timeZone = _TimeZone(
@@ -207,8 +207,8 @@ class WindowPreviewDocument(Document):
     gaps = OccurrenceDocument(
         many=True,
         required=False,
-        help_text="The times of a year at which a change of the clock leaves the window off, between two "
-        "occurrences that follow each other without a break by the local clock. Absent if there are none.",
+        help_text="The gaps that changes of the clock leave during a year between two occurrences that "
+        "follow each other without a break by the local clock. Absent if there are none.",
     )
     truncated = PreviewCutDocument(
         required=False,

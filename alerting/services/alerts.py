@@ -53,8 +53,8 @@ WRITTEN_AT_ONCE = 1_000
 class NewAlert:
     """An alert that starts at `at`; `facts` under their wire names, `value` in the metric's base unit.
 
-    `known`: of a report that came late, when it was evaluated. Such an alert opens when the reports that
-    waited with it have been evaluated, and never if it has ended by then.
+    `known`: for an alert that began in a late report, the time of the evaluation. The alert opens when the
+    signals that were held with this report are evaluated, and never if it has ended by then.
 
     The id follows from the signal: if the signal is evaluated again after a crash or a restored backup, the
     alert and its notifications get the same ids.
@@ -92,8 +92,8 @@ class AlertEnd:
 class AlertChanges:
     """The changes by signals of one project, in order: new alerts, new values, and ends.
 
-    Values and ends are by alert id; a value comes with its time. `over`: when the condition ended by a report
-    that came late, or None if it did not, with the time of evaluation.
+    Values and ends are by alert id, each value with its time. `over`: when the condition ended according to a
+    late report, or None if it has not ended, with the time of the evaluation.
     """
 
     starts: list[NewAlert] = field(default_factory=list)
@@ -219,7 +219,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
         events.append((ends[alert.id].signal.pk, _opened_event(alert)))
     openings_schedule(alerts=late)
     unknown = {alert.id for alert in alerts if alert.late and alert.status == AlertStatus.TRACKING.value}
-    if unknown:  # Nobody knew of them, and nothing refers to them.
+    if unknown:  # Users have not seen these alerts, and nothing refers to them.
         Alert.objects.filter(Among("id", unknown)).delete()
         alerts = [alert for alert in alerts if alert.id not in unknown]
     for alert in alerts:
@@ -244,7 +244,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
 
 @transaction.atomic(savepoint=False)
 def alerts_close_over(*, alerts: Sequence[Alert], group_id: str, now: datetime) -> None:
-    """Close the locked alerts of a project that are over, as their reports said that came late."""
+    """Close the locked alerts of a project that are over according to late reports."""
     by_none = Signal(id=0, group_id=group_id, created=now)
     ends = {alert.id: AlertEnd(signal=by_none, at=alert.over) for alert in alerts if alert.over}
     events = _close([alert for alert in alerts if alert.id in ends], ends)

@@ -89,9 +89,9 @@ class NamedDestination:
 def destination_id(
     *, group_id: str | None, channel: ChannelType, config: Mapping[str, str], is_global: bool
 ) -> str:
-    """Return the id of the destination with this configuration. It reveals nothing of the configuration.
+    """Return the id of the destination with this configuration. The id reveals nothing about it.
 
-    Configurations that name the same receiver have the same id (`Channel.identity`).
+    Configurations with the same receiver have the same id (`Channel.identity`).
     """
     identity = CHANNELS[channel].identity(config)
     text = json.dumps([group_id, is_global, channel, sorted(identity.items())])

@@ -21,10 +21,10 @@ LEASE = timedelta(seconds=30)
 _LONGEST_LEASE = 2 * LEASE
 """A lease that seems longer was written before the clock stepped back."""
 LONGEST_ATTEMPT = timedelta(seconds=20)
-"""The time that a lease must have left when an attempt begins: longer than an attempt of any channel whose
-leases are not prolonged."""
+"""The time that a lease must have left when an attempt begins. Without a prolonged lease, an attempt is
+shorter on every channel."""
 PROLONGED_BEFORE = LEASE / 2
-"""How long before its end the lease of a running attempt is prolonged."""
+"""How long before its end a lease is prolonged while the attempt runs."""
 
 LAPSES_AT_MOST = RETRIES_LAST // LEASE
 """The number of attempts without an outcome after which the platform gives up: as fit into the hour of
@@ -92,16 +92,17 @@ def leased_at(notification: Notification) -> datetime:
 
 
 def lease_began(leased: datetime | None, until: datetime) -> datetime:
-    """Return when a lease began. An earlier version stores only its end, and never prolongs it."""
+    """Return when a lease began. Earlier versions store only the end, and never prolong a lease."""
     return leased or until - LEASE
 
 
 @transaction.atomic(savepoint=False)
 def leases_prolong(notifications: Sequence[Notification], *, now: datetime) -> set[str]:
-    """Let the leases of these notifications end later, and return the ids of the notifications still leased.
+    """Prolong the leases of these notifications, and return the ids of the notifications that are still
+    leased.
 
-    A worker prolongs the leases of attempts that take longer than a lease, such as a mail whose server thinks
-    for minutes. If the worker dies, the last prolonged lease ends as any other.
+    A worker prolongs the leases of attempts that take longer than a lease, such as mails to a slow mail
+    server. If the worker dies, a prolonged lease ends like any other lease.
     """
     held = _leased(notifications).filter(status=NotificationStatus.PENDING.value)
     ids = set(held.select_for_update(no_key=True).order_by("id").values_list("id", flat=True))
@@ -210,9 +211,9 @@ def worker_seen(
 ) -> None:
     """Record that a worker is alive, and delete workers that were not seen for a day.
 
-    `clock_ahead`: how far the clock of its machine is ahead of the database's. `failing`: the loop of which
-    all steps have failed for longest, and since when. A worker that was seen in the future is deleted, too: a
-    clock was wrong, so nobody knows when it was seen.
+    `clock_ahead`: how far the clock of its machine is ahead of the clock of the database. `failing`: the loop
+    that has failed for the longest time, and since when. A worker that was seen in the future is also
+    deleted: a clock was wrong, so it is unknown when the worker was seen.
     """
     loop, since = failing or ("", None)
     seen = {"seen": now, "clock_ahead": clock_ahead, "failing_loop": loop, "failing_since": since}

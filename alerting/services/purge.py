@@ -92,7 +92,7 @@ def host_alerting_end(*, host: Host, actor: Actor, now: datetime, **_: Any) -> N
 def agents_alerting_end(
     *, group_id: str, agents: Sequence[Agent], actor: Actor, now: datetime, **_: Any
 ) -> None:
-    """Cancel the alerts about agents of a project that are deleted."""
+    """Cancel the alerts about the agents of a project that are being deleted."""
     project_lock(group_id)
     targets = [target_key(Target.AGENT, agent_state(agent)) for agent in agents]
     about = Alert.objects.filter(group_id=group_id, target_key__in=targets)
@@ -193,14 +193,14 @@ def _purge_batch(group_id: str) -> int:
 
 
 ALERTS_AT_ONCE = 1_000
-"""Alerts or one-shot notifications whose data is deleted next: they are chosen again for each batch."""
+"""The alerts or one-shot notifications whose data is deleted together. Each batch selects them again."""
 FAILED_SIGNALS_KEPT = timedelta(days=7)
 """Long enough to see in the console which signals failed."""
 _PENDING = NotificationStatus.PENDING.value
 
 
 def events_trim(*, now: datetime) -> bool:
-    """Delete one batch of the events that are kept no longer, the oldest first.
+    """Delete one batch of the events whose retention is over, the oldest first.
 
     Events with pending notifications stay. Return whether there were any.
     """
@@ -213,10 +213,10 @@ def events_trim(*, now: datetime) -> bool:
 
 
 def alerts_trim(*, now: datetime) -> bool:
-    """Delete one batch of the data of alerts that ended so long ago that they are kept no longer.
+    """Delete one batch of the data of ended alerts whose retention is over.
 
-    Also of one-shot notifications of that age: attempts first, then notifications, then alerts. Alerts with
-    pending notifications stay. Return whether there was anything.
+    The same applies to one-shot notifications of this age. Attempts are deleted first, then notifications,
+    then alerts. Alerts with pending notifications stay. Return whether there was data to delete.
     """
     kept = kept_rows().alerts.period
     if kept is None:

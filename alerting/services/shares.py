@@ -25,9 +25,9 @@ def usage_add(
 ) -> None:
     """Count seconds of work for a project, most of them for a configuration or a maintenance window.
 
-    The row and the event name what took most of the turn or step that exceeded the share in a minute. The
-    event is recorded once, and again only after NOTICE_MINUTES within the share. A project that is deleted
-    meanwhile uses nothing.
+    The row and the event name the configuration or window that took most of the turn or step that exceeded
+    the share in a minute. The event is recorded once, and again only after NOTICE_MINUTES within the share. A
+    project that is deleted meanwhile uses nothing.
     """
     row = ProjectUsage.objects.select_for_update().filter(group_id=group_id).first()
     row = row or _first_usage(group_id)

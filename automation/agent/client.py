@@ -182,7 +182,7 @@ class PlatformAnswer:
 
     @property
     def unknown_fields(self) -> Collection[str]:
-        """Rejected fields that this platform does not have: for them it lists the fields that it has."""
+        """Rejected fields that the platform does not know. Its error lists the fields that it knows."""
         fields = self.document.get("badFields")
         named = fields if isinstance(fields, list) else []
         return {

@@ -40,7 +40,7 @@ log = logging.getLogger("opsapi.agent")
 OLDEST_SECONDS = (24 * 60 - 5) * 60
 """The platform rejects reports that are older than a day."""
 OLDEST_UNTIMED_SECONDS = 55 * 60
-"""An older platform takes no time of observation, and rejects samples that are older than an hour."""
+"""An older platform accepts no time of observation, and rejects samples that are older than an hour."""
 
 LARGEST_BYTES = 200_000_000
 ROUND_SECONDS = 1.0
@@ -130,7 +130,7 @@ class Spool:
     def first(self, oldest: float = OLDEST_SECONDS) -> tuple[Waiting, bytes] | None:
         """The oldest report that is not too old, and its body; None if no report waits.
 
-        `oldest` is in seconds.
+        `oldest`: the maximum age in seconds.
 
         Raises: OSError: the report cannot be read now; it stays.
         """
@@ -230,7 +230,7 @@ _DONE_BEFORE = "IDEMPOTENCY_KEY_REUSED"
 _SETTINGS = frozenset({401, 403, 404, 405})
 """The key, the project or the URL is wrong and may be corrected."""
 _OTHER_PATH = "INVALID_AUTHORIZATION_URI"
-"""A proxy in front of the platform rewrites paths, which may be corrected as well."""
+"""A proxy in front of the platform rewrites paths. An operator can correct this, so reports wait."""
 
 
 class Sender:
@@ -240,8 +240,9 @@ class Sender:
     without them, and later reports leave them out (`unknown`) until the agent restarts. This is simpler than
     asking for `metricNames` first, and also works for reports that waited during an upgrade of the platform.
 
-    Each attempt says how many reports of later rounds wait at that moment, so a repeat may differ from the
-    report that the platform has accepted already. The platform then refuses its Idempotency-Key: it is done.
+    Each attempt says how many reports of later rounds wait at that moment. So a repeat can differ from the
+    report that the platform has already accepted. The platform then refuses the Idempotency-Key, and the
+    report counts as sent.
     """
 
     def __init__(self, client: Client, spool: Spool) -> None:
@@ -256,7 +257,7 @@ class Sender:
 
     @property
     def unknown(self) -> Collection[str]:
-        """Names of metrics and of the fields labels, engine, observed and waiting that it does not know."""
+        """Names that the platform does not know: metrics, or the fields labels, engine, observed, waiting."""
         return self._unknown
 
     def start(self) -> None:
@@ -370,7 +371,8 @@ class Sender:
         """The report without the rejected parts, and the names that the platform does not know.
 
         A platform that knows times of observation rejects a time if the clock of this machine is wrong. Then
-        only the newest report is sent, without its time: an older report would count as the newest.
+        only the newest report is sent, without its time. An older report without its time would count as the
+        newest.
         """
         if answer.status != 400:
             return None, frozenset()

@@ -1,4 +1,4 @@
-"""Keeps which observation of a host or agent is the newest, and since when reports of an agent wait."""
+"""Stores the newest observation of each host and agent, and since when reports of an agent wait."""
 
 from django.db import migrations, models
 
@@ -18,12 +18,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='agent',
             name='waiting_observed',
-            field=models.DateTimeField(help_text='The newest observation in its reports that said how many others wait.', null=True),
+            field=models.DateTimeField(help_text='The newest observation in its reports that said how many other reports wait.', null=True),
         ),
         migrations.AddField(
             model_name='agent',
             name='waiting_since',
-            field=models.DateTimeField(help_text="When a report first said that older reports wait on the agent's disk. Empty if none wait.", null=True),
+            field=models.DateTimeField(help_text="When a report first said that other reports wait on the agent's disk. Empty if none wait.", null=True),
         ),
         migrations.AddField(
             model_name='host',

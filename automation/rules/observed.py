@@ -1,4 +1,4 @@
-"""The newest observation wins: which of two observations decides, and when a report was observed. Pure.
+"""Decides which of two observations is the newer one, and when a report was observed. Pure.
 
 Reports have whole seconds, so times are compared by whole seconds. Of two observations of the same second,
 the observation that arrives later is the newer one (docs/observations.md).
@@ -11,13 +11,13 @@ from automation.metrics import Metric
 from automation.reports import NEWEST, OLDEST, Samples
 
 HOLD = timedelta(seconds=60)
-"""For how long hosts of an agent raise and end nothing while older reports of the agent wait."""
+"""The longest time for which alerts about the hosts of an agent wait for other reports of the agent."""
 
 
 def observation_time(observed: datetime | None, now: datetime) -> datetime:
     """Return when a report was observed: `now` if it does not say so, and never later than `now`.
 
-    A report from the future was written by a clock that is ahead, so it counts from its arrival.
+    A time in the future comes from a clock that is ahead, so the time of arrival counts.
     """
     return now if observed is None or observed >= second_of(now) else observed
 
@@ -25,13 +25,13 @@ def observation_time(observed: datetime | None, now: datetime) -> datetime:
 def is_newest(observed: datetime, known: datetime | None, now: datetime) -> bool:
     """Whether an observation is not older than the newest `known` observation.
 
-    A known observation in the future says nothing: it was stored while the clock of the database was ahead.
+    A `known` time in the future is ignored: it was stored while the clock of the database was ahead.
     """
     return known is None or known > now or second_of(observed) >= second_of(known)
 
 
 def holds_at(waiting_since: datetime | None, now: datetime) -> bool:
-    """Whether the hosts of an agent, whose reports wait since then, raise and end nothing at `now`."""
+    """Whether alerts about the hosts of an agent wait at `now`; its reports wait since `waiting_since`."""
     return waiting_since is not None and now - HOLD < waiting_since <= now
 
 
@@ -59,6 +59,6 @@ def second_of(moment: datetime) -> datetime:
 
 
 def latest_of(moments: Collection[datetime], known: datetime | None, now: datetime) -> datetime | None:
-    """Return the newest of some moments and of the `known` moment, unless this is in the future."""
+    """Return the newest of the moments and the `known` moment. A `known` moment in the future is ignored."""
     usable = [*moments, known] if known is not None and known <= now else list(moments)
     return max(usable, default=None)

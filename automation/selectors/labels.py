@@ -28,7 +28,7 @@ def labels_of_hosts(of: HostColumn, ids: Collection[str]) -> dict[str, LabelSets
 
 
 def readable_labels(of: HostColumn, ids: Collection[str], *, most: int) -> set[str]:
-    """Return the ids whose labels can be read if at most `most` hosts are read, the smallest first."""
+    """Return the ids whose labels can be read from at most `most` hosts; ids with fewer hosts come first."""
     counts = Host.objects.filter(Among(of, ids)).order_by().values_list(of).annotate(Count("id"))
     sizes = dict.fromkeys(ids, 1 if of == "id" else 0) | ({} if of == "id" else dict(counts))
     by_size = sorted(ids, key=lambda name: (sizes[name], name))

@@ -194,7 +194,7 @@ def _by_report(rows: Iterable[tuple[datetime, int, int, int, float]]) -> list[Re
 
 
 def _newest(rows: Iterable[tuple[Any, ...]]) -> list[float]:
-    """The values of the rows of a report with the least age. Age and value are last in a row."""
+    """The values of the rows of a report with the least age. Age and value are the last columns of a row."""
     given = [row[-2:] for row in rows]
     least = min(age for age, _ in given)
     return [value for age, value in given if age == least]

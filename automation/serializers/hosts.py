@@ -104,8 +104,8 @@ class HostDocument(Resource):
     lastReport = ShownTime(source="last_report", required=False)
     observed = ShownTime(
         required=False,
-        help_text="The newest observation of the state. It can be older than the last report, because reports"
-        " that an agent could not send arrive later.",
+        help_text="Time of the newest observation of the state. It can be older than the last report, "
+        "because an agent sends reports later if it cannot reach the platform.",
     )
     lastPing = ShownTime(source="last_report", required=False, help_text="The same as lastReport.")
     links = LinkDocument(many=True)

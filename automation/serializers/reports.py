@@ -54,7 +54,7 @@ _SHARING = AgentType.MONITORING.value
 
 
 class RecentDateTime(DateTime):
-    """A time from one hour before to five minutes after the report, from a day before with `observed`."""
+    """A time from one hour before to five minutes after the report; with `observed`, from a day before."""
 
     def run_validation(self, data: Any = serializers.empty) -> datetime:
         """Return the time."""
@@ -113,7 +113,7 @@ class SampleDocument(Document):
 
 
 class SampleList(ListOf):
-    """Measured values, converted to samples by metric. A value without a time was measured as `observed`."""
+    """Measured values, converted to samples by metric. A value without a time was measured at `observed`."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(SampleDocument(), max_length=10_000, required=False, **options)
@@ -325,14 +325,14 @@ class ReportDocument(Document):
     version = Text(max_length=50)
     observed = ObservationTime(
         required=False,
-        help_text="When the agent observed the report, at most one day old and at most five minutes in the "
-        "future; its samples and events may then be as old, too. Default: now. The newest observation of a "
-        "host decides, older observations are only stored.",
+        help_text="When the agent observed what the report says, at most one day old and at most five "
+        "minutes in the future. Its samples and events can then be as old. Default: the time of arrival. The "
+        "newest observation of a host decides; of an older observation, only the measurements are stored.",
     )
     waiting = Whole(
         required=False,
-        help_text="Number of reports that wait on the disk of the agent, to be sent after this report. Until "
-        "a report says 0, for at most a minute, the hosts of the agent open and close no alerts.",
+        help_text="Number of reports that wait on the disk of the agent and are sent after this report. "
+        "Until a report says 0, at most for a minute, alerts about the agent's hosts do not open or close.",
     )
     labels = Labels(
         required=False,
@@ -345,12 +345,12 @@ class ReportDocument(Document):
     leases = LeaseRequestDocument(required=False)
 
     def run_validation(self, data: Any = serializers.empty) -> Values:
-        """As `read`. The times of a report may be a day old if it says when it was observed."""
+        """As `read`. The times in a report with `observed` can be a day old."""
         sent = data.get("observed") if isinstance(data, Mapping) else None
         if sent is not None:
             context = cast(dict[str, Any], self.context)
             context["oldest"] = LATEST
-            with suppress(InvalidField):  # It is named together with the other faults.
+            with suppress(InvalidField):  # The fault is reported together with the other faults.
                 context["observed"] = self.fields["observed"].run_validation(sent)
         return super().run_validation(data)
 

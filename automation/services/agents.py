@@ -84,7 +84,7 @@ def _timed_out_agents(limit: datetime, *, demonstration: bool = False) -> QueryS
 def _timed_out_hosts(limit: datetime, now: datetime, *, demonstration: bool = False) -> QuerySet[Host]:
     """Hosts without a report although their agent reports, and did not return within the timeout."""
     reporting = Q(reported_by__returned=None) | Q(reported_by__returned__lte=limit)
-    # Newer reports of the agent wait, and may name the host. After a minute they are not waited for.
+    # Other reports of the agent wait, and can contain the host. The platform waits for them for HOLD.
     reporting &= Q(reported_by__waiting_since=None) | Q(reported_by__waiting_since__lte=now - HOLD)
     timed_out = Host.objects.filter(down=False, last_report__lte=limit)
     return timed_out.filter(
@@ -221,8 +221,8 @@ SELECT id, waiting_since FROM known WHERE is_young UNION ALL SELECT id, waiting_
 class Heartbeat:
     """The result of a heartbeat: the agent, its events, and whether versions must be compared again.
 
-    `waiting_since`: since when its reports wait on its disk; None if none wait. `waited`: as before the
-    report.
+    `waiting_since`: since when its reports wait on its disk; None if none wait. `waited`: the same before
+    this report.
     """
 
     agent_id: str
@@ -340,9 +340,10 @@ def _agent_add(group_id: str, report: Report, observed: datetime, now: datetime)
 
 
 def _beat(agent: Agent, report: Report, observed: datetime, now: datetime) -> Heartbeat:
-    """Any report shows that the agent is there. Only the newest says its version and that reports wait.
+    """Update the agent. Any report shows that it runs; only the newest sets its version and that reports
+    wait.
 
-    Any report can say that no report waits any more: a backlog may be sent in any order.
+    Any report can say that no other report waits, because the agent can send a backlog in any order.
     """
     was_down, waited = agent.down, agent.waiting_since is not None
     version_changed = False

@@ -39,7 +39,7 @@ def days_create(days: Iterable[date]) -> None:
 
 
 def days_prepare(*, now: datetime, back: int = 0) -> None:
-    """Create the partitions of today, of the next days, and of the last days: `back` is their number."""
+    """Create the partitions of today, of the next days, and of the last `back` days."""
     today = now.astimezone(UTC).date()
     days_create(today + ahead * DAY for ahead in range(-back, _AHEAD + 1))
 

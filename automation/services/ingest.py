@@ -73,8 +73,8 @@ def report_ingest(
         try:
             return store()
         except NoDayError:
-            # No worker ran for days, or the report is of the day before the first. In the transaction of the
-            # report, others would wait for its locks.
+            # No worker ran for days, or the report is from before the first partition. The partition gets a
+            # transaction of its own, because other reports would wait for its locks.
             days_prepare(now=now, back=LATEST.days)
             return store()
     except ApiError as refusal:
@@ -223,7 +223,7 @@ class _Hold:
         )
 
     def event(self, event: NewEvent) -> NewEvent:
-        """The event with its time: of a report that came late, this is not its arrival."""
+        """The event with its time. For a late report, this is not the time of arrival."""
         return replace(event, happened=event.happened or self.observed, held_by=self.held_by)
 
 
@@ -326,7 +326,7 @@ _MOST_ENDS = 1_000
 
 
 def _without_ended(group_id: str, events: Sequence[NewEvent], now: datetime) -> list[NewEvent]:
-    """Let no event begin a condition of which a newer end is known."""
+    """Return the events without late events that begin a condition whose newer end is known."""
     late = {
         event.event_type: closing
         for event in events

@@ -48,7 +48,7 @@ _MEASURED_COLUMNS = {"measured": "timestamptz", "last_report": "timestamptz"}
 _UPDATE_MEASURED = update_from_arrays("automation_host", _MEASURED_COLUMNS)
 
 _ADDED_AT_ONCE = 1_000
-"""Hosts in one statement: PostgreSQL accepts 65,535 parameters."""
+"""The maximum number of hosts in a statement: PostgreSQL accepts 65,535 parameters."""
 
 # PostgreSQL lowers the names, as in its unique index: Python lowers some letters differently.
 _NAMED_CLUSTERS = """
@@ -150,7 +150,7 @@ def hosts_update(
 ) -> Moves:
     """Store the reported state. Omitted values stay, unless the host left its sets (`has_left`).
 
-    The caller has left out hosts of which newer observations are known.
+    The caller leaves out hosts with newer observations.
     """
     if not reports:
         return Moves()
@@ -178,7 +178,7 @@ def hosts_update(
 
 
 def hosts_measured(*, hosts: HostsByKey, reports: Sequence[HostReport], agent_id: str, now: datetime) -> None:
-    """Store the newest samples of hosts of whose state a newer observation is known.
+    """Store the time of the newest samples of hosts whose newer state is already stored.
 
     Reports of its agent keep a host from a heartbeat timeout, even if the clock of the agent was set back.
     """
@@ -253,7 +253,7 @@ def _apply(host: Host, report: HostReport, clusters: ClustersByName, now: dateti
 
 
 def _see_samples(host: Host, report: HostReport, now: datetime) -> None:
-    """Note the newest sample."""
+    """Store the time of the newest sample on the host."""
     host.measured = latest_of(newest_moments(report.samples, now).values(), host.measured, now)
 
 

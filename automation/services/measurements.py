@@ -105,9 +105,9 @@ class NoDayError(Exception):
 class HostMeasured:
     """The samples of a host itself in a report.
 
-    `at` is their place. `decides`: whether any sample there is the newest of its series. `older` are the
-    metrics there that are not; `apart` has the numbers of metrics that are, but are stored elsewhere.
-    `newest` is the time of the newest sample.
+    `at` is the place of the readings. `decides`: whether any sample there is the newest of its series.
+    `older` are the metrics there for which a newer sample is stored. `apart` has the numbers of the newest
+    samples that are stored in another place. `newest` is the time of the newest sample.
     """
 
     at: MeasuredAt
@@ -192,7 +192,7 @@ def _late_series(
 
 
 def _older_series(late: _Series, now: datetime) -> Mapping[str, frozenset[Metric]]:
-    """The metrics of each host of which a newer sample is stored."""
+    """The metrics of each host for which a newer sample is stored."""
     given = [
         (host_id, metric, moment) for host_id, series in late.items() for metric, moment in series.items()
     ]

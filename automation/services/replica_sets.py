@@ -56,7 +56,7 @@ _UPDATE = update_from_arrays("automation_replicaset", _COUNTED_COLUMNS)
 class SetsCounted:
     """The result of counting: events of changes, and the state of every set for the signal.
 
-    `held` are the states of sets that raise and end nothing yet, by the id of the agent whose reports wait.
+    `held` are the states of sets whose alerts wait, by the id of the agent whose reports wait.
     """
 
     events: Sequence[NewEvent] = ()
@@ -120,7 +120,7 @@ def replica_sets_count(
 def _locked(set_ids: Collection[str], holders: dict[str, str], now: datetime) -> list[ReplicaSet]:
     """The sets with the names of their clusters, locked by id.
 
-    Add the agents to `holders` whose reports about members wait (`rules.observed.HOLD`).
+    Add to `holders` the agents whose reports about members wait (`rules.observed.HOLD`).
     """
     sets = []
     values_of = {"ids": list(set_ids), "held_after": now - HOLD, "now": now}

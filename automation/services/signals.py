@@ -31,7 +31,7 @@ def hosts_signal(
     """Write signals with the current state of hosts and replica sets, whose rows the caller has locked.
 
     `clusters_left` are ids of clusters that may have lost their last host. Without content, no signal is
-    written. `observed` and `held_by` are of all the signals (`events.services.signals_record`).
+    written. `observed` and `held_by` apply to all signals (`events.services.signals_record`).
     """
     parts = (hosts, replica_sets, clusters_left)
     payloads = [
@@ -60,7 +60,7 @@ def host_signal_state(host: Host, measured: MeasuredAt | None = None) -> JsonObj
 def report_signal_state(host: Host, measured: HostMeasured | None, *, is_newest: bool) -> JsonObject | None:
     """Return what a report says about a host: its state if it is the newest, and the deciding samples.
 
-    None if newer observations are known of everything in it.
+    None if newer observations of the state and of all metrics are stored.
     """
     decides = measured is not None and (measured.decides or measured.apart)
     if not is_newest and not decides:

@@ -83,7 +83,7 @@ def _projects_of(rows: QuerySet[Any]) -> list[str]:
 
 
 def _delete_of(group_id: str, delete: Callable[..., None], now: datetime) -> None:
-    """Delete of a project; the purge has the rows if the project was deleted meanwhile."""
+    """Delete such rows of a project. If the project was deleted meanwhile, its purge deletes them."""
     try:
         delete(group_id=group_id, now=now)
     except ApiError as refusal:

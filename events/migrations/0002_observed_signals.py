@@ -1,4 +1,4 @@
-"""Signals know when their cause was observed, and can wait for other reports of their agent."""
+"""Stores when the cause of a signal was observed, and the agent whose other reports the signal waits for."""
 
 import opsapi.fields
 from django.db import migrations, models
@@ -14,11 +14,11 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='signal',
             name='held_by',
-            field=opsapi.fields.OptionalIdField(db_collation='C', help_text='ID of the agent whose older reports wait: the signal is evaluated after them.', max_length=24, null=True),
+            field=opsapi.fields.OptionalIdField(db_collation='C', help_text='ID of the agent whose other reports wait. The signal is evaluated after them.', max_length=24, null=True),
         ),
         migrations.AddField(
             model_name='signal',
             name='observed',
-            field=models.DateTimeField(help_text='When it was observed, if that was before it was written.', null=True),
+            field=models.DateTimeField(help_text='When the cause was observed, if this was before the signal was written.', null=True),
         ),
     ]

@@ -1,7 +1,7 @@
-"""Indexes of signals, without the lock that adding their columns takes.
+"""Adds indexes of signals without the stronger lock that their new columns need.
 
-The search for alerts to open reads the earliest signal of each project, however many wait. Held signals are
-in an index of their own: workers that look for work do not read them.
+The search for alerts to open reads the earliest signal of each project, however many signals wait. Held
+signals have an index of their own, because workers that look for work do not read them.
 """
 
 from django.db import migrations, models

@@ -1,4 +1,4 @@
-"""The choice how long events and ended alerts are kept."""
+"""Stores the chosen retention of events and ended alerts."""
 
 from django.db import migrations, models
 

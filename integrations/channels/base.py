@@ -21,9 +21,9 @@ class DeliveryError(Exception):
     """A message was not delivered.
 
     `reason` is shown to the users who configured the channel: it quotes neither credentials nor the answer of
-    the receiver. `peer` is the text of the receiver as it came; `integrations.delivery` makes it fit to be
-    shown, after `joint`. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`: the
-    request was sent and not definitely rejected. `reached`: a connection was established.
+    the receiver. `peer` is the unchanged text of the receiver. `integrations.delivery` shortens and masks it,
+    and adds it after `joint`. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`:
+    the request was sent and not definitely rejected. `reached`: a connection was established.
     """
 
     def __init__(
@@ -97,7 +97,7 @@ class ChannelField(Field):
 def token(
     name: str, label: str, notification_name: str | None = None, *, example: str, required: bool = True
 ) -> ChannelField:
-    """A secret that the service gives to people, who copy it: spaces around it are removed."""
+    """A secret that users copy from the service. Spaces around it are removed."""
     return ChannelField(
         name,
         label,
@@ -125,7 +125,7 @@ class Channel(FieldSet):
     The first of `fields` is the address, or the credential that the others belong to. `send` sends a message
     of one of `kinds` with a configuration: field values by name. `origin` names the host of a configuration
     as scheme, name and port: if it accepts no connection, all destinations on that host wait. Two
-    configurations with the same `identity` name the same receiver, however they are spelled.
+    configurations with the same `identity` have the same receiver, however their fields are spelled.
     `longest_attempt` limits the time of an attempt.
     """
 

@@ -103,7 +103,7 @@ def regional_base_url(config: Mapping[str, str], names: Mapping[Region, str]) ->
 
 
 def without_default_region(config: Mapping[str, str]) -> Mapping[str, str]:
-    """The configuration without the region that counts if none is given."""
+    """The configuration without its region, if this is the default."""
     return {name: value for name, value in config.items() if (name, value) != ("region", Region.US)}
 
 

@@ -31,7 +31,7 @@ _ANSWER_LIMIT = 65_536
 
 _ERRORS = frozenset(error for row in CHAT_POST_MESSAGE if row.quote is Quote.PEER for error in row.answers)
 _POSTED = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\b')
-"""The beginning of an answer that breaks off: Slack puts `ok` first."""
+"""The beginning of an incomplete answer. Slack writes `ok` first."""
 
 
 def build_request(config: Mapping[str, str], message: Message) -> ServiceRequest:
@@ -113,7 +113,7 @@ def _escape(text: str) -> str:
 
 
 def _identity(config: Mapping[str, str]) -> Mapping[str, str]:
-    """The token and the channel, with or without its mark."""
+    """The token, and the channel without the leading `#`."""
     named = {name: value for name, value in config.items() if name != "teamName"}
     return {**named, "channelName": named.get("channelName", "").lstrip("#")}
 

@@ -25,7 +25,8 @@ _GZIP = frozenset({"gzip", "x-gzip"})
 _GZIP_ONLY = 16 + zlib.MAX_WBITS
 _PIECE = 64 * 1024
 _MOST_MEMBERS = 16
-"""Some programs write several members (RFC 1952 2.2); many of them would cost more than their bytes."""
+"""The maximum number of gzip members (RFC 1952 2.2). Some programs write several members. Each member takes
+time, whatever its size."""
 
 
 class LargeBodies:
@@ -79,7 +80,7 @@ class StrictJSONParser(BaseParser):
 
 
 def is_compressed(request: HttpRequest, *, may_be: bool) -> bool:
-    """Whether the body is coded with gzip. `may_be`: whether the endpoint takes that.
+    """Whether the body is compressed with gzip. `may_be`: whether the endpoint accepts this.
 
     Raises: ApiError: UNSUPPORTED_MEDIA_TYPE for another coding, with the accepted codings (RFC 9110 15.5.16).
     """
@@ -95,7 +96,7 @@ def is_compressed(request: HttpRequest, *, may_be: bool) -> bool:
 
 
 def gunzip(body: bytes, limit: int) -> bytes:
-    """Return the decoded body of at most `limit` bytes. The caller holds its share of LARGE_BODIES.
+    """Return the decompressed body of at most `limit` bytes. The caller holds its share of LARGE_BODIES.
 
     Raises: ApiError: REQUEST_TOO_LARGE; INVALID_JSON, if the body is not one complete gzip stream.
     """
@@ -103,7 +104,7 @@ def gunzip(body: bytes, limit: int) -> bytes:
 
 
 def gunzipped_size(body: bytes, limit: int) -> int:
-    """Return the size of the decoded body without holding it in memory. Raises ApiError: as `gunzip`."""
+    """Return the size of the decompressed body without holding it in memory. Raises ApiError: as `gunzip`."""
     return sum(map(len, _gunzipped(body, limit)))
 
 
@@ -117,7 +118,8 @@ def _gunzipped(body: bytes, limit: int) -> Iterator[bytes]:
             while found:
                 size += len(found)
                 if size > limit:
-                    raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit), note="It was counted decoded.")
+                    note = "The limit applies to the decompressed body."
+                    raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit), note=note)
                 yield found
                 # A full piece can leave output that needs no more input.
                 is_more = len(found) == _PIECE or member.unconsumed_tail

@@ -27,8 +27,8 @@ class ErrorCode(StrEnum):
     ATTRIBUTE_READ_ONLY = "ATTRIBUTE_READ_ONLY", 400, "The attribute {0} is read-only."
     INVALID_ENUM_VALUE = "INVALID_ENUM_VALUE", 400, "{0} has a value that is not allowed: {1}."
     INVALID_AUTHORIZATION_URI = ("INVALID_AUTHORIZATION_URI", 400,
-        "The credentials are right, but they are for {0}, and the request that arrived is for {1}. If a "
-        "proxy is in front of the platform, let it pass path and query unchanged.")
+        "The credentials are correct for {0}, but the request is for {1}. If a proxy is in front of the "
+        "platform, configure the proxy to pass path and query unchanged.")
     INVALID_JSON = "INVALID_JSON", 400, "The body is invalid: {0}."
     INVALID_QUERY_PARAMETER = "INVALID_QUERY_PARAMETER", 400, "The query parameter {0} is invalid: {1}."
     MISSING_QUERY_PARAMETER = "MISSING_QUERY_PARAMETER", 400, "The query parameter {0} is required."
@@ -60,7 +60,7 @@ class ErrorCode(StrEnum):
         "{0} is required with the event types TOO_FEW_HEALTHY_MEMBERS and TOO_MANY_UNHEALTHY_MEMBERS.")
     UNITS_MISMATCH = "UNITS_MISMATCH", 400, "{0}: {1}."
     INVALID_METRIC_NAME = "INVALID_METRIC_NAME", 400, "{0} is not a metric: {1}."
-    INVALID_OBSERVATION_TIME = "INVALID_OBSERVATION_TIME", 400, "{0} is not the time of a report: {1}."
+    INVALID_OBSERVATION_TIME = "INVALID_OBSERVATION_TIME", 400, "{0} is not a valid time of observation: {1}."
     MISSING_NOTIFICATIONS = "MISSING_NOTIFICATIONS", 400, "At least one notification is required ({0})."
     NOTIFICATION_INTERVAL_OUT_OF_RANGE = ("NOTIFICATION_INTERVAL_OUT_OF_RANGE", 400,
         "{0} {1}, in whole minutes.")

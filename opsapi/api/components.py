@@ -89,7 +89,7 @@ _REFUSALS: dict[int, tuple[str, str, ApiError]] = {
     413: ("TooLarge", "The body is too large.", ApiError(ErrorCode.REQUEST_TOO_LARGE, str(2 * 1024 * 1024))),
     415: (
         "UnsupportedMediaType",
-        "The body is not JSON, or has a content coding that the endpoint does not take.",
+        "The body is not JSON, or has a content coding that the endpoint does not accept.",
         ApiError(ErrorCode.UNSUPPORTED_MEDIA_TYPE),
     ),
     422: (

@@ -256,14 +256,14 @@ class MobileNumber(Text):
 
 
 def without_margins(data: Any) -> Any:
-    """Return a text without the spaces, line breaks and invisible characters that are copied with it."""
+    """Return a text without spaces, line breaks and invisible characters at its beginning and end."""
     return data.strip(_MARGINS) if isinstance(data, str) else data
 
 
 class Copied(Text):
-    """A key, a token or the like that people copy from a service: one word, and not a URL.
+    """A key, a token or a similar value that users copy from a service: one word, and not a URL.
 
-    Spaces around it are removed. `what` names it in the refusal of a URL.
+    Spaces around the value are removed. `what` names the value in the error about a URL.
     """
 
     def __init__(self, *, what: str = "key", **options: Any) -> None:
@@ -280,7 +280,7 @@ class Copied(Text):
 
 
 class Secret(Text):
-    """A secret that people choose and copy. Spaces around it are removed."""
+    """A secret that users choose and copy. Spaces around it are removed."""
 
     def run_validation(self, data: Any = serializers.empty) -> str:
         return super().run_validation(without_margins(data))

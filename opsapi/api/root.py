@@ -134,9 +134,10 @@ class HealthDocument(Document):
     notes = serializers.DictField(
         child=serializers.CharField(),
         required=False,
-        help_text="What is off for a known, short time, such as the `detection` of agents and hosts that "
-        "stop reporting, for four minutes after the platform was away; and how many projects wait for "
-        "`evaluation` or `delivery` because they exceeded their share of the workers' time.",
+        help_text="States that need no action: checks that are off for a short time, such as the `detection` "
+        "of agents and hosts that stop reporting, for four minutes after the platform was away; and the "
+        "number of projects that wait for `evaluation` or `delivery` because they exceeded their share of "
+        "the workers' time.",
     )
 
 

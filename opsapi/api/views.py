@@ -69,7 +69,7 @@ class ApiViewSet(ViewSet):
     identifiers: ClassVar[Mapping[str, ErrorCode]] = {}
     max_body: ClassVar[int] = MAX_BODY
     takes_gzip: ClassVar[bool] = False
-    """Whether bodies may be compressed with gzip; `max_body` limits them before and after."""
+    """Whether bodies can be compressed with gzip. `max_body` limits the compressed and decompressed size."""
     security: ClassVar[Sequence[str]] = ("digest",)
     """Names in `opsapi.api.components.SECURITY` of the authentication methods."""
     linked: ClassVar[bool] = True

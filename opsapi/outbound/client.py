@@ -40,7 +40,7 @@ _REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
     ((exceptions.NewConnectionError,), OutboundReason.NOT_CONNECTED),
     ((TimeoutError, exceptions.TimeoutError), OutboundReason.TIMED_OUT),
     ((ssl.SSLCertVerificationError,), OutboundReason.BAD_CERTIFICATE),
-    # The connection was lost: this must read like a closed port.
+    # The connection was lost. This must look like a closed port.
     ((ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError), OutboundReason.NOT_CONNECTED),
     ((ssl.SSLError,), OutboundReason.BAD_TLS),
     ((socket.gaierror,), OutboundReason.UNRESOLVABLE),
@@ -63,7 +63,7 @@ _ANSWER_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = 
 class OutboundResponse:
     """The response: its status, some header fields, and the first bytes of its body.
 
-    `body` is empty if it was not asked for; it is shorter than it should be if the receiver breaks off.
+    `body` is empty if it was not requested, and incomplete if the receiver ends the response early.
     `content_type` is None for a body in a content encoding.
     """
 
@@ -115,9 +115,10 @@ def post(
 ) -> OutboundResponse:
     """Send a POST and return the response with any status, also 3xx.
 
-    Times are in seconds; `total_timeout` includes the resolution of the name. The status line decides: what
-    follows it, and how slowly, cannot turn a received status into a failure. `body_limit` is the number of
-    bytes to read of the body of a 2xx; of another response, the beginning is read, which may say why.
+    Times are in seconds; `total_timeout` includes the resolution of the name. The status line decides: an
+    error or a delay after it cannot turn a received status into a failure. `body_limit` is the number of
+    bytes to read of the body of a 2xx response. Of other responses, the beginning of the body is read,
+    because it can contain the reason.
 
     `owner` names the destination with its project and credentials. Its connection is kept for its next
     request, and other requests cannot use it. Without `owner` the connection is closed.
@@ -230,7 +231,7 @@ def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse
 
 
 def _send(connection: OpenConnection, request: _Request, headers: Mapping[str, str]) -> bool:
-    """Send the request. Return False if the receiver stopped reading: it may have answered already."""
+    """Send the request. Return False if the receiver stopped reading; it may have responded already."""
     path, body = request.target.path, request.body
     try:
         connection.http.request("POST", path, body, headers, preload_content=False, decode_content=False)
@@ -257,7 +258,7 @@ def _answer(connection: OpenConnection, request: _Request, response: HTTPRespons
 
 
 def _body(response: HTTPResponse, limit: int) -> bytes:
-    """Return up to `limit` bytes of the body, fewer if the receiver breaks off."""
+    """Return up to `limit` bytes of the body, fewer if the receiver ends the response early."""
     content = b""
     try:
         while len(content) < limit:

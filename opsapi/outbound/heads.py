@@ -5,7 +5,7 @@ import re
 from http.client import HTTPException, HTTPResponse
 
 INTERIM_AT_MOST = 20
-"""The most interim responses (1xx) that are read past (RFC 9110 15.2)."""
+"""The maximum number of interim responses (1xx) that are skipped (RFC 9110 15.2)."""
 _LINE_LIMIT = 65_536
 _HEAD_LIMIT = 262_144
 """Limits in bytes, for the status line and for the header fields of a response."""

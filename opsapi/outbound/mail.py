@@ -18,7 +18,7 @@ from opsapi.outbound.errors import MailError, OutboundReason, Stage
 from opsapi.outbound.smtp import MailServer, converse
 
 REQUEST_SECONDS = 25.0
-"""The longest time for a mail that somebody in a browser waits for: less than a proxy or browser waits."""
+"""The longest time for a mail while a user waits in the browser. Proxies and browsers wait longer."""
 NEEDS_SMTPUTF8 = "the part before the @ has characters outside ASCII, which the platform does not send"
 _ASCII_ENDS = 128
 
@@ -36,7 +36,7 @@ _is_wanted: ContextVar[Callable[[], bool]] = ContextVar("whether a mail is wante
 
 @contextmanager
 def mails_while(is_wanted: Callable[[], bool]) -> Iterator[None]:
-    """Ask before each mail in this context whether it is still wanted; its server may take minutes before."""
+    """Call `is_wanted` before each mail in this context. The mail server can take minutes before that."""
     token = _is_wanted.set(is_wanted)
     try:
         yield
@@ -46,7 +46,7 @@ def mails_while(is_wanted: Callable[[], bool]) -> Iterator[None]:
 
 @contextmanager
 def mails_within(seconds: float) -> Iterator[None]:
-    """Limit the whole conversation about each mail in this context, because somebody waits for its end."""
+    """Limit the whole conversation about each mail in this context, because a user waits for its end."""
     token = _within.set(seconds)
     try:
         yield
@@ -55,7 +55,7 @@ def mails_within(seconds: float) -> Iterator[None]:
 
 
 def mail_send(mail: EmailMessage) -> None:
-    """Send the mail; it waits for the mail server, at most REQUEST_SECONDS.
+    """Send the mail. Wait for the mail server for at most REQUEST_SECONDS.
 
     Raises:
         MailError: the mail server did not accept it.
@@ -114,8 +114,8 @@ def envelope_address(address: str) -> str:
     """The address for the envelope: without a name, the domain in ASCII (IDNA).
 
     Raises:
-        MailError: the part before the @ has characters outside ASCII, which need SMTPUTF8 (RFC 6531). No
-            address in the platform has: they are refused when they are stored.
+        MailError: the part before the @ has characters outside ASCII, which need SMTPUTF8 (RFC 6531). The
+        platform refuses such an address when you store it.
         ValueError: it is not an address.
     """
     bare = parseaddr(address)[1]
@@ -146,5 +146,5 @@ def mail_fault(error: OSError | ValueError) -> str:
     return (
         f"the mail server answered {code}"
         if code
-        else "the mail server did not take the message, or did not answer"
+        else "the mail server did not accept the message, or did not answer"
     )

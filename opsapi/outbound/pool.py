@@ -36,7 +36,7 @@ class Deadline:
         return left
 
     def at_most(self, seconds: float) -> "Deadline":
-        """Return the deadline `seconds` from now, or this one if it is sooner."""
+        """Return the deadline `seconds` from now, or this deadline if it is earlier."""
         sooner = Deadline(seconds)
         sooner._end = min(sooner._end, self._end)
         return sooner

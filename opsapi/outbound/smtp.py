@@ -26,13 +26,13 @@ SECONDS: Mapping[Stage, float] = {
     Stage.GREETING: 300.0,
     Stage.EHLO: 300.0,
     Stage.STARTTLS: 120.0,
-    Stage.AUTH: 300.0,  # Servers against which passwords are guessed answer slowly.
+    Stage.AUTH: 300.0,  # Some servers answer slowly to slow down the guessing of passwords.
     Stage.MAIL: 300.0,
     Stage.RCPT: 300.0,
     Stage.DATA: 120.0,
     Stage.END: 600.0,
 }
-"""The longest wait for the reply of each stage: RFC 5321 4.5.3.2, or sensible where it says nothing."""
+"""The longest wait for the reply of each stage: RFC 5321 4.5.3.2, or our own limit if the RFC has none."""
 BLOCK_SECONDS = 180.0
 """The longest time to send a part of the mail (RFC 5321 4.5.3.2.5)."""
 LONGEST_SECONDS = sum(SECONDS.values()) + BLOCK_SECONDS
@@ -76,7 +76,7 @@ def converse(
     """Send one mail, given in lines that end in CRLF, and return when the server has accepted it.
 
     `within`: the longest time for the whole conversation, in seconds; None for the limits of the stages.
-    `is_wanted` is asked before the mail: minutes can pass until then.
+    `is_wanted` is called before the mail, because minutes can pass until then.
 
     Raises: MailError: the server did not accept the mail.
     """
@@ -100,7 +100,7 @@ class _Client(smtplib.SMTP):
         self._is_out_of_step = False
 
     def use(self, sock: socket.socket, host: str) -> None:
-        """Talk over this socket, as if nothing had been said."""
+        """Use this socket for a new conversation."""
         if self.file:
             self.file.close()
         self.file = None
@@ -164,7 +164,7 @@ class _Conversation:
         self._client = _Client(server.helo)
 
     def open(self) -> None:
-        """Connect, greet, encrypt and log in: all that is said before the first mail."""
+        """Connect, encrypt, introduce the platform and log in: the conversation before the first mail."""
         server, client = self._server, self._client
         plain = self._connected()
         self._use(self._encrypted(plain) if server.is_tls else plain)
@@ -226,7 +226,8 @@ class _Conversation:
         failure: OSError = OSError("no address")
         until = time.monotonic() + self._left(Stage.CONNECT)
         for number, address in enumerate(addresses):
-            # What is left is divided, so that an address that does not answer leaves time for the next.
+            # The remaining time is divided, so that an address that does not answer leaves time for the next
+            # address.
             seconds = (until - time.monotonic()) / (len(addresses) - number)
             try:
                 return socket.create_connection((str(address), port), max(seconds, 0.1))
@@ -283,7 +284,7 @@ class _Conversation:
 
     @contextmanager
     def _at(self, stage: Stage, *, seconds: float | None = None) -> Iterator[None]:
-        """Give this stage its time; errors name it."""
+        """Set the time limit of this stage. Errors in the block name the stage."""
         self._wait_at_most(SECONDS[stage] if seconds is None else seconds)
         try:
             yield
@@ -309,7 +310,7 @@ class _Conversation:
 
     @staticmethod
     def _expect(stage: Stage, reply: tuple[int, bytes], wanted: int | None = None) -> None:
-        """Raises MailError: the reply has not the wanted code, or without it, not 2xx."""
+        """Raises MailError: the code of the reply is not `wanted`; by default, any 2xx code is accepted."""
         code, text = reply
         if code != wanted if wanted else not 200 <= code <= 299:
             raise MailError(stage, code=code, text=_text(text))

@@ -29,12 +29,12 @@ def trusting(purpose: Purpose) -> ssl.SSLContext:
 
 @lru_cache(maxsize=len(Purpose))
 def _context(_purpose: Purpose, ca_file: str) -> ssl.SSLContext:
-    """Make a context with the same flags on every version of Python, whose defaults differ.
+    """Create a context with the same flags on every version of Python. The defaults of Python differ.
 
-    VERIFY_X509_STRICT, a default since Python 3.13, is off: it refuses authorities without keyUsage and other
-    extensions, as many companies have, and an upgrade of Python must not end the delivery of messages.
-    VERIFY_X509_PARTIAL_CHAIN is on: whoever puts an issuing authority into OPSAPI_OUTBOUND_CA_FILE trusts it,
-    even if the root is not in the file.
+    VERIFY_X509_STRICT, a default since Python 3.13, is off. It refuses authorities without keyUsage and other
+    extensions, which many companies use, and an upgrade of Python must not stop the delivery of messages.
+    VERIFY_X509_PARTIAL_CHAIN is on, so that an issuing authority in OPSAPI_OUTBOUND_CA_FILE is trusted
+    without its root.
     """
     context = ssl.create_default_context()
     context.verify_flags |= ssl.VerifyFlags.VERIFY_X509_PARTIAL_CHAIN

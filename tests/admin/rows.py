@@ -98,8 +98,8 @@ def shown_models() -> list[type[models.Model]]:
 
     Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Notices and
     the checklist show the marks of the set-up, and notices show reached limits and projects that use too much
-    time of workers. The start page shows the growth of projects, and a page of its own
-    how long events and alerts are kept.
+    time of workers. The start page shows the growth of projects. The Retention page shows how long events and
+    alerts are kept.
     """
     shown_in_part = {SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention}
     elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse} | shown_in_part

@@ -1,4 +1,4 @@
-"""Reports that say when they were observed and how many others wait: what is accepted, and what decides."""
+"""Reports with `observed` and `waiting`: which values are accepted, and which observation decides."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Values as people paste them: with spaces around, as a URL, with another case."""
+"""Values that users paste: with spaces around, as a URL, in a different case."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def put(owner: ApiClient, project: Project, name: str, **changes: Any) -> Any:
 
 
 def copied_fields() -> list[tuple[str, str]]:
-    """Each key, token and the like of the integrations."""
+    """Each key, token and similar value of the integrations."""
     return [
         (name, field.name)
         for name, kind in INTEGRATION_TYPES.items()

@@ -10,7 +10,7 @@ MINUTES = 60
 
 
 def measure(scene: BenchmarkScene) -> list[Line]:
-    """Milliseconds per report of 100 hosts, with its evaluation; the limit is a report that comes at once."""
+    """Milliseconds per report of 100 hosts, with its evaluation. The limit is a report without a wait."""
     with held_worker(scene):
         found = run_in_own_process(scene.platform, "late_reports", MINUTES)
     return [Line(ROW, "a report of a backlog of an hour", "ms", found["late"], found["live"], "live")]

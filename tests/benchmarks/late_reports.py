@@ -1,4 +1,4 @@
-"""The cost of a report that waited on the disk of its agent, and of the same report when it comes at once.
+"""The cost of a report that waited on the disk of its agent, and of the same report when it arrives at once.
 
 Runs in a process with Django set up (see `scene`), while the worker of the platform is suspended. Both ways
 store and evaluate the reports of 1,000 hosts: 10 reports a minute of 100 hosts with 20 metrics each.

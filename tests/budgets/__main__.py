@@ -1,4 +1,4 @@
-"""Searches for the dearest inputs, and writes what they cost as JSON and as a table.
+"""Searches for the most expensive inputs, and writes their costs as JSON and as a table.
 
 python -m tests.budgets measure now.json
 python -m tests.budgets measure before.json --checkout ../another-checkout
@@ -19,7 +19,7 @@ from tests.budgets.site import budget_site
 from tests.budgets.trial import BudgetTrial
 
 _HEAD = (
-    "| operation | dearest input found | CPU s, before | now | MiB, before | now |"
+    "| operation | most expensive input found | CPU s, before | now | MiB, before | now |"
     " other project, before | now |\n"
     "|---|---|---:|---:|---:|---:|---:|---:|"
 )
@@ -55,13 +55,13 @@ def _measure(options: argparse.Namespace) -> None:
                 findings = trial.search(operation, tries=options.tries, seed=options.seed)
                 rows[operation.name] = {**row_of(findings), "refusals": trial.refusals}
                 trial.refusals = []
-                # Each row is kept, whatever ends the run.
+                # Write each row, so that a run that is stopped keeps its rows.
                 options.file.write_text(json.dumps(rows, indent=1))
                 sys.stderr.write(f"{operation.name}: {json.dumps(rows[operation.name])}\n")
 
 
 def row_of(findings: Findings) -> Mapping[str, Any]:
-    """What is kept of an operation."""
+    """The results of an operation for the file."""
     dearest = findings.dearest
     return {
         "tried": len(findings.tried),

@@ -1,4 +1,4 @@
-"""Parts of dear inputs: patterns, matchers, hosts, configurations, windows and documents."""
+"""Parts of expensive inputs: patterns, matchers, hosts, configurations, windows and documents."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -16,7 +16,7 @@ from tests.factories import documents
 from tests.hostile.dear_patterns import built_pattern
 
 PATTERNS = ("equals", "generated", "window", "gaps", "long window", "some counts", "counts")
-"""Kinds of patterns. The last is the dearest for the engine; builds that measure patterns refuse it."""
+"""Kinds of patterns. The last kind costs the engine most. Builds that measure patterns refuse this kind."""
 MOST_REPORT = 3_900_000
 _LABELS = {f"label{number}": "v" * 56 for number in range(16)}
 _METRICS = [
@@ -25,7 +25,7 @@ _METRICS = [
 
 
 def matchers(kind: str, number: int, seed: int, *, fields: tuple[str, ...] = ("HOSTNAME",)) -> list[Document]:
-    """Matchers that match all hosts, so that the next is compared too. Each has another pattern."""
+    """Matchers that match all hosts, so that the next matcher is compared too. The patterns differ."""
     random = Random(seed)
     return [_matcher(kind, random, fields[place % len(fields)]) for place in range(number)]
 
@@ -67,7 +67,7 @@ def hosts(number: int, *, long_names: bool = True, **changes: Any) -> list[Docum
 
 
 def measured(host: Document, metrics: int, points: int = 1) -> Document:
-    """The host with so many metrics, each at so many moments of the last hour, up and down."""
+    """The host with this number of metrics, each at this number of moments of the last hour, up and down."""
     now = clock.now()
     moments = [wire_time(now - timedelta(seconds=3500 * place // points)) for place in range(points)]
     samples = [
@@ -92,7 +92,7 @@ def report(*found: Document, labelled: bool = False, **changes: Any) -> bytes:
 
 
 def config(site: BudgetSite, *, notifications: int = 1, grouped: bool = False, **changes: Any) -> Document:
-    """A configuration for HOST_DOWN with so many webhooks."""
+    """A configuration for HOST_DOWN with this number of webhooks."""
     notified = [
         {"typeName": "WEBHOOK", "webhookUrl": site.receiver.url(f"/dear/{number}")}
         for number in range(notifications)
@@ -126,7 +126,7 @@ def recurrent(kind: str) -> Document:
 
 
 def automation_document(processes: int, params: int, depth: int, version: int) -> bytes:
-    """A document with processes that have so many options, each in so many objects."""
+    """A document with processes that have this number of options, each in this number of objects."""
 
     def nested(number: int) -> Any:
         value: Any = f"value {version} {number}"

@@ -41,7 +41,7 @@ class Meter:
         self._cpu = sum(cpu_seconds_by_kind(root).values())
 
     def read(self) -> Cost:
-        """What was used since the beginning."""
+        """The use since the beginning."""
         cpu = sum(cpu_seconds_by_kind(self._root).values()) - self._cpu
         growths = [_status(pid, "VmHWM") - before for pid, before in self._before.items()]
         return Cost(max(0.0, cpu), max((0, *growths)) / _KIBIBYTES)
@@ -64,7 +64,7 @@ def _status(pid: int, name: str) -> int:
 
 
 class OtherProject:
-    """A project that has nothing to do with the dear one. Its host goes down and comes up again and again."""
+    """A project next to the expensive project. Its host goes down and comes up again and again."""
 
     def __init__(self, project: WatchedProject[ProcessCaller]) -> None:
         self._project = project

@@ -29,7 +29,7 @@ class Bench:
     """A site, with the project that reading operations share."""
 
     def __init__(self, site: BudgetSite, *, size: int = 1) -> None:
-        """`size` divides the numbers of what is stored."""
+        """`size` divides the numbers of stored rows."""
         self.site, self.size = site, size
 
     @cached_property

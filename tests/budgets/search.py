@@ -1,4 +1,4 @@
-"""The search for the dearest input of an operation that is accepted."""
+"""The search for the most expensive input of an operation that the platform accepts."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ _DRAWS = 20
 Genes = dict[str, Any]
 """The choices that make an input."""
 Choices = Mapping[str, Sequence[Any]]
-"""For each choice the possible values, about the cheapest first."""
+"""The possible values of each choice, approximately the cheapest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,19 +31,19 @@ class TriedInput:
 
 @dataclass(slots=True)
 class Findings:
-    """Of one operation."""
+    """The findings about an operation."""
 
     tried: list[TriedInput] = field(default_factory=list)
     refused: int = 0
 
     @property
     def dearest(self) -> TriedInput | None:
-        """The input that took most processor time."""
+        """The input that took the most processor time."""
         return max(self.tried, key=lambda found: found.cpu_seconds, default=None)
 
     @property
     def longest_delay(self) -> float:
-        """Of the other project, by any input, in seconds."""
+        """The longest delay of the other project with any input, in seconds."""
         return max((found.delay for found in self.tried), default=0.0)
 
 
@@ -52,7 +52,7 @@ Try = Callable[[Genes], TriedInput | None]
 
 
 def search(choices: Choices, attempt: Try, *, tries: int, seed: int) -> Findings:
-    """Begins with the largest of all; then changes of the dearest input and random inputs take turns.
+    """Begins with the largest input. Then changes of the most expensive input and random inputs take turns.
 
     If an input is refused, each of its choices is tried again with the next smaller value.
     """
@@ -84,7 +84,7 @@ class _InputSearch:
         return self._findings
 
     def _next(self, number: int) -> Genes | None:
-        """An input that was not tried; None if none is found."""
+        """An input that was not tried yet; None if there is none."""
         if self._waiting:
             return self._waiting.pop(0)
         for _ in range(_DRAWS):

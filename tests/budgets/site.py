@@ -21,7 +21,7 @@ from tests.receivers import HttpReceiver, MailReceiver
 MOST_SECONDS = 60.0
 """A request that takes longer counts as unanswered."""
 MOST_BACKGROUND_SECONDS = 30.0
-"""The worker's work for a request is measured for so long."""
+"""The time for which the worker's work for a request is measured."""
 _JSON = {"Content-Type": "application/json"}
 
 Document = dict[str, Any]
@@ -32,7 +32,7 @@ class RefusedError(Exception):
 
 
 class BudgetSite:
-    """A running platform, and a project next to the projects that cost much."""
+    """A running platform, and a project next to the expensive projects."""
 
     def __init__(self, platform: RunningPlatform, owner: ProcessCaller, receiver: HttpReceiver) -> None:
         self.platform, self.owner, self.receiver = platform, owner, receiver
@@ -54,7 +54,7 @@ class BudgetSite:
 
 
 class Tenant:
-    """A new project of a site. All that it stores goes over HTTP."""
+    """A new project of a site. It stores everything over HTTP."""
 
     def __init__(self, site: BudgetSite) -> None:
         self.site = site
@@ -81,7 +81,7 @@ class Tenant:
         return None
 
     def made(self, path: str, body: Any, *, base: str | None = None) -> Any:
-        """What a POST or a report of the set-up is answered; RefusedError if it is refused."""
+        """The answer to a POST or a report of the set-up; RefusedError if the platform refuses it."""
         return accepted(self.send("POST", path, body, base=base)).json()
 
     def report(self, body: Any) -> None:
@@ -105,13 +105,13 @@ class Tenant:
         )
 
     def waits_idle(self) -> bool:
-        """Waits until it is idle; False if this takes too long."""
+        """Waits until the project is idle; False if this takes too long."""
         with suppress(AssertionError):
             return eventually(self.is_idle, MOST_BACKGROUND_SECONDS)
         return False
 
     def remove(self) -> None:
-        """Deletes the project with all it has."""
+        """Deletes the project with its contents."""
         self.send("DELETE", "")
 
 

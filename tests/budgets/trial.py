@@ -22,7 +22,7 @@ class BudgetTrial:
         """Why inputs were refused."""
 
     def search(self, operation: Operation, *, tries: int, seed: int) -> Findings:
-        """The dearest input of the operation."""
+        """The most expensive input of the operation."""
         return search(
             operation.choices, lambda genes: self._attempt(operation, genes), tries=tries, seed=seed
         )
@@ -66,7 +66,7 @@ class BudgetTrial:
         )
 
     def _wait_removed(self) -> None:
-        """The next input begins when the other project is served at once, whatever the last one left."""
+        """The next input begins when the other project is served at once again after the last input."""
         for _ in range(3):
             with self.other.watched():
                 pass

@@ -99,7 +99,7 @@ def ingest(
     keep_times: bool = False,
     now: datetime | None = None,
 ) -> None:
-    """Take a report of an agent. It was measured at `observed`, or at `now`, unless `keep_times`."""
+    """Store a report of an agent, with `observed` or `now` as its time, unless `keep_times`."""
     if (moment := observed or now) and not keep_times:
         hosts = tuple(replace(host, samples=_at(moment, host.samples)) for host in hosts)
     report = Report(

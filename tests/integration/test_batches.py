@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ten rows; two are deleted together, and each look at the clock takes a second."""
+    """Ten rows. A statement deletes two rows, and each read of the clock takes a second."""
     monkeypatch.setattr(batches, "DELETED_AT_ONCE", 2)
     for number in range(10):
         DigestUse.objects.create(nonce=f"nonce{number}", nc="00000001", used=clock.now())

@@ -25,7 +25,7 @@ class Authority:
         self._certify(self._name, self._key)
 
     def authority(self, name: str) -> "Authority":
-        """An authority whose certificate this one signs."""
+        """An authority whose certificate is signed by this authority."""
         issuing = Authority(self._directory / "issuing", name)
         issuing._certify(self._name, self._key)
         return issuing

@@ -57,7 +57,7 @@ class Deployed:
 
     @staticmethod
     def reload(name: str, process: subprocess.Popen[bytes]) -> None:
-        """Run what a unit runs to reload its process, as systemd does."""
+        """Run the command of a unit that reloads its process, as systemd does."""
         command = read_unit(DEPLOY / name).value("Service", "ExecReload")
         subprocess.run(shlex.split(command.replace("$MAINPID", str(process.pid))), check=True)
 

@@ -11,12 +11,12 @@ from tests.processes.clock import SteppedClock
 from tests.processes.platform import RunningPlatform
 
 _COMMAND = ("-m", "gunicorn", "--config", "python:opsapi.gunicorn_conf", "opsapi.wsgi")
-"""As opsapi-web.service starts them."""
+"""The arguments as in opsapi-web.service."""
 
 
 @contextmanager
 def web_machines(platform: RunningPlatform, steps: Sequence[int]) -> Iterator[list[RunningPlatform]]:
-    """Running web machines of the platform; the clock of each is so many seconds ahead of the real clock."""
+    """Running web machines of the platform, each with the number of seconds that its clock is ahead."""
     with ExitStack() as stack:
         machines = [_machine(platform, step, stack) for step in steps]
         for machine in machines:

@@ -1,4 +1,4 @@
-"""Commands and the agent on a full disk: what is refused is said in one line, and the repeat works."""
+"""Commands and the agent on a full disk: the error is a single line, and a repeat works."""
 
 import json
 import logging

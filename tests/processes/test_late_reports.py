@@ -1,4 +1,4 @@
-"""The platform stops, and the database that an agent watches goes down meanwhile: who is notified of what."""
+"""The notifications after the platform stopped and the database of an agent went down meanwhile."""
 
 import json
 from collections.abc import Iterator

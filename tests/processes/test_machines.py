@@ -1,4 +1,4 @@
-"""Many web machines and workers whose clocks differ are one platform."""
+"""Several web machines and workers with different clocks work as one platform."""
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -43,7 +43,7 @@ def site() -> Iterator[RunningSite]:
 
 @pytest.fixture(scope="module")
 def machines(site: RunningSite) -> Iterator[list[RunningPlatform]]:
-    """Web machines with their clocks. Next to the last ones run more workers, with the same clocks."""
+    """Web machines with their clocks. More workers with the same clocks run next to the last machines."""
     with web_machines(site.platform, STEPS) as made, ExitStack() as stack:
         for machine in made[-WORKERS:]:
             worker = stack.enter_context(worker_starter(machine)).start()
@@ -159,7 +159,7 @@ def test_readiness_names_the_machines_and_workers_whose_clock_is_wrong(
 
 
 def _measured(minutes: int) -> Mapping[str, Any]:
-    """A host with a value that is so many minutes ahead of now."""
+    """A host with a value whose time is this number of minutes ahead of now."""
     moment = wire_time(clock.now() + timedelta(minutes=minutes))
     sample = {"metricName": "CONNECTIONS", "number": 1, "timestamp": moment}
     return {**HOST, "reachable": True, "measurements": [sample]}

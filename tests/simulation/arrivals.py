@@ -1,7 +1,8 @@
-"""Observations of hosts, and how their reports arrive: in order, late, twice, mixed up, by wrong clocks.
+"""Observations of hosts, and the arrival of their reports: in order, late, twice, mixed up, with wrong
+clocks.
 
-A plan is drawn from a seed. `Model` says which alerts follow: the newest observation that has arrived
-decides, and while newer reports of an agent wait, nothing is decided about its hosts.
+A seed determines a plan. `Model` has the expected alerts: the newest observation that has arrived decides,
+and while other reports of an agent wait, alerts about its hosts do not change.
 """
 
 import random
@@ -38,7 +39,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class LateReport:
-    """A report that arrives: what it says, and when."""
+    """The arrival of a report: its contents and its time."""
 
     agent: str
     at: datetime
@@ -140,7 +141,7 @@ class Model:
         return {key: bool(seen.holds(key[1])) for key, seen in self.known.items()}
 
     def _learn(self, seen: Seen, observed: datetime, now: datetime) -> bool:
-        """Whether nothing newer is known of the host."""
+        """Whether no newer observation of the host has arrived."""
         is_newest = False
         for kind in KINDS:
             if seen.holds(kind) is None:

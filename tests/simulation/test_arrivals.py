@@ -1,6 +1,6 @@
-"""Reports that arrive late, twice, in another order or by wrong clocks: the newest observation decides.
+"""Reports that arrive late, twice, in a different order or with wrong clocks: the newest observation decides.
 
-A seed that fails is in the name of the test. `make faults` runs more seeds.
+The name of a failed test has its seed. `make faults` runs more seeds.
 """
 
 from dataclasses import replace
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
 
 
 def work(plan: LateReportPlan, arrival: LateReport) -> None:
-    """A worker runs once; it may not be there at the next arrivals."""
+    """A worker runs once. At the next arrivals there can be no worker."""
     now = arrival.at + timedelta(milliseconds=1)
     held_signals_release(now=now)
     while evaluate_signals(now=now, clock=lambda: 0.0):
@@ -62,7 +62,7 @@ def report(project: Project, arrival: LateReport) -> None:
 
 
 def violations(project: Project, plan: LateReportPlan) -> list[str]:
-    """What differs from the model during a run."""
+    """The differences from the model during a run."""
     model, found = Model(), []
     configs: dict[str, AlertConfig] = {
         "HOST_DOWN": make_config(project),

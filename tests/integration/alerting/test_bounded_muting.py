@@ -25,7 +25,7 @@ NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 HOSTS = 200
 LOOKS = 20
-"""How often the clock is looked at until the time is over."""
+"""The number of times that the code reads the clock until the time is over."""
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def alert_about(cluster: Cluster) -> Alert:
 
 
 def ticking() -> Any:
-    """A clock that ends the time after LOOKS looks."""
+    """A clock that ends the time after LOOKS reads."""
     return partial(next, count(0.0, COMPARE_SECONDS / LOOKS))
 
 

@@ -772,7 +772,7 @@ def test_a_worker_decides_on_incidents_last_project_by_project(project: Project)
 def test_projects_with_incidents_wait_for_the_next_step_if_a_step_takes_long(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An incident is decided in each step, so each gets its turn; the leases of the others are given back."""
+    """Each step decides on one incident and releases the leases of the others, so each gets its turn."""
     monkeypatch.setattr("alerting.courier.DECIDE_SECONDS", -1.0)
     projects = [project, *(ProjectFactory.create() for _ in range(2))]
     for each_project in projects:

@@ -1,4 +1,4 @@
-"""Mails whose server takes minutes: their leases are prolonged, and nobody else waits."""
+"""Mails to a slow mail server: their leases are prolonged, and other messages do not wait."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -44,7 +44,7 @@ class Shift:
         self.courier = Courier(worker=1, slots=8, clock=lambda: self.now, wake=lambda: None)
 
     def pass_time(self, seconds: float) -> None:
-        """Let the courier work for this time, step by step."""
+        """Run the courier for this time, step by step."""
         end = self.now + timedelta(seconds=seconds)
         while self.now < end:
             self.now += 5 * SECOND
@@ -53,7 +53,7 @@ class Shift:
 
 @pytest.fixture
 def waiting(settings: Settings) -> Iterator[ScriptedMailServer]:
-    """A mail server that thinks about each mail until the test releases it."""
+    """A mail server that does not reply to a mail until the test releases the server."""
     with ScriptedMailServer({Stage.END: NoReply.WAIT}).running() as server:
         server.named_by(settings)
         yield server
@@ -93,7 +93,7 @@ def test_the_lease_of_a_killed_worker_ends(project: Project, waiting: ScriptedMa
     shift.pass_time(60)
     assert lapsed_leases_release(now=shift.now + LEASE - SECOND) == 0
     assert lapsed_leases_release(now=shift.now + LEASE + SECOND) == 1
-    # The worker was suspended, not killed: what it learns later is ignored.
+    # The worker was suspended, not killed. Its later results are ignored.
     waiting.released.set()
     eventually(lambda: shift.courier.finish() or not shift.courier._sending, SOON)
     row = opening()

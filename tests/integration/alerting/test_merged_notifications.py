@@ -71,7 +71,7 @@ def merged() -> list[Notification]:
 
 
 def log() -> list[dict[str, Any]]:
-    """What the log of the alert has about its opening, as the API has it, the first notification first."""
+    """The entries of the log about the opening of the alert, as in the API, the first notification first."""
     rows = alert_notifications(Alert.objects.get().id, with_recipients=True).order_by("sequence", "id")
     facts = [LoggedNotificationDocument.facts(row) for row in LoggedNotificationDocument.rows(rows)]
     return [entry for entry in facts if entry["kind"] == "alert.open"]
@@ -324,7 +324,7 @@ def test_a_window_that_ends_is_followed_by_one_message(project: Project, outside
 
 
 def test_rows_of_before_are_sent_as_ever(project: Project, outside: Outside) -> None:
-    """An older version delivered both, and wrote no destinations."""
+    """An older version delivered both notifications, and stored no destinations."""
     down(project, mail(), mail())
     deliver_all(START)
     Notification.objects.update(status="DELIVERED", destination="", merged_into=None, delivered=START)

@@ -1,4 +1,4 @@
-"""The newest observation decides, whenever reports arrive; people hear of what holds after a backlog."""
+"""The newest observation decides, whenever reports arrive. After a backlog, only remaining faults notify."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ pytestmark = pytest.mark.django_db
 
 
 def work(now: datetime) -> None:
-    """What a worker does once a second."""
+    """The work of a worker once a second."""
     held_signals_release(now=now)
     evaluate(now)
     close_over(now=now)

@@ -1,4 +1,4 @@
-"""A report that waited on the disk of its agent costs no more statements than one that comes at once."""
+"""A report that waited on the disk of its agent needs no more statements than a report without a wait."""
 
 from datetime import UTC, datetime, timedelta
 

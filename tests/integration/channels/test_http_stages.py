@@ -1,4 +1,4 @@
-"""Each row of the table of stages of HTTP, and what follows the status line, with real receivers."""
+"""Each row of the table of stages of HTTP, and errors after the status line, with real receivers."""
 
 import json
 import socket

@@ -1,4 +1,4 @@
-"""Each row of the table of stages of mail, with a real server that answers so."""
+"""Each row of the table of stages of mail, with a real server that gives the answer of the row."""
 
 import socket
 import ssl
@@ -41,14 +41,14 @@ def name_of(value: object) -> str | None:
 
 @pytest.fixture
 def server_tls(tmp_path: Path) -> ssl.SSLContext:
-    """The TLS of a server with a certificate that nobody trusts."""
+    """The TLS of a server with a certificate that is not trusted."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*make_certificate(tmp_path))
     return context
 
 
 def reply_of(answer: str) -> Reply:
-    """What the server does to give this answer."""
+    """The action of the server that gives this answer."""
     match answer:
         case OutboundReason.NO_ANSWER:
             return NoReply.CLOSE
@@ -140,7 +140,7 @@ def test_a_port_that_drops_packets_is_the_fault_of_the_host(
 
 @contextmanager
 def full_port() -> Iterator[int]:
-    """A port whose queue of connections is full, so that the kernel ignores more."""
+    """A port whose queue of connections is full, so that the kernel ignores more connections."""
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
         port = int(listener.getsockname()[1])

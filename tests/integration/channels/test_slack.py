@@ -178,6 +178,6 @@ def test_it_waits_as_long_as_an_answer_that_is_not_ok_asks(
 def test_an_answer_that_is_none_of_the_services_is_tried_again(service: HttpReceiver, body: bytes) -> None:
     service.answer(200, {}, body)
     failure = failure_of()
-    assert failure.reason == "the receiver did not answer as Slack does"
+    assert failure.reason == "the receiver did not send a valid Slack response"
     assert failure.retryable
     assert (failure.fault, failure.perhaps_received) == (DeliveryFault.DESTINATION, True)

@@ -1,4 +1,4 @@
-"""What one project asks of the platform is measured next to another project, whose messages arrive."""
+"""The cost of operations of a project is measured next to another project, whose messages arrive."""
 
 from collections.abc import Callable, Iterator
 

@@ -1,4 +1,4 @@
-"""The hours at which a change of the clock leaves a recurring window off, and rules as people paste them."""
+"""The gaps that changes of the clock leave in a recurring window, and rules that users paste."""
 
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo

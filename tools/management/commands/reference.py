@@ -251,22 +251,23 @@ def _metric_row(metric: Metric) -> Sequence[str]:
 
 _STAGES = """# Stages of a delivery
 
-What the platform makes of an attempt to deliver a message. Each row is a stage of the conversation with a
-receiver, and an answer there. The row of a code counts before the row of its class (`4xx`).
+This page lists the possible results of an attempt to deliver a message. Each row is a stage of the
+conversation with a receiver, and an answer at this stage. The row of a code takes precedence over the row of
+its class (`4xx`).
 
 - **Fault.** *message*: only this message fails. *destination*: the other messages to this destination wait.
-  *host*: the messages to all destinations on the host wait, and one message tries it. *settings*: the
-  settings of the platform; if the message is retried, as *host*.
-- **Received.** Whether the receiver has the message. *perhaps*: the platform repeats the message with the
-  same id, and sends the end of the alert in any case.
-- **Then.** *retry*: again after 5 s, then after times that double up to 5 min, for an hour. *failed*: not
-  again.
-- **People read.** The sentence in the log of notifications and at the destination. The text of a receiver is
-  cut to 200 characters; `******` replaces secrets, mail addresses and internal addresses in it.
+  *host*: the messages to all destinations on the host wait, and one message tries the host. *settings*: the
+  settings of the platform are wrong; if the message is retried, other messages wait as for *host*. *worker*:
+  nothing was sent, and no other message waits.
+- **Received.** Whether the receiver has the message. *perhaps*: the platform sends the end of the alert in
+  any case, and repeats of a message have the same id.
+- **Then.** *retry*: the platform retries after 5 s, then after delays that double up to 5 min, for an hour.
+  *failed*: the platform does not retry.
+- **People read.** The sentence in the log of notifications and on the page of the destination. The text of a
+  receiver is cut to 200 characters. `******` replaces secrets, mail addresses and internal addresses.
 
-Over HTTP, up to 20 interim responses (1xx) are read past. The status line decides: header fields and body of
-a response cannot change it, however broken or slow they are. Only Slack says in the body whether it posted
-the message.
+Over HTTP, the platform skips up to 20 interim responses (1xx). The status line decides: broken or slow header
+fields and bodies do not change the result. Only Slack says in the body whether it posted the message.
 """
 
 

@@ -29,7 +29,7 @@ CHALLENGE = {
 
 
 def bare(body: bytes) -> bytes:
-    """A report without what the sender adds at each attempt."""
+    """A report without the fields that the sender adds at each attempt."""
     return re.sub(rb'^\{("waiting":[0-9]+,)?("observed":"[^"]*",)?', b"{", body)
 
 
@@ -302,7 +302,8 @@ def test_reports_say_when_they_were_observed_and_how_many_newer_reports_wait(
     send(sender, spool)
     sender.stop(60)
     spool.close()
-    # The first two are of one round. Reports of an earlier agent have the time at which they were added.
+    # The first two reports are from one round. Reports of an earlier agent have the time at which they were
+    # added.
     assert [(sent["observed"], sent["waiting"]) for sent in platform.sent] == [
         ("2026-11-21T07:26:14Z", 3),
         ("2026-11-21T07:26:14Z", 3),
