@@ -648,7 +648,7 @@ class _Evaluation:
                 changes.cancelled[alert.id] = at
                 del active[config.id]
             case AlertAction.NOTIFY if event_id := pair.observation.event_id:
-                known = max(at, signal.created)
+                known = max(at, min(signal.created, self._now))
                 changes.one_shots.append(OneShot(config.id, event_id, self._group_id, known))
 
     def _known(self, signal: Signal) -> datetime:

@@ -141,7 +141,7 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
     """
     events: list[_SignalEvent] = []
     for starts in batches(changes.starts, WRITTEN_AT_ONCE):
-        events += _start(starts, group_id)
+        events += _start(starts, group_id, now)
     ending = []
     # Locked in the same order as by deliveries. Their delays may have passed since they were read.
     for ids in batches(sorted({*changes.values, *changes.over, *changes.ends}), WRITTEN_AT_ONCE):
@@ -154,14 +154,14 @@ def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> Non
     for alert in ending:
         alert.current_value = changes.values.get(alert.id, (alert.current_value,))[0]
     for alerts in batches(ending, WRITTEN_AT_ONCE):
-        events += _close(alerts, changes.ends)
+        events += _close(alerts, changes.ends, now)
     events.sort(key=lambda pair: pair[0])
     events_record(events=[event for _, event in events], actor=SYSTEM, now=now, group_id=group_id)
 
 
-def _start(starts: Sequence[NewAlert], group_id: str) -> list[_SignalEvent]:
+def _start(starts: Sequence[NewAlert], group_id: str, now: datetime) -> list[_SignalEvent]:
     delays = shortest_delays({start.config.id for start in starts})
-    rows = [_row(start, group_id, delays.get(start.config.id, timedelta())) for start in starts]
+    rows = [_row(start, group_id, delays.get(start.config.id, timedelta()), now) for start in starts]
     Alert.objects.bulk_create(rows, ignore_conflicts=True)
     begun = set(Alert.objects.filter(Among("id", [row.id for row in rows])).values_list("id", flat=True))
     opened = [
@@ -173,7 +173,15 @@ def _start(starts: Sequence[NewAlert], group_id: str) -> list[_SignalEvent]:
     return [(signal, _opened_event(row)) for signal, row in opened]
 
 
-def _row(new_alert: NewAlert, group_id: str, delay: timedelta) -> Alert:
+def _arrival(signal: Signal, at: datetime, now: datetime) -> datetime:
+    """Return when the platform knew of a change at `at`: the report may have come late.
+
+    A message is not due before. A time that was written by a clock that is ahead counts as now.
+    """
+    return max(at, min(signal.created, now))
+
+
+def _row(new_alert: NewAlert, group_id: str, delay: timedelta, now: datetime) -> Alert:
     opens = max(new_alert.at + delay, new_alert.known or new_alert.at)
     status = AlertStatus.OPEN if opens <= new_alert.at else AlertStatus.TRACKING
     return Alert(
@@ -191,7 +199,7 @@ def _row(new_alert: NewAlert, group_id: str, delay: timedelta) -> Alert:
         else None,
         current_value=new_alert.value,
         created=new_alert.at,
-        updated=max(new_alert.at, new_alert.signal.created),
+        updated=_arrival(new_alert.signal, new_alert.at, now),
         opens=opens,
         late=new_alert.known is not None,
     )
@@ -209,13 +217,13 @@ def _keep_over(over: Mapping[str, tuple[datetime | None, datetime]]) -> None:
         execute(_KEEP_OVER, {"ids": list(over), "over": list(times), "at": list(moments)})
 
 
-def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_SignalEvent]:
+def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd], now: datetime) -> list[_SignalEvent]:
     events: list[_SignalEvent] = []
     late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
     for alert in late:
         signal = ends[alert.id].signal
         alert.status = AlertStatus.OPEN.value
-        alert.updated = max(alert.opens, signal.created) if signal.observed else alert.opens
+        alert.updated = _arrival(signal, alert.opens, now) if signal.observed else alert.opens
         events.append((ends[alert.id].signal.pk, _opened_event(alert)))
     openings_schedule(alerts=late)
     unknown = {alert.id for alert in alerts if alert.late and alert.status == AlertStatus.TRACKING.value}
@@ -229,8 +237,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd]) -> list[_Signa
         if event := _closed_event(alert):
             events.append((end.signal.pk, replace(event, happened=end.at)))
     ended = [ends[alert.id] for alert in alerts]
-    # The report may have come late: a message is not due before anybody knew of the end.
-    known = {alert.id: max(ends[alert.id].at, ends[alert.id].signal.created) for alert in alerts}
+    known = {alert.id: _arrival(ends[alert.id].signal, ends[alert.id].at, now) for alert in alerts}
     values: Mapping[str, Any] = {
         "ids": list(known),
         "values": [end.value for end in ended],
@@ -247,7 +254,7 @@ def alerts_close_over(*, alerts: Sequence[Alert], group_id: str, now: datetime) 
     """Close the locked alerts of a project that are over according to late reports."""
     by_none = Signal(id=0, group_id=group_id, created=now)
     ends = {alert.id: AlertEnd(signal=by_none, at=alert.over) for alert in alerts if alert.over}
-    events = _close([alert for alert in alerts if alert.id in ends], ends)
+    events = _close([alert for alert in alerts if alert.id in ends], ends, now)
     events_record(events=[event for _, event in events], actor=SYSTEM, now=now, group_id=group_id)
 
 
