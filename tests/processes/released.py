@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "7365fe5810617d3a4ef4bf51d5d79e85c966a5e5"
+RELEASED = "963ab3f2252a5bbd5dc51049a1ad577c8d7a6dde"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
