@@ -91,7 +91,7 @@ def is_compressed(request: HttpRequest, *, may_be: bool) -> bool:
     if may_be and len(applied) == 1 and applied[0] in _GZIP:
         return True
     accepted = "gzip, identity" if may_be else "identity"
-    note = f"Its Content-Encoding must be {'gzip' if may_be else 'left out'}."
+    note = f"Its Content-Encoding must be {'gzip, or left out' if may_be else 'left out'}."
     raise ApiError(ErrorCode.UNSUPPORTED_MEDIA_TYPE, headers={"Accept-Encoding": accepted}, note=note)
 
 
