@@ -75,8 +75,8 @@ def _growth(visible_scope: VisibleScope, disk: DatabaseDisk | None, now: datetim
         ],
         count=count,
         url=list_url(Project),
-        empty=f"No growth by reports was counted in the last {DAYS} days. Reports are counted up to ten minutes late."
-        " Projects are listed here with the approximate size of the events and measurements of their reports.",
+        empty=f"No growth was counted in the last {DAYS} days. Reports are counted up to ten minutes late."
+        " Here is the approximate size of the events and measurements of each project's reports.",
         facts=[Cell(free), Cell("Retention", reverse("retention"))] if visible_scope.everything else (),
     )
 
