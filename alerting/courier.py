@@ -9,8 +9,9 @@ from queue import Empty, SimpleQueue
 
 from alerting.delivery import DeliveryAttempt, decide, decided_together, longest_attempt, record, send
 from alerting.models import Notification
-from alerting.muting import MuteDesk
+from alerting.muting import REMEMBERED_SECONDS, MuteDesk
 from alerting.rules.claim_order import next_free_slot
+from alerting.rules.time_slices import Costs, TimeSlice
 from alerting.selectors.incidents import incidents_of
 from alerting.services.claims import claim
 from alerting.services.leases import (
@@ -27,8 +28,7 @@ from opsapi.outbound.mail import mails_while
 
 NO_THREAD = "this machine could not start to send the message"
 DECIDE_SECONDS = 0.3
-"""The time after which a step starts no other project with incidents. An incident can have thousands of
-alerts."""
+"""The time after which a claim decides nothing more. Other notifications go back to the queue."""
 MARGIN = timedelta(seconds=5)
 """The time that the lease of a message must have left when the message is sent."""
 FINISH_SECONDS = 8.0
@@ -58,6 +58,9 @@ class Courier:
         self._clock = clock
         self._wake = wake
         self._desk = MuteDesk()
+        self._costs = Costs()
+        """The seconds that decisions on the messages of each project took lately."""
+        self._forget_at = time.monotonic() + REMEMBERED_SECONDS
         self._ended: SimpleQueue[tuple[DeliveryAttempt, Outcome]] = SimpleQueue()
         self._unrecorded: list[tuple[DeliveryAttempt, Outcome]] = []
         self._sending: dict[str, datetime] = {}
@@ -90,6 +93,7 @@ class Courier:
             except Empty:
                 break
             self._record()
+        self._record(wait=True)
         return False
 
     def _claim_and_send(self) -> list[Notification]:
@@ -100,20 +104,28 @@ class Courier:
         started: set[str] = set()
         try:
             muting = self._desk.settle(claims, now=self._clock())
-            end, has_incident = time.monotonic() + DECIDE_SECONDS, False
-            for position, batch in enumerate(batches := decided_together(claims)):
-                if has_incident and time.monotonic() >= end:
-                    leases_give_back([row for later in batches[position:] for row in later])
+            self._forget_costs()
+            time_slice, has_incident = TimeSlice(time.monotonic, DECIDE_SECONDS, self._costs), False
+            for position, batch in enumerate(found := decided_together(claims, self._costs)):
+                if has_incident and time_slice.is_over():
+                    leases_give_back([row for later in found[position:] for row in later])
                     break
                 has_incident = bool(incidents_of(batch))
-                for attempt in decide(batch, now=self._clock(), muting=muting):
+                for attempt in decide(batch, now=self._clock(), muting=muting, time_slice=time_slice):
                     started.add(attempt.notification.id)
                     self._start(attempt)
+                if has_incident:
+                    time_slice.charge(batch[0].group_id or "")
         except Exception:
             # Notifications that are not in progress can be claimed again immediately, by any worker.
             leases_give_back([notification for notification in claims if notification.id not in started])
             raise
         return claims
+
+    def _forget_costs(self) -> None:
+        if time.monotonic() > self._forget_at:
+            self._costs = Costs()
+            self._forget_at = time.monotonic() + REMEMBERED_SECONDS
 
     def _prolong(self) -> None:
         """Prolong the leases of long deliveries, except leases that have ended."""
@@ -160,13 +172,15 @@ class Courier:
         long = self._long.get(notification.id)
         return long is not None and self._clock() <= long.until - MARGIN
 
-    def _record(self) -> None:
-        """Record the ended attempts; they stay if the database fails."""
+    def _record(self, *, wait: bool = False) -> None:
+        """Record the ended attempts; they stay if the database fails.
+
+        Unless it may `wait`, they stay as well while another transaction has locked their alerts.
+        """
         while not self._ended.empty():
             self._note_end(self._ended.get())
         if self._unrecorded:
-            record(list(self._unrecorded), now=self._clock())
-            self._unrecorded.clear()
+            self._unrecorded = record(list(self._unrecorded), now=self._clock(), wait=wait)
 
     def _note_end(self, ended: tuple[DeliveryAttempt, Outcome]) -> None:
         self._unrecorded.append(ended)

@@ -55,6 +55,7 @@ from alerting.rules.delivery_policy import (
     decide_delivery,
     drop_reason,
 )
+from alerting.rules.time_slices import Costs, TimeSlice
 from alerting.rules.topology import Picture
 from alerting.selectors.due_notifications import (
     due_notification,
@@ -64,6 +65,7 @@ from alerting.selectors.due_notifications import (
 from alerting.selectors.incidents import (
     IncidentMessage,
     IncidentView,
+    about_locked,
     alerts_with_incident_state,
     deciding_alerts_filter,
     incident_messages,
@@ -101,13 +103,19 @@ from alerting.services.leases import (
     leases_give_back,
     leases_release_with,
 )
-from alerting.services.notifications import recipients_replace, schedule_follow_ups
+from alerting.services.notifications import (
+    ForPeople,
+    PeopleLookup,
+    recipients_replace,
+    schedule_follow_ups,
+)
 from integrations.channels import CHANNELS
 from integrations.choices import FOLLOWING, ChannelType, DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.messages import Message
 from integrations.outcome import Outcome, next_attempt
 from integrations.stages import WORKER_DELAYED
+from opsapi.batches import batches
 from opsapi.encryption import CannotDecryptError
 from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
@@ -115,6 +123,11 @@ from opsapi.postgresql.faults import is_transient
 from opsapi.sql import fetch_rows
 
 logger = logging.getLogger("opsapi.delivery")
+
+DECIDED_IN_TURN = 16
+"""Projects take turns of this many notifications."""
+REPLACED_AT_ONCE = 200
+"""Notifications for people are replaced when they have at least this many addresses together."""
 
 # --- decide ---------------------------------------------------------------------------------------
 
@@ -139,29 +152,37 @@ class DeliveryAttempt:
         return isinstance(self.content, Message)
 
 
-def decided_together(claimed: Sequence[Notification]) -> list[list[Notification]]:
+def decided_together(claimed: Sequence[Notification], costs: Costs | None = None) -> list[list[Notification]]:
     """Return the notifications in the batches and the order in which to decide on them.
 
     Notifications with a destination come first, because it can take longer to find the addresses of the
     others. Messages about incidents come last, in a batch for each project, because their decisions depend on
-    all open alerts of the incident.
+    all open alerts of the incident. Of these, the project with the least `costs` comes first.
     """
-    batches: dict[tuple[int, str], list[Notification]] = {}
+    costs = costs or Costs()
+    found: dict[tuple[int, str], list[Notification]] = {}
     for row in claimed:
         key = (2, row.group_id or "") if incidents_of([row]) else (0 if row.destination else 1, "")
-        batches.setdefault(key, []).append(row)
-    return [batches[key] for key in sorted(batches, key=lambda key: key[0])]
+        found.setdefault(key, []).append(row)
+    return [found[key] for key in sorted(found, key=lambda key: (key[0], costs.of(key[1])))]
 
 
 def decide(
-    claimed: Sequence[Notification], *, now: datetime, muting: Muting | None = None
+    claimed: Sequence[Notification],
+    *,
+    now: datetime,
+    muting: Muting | None = None,
+    time_slice: TimeSlice | None = None,
 ) -> Iterator[DeliveryAttempt]:
     """Decide on claimed notifications, and yield the attempts to make, all marked as begun.
 
     The other notifications are addressed, postponed, dropped, removed or given up, or released because
-    `muting`, the decisions about maintenance windows, has none for them yet. Without `muting`, it decides
-    on them first, however long it takes. If a notification causes an unexpected error, only its
-    own attempt fails, and it is retried.
+    `muting`, the decisions about maintenance windows, has none for them yet, or because `time_slice` is
+    over. Without `muting`, it decides on them first, however long it takes. If a notification causes an
+    unexpected error, only its own attempt fails, and it is retried.
+
+    Projects take turns within the time, the project with the least costs first. At least one notification is
+    decided.
 
     Raises:
         DatabaseError, InterfaceError: the database has a transient fault. The attempts that were yielded
@@ -170,25 +191,55 @@ def decide(
     muting = muting or MuteDesk.undivided().settle(claimed, now=now)
     if undecided := [row for row in claimed if row.id in muting.undecided]:
         leases_give_back(undecided)
-    yield from _decide_in_turn([row for row in claimed if row.id not in muting.undecided], muting, now)
+    time_slice = time_slice or TimeSlice.endless()
+    decided = [row for row in claimed if row.id not in muting.undecided]
+    yield from _decide_in_turn(_projects_in_turn(decided, time_slice.costs), muting, now, time_slice)
+
+
+def _projects_in_turn(claimed: Sequence[Notification], costs: Costs) -> list[Notification]:
+    """Return the notifications in the order of decisions: some of each project, then some more of each.
+
+    The project with the least costs comes first.
+    """
+    by_project: dict[str, list[Notification]] = {}
+    for row in claimed:
+        by_project.setdefault(row.group_id or "", []).append(row)
+    turns = [
+        (number, costs.of(group_id), portion)
+        for group_id, rows in by_project.items()
+        for number, portion in enumerate(batches(rows, DECIDED_IN_TURN))
+    ]
+    turns.sort(key=lambda turn: turn[:2])
+    return [row for *_, portion in turns for row in portion]
 
 
 def _decide_in_turn(
-    claimed: Sequence[Notification], muting: Muting, now: datetime
+    claimed: Sequence[Notification], muting: Muting, now: datetime, time_slice: TimeSlice
 ) -> Iterator[DeliveryAttempt]:
     if not claimed:
         return
+    began = time_slice.now()
     try:
-        begun = _decide_together(claimed, muting, now)
+        begun = _decide_together(claimed, muting, now, time_slice)
     except Exception as error:
         if is_transient(error):
             raise
         if len(claimed) > 1:
-            for notification in claimed:
-                yield from _decide_in_turn([notification], muting, now)
+            time_slice.allow_as_much_as_since(began)
+            yield from _decide_singly(claimed, muting, now, time_slice)
             return
         begun = _mark_begun([_failed_attempt(claimed[0], error)], now)
     yield from begun
+
+
+def _decide_singly(
+    claimed: Sequence[Notification], muting: Muting, now: datetime, time_slice: TimeSlice
+) -> Iterator[DeliveryAttempt]:
+    for place, notification in enumerate(claimed):
+        if place and time_slice.is_over():
+            leases_give_back(claimed[place:])
+            return
+        yield from _decide_in_turn([notification], muting, now, time_slice)
 
 
 def _failed_attempt(notification: Notification, error: Exception) -> DeliveryAttempt:
@@ -237,26 +288,41 @@ class _ToDo:
     to_fail: list[DeliveryAttempt] = field(default_factory=list)
     to_send: list[Notification] = field(default_factory=list)
     to_address: list[tuple[Notification, NamedDestination]] = field(default_factory=list)
+    for_people: list[ForPeople] = field(default_factory=list)
+
+    @property
+    def has_many_addresses(self) -> bool:
+        """Whether the notifications for people have REPLACED_AT_ONCE addresses."""
+        return sum(len(each.found.addresses) for each in self.for_people) >= REPLACED_AT_ONCE
+
+    def replace_recipients(self, now: datetime) -> None:
+        """Replace the notifications for people."""
+        if self.for_people:
+            recipients_replace(self.for_people, now=now)
+            self.for_people = []
 
 
 @transaction.atomic
-def _decide_together(claimed: Sequence[Notification], muting: Muting, now: datetime) -> list[DeliveryAttempt]:
-    """Write all decisions, and return the attempts to make.
+def _decide_together(
+    claimed: Sequence[Notification], muting: Muting, now: datetime, time_slice: TimeSlice
+) -> list[DeliveryAttempt]:
+    """Write the decisions until the time is over, and return the attempts to make.
 
     Notifications whose windows have changed since the desk decided are released, and decided again.
     """
+    began = time_slice.now()
     claimed = _with_windows_locked(claimed, muting, now)
     if not claimed:
         return []
-    facts = _lock_and_read(claimed, muting, now)
-    addresses = AddressLookup(facts.channel_fields)
+    claimed, locked = _with_alerts_locked(claimed)
+    facts = _read_facts(claimed, locked, muting, now)
+    time_slice.allow_as_much_as_since(began)
     to_do = _ToDo()
     for notification in claimed:
         if notification.id in muting.faults:
             to_do.to_fail.append(_failed_attempt(notification, muting.faults[notification.id]))
     claimed = [notification for notification in claimed if notification.id not in muting.faults]
-    for notification in claimed:
-        _decide_one(notification, facts, addresses, to_do, now)
+    _decide_each(claimed, facts, to_do, now, time_slice)
     if to_do.to_address:
         # `addresses_write` and `_mark_begun` both lock destinations. All are locked here, in one order, so
         # two workers cannot deadlock.
@@ -275,7 +341,10 @@ def _decide_together(claimed: Sequence[Notification], muting: Muting, now: datet
 def _with_windows_locked(
     claimed: Sequence[Notification], muting: Muting, now: datetime
 ) -> Sequence[Notification]:
-    """Lock the windows that the decisions depend on, and return the notifications of unchanged windows."""
+    """Lock the windows that the decisions depend on, and return the notifications of unchanged windows.
+
+    A window that another transaction has locked counts as changed.
+    """
     concerned = {row.group_id for row in claimed if row.group_id} & muting.versions.keys()
     if not concerned:
         return claimed
@@ -286,8 +355,11 @@ def _with_windows_locked(
     return [row for row in claimed if row.group_id not in changed]
 
 
-def _lock_and_read(claimed: Sequence[Notification], muting: Muting, now: datetime) -> _Facts:
-    """Lock alerts until the decisions are written, and read the other facts without a lock.
+def _with_alerts_locked(claimed: Sequence[Notification]) -> tuple[list[Notification], list[Alert]]:
+    """Lock the alerts of notifications until the decisions are written, and release the other notifications.
+
+    The others are about alerts that another transaction has locked. It can end thousands of alerts of a
+    project, and messages of other projects do not wait for it.
 
     The order of locks is: windows, alerts, destinations (`_decide_together`, `_mark_begun`), each by id. The
     notifications are already leased, so no other worker locks them.
@@ -296,9 +368,18 @@ def _lock_and_read(claimed: Sequence[Notification], muting: Muting, now: datetim
     A request that creates a window or changes a configuration does not wait. An attempt that has begun is
     sent, whatever happens in the meantime. If its alert ends, `record` sees the end.
     """
-    alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
     deciding = Alert.objects.select_related("group").filter(deciding_alerts_filter(claimed))
-    locked = list(deciding.select_for_update(no_key=True, of=("self",)).order_by("id"))
+    locked = list(deciding.select_for_update(no_key=True, of=("self",), skip_locked=True).order_by("id"))
+    if held_up := about_locked(claimed, locked):
+        leases_give_back([row for row in claimed if row.id in held_up])
+    return [row for row in claimed if row.id not in held_up], locked
+
+
+def _read_facts(
+    claimed: Sequence[Notification], locked: Sequence[Alert], muting: Muting, now: datetime
+) -> _Facts:
+    """Read the facts of decisions, without a lock; `locked` are the alerts."""
+    alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
     pictures = last_pictures(claimed)
     # To find a destination, only a change is compared with the last picture.
     with_picture = [row for row in claimed if row.destination or row.part == IncidentPart.CHANGE.value]
@@ -316,14 +397,39 @@ def _lock_and_read(claimed: Sequence[Notification], muting: Muting, now: datetim
     )
 
 
+def _decide_each(
+    claimed: Sequence[Notification], facts: _Facts, to_do: _ToDo, now: datetime, time_slice: TimeSlice
+) -> None:
+    """Decide on notifications, at least one, until the time is over; release the others.
+
+    The time is charged to the projects, the time before only if all notifications are of the same project.
+    """
+    lookups = AddressLookup(facts.channel_fields), PeopleLookup()
+    projects = {row.group_id or "" for row in claimed}
+    time_slice.charge(projects.pop() if len(projects) == 1 else "")
+    of_project = ""
+    for place, notification in enumerate(claimed):
+        if place and time_slice.is_over():
+            leases_give_back(claimed[place:])
+            break
+        if of_project != (notification.group_id or "") or to_do.has_many_addresses:
+            to_do.replace_recipients(now)
+            time_slice.charge(of_project)
+            of_project = notification.group_id or ""
+        _decide_one(notification, facts, lookups, to_do, now)
+    to_do.replace_recipients(now)
+    time_slice.charge(of_project)
+
+
 def _decide_one(
     notification: Notification,
     facts: _Facts,
-    addresses: AddressLookup,
+    lookups: tuple[AddressLookup, PeopleLookup],
     to_do: _ToDo,
     now: datetime,
 ) -> None:
     """Decide on a notification, and write the decision or add the notification to `to_do`."""
+    addresses, people = lookups
     alert, setting = facts.alert(notification), facts.setting(notification)
     address = addresses.address_of(notification, alert, setting)
     verdict = decide_delivery(_due(notification, address, facts), now)
@@ -343,7 +449,7 @@ def _decide_one(
         case DeliveryStep.ADDRESS if address.destination:
             to_do.to_address.append((notification, address.destination))
         case DeliveryStep.ADDRESS if setting:  # for people: a notification for each of their addresses
-            recipients_replace(notification=notification, setting=setting, alert=alert, now=now)
+            to_do.for_people.append(people.of(notification, setting, alert))
         case DeliveryStep.ADDRESS:
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
 
@@ -509,38 +615,52 @@ class _EndedAttempt(NamedTuple):
         return self.attempt.notification
 
 
-def record(ended: Sequence[tuple[DeliveryAttempt, Outcome]], *, now: datetime) -> None:
+_Ended = tuple[DeliveryAttempt, Outcome]
+
+
+def record(ended: Sequence[_Ended], *, now: datetime, wait: bool = True) -> list[_Ended]:
     """Write the outcomes of attempts, and schedule retries and reminders.
 
     An outcome is ignored if the lease of its notification is no longer valid. An unexpected error concerns
     only the outcome that causes it: the message is sent again when the lease ends.
+
+    Unless it may `wait`, return the outcomes that are not written, because another transaction has locked
+    their alerts.
 
     Raises:
         DatabaseError, InterfaceError: the database has a transient fault. Call again with the same
             outcomes.
     """
     try:
-        recorded = _record_together(ended, now)
+        recorded, held_up = _record_together(ended, now, wait=wait)
     except Exception as error:
         if is_transient(error):
             raise
         if len(ended) > 1:
-            for attempt, outcome in ended:
-                record([(attempt, outcome)], now=now)
-            return
+            return [left for each in ended for left in record([each], now=now, wait=wait)]
         logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
-        return
+        return []
     for each in recorded:
         _log(each.notification, each.outcome)
+    return held_up
 
 
 @transaction.atomic
-def _record_together(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: datetime) -> list[_EndedAttempt]:
-    """Write the outcomes of notifications whose lease is still valid, and return them."""
+def _record_together(
+    ended: Sequence[_Ended], now: datetime, *, wait: bool
+) -> tuple[list[_EndedAttempt], list[_Ended]]:
+    """Write the outcomes of notifications whose lease is still valid.
+
+    Return them, and the outcomes whose alerts are locked.
+    """
     notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
     deciding = Alert.objects.filter(deciding_alerts_filter(notifications))
-    locked = list(deciding.select_for_update(no_key=True).order_by("id"))
+    locked = list(deciding.select_for_update(no_key=True, skip_locked=not wait).order_by("id"))
+    about = set() if wait else about_locked(notifications, locked)
+    held_up = [each for each in ended if each[0].notification.id in about]
+    ended = [each for each in ended if each[0].notification.id not in about]
+    notifications = [attempt.notification for attempt, _ in ended]
     alerts = alerts_with_incident_state(locked, notifications)
     results = [
         _EndedAttempt(attempt, outcome, _result_of(attempt, alerts, outcome, now))
@@ -552,7 +672,7 @@ def _record_together(ended: Sequence[tuple[DeliveryAttempt, Outcome]], now: date
     _set_last_notified(recorded, locked, now)
     _follow_up_finished(recorded, alerts, now)
     _record_health(recorded, now)
-    return recorded
+    return recorded, held_up
 
 
 def _set_last_notified(recorded: Sequence[_EndedAttempt], alerts: Sequence[Alert], now: datetime) -> None:

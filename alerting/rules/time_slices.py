@@ -1,5 +1,6 @@
 """The time that a turn of a project may take, and where its next turn continues. The clock is passed in."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,6 +19,10 @@ class Costs:
         """Add seconds to the costs of `name`."""
         self._seconds[name] = self._seconds.get(name, 0.0) + seconds
 
+    def of(self, name: str) -> float:
+        """Return the seconds of `name`; 0 if it has none."""
+        return self._seconds.get(name, 0.0)
+
     def total(self) -> float:
         """Return the seconds of all names together."""
         return sum(self._seconds.values())
@@ -28,19 +33,39 @@ class Costs:
 
 
 class TimeSlice:
-    """The time of a turn, from now until `seconds` have passed."""
+    """The time of a turn, from now until `seconds` have passed or `rows` are to be written.
 
-    def __init__(self, clock: Clock, seconds: float) -> None:
+    Writing follows deciding, so its time is only known when it is too late.
+    """
+
+    def __init__(
+        self, clock: Clock, seconds: float, costs: Costs | None = None, rows: float = math.inf
+    ) -> None:
+        """`charge` adds to `costs`, which may be older than the slice."""
         self._clock = clock
         self.began = self.last_look = self._charged = clock()
         self._end = self.began + seconds
-        self.costs = Costs()
+        self._rows_left = rows
+        self.costs = Costs() if costs is None else costs
         """The seconds of what `charge` was called for, by its name."""
+
+    @classmethod
+    def endless(cls) -> "TimeSlice":
+        """Return a slice that is never over."""
+        return cls(lambda: 0.0, 0.0)
+
+    def now(self) -> float:
+        """Look at the clock."""
+        return self._clock()
 
     def is_over(self) -> bool:
         """Look at the clock."""
         self.last_look = self._clock()
-        return self.last_look > self._end
+        return self.last_look > self._end or self._rows_left <= 0
+
+    def count_rows(self, rows: int) -> None:
+        """Count rows that were written or are to be written."""
+        self._rows_left -= rows
 
     def allow_as_much_as_since(self, began: float) -> None:
         """Let the slice last as long again as what began then: reading must not use all of every slice."""

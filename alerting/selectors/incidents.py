@@ -72,6 +72,28 @@ def deciding_alerts_filter(notifications: Sequence[Notification]) -> Q:
     return deciding
 
 
+def about_locked(notifications: Iterable[Notification], locked: Iterable[Alert]) -> set[str]:
+    """Return the notifications whose deciding alerts are not all in `locked`, by id.
+
+    An alert that was deleted is not missing.
+    """
+    notifications = list(notifications)
+    missing = Alert.objects.filter(deciding_alerts_filter(notifications))
+    missing = missing.exclude(Among("id", {alert.id for alert in locked}))
+    alerts: set[str | None] = set()
+    incidents: set[str | None] = set()
+    for alert_id, incident_id, status in missing.values_list("id", "incident_id", "status"):
+        alerts.add(alert_id)
+        if status == AlertStatus.OPEN.value:
+            incidents.add(incident_id)
+    about = leads_of(notifications)
+    return {
+        row.id
+        for row in notifications
+        if row.alert_id in alerts or (row.incident_id in about and row.incident_id in incidents)
+    }
+
+
 def alerts_with_incident_state(
     alerts: Collection[Alert], notifications: Iterable[Notification]
 ) -> dict[str, Alert]:

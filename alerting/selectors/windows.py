@@ -197,7 +197,7 @@ SELECT id, group_id, updated::text || ' ' || xmin FROM alerting_maintenancewindo
    AND ("end" > %(now)s OR recurrence IS NOT NULL AND (last_end IS NULL OR last_end > %(now)s))
  ORDER BY id
 """
-_LOCK_BEGUN = f"{_BEGUN} FOR SHARE"
+_LOCK_BEGUN = f"{_BEGUN} FOR SHARE SKIP LOCKED"
 
 
 def begun_versions(
@@ -205,7 +205,8 @@ def begun_versions(
 ) -> Mapping[str, Versions]:
     """The windows of each project that have begun and are not over; projects without any are left out.
 
-    `lock`: the windows are locked until the transaction ends. Windows of a deleted project mute nothing.
+    `lock`: the windows are locked until the transaction ends, and windows that another transaction changes
+    are left out. Windows of a deleted project mute nothing.
     """
     found: dict[str, dict[str, str]] = {}
     if group_ids:

@@ -115,6 +115,11 @@ def leases_release_with(notifications: Sequence[Notification], **changes: Any) -
     return _leased(notifications).update(**{**RELEASED, "silenced_by": None, **changes})
 
 
+def leases_lock(notifications: Sequence[Notification]) -> set[str]:
+    """Lock the notifications whose leases are still valid, and return their ids."""
+    return set(_leased(notifications).select_for_update().order_by("id").values_list("id", flat=True))
+
+
 def leases_give_back(notifications: Sequence[Notification]) -> None:
     """Release notifications that were leased and not sent."""
     _leased(notifications).update(**RELEASED)

@@ -1,9 +1,9 @@
 """Schedules the notifications that follow from changes of alerts, and builds and inserts their rows."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Case, Count, Expression, F, Q, QuerySet, Value, When
@@ -20,12 +20,13 @@ from alerting.selectors.due_notifications import HELD_BACK, Notified, all_notifi
 from alerting.selectors.notification_settings import recipient_shown, type_of
 from alerting.selectors.recipient_addresses import (
     RecipientAddress,
+    RecipientAddresses,
     addresses_of,
     org_of,
     recipient_label,
 )
 from alerting.services.destinations import known_destinations
-from alerting.services.leases import leases_release_with
+from alerting.services.leases import leases_lock, leases_release_with
 from events.choices import Work
 from events.services import wake_workers
 from integrations.channels import CHANNELS
@@ -402,46 +403,98 @@ def _locked(rows: QuerySet[Notification]) -> QuerySet[Notification]:
     return Notification.objects.filter(id__in=rows.select_for_update().order_by("id").values("id"))
 
 
-def recipients_replace(
-    *, notification: Notification, setting: NotificationSetting, alert: Alert | None, now: datetime
-) -> None:
-    """Replace a notification for people by one per address, due at once, and schedule the next reminder.
+@dataclass(frozen=True, slots=True)
+class ForPeople:
+    """A leased notification for people, its setting, its alert, and the present addresses of the people."""
 
-    Runs in the caller's transaction with the alert locked. The notification stays, with the reason, if it has
+    notification: Notification
+    setting: NotificationSetting
+    alert: Alert | None
+    found: RecipientAddresses
+
+    @property
+    def is_reminder(self) -> bool:
+        """Whether it repeats an earlier notification of its alert and setting."""
+        row = self.notification
+        is_repeat = row.kind == MessageKind.UPDATE.value and not row.part
+        return is_repeat and self.setting.interval is not None
+
+
+class PeopleLookup:
+    """Finds the addresses of people for notifications that are decided together; equal settings once."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, str, str | None, str | None], RecipientAddresses] = {}
+
+    def of(self, notification: Notification, setting: NotificationSetting, alert: Alert | None) -> ForPeople:
+        """Look up the addresses of a notification."""
+        group_id, org_id = notification.group_id, org_of(notification)
+        key = (setting.id, setting.type_name, group_id, org_id)
+        if key not in self._found:
+            self._found[key] = addresses_of(setting, group_id=group_id, org_id=org_id)
+        return ForPeople(notification, setting, alert, self._found[key])
+
+
+def recipients_replace(replaced: Sequence[ForPeople], *, now: datetime) -> None:
+    """Replace notifications by one for each address, due at once, and schedule the next reminders.
+
+    Runs in the caller's transaction with the alerts locked. A notification stays, with the reason, if it has
     no recipients or too many.
     """
-    found = addresses_of(setting, group_id=notification.group_id, org_id=org_of(notification))
-    recently_notified = _recently_notified(notification, setting, now)
-    wanted = [address for address in found.addresses if address not in recently_notified]
-    reason = found.nobody or (DropReason.TOO_MANY_RECIPIENTS if found.cut else None)
-    if not found.nobody and not wanted:
-        reason = DropReason.JUST_NOTIFIED
-    dropped = reason.value if reason else None
-    if not leases_release_with([notification], status=NotificationStatus.DROPPED.value, reason=dropped):
-        return
-    if reason is None:
-        Notification.objects.filter(id=notification.id).delete()
-    notifications_insert(address_row(notification, address, now) for address in wanted)
-    if alert is not None:
-        schedule_reminders(notified=[(setting, alert)], now=now)
+    leased = leases_lock([each.notification for each in replaced])
+    replaced = [each for each in replaced if each.notification.id in leased]
+    notified = _recently_notified(replaced, now)
+    stay: dict[DropReason, list[Notification]] = {}
+    gone: list[str] = []
+    rows: list[Notification] = []
+    for each in replaced:
+        row = each.notification
+        known = notified[row.alert_id, each.setting.id] if each.is_reminder else ()
+        wanted = [address for address in each.found.addresses if address not in known]
+        if reason := _why_it_stays(each.found, wanted):
+            stay.setdefault(reason, []).append(row)
+        else:
+            gone.append(row.id)
+        rows += [address_row(row, address, now) for address in wanted]
+        if row.kind in OPEN_KINDS:
+            notified[row.alert_id, each.setting.id].update(wanted)
+    for reason, of_reason in stay.items():
+        leases_release_with(of_reason, status=NotificationStatus.DROPPED.value, reason=reason.value)
+    Notification.objects.filter(Among("id", gone)).delete()
+    notifications_insert(rows)
+    schedule_reminders(
+        notified=[(each.setting, each.alert) for each in replaced if each.alert is not None], now=now
+    )
+
+
+def _why_it_stays(found: RecipientAddresses, wanted: Sequence[RecipientAddress]) -> DropReason | None:
+    if found.nobody or not wanted:
+        return found.nobody or DropReason.JUST_NOTIFIED
+    return DropReason.TOO_MANY_RECIPIENTS if found.cut else None
 
 
 def _recently_notified(
-    notification: Notification, setting: NotificationSetting, now: datetime
-) -> set[RecipientAddress]:
-    """The addresses that a reminder leaves out: with a pending or recent notification.
+    replaced: Sequence[ForPeople], now: datetime
+) -> defaultdict[tuple[str | None, str], set[RecipientAddress]]:
+    """The addresses that reminders leave out, by alert and setting: with a pending or recent notification.
 
     Otherwise a recipient whose mail server was down, or who was muted, would get several reminders at once.
     """
-    interval = setting.interval
-    if notification.kind != MessageKind.UPDATE.value or notification.part or interval is None:
-        return set()
-    delivered = Q(delivered__gt=recent_since(interval, now), delivered__lte=now + AHEAD)
-    lately = Q(status=NotificationStatus.PENDING.value) | delivered
-    rows = Notification.objects.filter(
-        lately, alert=notification.alert_id, setting_id=setting.id, kind__in=OPEN_KINDS, channel__isnull=False
-    )
-    return {
-        RecipientAddress(ChannelType(str(channel)), to)
-        for channel, to in rows.values_list("channel", "recipient")
-    }
+    reminded: dict[str, tuple[timedelta, set[str]]] = {}
+    for each in replaced:
+        if each.is_reminder and (interval := each.setting.interval):
+            alerts = reminded.setdefault(each.setting.id, (interval, set()))[1]
+            alerts.add(str(each.notification.alert_id))
+    found: defaultdict[tuple[str | None, str], set[RecipientAddress]] = defaultdict(set)
+    for setting_id, (interval, alert_ids) in reminded.items():
+        delivered = Q(delivered__gt=recent_since(interval, now), delivered__lte=now + AHEAD)
+        rows = Notification.objects.filter(
+            Q(status=NotificationStatus.PENDING.value) | delivered,
+            Among("alert_id", alert_ids),
+            setting_id=setting_id,
+            kind__in=OPEN_KINDS,
+            channel__isnull=False,
+        )
+        for alert_id, channel, to in rows.values_list("alert_id", "channel", "recipient"):
+            found[alert_id, setting_id].add(RecipientAddress(ChannelType(str(channel)), to))
+    return found

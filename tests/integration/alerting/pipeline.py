@@ -13,6 +13,8 @@ from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.messages import Message
 from integrations.outcome import Outcome
 from opsapi import clock
+from opsapi.sql import execute
+from tests.racing import in_other_session
 
 
 class Outside:
@@ -60,6 +62,16 @@ def deliver_round(now: datetime | None = None, *, limit: int = AT_ONCE) -> tuple
     for job in jobs:
         delivery.record([(job, delivery.send(job, now=now or clock.now()))], now=now or clock.now())
     return len(claims), len(jobs)
+
+
+def deliver_meanwhile(now: datetime) -> tuple[int, int]:
+    """`deliver_round` in another session, while this transaction keeps its locks. It waits for no lock."""
+
+    def deliver() -> tuple[int, int]:
+        execute("SET lock_timeout = '20s'")
+        return deliver_round(now)
+
+    return in_other_session(deliver)
 
 
 def deliver_one(now: datetime | None = None) -> bool:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
@@ -21,9 +21,15 @@ from opsapi.api.principal import SYSTEM
 from opsapi.sql import fetch_rows
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, begin, deliver_all, deliver_one, evaluate
+from tests.integration.alerting.pipeline import (
+    Outside,
+    begin,
+    deliver_all,
+    deliver_meanwhile,
+    deliver_one,
+    evaluate,
+)
 from tests.integration.alerting.recipients import GROUP, make_member
-from tests.racing import while_it_waits
 
 pytestmark = pytest.mark.django_db
 
@@ -301,7 +307,9 @@ def test_a_window_holds_nothing_of_a_deleted_project_back(project: Project, outs
 def test_a_window_deleted_this_moment_holds_nothing_back(project: Project, outside: Outside) -> None:
     window_id = make_window(project)
     open_alert(project)
-    while_it_waits(lambda: deliver_one(START), lambda: delete(project, window_id, START))
+    with transaction.atomic():
+        delete(project, window_id, START)
+        assert deliver_meanwhile(START) == (1, 0)
     deliver_all(START)
     assert outside.kinds == [OPEN]
 
@@ -315,8 +323,8 @@ def test_a_window_of_a_project_deleted_this_moment_holds_nothing_back(
     deliver_all(before)
     make_window(project)
     close_alert(project, now=START)
-    while_it_waits(
-        lambda: deliver_one(START),
-        lambda: project_delete(group_id=project.id, actor=SYSTEM, now=START),
-    )
+    with transaction.atomic():
+        project_delete(group_id=project.id, actor=SYSTEM, now=START)
+        assert deliver_meanwhile(START) == (1, 0)
+    deliver_all(START)
     assert outside.kinds == [OPEN, CLOSE]

@@ -20,7 +20,7 @@ from opsapi.sql import execute, fetch_rows
 from tests.eventually import eventually
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_one, evaluate
+from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_meanwhile, evaluate
 from tests.racing import on_own_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,11 +42,6 @@ def muted(project: Project) -> None:
     evaluate(START)
     values = {"start": START - HOUR, "end": START + HOUR, "alert_types": ["HOST"]}
     window_create(group_id=project.id, values=values, actor=SYSTEM, now=START)
-
-
-def evaluate_once() -> None:
-    """Decide on what is due."""
-    deliver_one(START)
 
 
 def delete_host() -> None:
@@ -76,7 +71,11 @@ def delete_window() -> None:
 def test_what_is_deleted_while_it_is_decided_on_is_dropped(
     outside: Outside, delete: Callable[[], None]
 ) -> None:
-    in_turn(Alert.objects.all(), delete, evaluate_once)
+    with transaction.atomic():
+        list(Alert.objects.select_for_update())
+        assert deliver_meanwhile(START) == (1, 0)
+        delete()
+    deliver_all(START)
     assert Notification.objects.get().status == "DROPPED"
     assert outside.sent == []
 
@@ -88,7 +87,7 @@ def test_a_window_is_written_while_what_it_holds_back_is_deleted(write: Callable
     assert Notification.objects.get().status == "DROPPED"
 
 
-def in_turn(rows: QuerySet[Alert] | QuerySet[Notification], *calls: Callable[[], None]) -> None:
+def in_turn(rows: QuerySet[Notification], *calls: Callable[[], None]) -> None:
     """Let the calls begin one after the other, each once the one before waits, while the rows are locked."""
     with ThreadPoolExecutor(len(calls)) as pool:
         with transaction.atomic():

@@ -1,0 +1,192 @@
+"""Messages whose decisions take long are decided in several steps, and those of other projects in between."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count, pairwise
+from typing import Any
+
+import pytest
+from django.db import transaction
+
+from accesslist.models import Project
+from alerting import delivery
+from alerting.courier import Courier
+from alerting.models import Alert, Notification
+from alerting.rules.time_slices import Costs, TimeSlice
+from alerting.services.claims import claim
+from alerting.services.leases import leases_give_back
+from alerting.services.notifications import ForPeople, recipients_replace
+from integrations.choices import DeliveryStatus
+from integrations.outcome import Outcome
+from opsapi.ids import new_id
+from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_notification
+from tests.factories.automation import host_report, ingest
+from tests.integration.alerting.pipeline import (
+    WORKER,
+    Outside,
+    deliver_all,
+    deliver_meanwhile,
+    deliver_round,
+    evaluate,
+)
+from tests.integration.alerting.recipients import GROUP, make_member
+from tests.racing import in_other_session
+
+pytestmark = pytest.mark.django_db
+
+START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
+HOSTS = 6
+
+
+def open_alerts(project: Project, notification: Mapping[str, Any], hosts: int = HOSTS) -> None:
+    """Open alerts of hosts that are down."""
+    make_config(project, notifications=[notification])
+    ingest(project, *(host_report(f"h{number}", reachable=False) for number in range(hosts)), now=START)
+    evaluate(START)
+
+
+def decide_for(looks: int, costs: Costs) -> list[Notification]:
+    """Claim and decide once. The time is over after as many looks at the clock. Return what was claimed."""
+    claims = claim(worker=WORKER, slots=8, clock=lambda: START)
+    time_slice = TimeSlice(partial(next, count()), looks, costs)
+    list(delivery.decide(claims, now=START, time_slice=time_slice))
+    return claims
+
+
+def replaced(project: Project) -> int:
+    """The number of alerts of a project whose message for people was replaced by messages to addresses."""
+    addressed = Notification.objects.filter(group=project, channel="EMAIL")
+    return addressed.values("alert_id").distinct().count()
+
+
+def test_what_is_not_decided_in_time_is_decided_in_the_next_steps(project: Project) -> None:
+    for name in ("ada", "bob"):
+        make_member(project, name)
+    open_alerts(project, GROUP)
+    decided = []
+    for_people = Notification.objects.filter(channel=None, kind="alert.open")
+    while for_people.exists():
+        decide_for(0, Costs())
+        decided.append(replaced(project))
+        assert not for_people.exclude(lease_token=None).exists()
+        assert len(decided) < 100
+    assert {later - earlier for earlier, later in pairwise([0, *decided])} == {0, 1}
+    assert Notification.objects.filter(channel="EMAIL", status="PENDING").count() == 2 * HOSTS
+
+
+def test_a_message_of_another_project_is_decided_before_the_rest(project: Project) -> None:
+    other: Project = ProjectFactory.create()
+    for each in (project, other):
+        make_member(each, f"member-of-{each.id}")
+    open_alerts(project, GROUP)
+    costs = Costs()
+    decide_for(0, costs)
+    open_alerts(other, GROUP, hosts=1)
+    assert costs.of(project.id) > 0
+    begun = replaced(project)
+    decide_for(0, costs)
+    assert replaced(other) == 1
+    assert replaced(project) == begun < HOSTS
+
+
+def test_the_addresses_of_one_message_are_written_before_the_next_is_decided(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.delivery.REPLACED_AT_ONCE", 4)
+    for number in range(3):
+        make_member(project, f"member{number}")
+    open_alerts(project, GROUP)
+    written = []
+
+    def replace(some: Sequence[ForPeople], *, now: datetime) -> None:
+        written.append(sum(len(each.found.addresses) for each in some))
+        recipients_replace(some, now=now)
+
+    monkeypatch.setattr("alerting.delivery.recipients_replace", replace)
+    decide_for(1_000, Costs())
+    assert written == [6, 6, 6]
+
+
+def test_a_message_that_cannot_be_decided_leaves_time_for_other_messages(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_alerts(project, WEBHOOK)
+    faulty = Alert.objects.order_by("id")[0].id
+    decide_one = delivery._decide_one
+
+    def fail(notification: Notification, *rest: Any) -> None:
+        if notification.alert_id == faulty:
+            raise ZeroDivisionError
+        decide_one(notification, *rest)
+
+    monkeypatch.setattr(delivery, "_decide_one", fail)
+    for _ in range(5 * HOSTS):
+        decide_for(0, Costs())
+    tried = Notification.objects.get(alert_id=faulty, kind="alert.open")
+    assert (tried.attempts, tried.perhaps_received) == (1, False)
+    others = Notification.objects.exclude(alert_id=faulty)
+    assert others.count() == others.exclude(destination="").count() == HOSTS - 1
+
+
+def test_incidents_of_the_project_that_took_least_time_come_first(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.courier.DECIDE_SECONDS", -1.0)
+    other: Project = ProjectFactory.create()
+    for each, number in ((project, 3), (other, 1)):
+        for _ in range(number):
+            make_notification(each, alert=make_alert(each), incident_id=new_id(), due=START)
+    decided: list[str | None] = []
+
+    def decide(
+        batch: Sequence[Notification], *, time_slice: TimeSlice, **_: object
+    ) -> Iterator[delivery.DeliveryAttempt]:
+        decided.append(batch[0].group_id)
+        Notification.objects.filter(id=batch[0].id).delete()
+        leases_give_back(batch[1:])
+        yield from ()
+
+    monkeypatch.setattr("alerting.courier.decide", decide)
+    courier = Courier(worker=1, slots=8, clock=lambda: START, wake=lambda: None)
+    for _ in range(3):
+        courier._claim_and_send()
+    assert decided == [project.id, other.id, project.id]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_messages_of_other_projects_do_not_wait_for_locked_alerts(project: Project, outside: Outside) -> None:
+    other: Project = ProjectFactory.create()
+    for each in (project, other):
+        open_alerts(each, WEBHOOK, hosts=1)
+    deliver_round(START)  # finds the destinations
+    with transaction.atomic():
+        list(Alert.objects.filter(group=project).select_for_update())
+        assert deliver_meanwhile(START) == (2, 1)
+    assert {row.group_id: row.status for row in Notification.objects.filter(kind="alert.open")} == {
+        project.id: "PENDING",
+        other.id: "DELIVERED",
+    }
+    assert deliver_all(START) == 1
+    assert len(outside.sent) == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_outcomes_about_locked_alerts_are_recorded_later(project: Project, outside: Outside) -> None:
+    other: Project = ProjectFactory.create()
+    for each in (project, other):
+        open_alerts(each, WEBHOOK, hosts=1)
+    jobs: list[delivery.DeliveryAttempt] = []
+    while len(jobs) < 2:
+        claims = claim(worker=WORKER, slots=8, clock=lambda: START)
+        jobs += delivery.decide(claims, now=START)
+    ended = [(job, Outcome(DeliveryStatus.DELIVERED, None, 5)) for job in jobs]
+    delivered = Notification.objects.filter(status="DELIVERED")
+    with transaction.atomic():
+        list(Alert.objects.filter(group=project).select_for_update())
+        left = in_other_session(lambda: delivery.record(ended, now=START, wait=False))
+        assert [job.notification.group_id for job, _ in left] == [project.id]
+        assert [row.group_id for row in delivered.all()] == [other.id]
+    assert delivery.record(left, now=START + timedelta(seconds=1), wait=False) == []
+    assert delivered.count() == 2
