@@ -83,8 +83,11 @@ EVALUATION_SECONDS = 0.5
 
 Deciding may take as long as reading, if that is longer.
 """
-ROWS_AT_ONCE = 1_000
+ROWS_AT_ONCE = 500
 """Changes are written when they are at least this many alerts and notifications."""
+ROWS_IN_TURN = 500
+"""After a configuration with which a turn has to write this many alerts and notifications, it decides nothing
+more. ROWS_AT_ONCE rows of a configuration can follow."""
 ACTIVE_AT_ONCE = 20_000
 """The most active alerts that are read together."""
 PAIRS_AT_ONCE = 20_000
@@ -159,7 +162,7 @@ def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
 def _evaluate_turn(turn: Turn, now: datetime, clock: Clock) -> int:
     if turn.project_is_deleted:
         return turn.drop_signals() or 1
-    time_slice = TimeSlice(clock, EVALUATION_SECONDS)
+    time_slice = TimeSlice(clock, EVALUATION_SECONDS, rows=ROWS_IN_TURN)
     signals, progress = turn.next_signals(), None
     for (work, _), batch in groupby(signals, key=_batch_key):
         given = _Batch(work, list(batch), turn.progress)
@@ -513,6 +516,7 @@ class _Evaluation:
             if config_id != start.config or unit.rows >= ROWS_AT_ONCE:
                 self._slice.charge(start.config)
                 self._units += start.is_inside_signal
+                self._slice.count_rows(unit.rows)
                 changes.extend(unit)
                 unit, start = _Changes(), Place(comparison.signal.pk, config_id, pair.target)
                 if changes.rows >= ROWS_AT_ONCE:
@@ -524,6 +528,7 @@ class _Evaluation:
             if self._decided and self._slice.is_over():
                 self._slice.charge(start.config)
                 if not self._units:
+                    self._slice.count_rows(unit.rows)
                     changes.extend(unit)
                     start = Place(comparison.signal.pk, config_id, pair.target)
                 self._take(changes)
@@ -533,6 +538,7 @@ class _Evaluation:
                 self._add_change(decision, pair, comparison, unit)
         self._slice.charge(start.config)
         self._units += 1
+        self._slice.count_rows(unit.rows)
         changes.extend(unit)
         self._take(changes)
         return None

@@ -203,6 +203,34 @@ def test_what_is_written_at_once_depends_on_the_number_of_notifications(
     assert Notification.objects.count() == len(HOSTS) * messages
 
 
+def test_a_turn_writes_a_limited_number_of_rows_and_other_projects_have_turns_in_between(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The clock stands still, so only the number of rows ends a turn."""
+    monkeypatch.setattr("alerting.evaluation.ROWS_IN_TURN", 10)
+    monkeypatch.setattr("alerting.evaluation.ROWS_AT_ONCE", 10)
+    other: Project = ProjectFactory.create()
+    config = make_config(other, notifications=[WEBHOOK])
+    Signal.objects.all().delete()
+    _report(project, [f"db{number}" for number in range(40)])
+    Signal.objects.all().delete()
+    dear = [make_config(project, notifications=[WEBHOOK]) for _ in range(2)]
+    written, rows = [], 0
+    while evaluate_signals(now=START, clock=lambda: 0.0):
+        rows, before = Alert.objects.count() + Notification.objects.count(), rows
+        written.append(rows - before)
+        if len(written) == 1:
+            _report(other, ["db1"])
+        if len(written) == 2:
+            assert statuses(config) == ["OPEN"]
+    assert max(written) <= 20
+    assert len(written) > 10
+    assert [statuses(each) for each in dear] == [["OPEN"] * 40] * 2
+    assert Notification.objects.count() == 81
+    opened = Event.objects.filter(event_type="HOST_DOWN", alert_id__isnull=False)
+    assert opened.values("alert_id").distinct().count() == opened.count() == 81
+
+
 def test_changed_configurations_are_compared_with_parts_of_the_fleet(
     project: Project, take_turn: Turn, monkeypatch: pytest.MonkeyPatch
 ) -> None:
