@@ -43,7 +43,7 @@ from django.db import transaction
 from django.db.models import Subquery
 
 from alerting.choices import DropReason, IncidentPart, NotificationStatus, WaitReason
-from alerting.messages import messages_of
+from alerting.messages import messages_of, with_earlier_messages
 from alerting.models import Alert, Notification, NotificationAttempt, NotificationSetting
 from alerting.muting import MuteDesk, Muting
 from alerting.rules.delivery_policy import (
@@ -57,6 +57,7 @@ from alerting.rules.delivery_policy import (
 )
 from alerting.rules.time_slices import Costs, TimeSlice
 from alerting.rules.topology import Picture
+from alerting.selectors.changed_messages import earlier_messages
 from alerting.selectors.due_notifications import (
     due_notification,
     due_notification_with_setting,
@@ -150,6 +151,13 @@ class DeliveryAttempt:
     @property
     def has_message(self) -> bool:
         return isinstance(self.content, Message)
+
+    @property
+    def changes_messages(self) -> bool:
+        """Whether later messages about the alert change the message, which this attempt posts or changes."""
+        if not self.has_message or self.notification.alert_id is None:
+            return False
+        return CHANNELS[ChannelType(str(self.notification.channel))].changes_messages(self.channel_fields)
 
 
 def decided_together(claimed: Sequence[Notification], costs: Costs | None = None) -> list[list[Notification]]:
@@ -521,7 +529,16 @@ def _build_attempts(
     messages = messages_of(
         to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=about_incidents
     )
-    return [_build_attempt(notification, facts, messages.get(notification.id)) for notification in to_send]
+    attempts = [
+        _build_attempt(notification, facts, messages.get(notification.id)) for notification in to_send
+    ]
+    earlier = earlier_messages([each.notification for each in attempts if each.changes_messages])
+    return [
+        replace(each, content=with_earlier_messages(each.content, earlier[each.notification.id]))
+        if isinstance(each.content, Message) and each.notification.id in earlier
+        else each
+        for each in attempts
+    ]
 
 
 def _build_attempt(notification: Notification, facts: _Facts, message: Message | None) -> DeliveryAttempt:
@@ -544,7 +561,8 @@ _MARK_BEGUN = """
 UPDATE alerting_notification
    SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s), silenced_by = NULL,
        reason = CASE WHEN silenced_by IS NULL AND reason <> %(acknowledged)s THEN reason END,
-       perhaps_received = perhaps_received OR id = ANY(%(with_message)s)
+       perhaps_received = perhaps_received OR id = ANY(%(with_message)s),
+       handle = CASE WHEN id = ANY(%(changed)s) THEN coalesce(handle, '') ELSE handle END
  WHERE id = ANY(%(ids)s) AND lease_token = ANY(%(tokens)s)
 RETURNING id, attempts, first_attempt
 """
@@ -562,6 +580,7 @@ def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[Deli
         "ids": [attempt.notification.id for attempt in attempts],
         "tokens": list({attempt.notification.lease_token for attempt in attempts}),
         "with_message": [attempt.notification.id for attempt in attempts if attempt.has_message],
+        "changed": [attempt.notification.id for attempt in attempts if attempt.changes_messages],
         "acknowledged": WaitReason.ACKNOWLEDGED.value,
         "now": now,
     }
@@ -714,7 +733,15 @@ def _result_of(
     latency_ms = outcome.latency_ms if outcome.may_show_latency else None
     if outcome.status is DeliveryStatus.DELIVERED:
         status = NotificationStatus.DELIVERED.value
-        return {"latency_ms": latency_ms, "status": status, "reason": None, "delivered": now}
+        delivered: AttemptResult = {
+            "latency_ms": latency_ms,
+            "status": status,
+            "reason": None,
+            "delivered": now,
+        }
+        if outcome.posted is None or not attempt.changes_messages:
+            return delivered
+        return {**delivered, "handle": outcome.posted.handle, "in_place": outcome.posted.in_place}
     # `_mark_begun` set `perhaps_received` in the row, in case of a crash. Now the outcome is known, so the
     # value from before the attempt counts, which `notification` still has.
     perhaps_received = notification.perhaps_received or outcome.perhaps_received

@@ -22,6 +22,7 @@ from alerting.rules.wording import (
     target_words,
 )
 from alerting.selectors.alerts import AlertRow, alert_rows
+from alerting.selectors.changed_messages import EarlierMessages
 from alerting.selectors.config_views import config_view
 from alerting.selectors.incidents import IncidentMessage
 from alerting.serializers.alerts import present_alert
@@ -29,10 +30,10 @@ from events.models import Event
 from events.selectors import EventRow, event_row
 from events.serializers import GLOBAL_EVENTS, present_event
 from events.wording import in_words, sentence
-from integrations.choices import MessageKind
+from integrations.choices import ENDS, MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
-from opsapi.clock import wire_time
+from opsapi.clock import time_words, wire_time
 from opsapi.own_url import own_url
 from opsapi.page_paths import CONSOLE_PATH
 from opsapi.wire_json import without_nulls
@@ -108,6 +109,18 @@ def _of_incident(message: Message, incident: IncidentMessage) -> Message:
         target=root or message.target,
         known={**message.known, **incident_facts(root, names, has_recovered=picture.root == RECOVERED)},
     )
+
+
+def with_earlier_messages(message: Message, earlier: EarlierMessages) -> Message:
+    """The message that changes an earlier message about its alert.
+
+    It says when the alert was acknowledged, because the message that said so is no longer there. While the
+    alert is open, it does so only as long as the acknowledgement counts.
+    """
+    known = dict(message.known)
+    if earlier.acknowledged and ("Acknowledged until" in known or message.kind in ENDS):
+        known["Acknowledged at"] = time_words(earlier.acknowledged)
+    return replace(message, handle=earlier.handle, known=known)
 
 
 def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:

@@ -182,6 +182,8 @@ NOTIFICATION_TYPES: Mapping[str, NotificationType] = {
 
 _WAYS = {"emailEnabled": "e-mail", "smsEnabled": SMS.label}
 
+_OPTIONS = {"updateInPlace": "with messages updated in place"}
+
 NotificationDocument = Mapping[str, Any]
 
 
@@ -208,14 +210,19 @@ def receiver_sentence(notification: NotificationDocument) -> str:
     The notification is as shown by the API, with redacted secrets.
     """
     kind = NOTIFICATION_TYPES[notification["typeName"]]
-    plain = [field.name for field in kind.fields if field.secret is SecretKind.PLAIN]
+    plain = [
+        field.name
+        for field in kind.fields
+        if field.secret is SecretKind.PLAIN and not isinstance(field.form, Flag)
+    ]
     named = [
         ", ".join(value) if isinstance(value, list) else str(value) for value in _named(notification, plain)
     ]
     ways = [way for flag, way in _WAYS.items() if kind.for_people and notification.get(flag)]
     own = [] if kind.has_credentials(notification) else ["with the integration of the project"]
     by = [f"by {' and '.join(ways)}"] if ways else []
-    return " ".join([kind.label, *named, *by, *own])
+    options = [words for flag, words in _OPTIONS.items() if notification.get(flag)]
+    return " ".join([kind.label, *named, *by, *own, *options])
 
 
 def rhythm_sentence(notification: NotificationDocument) -> str:
@@ -235,5 +242,5 @@ def _named(notification: NotificationDocument, names: Iterable[str]) -> Iterable
     for name in names:
         if name == "teamId" and "teamName" in notification:
             yield notification["teamName"]
-        elif name in notification and name not in _WAYS:
+        elif name in notification:
             yield notification[name]

@@ -15,7 +15,7 @@ from integrations.channels.base import DeliveryError, cannot_send
 from integrations.channels.http import connections_of
 from integrations.choices import ChannelType, DeliveryStatus, SecretKind
 from integrations.messages import Message
-from integrations.outcome import Outcome
+from integrations.outcome import Outcome, Posted
 from integrations.peer_text import peer_text, with_peer_text
 from opsapi.metric_series import counter, histogram
 
@@ -47,9 +47,9 @@ def deliver(
     Unexpected errors are logged and retried: a notification must not be lost because of a bug.
     """
     started = time.monotonic()
-    failure = _attempt(channel_type, config, message, now)
+    result = _attempt(channel_type, config, message, now)
     seconds = time.monotonic() - started
-    outcome = _outcome(failure, round(seconds * 1000), _secrets(channel_type, config))
+    outcome = _outcome(result, round(seconds * 1000), _secrets(channel_type, config))
     _ATTEMPTS.labels(channel_type, outcome.status.value).inc()
     _SECONDS.labels(channel_type).observe(seconds)
     return outcome
@@ -82,35 +82,34 @@ def _log_in_forms(user: str, password: str) -> list[str]:
     return [b64encode(text.encode()).decode() for text in sent]
 
 
-def _outcome(failure: DeliveryError | None, latency_ms: int, secrets: Sequence[str]) -> Outcome:
-    if failure is None:
-        return Outcome(DeliveryStatus.DELIVERED, None, latency_ms, reached=True)
+def _outcome(result: DeliveryError | Posted | None, latency_ms: int, secrets: Sequence[str]) -> Outcome:
+    if not isinstance(result, DeliveryError):
+        return Outcome(DeliveryStatus.DELIVERED, None, latency_ms, reached=True, posted=result)
     return Outcome(
-        DeliveryStatus.RETRY if failure.retryable else DeliveryStatus.FAILED,
-        with_peer_text(failure.reason, peer_text(failure.peer, secrets=secrets), failure.joint),
+        DeliveryStatus.RETRY if result.retryable else DeliveryStatus.FAILED,
+        with_peer_text(result.reason, peer_text(result.peer, secrets=secrets), result.joint),
         latency_ms,
-        retry_after=failure.retry_after,
-        fault=failure.fault,
-        perhaps_received=failure.perhaps_received,
-        reached=failure.reached,
+        retry_after=result.retry_after,
+        fault=result.fault,
+        perhaps_received=result.perhaps_received,
+        reached=result.reached,
     )
 
 
 def _attempt(
     channel_type: ChannelType, config: Mapping[str, str], message: Message, now: datetime
-) -> DeliveryError | None:
+) -> DeliveryError | Posted | None:
     channel = CHANNELS[channel_type]
     if missing := channel.missing(config):
         return cannot_send(f"not configured: {', '.join(missing)}")
     try:
         with connections_of(channel_type, config, message):
-            channel.send(config, message, now=now)
+            return channel.send(config, message, now=now)
     except DeliveryError as error:
         return error
     except Exception as error:  # noqa: BLE001 - whatever happens, the worker continues and the message is retried.
         _log_unforeseen(channel_type, message, error)
         return DeliveryError(UNFORESEEN, retryable=True, perhaps_received=True)
-    return None
 
 
 def _log_unforeseen(channel_type: ChannelType, message: Message, error: Exception) -> None:

@@ -16,6 +16,7 @@ from integrations.fields import Field, FieldSet
 from integrations.redaction import Secrets
 from integrations.serializers import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
+from opsapi.api.fields import Option
 from opsapi.console.forms import CLEAR, ConsoleForm, SecretInput, themed
 
 _ASKED_FOR = "asked_for"
@@ -42,7 +43,13 @@ class _TypedForm(ConsoleForm):
             for name in kind.secret_fields
             if name in stored and not self.cleaned_data.get(name + CLEAR)
         }
-        return {**kept, **{name: value for name, value in typed.items() if value not in (None, "")}}
+        off = {
+            field.name for field in kind.fields if isinstance(field.form, Option) and not typed[field.name]
+        }
+        return {
+            **kept,
+            **{name: value for name, value in typed.items() if value not in (None, "") and name not in off},
+        }
 
 
 class NewIntegrationForm(_TypedForm, InProjectForm):

@@ -30,7 +30,8 @@ class Message:
     `document` is the alert or event document as the API shows it; the rest is for people to read:
     `headline` says what happened, `target` where, `known` everything else, label → text. `link` opens the
     alert or event in the console, `config_link` its configuration.
-    `is_test`: nothing happened; somebody checks whether messages arrive.
+    `is_test`: nothing happened; somebody checks whether messages arrive. `handle` names an earlier message
+    about the same alert at the receiver, which this message changes (`integrations.outcome.Posted`).
     """
 
     delivery_id: str
@@ -46,6 +47,7 @@ class Message:
     link: str | None = None
     config_link: str | None = None
     is_test: bool = False
+    handle: str | None = None
 
     @property
     def label(self) -> str:

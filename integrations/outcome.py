@@ -9,11 +9,23 @@ from opsapi.outbound.errors import UNREACHABLE
 
 
 @dataclass(frozen=True, slots=True)
+class Posted:
+    """A message that later messages about the same alert change.
+
+    `handle` is its name at the receiver, which only the channel can read; empty if its answer did not
+    have it. `in_place`: the message was there before, and the attempt changed it.
+    """
+
+    handle: str
+    in_place: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of an attempt: `reason` is None only if delivered; `retry_after` is in seconds.
 
     `fault` says what failed. `perhaps_received`: the request was sent and not definitely rejected. `reached`:
-    a connection was established.
+    a connection was established. `posted` is None on channels that change no messages.
     """
 
     status: DeliveryStatus
@@ -23,6 +35,7 @@ class Outcome:
     fault: DeliveryFault = DeliveryFault.MESSAGE
     perhaps_received: bool = False
     reached: bool = False
+    posted: Posted | None = None
 
     @property
     def may_show_latency(self) -> bool:

@@ -6,7 +6,7 @@ channels decide by it, and docs/reference/stages.md shows it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from integrations.choices import DeliveryFault, DeliveryStatus
@@ -41,6 +41,7 @@ class StageRow:
 
     `answers` are reply codes (`421`), classes of them (`4xx`), error names of a service, or an OutboundReason
     if there is no reply. `said` is a sentence with `{code}` for the code of the reply.
+    `posts_again`: the same attempt sends a new message instead, and its answer decides.
     """
 
     stage: Stage
@@ -50,6 +51,7 @@ class StageRow:
     status: DeliveryStatus
     said: str
     quote: Quote = Quote.NOTHING
+    posts_again: bool = False
 
     @property
     def joint(self) -> str:
@@ -314,8 +316,6 @@ HTTP: Sequence[StageRow] = (
 )
 """A receiver over HTTP. What follows the status line decides nothing."""
 
-_NO_SLACK = "the receiver did not send a valid Slack response"
-
 
 def _slack(
     said: str, fault: DeliveryFault, receipt: Receipt, status: DeliveryStatus, *errors: str
@@ -323,29 +323,62 @@ def _slack(
     return StageRow(Stage.BODY, errors, fault, receipt, status, said, Quote.PEER)
 
 
+_NO_MORE = _slack(
+    "Slack accepts no more messages at the moment",
+    _DESTINATION,
+    _NOT,
+    _RETRY,
+    "ratelimited",
+    "rate_limited",
+    "message_limit_exceeded",
+)
+_AWAY = _slack(
+    "Slack cannot post the message at the moment",
+    _DESTINATION,
+    _NOT,
+    _RETRY,
+    "service_unavailable",
+    "request_timeout",
+    "team_added_to_org",
+    "org_login_required",
+    "external_channel_migrating",
+)
+_NO_TOKEN = _slack(
+    "Slack does not accept the API token",
+    _MESSAGE,
+    _NOT,
+    _FAILED,
+    "not_authed",
+    "invalid_auth",
+    "account_inactive",
+    "token_revoked",
+    "token_expired",
+)
+_NOT_ALLOWED = _slack(
+    "the API token has no permission to post messages",
+    _MESSAGE,
+    _NOT,
+    _FAILED,
+    "missing_scope",
+    "no_permission",
+    "not_allowed_token_type",
+    "access_denied",
+)
+_POSTED_OR_CHANGED = StageRow(Stage.BODY, ("ok",), _MESSAGE, _CERTAIN, _DELIVERED, "")
+_NOT_SLACK = StageRow(
+    Stage.BODY,
+    (_REASON.BAD_RESPONSE,),
+    _DESTINATION,
+    _PERHAPS,
+    _RETRY,
+    "the receiver did not send a valid Slack response",
+)
+
 CHAT_POST_MESSAGE: Sequence[StageRow] = (
-    StageRow(Stage.BODY, ("ok",), _MESSAGE, _CERTAIN, _DELIVERED, ""),
-    StageRow(Stage.BODY, (_REASON.BAD_RESPONSE,), _DESTINATION, _PERHAPS, _RETRY, _NO_SLACK),
-    _slack(
-        "Slack accepts no more messages at the moment",
-        _DESTINATION,
-        _NOT,
-        _RETRY,
-        "ratelimited",
-        "rate_limited",
-        "message_limit_exceeded",
-    ),
-    _slack(
-        "Slack cannot post the message at the moment",
-        _DESTINATION,
-        _NOT,
-        _RETRY,
-        "service_unavailable",
-        "request_timeout",
-        "team_added_to_org",
-        "org_login_required",
-        "external_channel_migrating",
-    ),
+    _POSTED_OR_CHANGED,
+    _NOT_SLACK,
+    _NO_MORE,
+    _AWAY,
     # Slack says of both: "It's possible some aspect of the operation succeeded before the error was raised."
     _slack(
         "Slack failed while it posted the message",
@@ -355,27 +388,8 @@ CHAT_POST_MESSAGE: Sequence[StageRow] = (
         "internal_error",
         "fatal_error",
     ),
-    _slack(
-        "Slack does not accept the API token",
-        _MESSAGE,
-        _NOT,
-        _FAILED,
-        "not_authed",
-        "invalid_auth",
-        "account_inactive",
-        "token_revoked",
-        "token_expired",
-    ),
-    _slack(
-        "the API token has no permission to post messages",
-        _MESSAGE,
-        _NOT,
-        _FAILED,
-        "missing_scope",
-        "no_permission",
-        "not_allowed_token_type",
-        "access_denied",
-    ),
+    _NO_TOKEN,
+    _NOT_ALLOWED,
     _slack("the Slack channel does not exist", _MESSAGE, _NOT, _FAILED, "channel_not_found"),
     _slack("the owner of the API token is not in the channel", _MESSAGE, _NOT, _FAILED, "not_in_channel"),
     _slack("the channel is archived", _MESSAGE, _NOT, _FAILED, "is_archived"),
@@ -393,10 +407,48 @@ CHAT_POST_MESSAGE: Sequence[StageRow] = (
 )
 """Slack answers 200, and its body says whether the message was posted (chat.postMessage)."""
 
+CHAT_UPDATE: Sequence[StageRow] = (
+    _POSTED_OR_CHANGED,
+    _NOT_SLACK,
+    _NO_MORE,
+    _AWAY,
+    _slack(
+        "Slack failed while it changed the message",
+        _DESTINATION,
+        _PERHAPS,
+        _RETRY,
+        "internal_error",
+        "fatal_error",
+        "update_failed",
+    ),
+    _NO_TOKEN,
+    _NOT_ALLOWED,
+    # Whatever keeps Slack from changing the earlier message, people read the new state. If the channel is
+    # gone, the answer to the new message says so.
+    replace(
+        _slack(
+            "Slack does not change the earlier message",
+            _MESSAGE,
+            _NOT,
+            _RETRY,
+            "message_not_found",
+            "cant_update_message",
+            "edit_window_closed",
+            "channel_not_found",
+            "is_inactive",
+            "is_archived",
+            ANYTHING,
+        ),
+        posts_again=True,
+    ),
+)
+"""Slack answers 200, and its body says whether the message was changed (chat.update)."""
+
 TABLES: Mapping[str, Sequence[StageRow]] = {
     "Mail server": (INCOMPLETE, *MAIL),
     "HTTP": (INCOMPLETE, *HTTP),
     "Slack": CHAT_POST_MESSAGE,
+    "Slack, when a message is changed": CHAT_UPDATE,
 }
 
 

@@ -18,6 +18,7 @@ from alerting.notification_types import NOTIFICATION_TYPES, recipient_words
 from alerting.presentation import ATTEMPT_TONES, notification_badge
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.state import NotificationState
+from alerting.rules.timeline import UPDATED_IN_PLACE
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_log import (
@@ -217,12 +218,17 @@ class NotificationAdmin(ConsoleAdmin):
 
     @admin.display(description="reason")
     def why(self, notification: Any) -> str | SafeString | None:
-        """Why the notification was not delivered, or not yet, and the number of attempts."""
+        """Why the notification was not delivered, or not yet, and the number of attempts.
+
+        For a delivered notification, whether it changed an earlier message.
+        """
         if notification.window is not None:
             return format_html(
                 "<span>muted by {}</span>",
                 link(page_url(notification.window), str(notification.window)),
             )
+        if notification.in_place and notification.status == NotificationStatus.DELIVERED.value:
+            return UPDATED_IN_PLACE
         if notification.reason and notification.attempts > 1:
             return short(f"{notification.reason} ({notification.attempts} attempts)")
         return short(notification.reason)

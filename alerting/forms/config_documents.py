@@ -25,7 +25,7 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.serializers.config_parts import MOST_MATCHERS
 from alerting.serializers.notifications import MOST_NOTIFICATIONS
 from opsapi.api.errors import BadField
-from opsapi.api.fields import Flag, ListOf, Number, Text, Whole
+from opsapi.api.fields import Flag, ListOf, Number, Option, Text, Whole
 from opsapi.console.forms import CLEAR
 from opsapi.wire_json import JsonObject, without_nulls
 
@@ -91,6 +91,9 @@ def value_of(
     if declared.is_secret:
         return text or (None if typed.get(declared.name + CLEAR) else stored)
     match declared.field:
+        case Option():
+            # Unticked, it leaves the decision to the integration.
+            return True if text else (None if stored else stored)
         case Flag():
             # A value that was never set is not set by an untouched checkbox.
             left_alone = before is not None and stored is None

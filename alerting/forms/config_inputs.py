@@ -16,7 +16,7 @@ from alerting.serializers.configs import AlertableType, AlertConfigDocument, Glo
 from alerting.serializers.notifications import DOCUMENTS
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from opsapi.api.documents import Document
-from opsapi.api.fields import Flag, ListOf, OneOf
+from opsapi.api.fields import Flag, ListOf, OneOf, Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +80,12 @@ def matched_fields(spec: EventTypeSpec) -> list[str]:
 
 def _notification_inputs(kind: NotificationType) -> tuple[Input, ...]:
     inputs = inputs_of(DOCUMENTS[kind.type](), secrets=kind.secret_fields, leave_out=("typeName", "id"))
-    # With a single channel there is nothing to choose: such a flag is stored and has no effect.
-    return tuple(declared for declared in inputs if kind.for_people or not isinstance(declared.field, Flag))
+    # With a single channel, a flag that chooses the channel is stored and has no effect.
+    return tuple(
+        declared
+        for declared in inputs
+        if kind.for_people or isinstance(declared.field, Option) or not isinstance(declared.field, Flag)
+    )
 
 
 NOTIFICATION_INPUTS: Mapping[str, tuple[Input, ...]] = {

@@ -83,6 +83,7 @@ LONGEST_RECIPIENT = 300
 
 
 LONGEST_ROOT = 500
+LONGEST_HANDLE = 200
 
 
 class Notification(models.Model):
@@ -167,6 +168,15 @@ class Notification(models.Model):
     silenced_by = OptionalIdField(help_text="The maintenance window that mutes the notification.")
     merged_into = OptionalIdField(
         help_text="The notification that sent the same message to the same address."
+    )
+    handle = models.CharField(
+        max_length=LONGEST_HANDLE,
+        null=True,
+        help_text="The name of the message at the receiver, which later messages about the alert change. "
+        "Empty until it is known; null if its destination changes no messages.",
+    )
+    in_place = models.BooleanField(
+        default=False, db_default=False, help_text="It changed an earlier message about the alert."
     )
 
     class Meta:

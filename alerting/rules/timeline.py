@@ -146,6 +146,7 @@ _MESSAGES: Mapping[MessageKind, str] = {
     MessageKind.CANCEL: "Alert cancelled",
     MessageKind.INFORM: "Event",
 }
+UPDATED_IN_PLACE = "message updated in place"
 _NOTIFIED: Mapping[TimelineEntryKind, str] = {
     TimelineEntryKind.NOTIFIED: "was notified",
     TimelineEntryKind.NOT_YET: "was not notified yet",
@@ -173,7 +174,8 @@ class TimelineNotification:
     """One notification of the alert, with its newest attempts, the oldest of them first.
 
     `recipient` is the recipient in words, `address` as the log has it; None if the reader may not see it.
-    `latency_ms` is the last attempt's. `being_sent`: a worker has it.
+    `latency_ms` is the last attempt's. `being_sent`: a worker has it. `in_place`: it changed an earlier
+    message.
     """
 
     id: str
@@ -192,6 +194,7 @@ class TimelineNotification:
     being_sent: bool
     tries: tuple[Attempt, ...] = ()
     silenced_by: str | None = None
+    in_place: bool = False
 
     @property
     def that(self) -> str:
@@ -207,6 +210,11 @@ class TimelineNotification:
     def delivered(self) -> bool:
         """Whether the receiver accepted it."""
         return self.status is NotificationStatus.DELIVERED
+
+    @property
+    def how(self) -> str | None:
+        """How it was delivered, if not by a message of its own."""
+        return UPDATED_IN_PLACE if self.delivered and self.in_place else None
 
     @property
     def is_merged(self) -> bool:
@@ -283,10 +291,12 @@ def _tried(notification: TimelineNotification, alike: Sequence[Attempt]) -> Time
     """One attempt, or several in a row that ended the same way."""
     first, last = alike[0], alike[-1]
     kind = _kind_of(notification, last)
+    changed = notification.in_place and kind is TimelineEntryKind.NOTIFIED
+    how = f" ({UPDATED_IN_PLACE})" if changed else ""
     return TimelineEntry(
         at=first.at,
         kind=kind,
-        text=f"{notification.recipient} {_NOTIFIED[kind]} {notification.that}: {_which(alike)}.",
+        text=f"{notification.recipient} {_NOTIFIED[kind]} {notification.that}{how}: {_which(alike)}.",
         reason=first.reason,
         notification_id=notification.id,
     )

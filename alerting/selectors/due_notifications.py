@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.lookups import IsNull
 
 from alerting.choices import AlertStatus, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
@@ -70,6 +71,8 @@ class Notified:
     subject: str
     recipient: str
     incident_id: str | None = None
+    changes_messages: bool = False
+    """Whether a message to it is changed by later messages about the alert."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -78,6 +81,7 @@ class Notified:
 
 
 _FIELDS = [column.name for column in fields(Notified)]
+_CHANGES_MESSAGES = {"changes_messages": IsNull(F("handle"), False)}
 
 
 def all_notified(alerts: Collection[str], *, or_in_progress: bool = False) -> Iterator[Notified]:
@@ -87,7 +91,9 @@ def all_notified(alerts: Collection[str], *, or_in_progress: bool = False) -> It
     """
     received = _RECEIVED | _IN_PROGRESS if or_in_progress else _RECEIVED
     rows = Notification.objects.filter(received, Among("alert_id", alerts), channel__isnull=False)
-    notified = [Notified(*row) for row in rows.exclude(kind__in=ENDS).values_list(*_FIELDS).distinct()]
+    found = rows.exclude(kind__in=ENDS).annotate(**_CHANGES_MESSAGES).values_list(*_FIELDS).distinct()
+    # An earlier version may have sent some of the messages: a receiver that has a message to change is last.
+    notified = sorted((Notified(*row) for row in found), key=lambda receiver: receiver.changes_messages)
     # Rows from before destinations were stored have none. A later row with a destination is the same
     # receiver.
     placed = {receiver.key[:-1] for receiver in notified if receiver.destination}

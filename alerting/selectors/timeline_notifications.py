@@ -101,6 +101,7 @@ def shown_notification(row: Any, origin: Origin | None, now: datetime) -> Timeli
         being_sent=row.lease_until is not None and row.lease_until > now,
         tries=tuple(_attempt(attempt) for attempt in reversed(row.tries_json)),
         silenced_by=row.silenced_by,
+        in_place=row.in_place,
     )
 
 

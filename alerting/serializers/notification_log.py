@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import Case, When
+from django.db.models import Case, Value, When
 from django.db.models.functions import Upper
 from rest_framework import serializers
 
@@ -16,7 +16,7 @@ from integrations.channels.email import EMAIL
 from integrations.channels.webhook import WEBHOOK
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument
-from opsapi.api.fields import ShownChoice, ShownId, ShownNumber, ShownText, ShownTime
+from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownNumber, ShownText, ShownTime
 from opsapi.api.resources import Facts, Resource
 from opsapi.fields import WireTime
 from opsapi.wire_json import JsonObject, without_nulls
@@ -65,6 +65,7 @@ class LoggedNotificationDocument(Resource):
     path = ""
     columns = {
         "due": Case(When(status=NotificationStatus.PENDING.value, then=WireTime("due"))),
+        "updatedInPlace": Case(When(in_place=True, then=Value(True))),
         "attempts": AttemptDocument.array(newest_attempts()),
         "mergedFrom": MergedNotificationDocument.array(merged_into_this()),
     }
@@ -100,6 +101,10 @@ class LoggedNotificationDocument(Resource):
     mergedFrom = MergedNotificationDocument(
         many=True,
         help_text=f"The notifications that were merged into this notification, at most {MOST_MERGED}.",
+    )
+    updatedInPlace = ShownFlag(
+        required=False,
+        help_text="True if the notification changed an earlier message about the alert; otherwise absent.",
     )
     incidentId = ShownId(
         source="incident_id",

@@ -40,13 +40,13 @@ UPDATE alerting_notification AS leased
                  FOR UPDATE SKIP LOCKED)
 RETURNING *
 """
-_CHANGED = ("status", "reason", "latency_ms", "delivered", "due", "perhaps_received")
+_CHANGED = ("status", "reason", "latency_ms", "delivered", "due", "perhaps_received", "handle", "in_place")
 
 
 class AttemptResult(TypedDict, total=False):
     """The new values of a notification whose attempt ended.
 
-    If `delivered`, `due` or `perhaps_received` is left out, the stored value stays.
+    Of the values after `latency_ms`, the stored value stays if a value is left out.
     """
 
     status: Required[str]
@@ -55,6 +55,8 @@ class AttemptResult(TypedDict, total=False):
     delivered: datetime
     due: datetime
     perhaps_received: bool
+    handle: str
+    in_place: bool
 
 
 _RECORD = """
@@ -62,11 +64,12 @@ UPDATE alerting_notification AS held
    SET lease_token = NULL, lease_until = NULL, leased = NULL, worker = NULL, silenced_by = NULL,
        status = result.status, reason = result.reason, latency_ms = result.latency_ms,
        delivered = coalesce(result.delivered, held.delivered), due = coalesce(result.due, held.due),
-       perhaps_received = coalesce(result.perhaps_received, held.perhaps_received)
+       perhaps_received = coalesce(result.perhaps_received, held.perhaps_received),
+       handle = coalesce(result.handle, held.handle), in_place = coalesce(result.in_place, held.in_place)
   FROM unnest(%(ids)s::text[], %(tokens)s::uuid[], %(status)s::text[], %(reason)s::text[],
               %(latency_ms)s::integer[], %(delivered)s::timestamptz[], %(due)s::timestamptz[],
-              %(perhaps_received)s::boolean[])
-       AS result(id, token, status, reason, latency_ms, delivered, due, perhaps_received)
+              %(perhaps_received)s::boolean[], %(handle)s::text[], %(in_place)s::boolean[])
+       AS result(id, token, status, reason, latency_ms, delivered, due, perhaps_received, handle, in_place)
  WHERE held.id = result.id AND held.lease_token = result.token
 RETURNING held.id, result.token
 """

@@ -89,6 +89,7 @@ def notified_row(notified: Notified, kind: MessageKind, now: datetime, *, versio
         recipient=notified.recipient,
         created=now,
         due=now,
+        handle="" if notified.changes_messages else None,
     )
 
 
@@ -115,8 +116,10 @@ def notifications_insert(rows: Iterable[Notification]) -> None:
     """Insert the notifications of kinds that their channels send. Existing ids are skipped."""
 
     def is_sent(row: Notification) -> bool:
-        kinds = CHANNELS[ChannelType(row.channel)].kinds if row.channel else _KINDS_FOR_PEOPLE
-        return row.kind in kinds
+        if row.channel is None:
+            return row.kind in _KINDS_FOR_PEOPLE
+        sent = CHANNELS[ChannelType(row.channel)].kinds_sent(changes_messages=row.handle is not None)
+        return row.kind in sent
 
     wanted = filter(is_sent, rows)
     for batch in batches(wanted, _ROWS_AT_ONCE):

@@ -8,6 +8,7 @@ from typing import Protocol
 from integrations.choices import ChannelType, DeliveryFault, MessageKind, SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.messages import Message
+from integrations.outcome import Posted
 from integrations.stages import INCOMPLETE, Quote, Receipt, StageRow
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.fields import Copied
@@ -111,8 +112,10 @@ def token(
 class Send(Protocol):
     """Sends one message."""
 
-    def __call__(self, config: Mapping[str, str], message: Message, *, now: datetime) -> None:
+    def __call__(self, config: Mapping[str, str], message: Message, *, now: datetime) -> Posted | None:
         """Send the message; `now` is the time of the attempt.
+
+        Return the message that later messages about the same alert change; None if they change no message.
 
         Raises: DeliveryError: the message was not delivered.
         """
@@ -126,7 +129,8 @@ class Channel(FieldSet):
     of one of `kinds` with a configuration: field values by name. `origin` names the host of a configuration
     as scheme, name and port: if it accepts no connection, all destinations on that host wait. Two
     configurations with the same `identity` have the same receiver, however their fields are spelled.
-    `longest_attempt` limits the time of an attempt.
+    `longest_attempt` limits the time of an attempt. `changes_messages`: whether the later messages of an
+    alert change the message of its opening, with a configuration.
     """
 
     type: ChannelType
@@ -141,12 +145,17 @@ class Channel(FieldSet):
     longest_attempt: timedelta = timedelta(seconds=15)
     place_field: str | None = None
     place_mark: str = ""
+    changes_messages: Callable[[Mapping[str, str]], bool] = lambda _: False
     missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE
 
     @property
     def has_address(self) -> bool:
         """Whether it sends to an address, which is not a secret, so that no integration is needed."""
         return self.fields[0].secret is SecretKind.PLAIN
+
+    def kinds_sent(self, *, changes_messages: bool) -> frozenset[MessageKind]:
+        """The kinds of messages that are sent. A message that is changed shows every change of its alert."""
+        return EVERY_KIND if changes_messages else self.kinds
 
     def missing(self, config: Mapping[str, str]) -> list[str]:
         return [field.name for field in self.fields if field.form.required and not config.get(field.name)]

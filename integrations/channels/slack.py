@@ -1,23 +1,26 @@
-"""Slack (CHAT_SERVICE): messages by chat.postMessage.
+"""Slack (CHAT_SERVICE): messages by chat.postMessage, changed by chat.update.
 
 https://api.slack.com/methods/chat.postMessage: refusals come with HTTP 200 and `ok: false`.
+https://api.slack.com/methods/chat.update: which messages can be changed; it notifies nobody.
 https://docs.slack.dev/reference/block-kit/blocks/header-block: how long texts may be.
+https://docs.slack.dev/legacy/legacy-messaging/legacy-secondary-message-attachments: colours.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 import orjson
 from django.conf import settings
 
-from integrations.channels.base import Channel, ChannelField, failure_at, token
-from integrations.channels.http import ServiceRequest, deliver_json, in_header, origin_of
-from integrations.choices import ChannelType, DeliveryStatus
+from integrations.channels.base import Channel, ChannelField, DeliveryError, failure_at, token
+from integrations.channels.http import TOTAL_SECONDS, ServiceRequest, deliver_json, in_header, origin_of
+from integrations.choices import OPEN_KINDS, ChannelType, DeliveryStatus, MessageKind
 from integrations.messages import Message, printable
-from integrations.outcome import parse_retry_after
-from integrations.stages import ANYTHING, CHAT_POST_MESSAGE, Quote, row_of
-from opsapi.api.fields import Copied, Text
+from integrations.outcome import Posted, parse_retry_after
+from integrations.stages import ANYTHING, CHAT_POST_MESSAGE, CHAT_UPDATE, Quote, StageRow, row_of
+from opsapi.api.fields import Copied, Option, Text
 from opsapi.batches import batches
 from opsapi.outbound.errors import OutboundReason, Stage
 from opsapi.wire_json import JsonObject
@@ -29,7 +32,16 @@ _LINK_LIMIT = 2000
 _ANSWER_LIMIT = 65_536
 """In bytes; the answer repeats the message, which has a few thousand bytes."""
 
-_ERRORS = frozenset(error for row in CHAT_POST_MESSAGE if row.quote is Quote.PEER for error in row.answers)
+_POST, _UPDATE = "chat.postMessage", "chat.update"
+_COLOURS: Mapping[MessageKind, str] = {
+    MessageKind.OPEN: "danger",
+    MessageKind.UPDATE: "danger",
+    MessageKind.ACKNOWLEDGE: "warning",
+    MessageKind.CLOSE: "good",
+}
+_NO_COLOUR = "#808080"
+_NAME = re.compile(r"[!-~]{1,60}")
+"""The ID of a channel or the `ts` of a message: no spaces, and short enough to be kept."""
 _POSTED = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\b')
 """The beginning of an incomplete answer. Slack writes `ok` first."""
 
@@ -43,32 +55,113 @@ def build_request(config: Mapping[str, str], message: Message) -> ServiceRequest
     """
     document = {
         "channel": config["channelName"],
-        "text": _escape(message.title),
-        "blocks": _blocks(message),
+        **_content(config, message),
         "unfurl_links": False,
         "unfurl_media": False,
     }
+    return _request(config, _POST, document)
+
+
+def _request(config: Mapping[str, str], method: str, document: JsonObject) -> ServiceRequest:
     headers = {
         "Authorization": f"Bearer {in_header(config['apiToken'])}",
         "Content-Type": "application/json; charset=utf-8",
     }
-    return ServiceRequest(f"{settings.OPSAPI_CHAT_BASE_URL}/api/chat.postMessage", document, headers)
+    return ServiceRequest(f"{settings.OPSAPI_CHAT_BASE_URL}/api/{method}", document, headers)
 
 
-def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Post the message to `config["channelName"]` with `config["apiToken"]`.
+def send(config: Mapping[str, str], message: Message, *, now: datetime) -> Posted | None:
+    """Post the message to `config["channelName"]` with `config["apiToken"]`, or change an earlier message.
 
     Raises: DeliveryError: on anything but a 2xx with `ok`.
     """
-    response = deliver_json(build_request(config, message), now=now, body_limit=_ANSWER_LIMIT)
-    answer, name = read_answer(response.body)
-    row = row_of(CHAT_POST_MESSAGE, Stage.BODY, answer)
+    if not _changes_messages(config):
+        _post(build_request(config, message), now)
+        return None
+    place = _place_of(message.handle)
+    if place is None:
+        return Posted(_handle(_post(build_request(config, message), now)))
+    # Both requests share the time of one request.
+    seconds = TOTAL_SECONDS / 2
+    if not _changed(build_update(config, message, place), now, seconds):
+        return Posted(_handle(_post(build_request(config, message), now, seconds)))
+    if message.kind in OPEN_KINDS:
+        _post(build_reply(config, message, place), now, seconds)
+    return Posted(str(message.handle), in_place=True)
+
+
+class _MessagePlace(NamedTuple):
+    """Where a message is: the ID of its channel, and the time that identifies it there."""
+
+    channel: str
+    ts: str
+
+
+def build_update(config: Mapping[str, str], message: Message, place: _MessagePlace) -> ServiceRequest:
+    """The request to change the message at a place.
+
+    Raises: DeliveryError: the token cannot be sent in a header.
+    """
+    return _request(config, _UPDATE, {**place._asdict(), **_content(config, message)})
+
+
+def build_reply(config: Mapping[str, str], message: Message, place: _MessagePlace) -> ServiceRequest:
+    """The request to say in the thread of a changed message, and in the channel, that the alert is open.
+
+    A change notifies nobody, so a reminder without a reply would remind nobody.
+
+    Raises: DeliveryError: the token cannot be sent in a header.
+    """
+    document = {
+        "channel": place.channel,
+        "thread_ts": place.ts,
+        "reply_broadcast": True,
+        "text": _escape(message.title),
+        "blocks": [{"type": "section", "text": _plain_text(message.title)}],
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+    return _request(config, _POST, document)
+
+
+def _post(request: ServiceRequest, now: datetime, seconds: float = TOTAL_SECONDS) -> bytes:
+    """Post a message, and return the answer.
+
+    Raises: DeliveryError: the message was not posted.
+    """
+    row, failure, body = _answered(request, CHAT_POST_MESSAGE, now, seconds)
     if row.status is not DeliveryStatus.DELIVERED:
-        raise failure_at(row, peer=name, retry_after=parse_retry_after(response.retry_after, now))
+        raise failure
+    return body
 
 
-def read_answer(answer: bytes) -> tuple[str, str]:
-    """The answer in the table of stages, and the name of the error as Slack sent it."""
+def _changed(request: ServiceRequest, now: datetime, seconds: float) -> bool:
+    """Change a message. Return False if Slack does not change it, so that it must be posted again.
+
+    Raises: DeliveryError: the message was not changed, and would not be posted either.
+    """
+    row, failure, _ = _answered(request, CHAT_UPDATE, now, seconds)
+    if row.status is not DeliveryStatus.DELIVERED and not row.posts_again:
+        raise failure
+    return not row.posts_again
+
+
+def _answered(
+    request: ServiceRequest, rows: Sequence[StageRow], now: datetime, seconds: float
+) -> tuple[StageRow, DeliveryError, bytes]:
+    """Send the request. Return the row of its answer, the failure that it describes, and the answer.
+
+    Raises: DeliveryError: on anything but a 2xx.
+    """
+    response = deliver_json(request, now=now, body_limit=_ANSWER_LIMIT, total_timeout=seconds)
+    answer, name = read_answer(response.body, rows)
+    row = row_of(rows, Stage.BODY, answer)
+    failure = failure_at(row, peer=name, retry_after=parse_retry_after(response.retry_after, now))
+    return row, failure, response.body
+
+
+def read_answer(answer: bytes, rows: Sequence[StageRow] = CHAT_POST_MESSAGE) -> tuple[str, str]:
+    """The answer in a table of stages, and the name of the error as Slack sent it."""
     try:
         document = orjson.loads(answer)
     except orjson.JSONDecodeError:
@@ -79,8 +172,40 @@ def read_answer(answer: bytes) -> tuple[str, str]:
         case {"ok": False}:
             error = document.get("error")
             name = error if isinstance(error, str) else ""
-            return name if name in _ERRORS else ANYTHING, name
+            errors = {known for row in rows if row.quote is Quote.PEER for known in row.answers}
+            return name if name in errors else ANYTHING, name
     return OutboundReason.BAD_RESPONSE, ""
+
+
+def _handle(answer: bytes) -> str:
+    """The name of a posted message; empty if the answer does not have it."""
+    try:
+        document = orjson.loads(answer)
+    except orjson.JSONDecodeError:
+        return ""
+    match document:
+        case {"channel": str(channel), "ts": str(ts)} if _NAME.fullmatch(channel) and _NAME.fullmatch(ts):
+            return f"{channel} {ts}"
+    return ""
+
+
+def _place_of(handle: str | None) -> _MessagePlace | None:
+    channel, _, ts = (handle or "").partition(" ")
+    return _MessagePlace(channel, ts) if ts else None
+
+
+def _changes_messages(config: Mapping[str, str]) -> bool:
+    return config.get("updateInPlace") == str(True)
+
+
+def _content(config: Mapping[str, str], message: Message) -> JsonObject:
+    """What a message shows. Only the parts of an attachment can have a colour."""
+    title, *rest = _blocks(message)
+    content: JsonObject = {"text": _escape(message.title), "blocks": [title, *rest]}
+    if not _changes_messages(config):
+        return content
+    colour = _NO_COLOUR if message.is_test else _COLOURS.get(message.kind, _NO_COLOUR)
+    return {**content, "blocks": [title], "attachments": [{"color": colour, "blocks": rest}]}
 
 
 def _blocks(message: Message) -> list[JsonObject]:
@@ -113,8 +238,12 @@ def _escape(text: str) -> str:
 
 
 def _identity(config: Mapping[str, str]) -> Mapping[str, str]:
-    """The token, and the channel without the leading `#`."""
-    named = {name: value for name, value in config.items() if name != "teamName"}
+    """The token, and the channel without the leading `#`; whether messages are changed, if they are.
+
+    With the option, a channel is another destination: its configuration says so until the alert ends.
+    """
+    without = {"teamName"} if _changes_messages(config) else {"teamName", "updateInPlace"}
+    named = {name: value for name, value in config.items() if name not in without}
     return {**named, "channelName": named.get("channelName", "").lstrip("#")}
 
 
@@ -137,6 +266,15 @@ SLACK = Channel(
             example="operations",
             in_notification=False,
         ),
+        ChannelField(
+            "updateInPlace",
+            "Change the message of an alert instead of posting new messages",
+            Option(
+                required=False,
+                help_text="Whether later messages about an alert change its message. By default, each is a "
+                "new message.",
+            ),
+        ),
     ),
     send=send,
     origin=lambda _: origin_of(settings.OPSAPI_CHAT_BASE_URL),
@@ -144,4 +282,5 @@ SLACK = Channel(
     base_url_settings=("OPSAPI_CHAT_BASE_URL",),
     place_field="channelName",
     place_mark="#",
+    changes_messages=_changes_messages,
 )

@@ -173,6 +173,10 @@ class Flag(WithExample, serializers.BooleanField):
         return data
 
 
+class Option(Flag):
+    """`true` or `false`; a form sends it only if it is ticked, because something else can be the default."""
+
+
 class OneOf(WithExample, serializers.ChoiceField):
     """One of a closed set of strings."""
 

@@ -39,6 +39,17 @@ def test_a_page_shows_the_timeline(console: Client, project: Project) -> None:
     assert ">no</dd>" in text.partition(">Acknowledged<")[2]
 
 
+def test_the_log_says_that_a_message_was_changed(console: Client, project: Project) -> None:
+    alert = make_alert(project, config_id=make_config(project, notifications=[EMAIL]).id)
+    sent = {"alert": alert, "status": "DELIVERED", "attempts": 1, "latency_ms": 84, "in_place": True}
+    changed = make_notification(project, kind="alert.close", **sent)
+    changed.tries.create(number=1, status="delivered", ended=clock.now(), latency_ms=84)
+    page = shown(console, alert_page(alert))
+    assert "was notified that the alert closed (message updated in place): attempt 1, 84 ms." in page
+    assert '<td data-label="Reason" class="console-long">message updated in place</td>' in page
+    assert "message updated in place" in shown(console, "/admin/alerting/notification/")
+
+
 def test_where_nobody_was_reached_the_console_shows_when_that_began(
     console: Client, project: Project
 ) -> None:

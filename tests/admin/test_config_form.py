@@ -67,6 +67,29 @@ class TestMaking:
         assert answer.status_code == 403
         assert not AlertConfig.objects.exists()
 
+    def test_an_unticked_option_of_a_channel_is_left_to_the_integration(
+        self, console: Client, operator: User, project: Project
+    ) -> None:
+        slack = {
+            "notifications[0].typeName": "CHAT_SERVICE",
+            "notifications[0].emailAddress": "",
+            "notifications[0].apiToken": "token-0123456789",
+            "notifications[0].channelName": "oncall",
+        }
+        send(console, ADD, typed_config(project.id, **slack))
+        made = AlertConfig.objects.get()
+        assert "updateInPlace" not in facts(made)["notifications"][0]
+        change = f"{CONFIGS}{made.id}/do/change/"
+        form = typed_in(shown(console, change))
+        send(console, change, {**form, "notifications[0].updateInPlace": "on"})
+        assert facts(made)["notifications"][0]["updateInPlace"] is True
+        page = shown(console, f"{CONFIGS}{made.id}/change/")
+        assert "Slack oncall with messages updated in place" in page
+        form = typed_in(shown(console, change))
+        assert form.pop("notifications[0].updateInPlace")
+        send(console, change, form)
+        assert "updateInPlace" not in facts(made)["notifications"][0]
+
     def test_every_part_arrives(self, console: Client, operator: User, project: Project) -> None:
         typed = typed_config(
             project.id,

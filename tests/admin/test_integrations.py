@@ -43,7 +43,8 @@ def test_an_integration_of_each_type_is_created_with_its_own_fields(
     first = post(console, ADD, confirmed="yes", group=project.id, type=kind)
     form = typed_in(first.content.decode())
     names = {field.name for field in INTEGRATION_TYPES[kind].fields}
-    assert names <= {*form, "enabled"}
+    # An unticked checkbox is not sent.
+    assert names <= {*form, "enabled", "updateInPlace"}
     assert form["group"] == [project.id]
     assert "This field is required" not in first.content.decode()
     with leaves_events(operator, ADDED):
@@ -131,6 +132,23 @@ def test_a_secret_that_is_left_empty_stays(console: Client, operator: User, proj
         post(console, url, **form | {"channelName": ["night"]})
     expected = {**INTEGRATION_TYPES["CHAT_SERVICE"].example, "channelName": "night"}
     assert stored("CHAT_SERVICE") == expected
+
+
+def test_messages_are_changed_in_place_while_the_box_is_ticked(
+    console: Client, operator: User, project: Project
+) -> None:
+    made = make_integration(project, "CHAT_SERVICE")
+    url = action_url(made, "change")
+    with leaves_events(operator, CHANGED):
+        post(console, url, **typed_in(console.get(url).content.decode()) | {"updateInPlace": ["on"]})
+    assert stored("CHAT_SERVICE")["updateInPlace"] is True
+    form = typed_in(console.get(url).content.decode())
+    with leaves_events(operator):
+        post(console, url, **form)
+    del form["updateInPlace"]
+    with leaves_events(operator, CHANGED):
+        post(console, url, **form)
+    assert stored("CHAT_SERVICE") == INTEGRATION_TYPES["CHAT_SERVICE"].example
 
 
 def test_a_secret_is_replaced(console: Client, operator: User, project: Project) -> None:

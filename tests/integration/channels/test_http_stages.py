@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
+from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, MessageKind
 from integrations.delivery import deliver
-from integrations.outcome import Outcome
+from integrations.outcome import Outcome, Posted
 from integrations.stages import (
     ANYTHING,
     CHAT_POST_MESSAGE,
+    CHAT_UPDATE,
     HTTP,
     UNREADABLE_CODE,
     Quote,
@@ -26,6 +27,7 @@ from integrations.stages import (
     row_of,
 )
 from opsapi.outbound.errors import UNREACHABLE, OutboundReason, Stage
+from tests.integration.channels.provider import provide
 from tests.processes.certificates import make_certificate
 from tests.receivers import LOOPBACK, HttpReceiver
 from tests.unit.integrations.messages import NOW, make_message
@@ -215,3 +217,32 @@ def test_each_error_of_slack_has_the_consequence_of_its_row_and_is_named(
     outcome = deliver(ChannelType("CHAT_SERVICE"), config, make_message(), now=NOW)
     assert_as_declared(outcome, row)
     assert (outcome.reason or "").endswith(f": {name}")
+
+
+@pytest.mark.parametrize(
+    ("row", "answer"),
+    [(row, answer) for row in CHAT_UPDATE for answer in row.answers if row.quote is Quote.PEER],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_each_error_of_a_change_in_slack_has_the_consequence_of_its_row(
+    http_receiver: HttpReceiver, settings: Settings, row: StageRow, answer: str
+) -> None:
+    settings.OPSAPI_CHAT_BASE_URL = http_receiver.url("")
+    name = "some_new_error" if answer == ANYTHING else answer
+    provide(
+        http_receiver,
+        lambda request: (
+            200,
+            {"ok": False, "error": name} if request.path.endswith(".update") else {"ok": True},
+        ),
+    )
+    config = {"apiToken": "xoxb-0123456789", "channelName": "oncall", "updateInPlace": "True"}
+    message = make_message(kind=MessageKind.CLOSE, handle="C123ABC456 1503435956.000247")
+    outcome = deliver(ChannelType("CHAT_SERVICE"), config, message, now=NOW)
+    if row.posts_again:
+        assert (outcome.status, outcome.posted) == (DeliveryStatus.DELIVERED, Posted("", in_place=False))
+        assert len(http_receiver.requests) == 2
+    else:
+        assert_as_declared(outcome, row)
+        assert (outcome.reason or "").endswith(f": {name}")
+        assert len(http_receiver.requests) == 1

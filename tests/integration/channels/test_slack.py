@@ -1,15 +1,18 @@
 """CHAT_SERVICE against a receiver that answers as Slack does."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
+from integrations.channels.http import deliver_json
 from integrations.channels.slack import SLACK, send
-from integrations.choices import DeliveryFault, MessageKind
+from integrations.choices import OPEN_KINDS, DeliveryFault, MessageKind
 from integrations.messages import Message
+from integrations.outcome import Posted
 from tests.integration.channels.provider import closed, faults, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
 from tests.unit.integrations.messages import LONGEST, NOW, ODD, make_message
@@ -35,6 +38,28 @@ POSTED = closed(
     unfurl_links={"type": "boolean"},
     unfurl_media={"type": "boolean"},
 )
+COLOURED = closed(
+    color={"enum": ["danger", "warning", "good", "#808080"]},
+    blocks={"type": "array", "items": {"anyOf": BLOCKS[1:]}, "minItems": 1},
+)
+TITLE_ONLY = {"type": "array", "items": BLOCKS[0], "minItems": 1, "maxItems": 1}
+SHOWN: dict[str, Any] = {
+    "text": {**SHORT, "maxLength": 4000},
+    "blocks": TITLE_ONLY,
+    "attachments": {"type": "array", "items": COLOURED, "minItems": 1, "maxItems": 1},
+}
+NO_PREVIEWS = {"unfurl_links": {"type": "boolean"}, "unfurl_media": {"type": "boolean"}}
+POSTED_TO_CHANGE = closed(channel=SHORT, **SHOWN, **NO_PREVIEWS)
+CHANGED = closed(channel={"const": "C123ABC456"}, ts={"const": "1503435956.000247"}, **SHOWN)
+REPLIED = closed(
+    channel={"const": "C123ABC456"},
+    thread_ts={"const": "1503435956.000247"},
+    reply_broadcast={"const": True},
+    text={**SHORT, "maxLength": 4000},
+    blocks={"type": "array", "items": closed(type={"const": "section"}, text=PLAIN)},
+    **NO_PREVIEWS,
+)
+HANDLE = "C123ABC456 1503435956.000247"
 AWAY = "Slack cannot post the message at the moment"
 BROKEN = "Slack failed while it posted the message"
 BUSY = "Slack accepts no more messages at the moment"
@@ -181,3 +206,39 @@ def test_an_answer_that_is_none_of_the_services_is_tried_again(service: HttpRece
     assert failure.reason == "the receiver did not send a valid Slack response"
     assert failure.retryable
     assert (failure.fault, failure.perhaps_received) == (DeliveryFault.DESTINATION, True)
+
+
+@pytest.mark.parametrize("kind", sorted(MessageKind))
+@pytest.mark.parametrize("name", ["db1.example.com", *ODD, *(char * 500 for char in LONGEST)])
+def test_the_service_takes_every_message_that_is_changed(
+    service: HttpReceiver, kind: MessageKind, name: str
+) -> None:
+    config = {**CONFIG, "updateInPlace": "True"}
+    service.answer(200, {}, b'{"ok":true,"channel":"C123ABC456","ts":"1503435956.000247"}')
+    link = "https://ops.example/alerts/1"
+    message = make_message(kind=kind, event_type_name=name, target=name, project_name=name, link=link)
+    assert send(config, message, now=NOW) == Posted(HANDLE)
+    assert send(config, replace(message, handle=HANDLE), now=NOW) == Posted(HANDLE, in_place=True)
+    posted, changed, *replied = service.requests
+    assert [request.path for request in service.requests[:2]] == ["/api/chat.postMessage", "/api/chat.update"]
+    assert faults(json.loads(posted.body), POSTED_TO_CHANGE) == []
+    assert faults(json.loads(changed.body), CHANGED) == []
+    assert [faults(json.loads(request.body), REPLIED) for request in replied] == (
+        [[]] if kind in OPEN_KINDS else []
+    )
+
+
+def test_both_requests_of_an_attempt_share_the_time_of_one(service: HttpReceiver) -> None:
+    spent: list[float] = []
+
+    def noted(request: Any, **options: Any) -> Any:
+        spent.append(options["total_timeout"])
+        return deliver_json(request, **options)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("integrations.channels.slack.deliver_json", noted)
+        service.answer(200, {}, b'{"ok":true}')
+        config = {**CONFIG, "updateInPlace": "True"}
+        send(config, make_message(kind=MessageKind.UPDATE, handle=HANDLE), now=NOW)
+    assert len(spent) == 2
+    assert sum(spent) <= SLACK.longest_attempt.total_seconds()

@@ -35,6 +35,19 @@ from alerting.notification_types import (
         ),
         ({"typeName": "PAGER_SERVICE"}, "PagerDuty with the integration of the project"),
         ({"typeName": "CHAT_SERVICE", "apiToken": "******", "channelName": "#ops"}, "Slack #ops"),
+        (
+            {
+                "typeName": "CHAT_SERVICE",
+                "apiToken": "******",
+                "channelName": "#ops",
+                "updateInPlace": True,
+            },
+            "Slack #ops with messages updated in place",
+        ),
+        (
+            {"typeName": "CHAT_SERVICE", "updateInPlace": False},
+            "Slack with the integration of the project",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
 )

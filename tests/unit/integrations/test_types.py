@@ -13,7 +13,7 @@ from opsapi.api.errors import ApiError
 TOKEN, SECRET, URL = SecretKind.TOKEN, SecretKind.SECRET, SecretKind.URL
 DECLARED = {
     "PAGER_SERVICE": "serviceKey",
-    "CHAT_SERVICE": "apiToken channelName teamName?",
+    "CHAT_SERVICE": "apiToken channelName teamName? updateInPlace?",
     "METRICS_SERVICE": "apiKey region?=US",
     "GROUP_CHAT_SERVICE": "notificationToken roomName",
     "OPS_ALERT_SERVICE": "apiKey region?=US",
@@ -90,6 +90,7 @@ BAD = [
     ("PAGER_SERVICE", "serviceKey", "k" * 1001, "INVALID_ATTRIBUTE"),
     ("CHAT_SERVICE", "channelName", "c" * 201, "INVALID_ATTRIBUTE"),
     ("CHAT_SERVICE", "teamName", 5, "INVALID_ATTRIBUTE"),
+    ("CHAT_SERVICE", "updateInPlace", "true", "INVALID_ATTRIBUTE"),
     ("METRICS_SERVICE", "region", "us", "INVALID_ENUM_VALUE"),
     ("OPS_ALERT_SERVICE", "region", "AP", "INVALID_ENUM_VALUE"),
     ("WEBHOOK", "url", "ftp://example.com/", "INVALID_ATTRIBUTE"),

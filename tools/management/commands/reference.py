@@ -268,6 +268,9 @@ its class (`4xx`).
 
 Over HTTP, the platform skips up to 20 interim responses (1xx). The status line decides: broken or slow header
 fields and bodies do not change the result. Only Slack says in the body whether it posted the message.
+
+If Slack does not change an earlier message, the same attempt posts a new message (*new message*), and the
+first table of Slack applies.
 """
 
 
@@ -281,6 +284,8 @@ def stages_page() -> str:
 def _stage_row(row: StageRow) -> tuple[str, ...]:
     if row.status is DeliveryStatus.DELIVERED:
         return row.stage, codes(row.answers), "", row.receipt, "delivered", ""
+    if row.posts_again:
+        return row.stage, codes(row.answers), "", row.receipt, "new message", ""
     said = row.said.replace("{code}", "…")
     words = f"{said}: {row.quote}" if row.quote in {Quote.PEER, Quote.LIBRARY} else said
     status = "retry" if row.is_retried else "failed"
