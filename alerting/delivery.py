@@ -40,7 +40,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Subquery
+from django.db.models import Q, Subquery
 
 from alerting.choices import DropReason, IncidentPart, NotificationStatus, WaitReason
 from alerting.messages import messages_of, with_earlier_messages
@@ -64,11 +64,11 @@ from alerting.selectors.due_notifications import (
     notified_destinations,
 )
 from alerting.selectors.incidents import (
+    DecidingAlert,
     IncidentMessage,
     IncidentView,
-    about_locked,
     alerts_with_incident_state,
-    deciding_alerts_filter,
+    deciding_alerts,
     incident_messages,
     incident_views,
     incidents_of,
@@ -363,7 +363,7 @@ def _with_windows_locked(
     return [row for row in claimed if row.group_id not in changed]
 
 
-def _with_alerts_locked(claimed: Sequence[Notification]) -> tuple[list[Notification], list[Alert]]:
+def _with_alerts_locked(claimed: Sequence[Notification]) -> tuple[list[Notification], list[DecidingAlert]]:
     """Lock the alerts of notifications until the decisions are written, and release the other notifications.
 
     The others are about alerts that another transaction has locked. It can end thousands of alerts of a
@@ -376,15 +376,14 @@ def _with_alerts_locked(claimed: Sequence[Notification]) -> tuple[list[Notificat
     A request that creates a window or changes a configuration does not wait. An attempt that has begun is
     sent, whatever happens in the meantime. If its alert ends, `record` sees the end.
     """
-    deciding = Alert.objects.select_related("group").filter(deciding_alerts_filter(claimed))
-    locked = list(deciding.select_for_update(no_key=True, of=("self",), skip_locked=True).order_by("id"))
-    if held_up := about_locked(claimed, locked):
+    locked, held_up = deciding_alerts(claimed, wait=False)
+    if held_up:
         leases_give_back([row for row in claimed if row.id in held_up])
     return [row for row in claimed if row.id not in held_up], locked
 
 
 def _read_facts(
-    claimed: Sequence[Notification], locked: Sequence[Alert], muting: Muting, now: datetime
+    claimed: Sequence[Notification], locked: Sequence[DecidingAlert], muting: Muting, now: datetime
 ) -> _Facts:
     """Read the facts of decisions, without a lock; `locked` are the alerts."""
     alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
@@ -674,9 +673,7 @@ def _record_together(
     """
     notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
-    deciding = Alert.objects.filter(deciding_alerts_filter(notifications))
-    locked = list(deciding.select_for_update(no_key=True, skip_locked=not wait).order_by("id"))
-    about = set() if wait else about_locked(notifications, locked)
+    locked, about = deciding_alerts(notifications, wait=wait)
     held_up = [each for each in ended if each[0].notification.id in about]
     ended = [each for each in ended if each[0].notification.id not in about]
     notifications = [attempt.notification for attempt, _ in ended]
@@ -694,12 +691,16 @@ def _record_together(
     return recorded, held_up
 
 
-def _set_last_notified(recorded: Sequence[_EndedAttempt], alerts: Sequence[Alert], now: datetime) -> None:
+def _set_last_notified(
+    recorded: Sequence[_EndedAttempt], alerts: Sequence[DecidingAlert], now: datetime
+) -> None:
     """Set `last_notified` of the alerts of delivered messages, and of the open alerts of their incidents."""
     delivered = [each.notification for each in recorded if each.outcome.status is DeliveryStatus.DELIVERED]
     notified = {notification.alert_id for notification in delivered if notification.alert_id}
     notified |= open_in(incidents_of(delivered), alerts)
-    Alert.objects.filter(Among("id", notified)).update(last_notified=now)
+    # Shown in whole seconds. Each message about an incident would write all its alerts, with all indexes.
+    is_shown = Q(last_notified__gte=now.replace(microsecond=0), last_notified__lte=now)
+    Alert.objects.filter(Among("id", notified)).exclude(is_shown).update(last_notified=now)
 
 
 def _follow_up_finished(

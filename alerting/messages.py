@@ -12,6 +12,7 @@ from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
 from alerting.rules.topology import RECOVERED, root_words
 from alerting.rules.wording import (
+    TARGETS_NAMED,
     alert_facts,
     alert_headline,
     event_facts,
@@ -19,7 +20,6 @@ from alerting.rules.wording import (
     incident_facts,
     incident_headline,
     target_of,
-    target_words,
 )
 from alerting.selectors.alerts import AlertRow, alert_rows
 from alerting.selectors.changed_messages import EarlierMessages
@@ -56,11 +56,7 @@ def messages_of(
     projects. `settings` are the notification settings that still exist. `incidents` are what messages about
     incidents say, by notification id.
     """
-    shown: dict[str, Alert] = {}
-    for notification in notifications:
-        if alert := alerts.get(notification.alert_id):
-            incident = incidents.get(notification.id)
-            shown[notification.id] = incident.alert(alert) if incident else alert
+    shown = _shown_alerts(notifications, alerts, incidents)
     alert_ids = {alert.id for alert in shown.values()}
     rows = alert_rows(alert_ids) if alert_ids else {}
     configs = {setting.config_id: setting.config for setting in settings}
@@ -79,6 +75,22 @@ def messages_of(
     return messages
 
 
+def _shown_alerts(
+    notifications: Sequence[Notification],
+    alerts: Mapping[str, Alert],
+    incidents: Mapping[str, IncidentMessage],
+) -> dict[str, Alert]:
+    """The alert whose document each message has, by notification id."""
+    shown: dict[str, str] = {}
+    for notification in notifications:
+        if notification.alert_id in alerts:
+            incident = incidents.get(notification.id)
+            shown[notification.id] = incident.alert_id if incident else notification.alert_id
+    others = set(shown.values()) - alerts.keys()
+    found = {**alerts, **Alert.objects.select_related("group").in_bulk(others)} if others else alerts
+    return {row_id: found[alert_id] for row_id, alert_id in shown.items()}
+
+
 def _times(incident: Incident) -> dict[str, str]:
     times = {"created": wire_time(incident.created)}
     return {**times, "resolved": wire_time(incident.ended)} if incident.ended else times
@@ -88,7 +100,12 @@ def _of_incident(message: Message, incident: IncidentMessage) -> Message:
     """The message about an incident, from the message about the alert whose document it has."""
     view, picture = incident.view, incident.picture
     root = root_words(picture.root)
-    names = [target_words(alert.facts) for alert in view.open]
+    named = incident_facts(
+        root,
+        [alert.facts for alert in view.open[:TARGETS_NAMED]],
+        len(view.open),
+        has_recovered=picture.root == RECOVERED,
+    )
     document = {
         **message.document,
         "incident": without_nulls(
@@ -105,9 +122,9 @@ def _of_incident(message: Message, incident: IncidentMessage) -> Message:
         occurred_at=view.incident.ended or view.incident.created,
         thread_key=view.incident.id,
         document=document,
-        headline=incident_headline(message.headline, len(names)),
+        headline=incident_headline(message.headline, len(view.open)),
         target=root or message.target,
-        known={**message.known, **incident_facts(root, names, has_recovered=picture.root == RECOVERED)},
+        known={**message.known, **named},
     )
 
 

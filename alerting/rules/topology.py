@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 from events.types import Target
 from opsapi.clock import AHEAD
@@ -32,8 +32,7 @@ class UnitKind(StrEnum):
 _RANK = {kind: rank for rank, kind in enumerate(UnitKind)}
 
 
-@dataclass(frozen=True, slots=True)
-class FleetUnit:
+class FleetUnit(NamedTuple):
     """A part of the fleet of one project; `name` is unique for its kind."""
 
     kind: UnitKind
@@ -57,7 +56,7 @@ def units_of(
     `agent` is the agent that reports the host, `labels` are the labels of the host.
     """
     hostname, cluster = facts.get("hostname"), _name(facts.get("clusterName"))
-    found = {FleetUnit(UnitKind.LABEL, f"{name}={value}") for name, value in labels.items()}
+    found = set(label_units(labels)) if labels else set()
     if agent:
         found.add(FleetUnit(UnitKind.AGENT, agent))
     if hostname:
@@ -71,6 +70,11 @@ def units_of(
         if shard := facts.get("shardName"):
             found.add(FleetUnit(UnitKind.SHARD, _within(shard, cluster)))
     return frozenset(found)
+
+
+def label_units(labels: Mapping[str, str]) -> frozenset[FleetUnit]:
+    """The units of labels."""
+    return frozenset(FleetUnit(UnitKind.LABEL, f"{name}={value}") for name, value in labels.items())
 
 
 _COVERING: Mapping[Target, Sequence[UnitKind]] = {

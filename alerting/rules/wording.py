@@ -150,7 +150,7 @@ def _threshold_words(config: ConfigView) -> str:
 
 Facts = dict[str, str]
 
-_NAMED = 5
+TARGETS_NAMED = 5
 """The most alerts of an incident that a line names."""
 _LASTING: Mapping[MessageKind, str] = {
     MessageKind.UPDATE: "for",
@@ -204,15 +204,20 @@ def incident_headline(headline: str, members: int) -> str:
     return f"{headline} ({members} alerts)" if members > 1 else headline
 
 
-def incident_facts(root: str | None, names: Sequence[str], *, has_recovered: bool) -> Facts:
-    """The facts about an incident: its root, and the targets of its open alerts."""
+def incident_facts(
+    root: str | None, opened: Sequence[Mapping[str, Any]], members: int, *, has_recovered: bool
+) -> Facts:
+    """The facts about an incident: its root, and the targets of its open alerts.
+
+    `opened`: the facts of the first of its `members` open alerts: TARGETS_NAMED, or all if there are fewer.
+    """
     facts: Facts = {"Root": root} if root else {}
-    if has_recovered and names:
+    if has_recovered and members:
         facts["Root"] = "has recovered"
-    if len(names) > 1:
-        facts["Open alerts"] = f"{len(names)}: {', '.join(names[:_NAMED])}" + (
-            f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        )
+    if members > 1:
+        names = ", ".join(target_words(each) for each in opened[:TARGETS_NAMED])
+        more = f" and {members - TARGETS_NAMED} more" if members > TARGETS_NAMED else ""
+        facts["Open alerts"] = f"{members}: {names}{more}"
     return facts
 
 

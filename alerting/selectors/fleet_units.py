@@ -21,6 +21,7 @@ from alerting.rules.topology import (
     UnitKind,
     agent_name,
     deciding_units,
+    label_units,
     name_parts,
     units_of,
 )
@@ -55,11 +56,13 @@ SELECT DISTINCT found.id
  CROSS JOIN LATERAL (
        SELECT host.id FROM automation_host AS host
         WHERE host.group_id = %(group)s AND host.deleted IS NULL AND host.last_report IS NOT NULL
-          AND {condition}
+          AND {condition} {without}
         LIMIT unit.most
        ) AS found
  WHERE unit.kind = '{kind}'
 """
+# Without parameters of the unit, PostgreSQL makes a hash table of the hosts once.
+_WITHOUT = "AND host.id NOT IN (SELECT unnest(%(without)s::text[]))"
 # With the LIMIT, PostgreSQL looks up each host by its id. It expects more hosts than there are.
 _FACTS = """
 SELECT found.id, facts.*
@@ -99,15 +102,15 @@ def alert_units(alerts: Collection[Alert]) -> dict[str, frozenset[FleetUnit]]:
     }
     nothing: tuple[None, dict[str, str]] = None, {}
     return {
-        alert.id: named_units(alert, *known.get(alert.facts.get("hostId") or "", nothing)) for alert in alerts
+        alert.id: named_units(alert.facts, *known.get(alert.facts.get("hostId") or "", nothing))
+        for alert in alerts
     }
 
 
 def named_units(
-    alert: Alert, agent: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
+    facts: Mapping[str, Any], agent: str | None = None, labels: Mapping[str, str] = MappingProxyType({})
 ) -> frozenset[FleetUnit]:
-    """The units that an alert names, and the units of its host's agent and labels."""
-    facts = alert.facts
+    """The units that the facts of an alert name, and the units of its host's agent and labels."""
     if facts.get("sourceTypeName") and facts.get("hostname"):
         agent = agent_name(facts["sourceTypeName"], facts["hostname"])
     return units_of(facts, agent, labels)
@@ -153,21 +156,30 @@ def fleets_around(
     host_limits: dict[FleetUnit, int] = {}
     for found in deciding.values():
         host_limits.update({unit: max(number, host_limits.get(unit, 0)) for unit, number in found.items()})
-    labels = {unit: number for unit, number in host_limits.items() if unit.kind is UnitKind.LABEL}
-    others = _hosts_of(group_id, {unit: number for unit, number in host_limits.items() if unit not in labels})
+    # The affected hosts of a unit are known: others are searched, at least one.
+    wanted = {unit: max(1, number - affected_fleet.size(unit)) for unit, number in host_limits.items()}
+    labels = {unit: number for unit, number in wanted.items() if unit.kind is UnitKind.LABEL}
+    units_wanted = {unit: number for unit, number in wanted.items() if unit not in labels}
+    others = _hosts_of(group_id, units_wanted, without=affected)
     # A label that an unaffected host is known to have is not searched: it is not wholly affected.
-    known = {unit for host_id, units in others.items() if host_id not in affected for unit in units}
+    known = {unit for units in others.values() for unit in units}
     known -= {root for units in roots.values() for root in units}
     searched = {label: number for label, number in labels.items() if label not in known}
-    fleet = FleetUnits.of((others | _hosts_of(group_id, searched) | affected).values())
+    others |= _hosts_of(group_id, searched, without=affected)
+    fleet = FleetUnits.of([*rows, *others.values()])
     # Of the other units, it is not known which hosts they have.
     return {
         incident_id: fleet.only({*units, *deciding[incident_id]}) for incident_id, units in covered.items()
     }
 
 
-def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str, frozenset[FleetUnit]]:
-    """Return the hosts of units, by host id. The number of a unit is the most of its hosts; None: all."""
+def _hosts_of(
+    group_id: str, units: Mapping[FleetUnit, int | None], *, without: Collection[str] = ()
+) -> dict[str, frozenset[FleetUnit]]:
+    """Return the hosts of units, by host id. The number of a unit is the most of its hosts; None: all.
+
+    The hosts `without`, by id, are left out.
+    """
     if not units:
         return {}
     kinds = sorted({unit.kind for unit in units})
@@ -176,7 +188,12 @@ def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str,
         (unit.kind.value, *parts, most) for unit, most in units.items() for parts in _parts(unit, clusters)
     ]
     found = " UNION ".join(
-        _FOUND.format(kind=kind.value, joins=_HOSTS_OF[kind][0], condition=_HOSTS_OF[kind][1])
+        _FOUND.format(
+            kind=kind.value,
+            joins=_HOSTS_OF[kind][0],
+            condition=_HOSTS_OF[kind][1],
+            without=_WITHOUT if without else "",
+        )
         for kind in kinds
     )
     parameters: Mapping[str, Any] = {
@@ -185,9 +202,18 @@ def _hosts_of(group_id: str, units: Mapping[FleetUnit, int | None]) -> dict[str,
         "first": [first for _, first, _, _ in searched],
         "second": [second for _, _, second, _ in searched],
         "most": [most for _, _, _, most in searched],
+        "without": list(without),
     }
     facts_of_hosts = fetch_rows(_FACTS.format(found=found), parameters)
-    return {host_id: _units_of_row(facts) for host_id, *facts in facts_of_hosts}
+    # Many hosts have the same labels.
+    units_of_labels: dict[str | None, frozenset[FleetUnit]] = {None: frozenset()}
+    for *_, labels, _, _ in facts_of_hosts:
+        if labels not in units_of_labels:
+            units_of_labels[labels] = label_units(json.loads(labels))
+    return {
+        host_id: _units_of_facts(facts, agent_type, agent) | units_of_labels[labels]
+        for host_id, *facts, labels, agent_type, agent in facts_of_hosts
+    }
 
 
 def _clusters_of(group_id: str, units: Iterable[FleetUnit]) -> dict[str, list[str]]:
@@ -228,10 +254,6 @@ def _parts(unit: FleetUnit, clusters: Mapping[str, Sequence[str]]) -> list[tuple
     return [(found, "") if unit.kind is UnitKind.CLUSTER else (first, found) for found in ids]
 
 
-def _units_of_row(row: Sequence[Any]) -> frozenset[FleetUnit]:
-    *facts, labels, agent_type, agent = row
-    return units_of(
-        dict(zip(_FACT_NAMES, facts, strict=True)),
-        agent_name(agent_type, agent) if agent_type else None,
-        json.loads(labels) if labels else {},
-    )
+def _units_of_facts(facts: Sequence[Any], agent_type: str | None, agent: str) -> frozenset[FleetUnit]:
+    named = dict(zip(_FACT_NAMES, facts, strict=True))
+    return units_of(named, agent_name(agent_type, agent) if agent_type else None)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NamedTuple
 
 from django.db.models import F, Q, Subquery
 
@@ -27,12 +28,28 @@ from opsapi.first_rows import FirstRows, first_rows
 from opsapi.sql import fetch_rows
 
 
+class DecidingAlert(NamedTuple):
+    """An alert on which the decision on a notification depends: its own, or an open one of its incident.
+
+    An incident can have thousands, of which decisions need only these columns. `facts` and `event_type` are
+    needed for the picture of an incident.
+    """
+
+    id: str
+    incident_id: str | None
+    status: str
+    created: datetime
+    acknowledged_until: datetime | None
+    event_type: str
+    facts: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True)
 class IncidentView:
     """An incident: its open alerts, the oldest first, the units they are about, and the fleet around them."""
 
     incident: Incident
-    open: Sequence[Alert]
+    open: Sequence[DecidingAlert]
     covered: Sequence[FleetUnit | None]
     fleet: FleetUnits
 
@@ -72,20 +89,34 @@ def deciding_alerts_filter(notifications: Sequence[Notification]) -> Q:
     return deciding
 
 
-def about_locked(notifications: Iterable[Notification], locked: Iterable[Alert]) -> set[str]:
-    """Return the notifications whose deciding alerts are not all in `locked`, by id.
+def deciding_alerts(
+    notifications: Sequence[Notification], *, wait: bool
+) -> tuple[list[DecidingAlert], set[str]]:
+    """Lock the alerts of the notifications, and the open alerts of their incidents, by id.
 
-    An alert that was deleted is not missing.
+    Unless it may `wait`, alerts that another transaction has locked are left out. Return the locked alerts,
+    and the ids of the notifications about others.
     """
-    notifications = list(notifications)
-    missing = Alert.objects.filter(deciding_alerts_filter(notifications))
-    missing = missing.exclude(Among("id", {alert.id for alert in locked}))
+    deciding = Alert.objects.filter(deciding_alerts_filter(notifications))
+    rows = deciding.select_for_update(no_key=True, skip_locked=not wait).order_by("id")
+    locked = [DecidingAlert(*row) for row in rows.values_list(*DecidingAlert._fields)]
+    # A locked alert neither ends nor leaves its incident: with the same number, none was left out.
+    if wait or deciding.count() == len(locked):
+        return locked, set()
+    return locked, _about_others(notifications, locked)
+
+
+def _about_others(notifications: Sequence[Notification], locked: Iterable[DecidingAlert]) -> set[str]:
+    """Return the notifications whose deciding alerts are not all in `locked`, by id."""
+    known = {alert.id for alert in locked}
     alerts: set[str | None] = set()
     incidents: set[str | None] = set()
-    for alert_id, incident_id, status in missing.values_list("id", "incident_id", "status"):
-        alerts.add(alert_id)
-        if status == AlertStatus.OPEN.value:
-            incidents.add(incident_id)
+    deciding = Alert.objects.filter(deciding_alerts_filter(notifications))
+    for alert_id, incident_id, status in deciding.values_list("id", "incident_id", "status"):
+        if alert_id not in known:
+            alerts.add(alert_id)
+            if status == AlertStatus.OPEN.value:
+                incidents.add(incident_id)
     about = leads_of(notifications)
     return {
         row.id
@@ -95,16 +126,18 @@ def about_locked(notifications: Iterable[Notification], locked: Iterable[Alert])
 
 
 def alerts_with_incident_state(
-    alerts: Collection[Alert], notifications: Iterable[Notification]
+    deciding: Iterable[DecidingAlert], notifications: Collection[Notification]
 ) -> dict[str, Alert]:
-    """The alerts by id; the first alert of an incident of the notifications represents the incident.
+    """The alerts of notifications by id; the first alert of an incident represents the incident.
 
-    It is a copy: it is open while an alert of the incident is, and acknowledged until the first of their
-    acknowledgements ends.
+    It is open while an alert of the incident is, and acknowledged until the first of their acknowledgements
+    ends. `deciding` are the locked `deciding_alerts`.
     """
-    found = {alert.id: alert for alert in alerts}
-    opened: dict[str, list[Alert]] = defaultdict(list)
-    for alert in alerts:
+    named = {notification.alert_id for notification in notifications if notification.alert_id}
+    rows = Alert.objects.select_related("group").filter(Among("id", named)) if named else ()
+    found = {alert.id: alert for alert in rows}
+    opened: dict[str, list[DecidingAlert]] = defaultdict(list)
+    for alert in deciding:
         if alert.incident_id and alert.status == AlertStatus.OPEN.value:
             opened[alert.incident_id].append(alert)
     for incident_id, lead_id in leads_of(notifications).items():
@@ -113,7 +146,7 @@ def alerts_with_incident_state(
     return found
 
 
-def whole_incident(lead: Alert, opened: Sequence[Alert]) -> Alert:
+def whole_incident(lead: Alert, opened: Sequence[Alert | DecidingAlert]) -> Alert:
     """A copy of an incident's first alert with the state of the incident; `opened` are its open alerts."""
     whole = copy(lead)
     if opened:
@@ -181,14 +214,16 @@ def leads_of(notifications: Iterable[Notification]) -> dict[str, str]:
     }
 
 
-def open_in(incidents: Collection[str], alerts: Iterable[Alert]) -> set[str]:
+def open_in(incidents: Collection[str], alerts: Iterable[DecidingAlert]) -> set[str]:
     """The ids of the open alerts of incidents, among these alerts."""
     is_open = AlertStatus.OPEN.value
     return {alert.id for alert in alerts if alert.incident_id in incidents and alert.status == is_open}
 
 
 def incident_views(
-    notifications: Collection[Notification], alerts: Iterable[Alert], pictures: Mapping[str, Picture | None]
+    notifications: Collection[Notification],
+    alerts: Iterable[DecidingAlert],
+    pictures: Mapping[str, Picture | None],
 ) -> dict[str, IncidentView]:
     """The incidents of notifications, by id, with their open alerts, which are among `alerts`.
 
@@ -198,7 +233,7 @@ def incident_views(
     if not ids:
         return {}
     rows = Incident.objects.in_bulk(list(ids))
-    members: dict[str, list[Alert]] = {incident_id: [] for incident_id in rows}
+    members: dict[str, list[DecidingAlert]] = {incident_id: [] for incident_id in rows}
     for alert in sorted(alerts, key=lambda alert: (alert.created, alert.id)):
         if alert.incident_id in members and alert.status == AlertStatus.OPEN.value:
             members[alert.incident_id].append(alert)
@@ -219,8 +254,8 @@ def incident_views(
     }
 
 
-def _covered(alert: Alert) -> FleetUnit | None:
-    return covered_unit(EVENT_TYPES[EventType(alert.event_type)].target, named_units(alert))
+def _covered(alert: DecidingAlert) -> FleetUnit | None:
+    return covered_unit(EVENT_TYPES[EventType(alert.event_type)].target, named_units(alert.facts))
 
 
 # A message to several people is several notifications with the same number of creation.
@@ -283,10 +318,11 @@ class IncidentMessage:
     picture: Picture
     view: IncidentView
 
-    def alert(self, lead: Alert) -> Alert:
-        """The alert whose document the message has: the first open one, or the first."""
-        opened = self.view.open
-        return next((alert for alert in opened if alert.id == lead.id), opened[0] if opened else lead)
+    @property
+    def alert_id(self) -> str:
+        """The alert whose document the message has: the first of the incident, or the first open one."""
+        lead, opened = self.view.incident.lead_id, self.view.open
+        return lead if not opened or any(alert.id == lead for alert in opened) else opened[0].id
 
 
 def incident_messages(

@@ -10,7 +10,7 @@ from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
 from alerting.selectors.due_notifications import due_notification_with_setting
-from alerting.selectors.incidents import alerts_with_incident_state, deciding_alerts_filter
+from alerting.selectors.incidents import alerts_with_incident_state, deciding_alerts
 from alerting.selectors.notification_settings import credentials_gone, setting_of, stands_for_people
 from alerting.services.alerts import alert_facts
 from alerting.services.locks import config_lock_shared
@@ -45,8 +45,8 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         # So that the setting is not removed meanwhile; before the alert, as in changes of configurations.
         config_lock_shared(setting.config.group_id)
     # Ending the alert and recording a delivery take this lock too.
-    locked = Alert.objects.select_for_update().filter(deciding_alerts_filter([notification])).order_by("id")
-    alerts = alerts_with_incident_state(list(locked), [notification])
+    locked, _ = deciding_alerts([notification], wait=True)
+    alerts = alerts_with_incident_state(locked, [notification])
     alert = alerts.get(notification.alert_id or "")
     row = Notification.objects.select_for_update().filter(id=notification.id).first()
     # The project is locked after the alert, as in its deletion.

@@ -20,6 +20,7 @@ from alerting.services.notifications import ForPeople, recipients_replace
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.ids import new_id
+from opsapi.sql import fetch_rows
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
@@ -190,3 +191,35 @@ def test_outcomes_about_locked_alerts_are_recorded_later(project: Project, outsi
         assert [row.group_id for row in delivered.all()] == [other.id]
     assert delivery.record(left, now=START + timedelta(seconds=1), wait=False) == []
     assert delivered.count() == 2
+
+
+def test_a_message_about_many_alerts_reads_few_of_them_whole_and_writes_each_once_a_second(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    receivers = [{**WEBHOOK, "webhookUrl": f"http://h{number}.example.com/"} for number in range(3)]
+    make_config(project, notifications=receivers, grouping="TOPOLOGY", groupWaitSec=15)
+    ingest(project, *(host_report(f"h{number}", reachable=False) for number in range(30)), now=START)
+    evaluate(START)
+    due = START + timedelta(seconds=15)
+    read: list[str] = []
+    from_db = Alert.from_db.__func__  # type: ignore[attr-defined]
+
+    def note(model: type[Alert], *row: Any) -> Alert:
+        alert: Alert = from_db(model, *row)
+        read.append(alert.id)
+        return alert
+
+    monkeypatch.setattr(Alert, "from_db", classmethod(note))
+    deliver_round(due)  # finds the destinations
+    places: list[list[tuple[Any, ...]]] = []
+    for number in range(3):
+        assert deliver_round(due + timedelta(milliseconds=number), limit=1) == (1, 1)
+        places.append(fetch_rows("SELECT id, ctid::text FROM alerting_alert ORDER BY id"))
+    assert [message.document["incident"]["alertCount"] for _, _, message in outside.sent] == [30] * 3
+    assert len(set(read)) == 1
+    assert Alert.objects.filter(last_notified=due).count() == 30
+    assert places[0] == places[1] == places[2]
+    later = due + timedelta(seconds=1)
+    Notification.objects.filter(kind="alert.open", alert_id=read[0]).update(status="PENDING", due=later)
+    assert deliver_round(later, limit=1) == (1, 1)
+    assert Alert.objects.filter(last_notified=later).count() == 30
