@@ -99,14 +99,14 @@ def started_words(event_type: EventType, facts: Mapping[str, Any]) -> str:
 def down_reason(event_type: EventType, details: Mapping[str, Any], at: datetime) -> str | None:
     """Why a host or agent counts as down, from the event that says it; None for other types.
 
-    Reports have an author. The platform itself notices a heartbeat timeout.
+    `at`: the time of observation. Reports have an author. The platform itself notices a heartbeat timeout.
     """
     if event_type in AGENT_DOWN.values():
         return f"No report for {age_words(HEARTBEAT_TIMEOUT)}"
     if event_type is not EventType.HOST_DOWN:
         return None
     if acting(details):
-        return f"An agent reported at {time_words(at)} that it cannot reach the host"
+        return f"An agent observed at {time_words(at)} that it cannot reach the host"
     return f"No report of the host for {age_words(HEARTBEAT_TIMEOUT)}, while its agent kept reporting"
 
 

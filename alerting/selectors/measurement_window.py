@@ -48,7 +48,7 @@ def host_measurements(
 
 
 def first_value(alert: Alert) -> tuple[float, datetime] | None:
-    """The value that began an alert about a metric, in its base unit, and when it was reported.
+    """The value that began an alert about a metric, in its base unit, and when it was observed.
 
     That was before the alert began, where it was a configuration that changed. None once it is gone.
     """

@@ -97,8 +97,8 @@ def _value_words(alert: Alert, view: ConfigView | None, first: tuple[float, date
     limit = limit_words(threshold) if threshold else "outside"
     if first is None:
         return f"{metric.spec.words} was {limit}; the value is no longer stored"
-    value, reported = first
-    since = "" if reported == alert.created else f" (reported at {time_words(reported)})"
+    value, observed = first
+    since = "" if observed == alert.created else f" (observed at {time_words(observed)})"
     return f"{metric.spec.words} was {value_words(metric, value, threshold)}: {limit}{since}"
 
 

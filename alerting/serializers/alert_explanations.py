@@ -54,7 +54,7 @@ class OpeningSignalDocument(Document):
     detail = serializers.CharField(help_text="The same as a sentence.")
     eventId = serializers.CharField(required=False, help_text="The event, if an event opened the alert.")
     currentValue = CurrentValueDocument(required=False, help_text=f"The measured value. {_RECORDED}")
-    measured = serializers.DateTimeField(required=False, help_text=f"When it was reported. {_RECORDED}")
+    measured = serializers.DateTimeField(required=False, help_text=f"When it was observed. {_RECORDED}")
 
 
 class RecordedMatcherDocument(ComparedMatcherDocument):
@@ -264,7 +264,7 @@ def present_alert_explanation(found: AlertExplanation, *, alert: AlertRow) -> Js
 
 
 def _signal(signal: TimelineEntry, found: AlertExplanation, alert: AlertRow) -> JsonObject:
-    value, reported = found.value or (None, None)
+    value, observed = found.value or (None, None)
     reason = f" {signal.reason}." if signal.reason else ""
     return without_nulls(
         {
@@ -273,7 +273,7 @@ def _signal(signal: TimelineEntry, found: AlertExplanation, alert: AlertRow) -> 
             "detail": signal.text + reason,
             "eventId": signal.event_id,
             "currentValue": current_value(alert["metric_name"], value),
-            "measured": wire_time(reported) if reported else None,
+            "measured": wire_time(observed) if observed else None,
         }
     )
 

@@ -60,7 +60,7 @@ def test_it_names_the_event_that_began_it_and_the_condition(project: Project) ->
     goes_down(project)
     shown = timeline()
     assert shown.entries[0].text == "The host db1:27017 is down."
-    assert shown.entries[0].reason == f"An agent reported at {time_words(NOW)} that it cannot reach the host"
+    assert shown.entries[0].reason == f"An agent observed at {time_words(NOW)} that it cannot reach the host"
     assert shown.entries[0].event_id is not None
     assert (shown.config.id, shown.config.words) == (config.id, "Host down, where HOSTNAME starts with “db”")
     assert (shown.config.is_there, shown.config.changed_since) == (True, False)
@@ -87,13 +87,13 @@ def test_it_holds_the_value_against_the_threshold(project: Project) -> None:
     )
 
 
-def test_a_changed_configuration_begins_it_with_what_was_reported_before(project: Project) -> None:
+def test_a_changed_configuration_begins_it_with_what_was_observed_before(project: Project) -> None:
     ingest(project, host_report(CONNECTIONS=1650), now=NOW - HOUR)
     evaluate(NOW - HOUR)
     metric_config(project)
     evaluate(NOW)
     assert timeline().entries[0].reason == (
-        "Connections was 1,650: above 900 (reported at 2099-11-21 11:00:00Z)"
+        "Connections was 1,650: above 900 (observed at 2099-11-21 11:00:00Z)"
     )
 
 

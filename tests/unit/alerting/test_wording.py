@@ -133,7 +133,7 @@ _AT = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
         (
             EventType.HOST_DOWN,
             {"publicKey": "k3yp7b"},
-            "An agent reported at 2026-11-21 07:26:14Z that it cannot reach the host",
+            "An agent observed at 2026-11-21 07:26:14Z that it cannot reach the host",
         ),
         (EventType.HOST_DOWN, {}, "No report of the host for 4 min, while its agent kept reporting"),
         (EventType.MONITORING_AGENT_DOWN, {}, "No report for 4 min"),
