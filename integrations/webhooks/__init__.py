@@ -1,0 +1,1 @@
+"""Requests of webhooks with a document of their own: placeholders, ready templates, and how they are sent."""
