@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import accumulate
 from math import isfinite
 from typing import Any
 
@@ -42,12 +43,16 @@ Value = str | int | float | bool | list[str] | dict[str, str] | None
 
 @dataclass(frozen=True, slots=True)
 class Placeholder:
-    """A placeholder: its name, what it means, the JSON type of its value alone in a string, and the value."""
+    """A placeholder: its name, what it means, the value, and the JSON type of the value alone in a string.
+
+    `is_own`: the value is a URL of the platform, which no escape changes.
+    """
 
     name: str
     meaning: str
     value: Callable[[Message], Value]
     type: str = "string"
+    is_own: bool = False
 
 
 def _of_document(name: str) -> Callable[[Message], Value]:
@@ -132,11 +137,17 @@ PLACEHOLDERS: Mapping[str, Placeholder] = {
             "The comment of the acknowledgement",
             _of_document("acknowledgementComment"),
         ),
-        Placeholder("link", "The URL of the alert or event in the console", lambda message: message.link),
+        Placeholder(
+            "link",
+            "The URL of the alert or event in the console",
+            lambda message: message.link,
+            is_own=True,
+        ),
         Placeholder(
             "configLink",
             "The URL of the alert configuration in the console",
             lambda message: message.config_link,
+            is_own=True,
         ),
         Placeholder(
             "key",
@@ -269,23 +280,26 @@ def references_of(document: Any) -> Iterator[Reference]:
 
 Values = Callable[[str], Value]
 """The value of a placeholder by its name."""
+Escapes = Mapping[str, str]
+"""Characters of inserted values, and the text that is inserted instead."""
+NO_ESCAPES: Escapes = {}
 
 
-def filled(document: Any, values: Values) -> Any:
+def filled(document: Any, values: Values, escapes: Escapes = NO_ESCAPES) -> Any:
     """The document with the values inserted; members and items without a value are left out."""
     match document:
         case dict():
-            members = {name: filled(below, values) for name, below in document.items()}
+            members = {name: filled(below, values, escapes) for name, below in document.items()}
             return {name: new for name, new in members.items() if _remains(document[name], new)}
         case list():
-            items = [(old, filled(old, values)) for old in document]
+            items = [(old, filled(old, values, escapes)) for old in document]
             return [new for old, new in items if _remains(old, new)]
         case str():
             alone = _PLACEHOLDER.fullmatch(document)
             reference = _reference(alone[1]) if alone else None
             if reference and (reference.limit is None or values(reference.name) is None):
-                return _bounded(values(reference.name))
-            return filled_text(document, values)
+                return _bounded(values(reference.name), _escapes_of(reference.name, escapes))
+            return filled_text(document, values, escapes=escapes)
     return document
 
 
@@ -294,18 +308,34 @@ def _remains(old: Any, new: Any) -> bool:
     return new is not None or old is None
 
 
-def _bounded(value: Value) -> Value:
-    return _cut(value, LONGEST_VALUE) if isinstance(value, str) else value
+def _escapes_of(name: str, escapes: Escapes) -> Escapes:
+    """The escapes of a value: none for words, parameters and URLs of the platform."""
+    is_own = name.startswith((WORD, PARAMETER)) or PLACEHOLDERS[name].is_own
+    return NO_ESCAPES if is_own else escapes
 
 
-def filled_text(text: str, values: Values, written: Callable[[str], str] = str) -> str:
+def _bounded(value: Value, escapes: Escapes) -> Value:
+    match value:
+        case str():
+            return _cut(value, LONGEST_VALUE, escapes)
+        case list():
+            return [_cut(text, LONGEST_VALUE, escapes) for text in value]
+        case dict():
+            return {label: _cut(text, LONGEST_VALUE, escapes) for label, text in value.items()}
+    return value
+
+
+def filled_text(
+    text: str, values: Values, written: Callable[[str], str] = str, *, escapes: Escapes = NO_ESCAPES
+) -> str:
     """The text with the values inserted, each as `written` writes it."""
 
     def inserted(match: re.Match[str]) -> str:
         reference = _reference(match[1])
         if reference is None:
             raise ValueError("the document was not checked")
-        return written(_cut(_as_text(values(reference.name)), reference.limit or LONGEST_VALUE))
+        limit, own = reference.limit or LONGEST_VALUE, _escapes_of(reference.name, escapes)
+        return written(_cut(_as_text(values(reference.name)), limit, own))
 
     return _PLACEHOLDER.sub(inserted, text)
 
@@ -323,5 +353,11 @@ def _as_text(value: Value) -> str:
     return json.dumps(value)
 
 
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else text[: limit - 1].rstrip() + "…"
+def _cut(text: str, limit: int, escapes: Escapes = NO_ESCAPES) -> str:
+    """The text with its escapes in at most `limit` characters; no escape is cut."""
+    pieces = [escapes.get(char, char) for char in text]
+    if sum(map(len, pieces)) <= limit:
+        return "".join(pieces)
+    lengths = accumulate(map(len, pieces))
+    kept = "".join(piece for piece, length in zip(pieces, lengths, strict=True) if length < limit)
+    return kept.rstrip() + "…"

@@ -9,6 +9,8 @@ A ready template is a file `ready/NAME.json`:
     authorization  optional: an example of the value of the header Authorization, which the service needs
     tracksAlerts   optional: true if the service keeps an alert open until a message closes it. The alert
                    of a test is closed at once
+    escape         optional: characters of values, and what is inserted instead, so that the service reads no
+                   name as markup or as a mention. It changes no words, parameters and links
     words          optional: words by name; for each the JSON value by kind of message, with {{word.NAME}}
     requests       the requests by kind of message, each with
                    body    the JSON document
@@ -34,6 +36,7 @@ from integrations.webhooks.placeholders import (
     PLACEHOLDERS,
     WORD,
     DocumentFault,
+    Escapes,
     Value,
     faults_of,
     filled,
@@ -46,7 +49,9 @@ from opsapi.wire_json import write_json
 DEFAULT = "default"
 METHODS = ("POST", "PUT")
 _KINDS = frozenset({DEFAULT, *(kind.value for kind in MessageKind)})
-_MEMBERS = frozenset({"label", "url", "parameters", "authorization", "tracksAlerts", "words", "requests"})
+_MEMBERS = frozenset(
+    {"label", "url", "parameters", "authorization", "tracksAlerts", "escape", "words", "requests"}
+)
 _REQUEST_MEMBERS = frozenset({"body", "method", "path", "query"})
 _READY = Path(__file__).parent / "ready"
 
@@ -76,6 +81,7 @@ class Template:
     parameters: Mapping[str, str] = field(default_factory=dict)
     authorization: str | None = None
     tracks_alerts: bool = False
+    escape: Escapes = field(default_factory=dict)
     words: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def parameter_names(self) -> frozenset[str]:
@@ -120,7 +126,9 @@ def request_of(template: Template, url: str, message: Message) -> WebhookRequest
     added = [f"{quote(name, safe='')}={in_url(text)}" for name, text in request.query.items()]
     path = parts.path.rstrip("/") + in_url(request.path) if request.path else parts.path
     sent = parts._replace(path=path, query="&".join([*kept, *added]), fragment="")
-    return WebhookRequest(request.method, sent.geturl(), write_json(filled(request.body, value)))
+    return WebhookRequest(
+        request.method, sent.geturl(), write_json(filled(request.body, value, template.escape))
+    )
 
 
 def parameters_of(url: str) -> Mapping[str, str]:
@@ -137,6 +145,8 @@ def template_faults(document: Mapping[str, Any]) -> Iterator[DocumentFault]:
     for name in sorted({"label", "url", "requests"} - document.keys()):
         yield DocumentFault(name, "is missing")
     yield from _unknown_members(document, _MEMBERS, "")
+    if any(len(char) != 1 for char in document.get("escape", {})):
+        yield DocumentFault("escape", "must have characters as names")
     words, requests = document.get("words", {}), document.get("requests", {})
     for name, by_kind in words.items():
         yield from _kind_faults(by_kind, f"words.{name}")
@@ -204,6 +214,7 @@ def read_template(name: str, document: Any) -> Template:
         parameters=document.get("parameters", {}),
         authorization=document.get("authorization"),
         tracks_alerts=document.get("tracksAlerts", False),
+        escape=document.get("escape", {}),
         words=document.get("words", {}),
     )
 
