@@ -281,7 +281,7 @@ def references_of(document: Any) -> Iterator[Reference]:
 Values = Callable[[str], Value]
 """The value of a placeholder by its name."""
 Escapes = Mapping[str, str]
-"""Characters of inserted values, and the text that is inserted instead."""
+"""Texts in inserted values, such as `@`, and the texts that are inserted instead."""
 NO_ESCAPES: Escapes = {}
 
 
@@ -355,9 +355,18 @@ def _as_text(value: Value) -> str:
 
 def _cut(text: str, limit: int, escapes: Escapes = NO_ESCAPES) -> str:
     """The text with its escapes in at most `limit` characters; no escape is cut."""
-    pieces = [escapes.get(char, char) for char in text]
+    pieces = _pieces(text, escapes)
     if sum(map(len, pieces)) <= limit:
         return "".join(pieces)
     lengths = accumulate(map(len, pieces))
     kept = "".join(piece for piece, length in zip(pieces, lengths, strict=True) if length < limit)
     return kept.rstrip() + "…"
+
+
+def _pieces(text: str, escapes: Escapes) -> list[str]:
+    """The escapes and the other characters of a text, of which none may be cut."""
+    if not escapes:
+        return list(text)
+    longest_first = sorted(escapes, key=len, reverse=True)
+    pieces = re.findall("|".join([*map(re.escape, longest_first), "."]), text, re.DOTALL)
+    return [escapes.get(piece, piece) for piece in pieces]

@@ -9,8 +9,8 @@ A ready template is a file `ready/NAME.json`:
     authorization  optional: an example of the value of the header Authorization, which the service needs
     tracksAlerts   optional: true if the service keeps an alert open until a message closes it. The alert
                    of a test is closed at once
-    escape         optional: characters of values, and what is inserted instead, so that the service reads no
-                   name as markup or as a mention. It changes no words, parameters and links
+    escape         optional: texts in values, and the texts that are inserted instead, so that the service
+                   reads no name as markup or as a mention. It changes no words, parameters and links
     words          optional: words by name; for each the JSON value by kind of message, with {{word.NAME}}
     requests       the requests by kind of message, each with
                    body    the JSON document
@@ -145,8 +145,8 @@ def template_faults(document: Mapping[str, Any]) -> Iterator[DocumentFault]:
     for name in sorted({"label", "url", "requests"} - document.keys()):
         yield DocumentFault(name, "is missing")
     yield from _unknown_members(document, _MEMBERS, "")
-    if any(len(char) != 1 for char in document.get("escape", {})):
-        yield DocumentFault("escape", "must have characters as names")
+    if "" in document.get("escape", {}):
+        yield DocumentFault("escape", "must not have an empty name")
     words, requests = document.get("words", {}), document.get("requests", {})
     for name, by_kind in words.items():
         yield from _kind_faults(by_kind, f"words.{name}")

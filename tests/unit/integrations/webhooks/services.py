@@ -206,7 +206,7 @@ SERVICES: Mapping[str, Service] = {
     ),
     "rocket-chat": Service(
         "https://chat.example.com/hooks/0123456789abcdef/token-0123456789",
-        "https://docs.rocket.chat/docs/integrations",
+        "https://docs.rocket.chat/guides/administrator-guides/integrations",
         {
             DEFAULT: document(
                 {
@@ -289,7 +289,7 @@ SERVICES: Mapping[str, Service] = {
     ),
     "incident-io": Service(
         "https://api.incident.io/v2/alert_events/http/0123456789",
-        "https://docs.incident.io/api-reference/alert-events-v2/create-http",
+        "https://api-docs.incident.io/tag/Alert-Events-V2/",
         {
             DEFAULT: document(
                 {

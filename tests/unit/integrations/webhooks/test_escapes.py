@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from integrations.webhooks.placeholders import filled
 from integrations.webhooks.templates import read_template, request_of, template_faults
+from tests.each import each
 from tests.unit.integrations.messages import make_message
 
 HTML = {"&": "&amp;", "<": "&lt;"}
@@ -68,11 +69,19 @@ def test_no_escape_is_cut(text: str, limit: int) -> None:
         assert kept.count("&") == kept.count(";")
 
 
-def test_it_refuses_an_escape_of_more_than_a_character() -> None:
+@each(
+    ("text", "escaped"),
+    [("[OPEN] a (b)", "[OPEN* a (b)"), ("[a](b)", "[a]-(b)"), ("]](](", "*]-(]-(")],
+)
+def test_the_longest_text_is_replaced_first(text: str, escaped: str) -> None:
+    assert filled({"a": "{{title}}"}, lambda _: text, {"]": "*", "](": "]-("}) == {"a": escaped}
+
+
+def test_it_refuses_an_empty_text() -> None:
     document: Mapping[str, Any] = {
         "label": "X",
         "url": "https://x.example.com",
-        "escape": {"](": "x"},
+        "escape": {"": "x"},
         "requests": {"default": {"body": {"a": 1}}},
     }
     assert [fault.path for fault in template_faults(document)] == ["escape"]
