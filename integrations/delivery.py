@@ -71,6 +71,7 @@ def _secrets(channel_type: ChannelType, config: Mapping[str, str]) -> Sequence[s
         *pieces,
         settings.EMAIL_HOST_PASSWORD,
         *_log_in_forms(settings.EMAIL_HOST_USER, settings.EMAIL_HOST_PASSWORD),
+        *(settings.OPSAPI_OUTBOUND_PROXY.secrets if settings.OPSAPI_OUTBOUND_PROXY else ()),
         settings.OPSAPI_SMS_TOKEN,
         b64encode(f"{settings.OPSAPI_SMS_ACCOUNT}:{settings.OPSAPI_SMS_TOKEN}".encode()).decode(),
     ]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 
 from integrations.choices import DeliveryFault, DeliveryStatus
-from opsapi.outbound.errors import UNREACHABLE
+from opsapi.outbound.errors import UNREACHABLE, UNREACHABLE_THROUGH_PROXY
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Outcome:
         A refused address, a filtered port and a connection time-out look the same (decisions 7); the time
         would reveal the difference.
         """
-        return self.reason != UNREACHABLE
+        return self.reason not in {UNREACHABLE, UNREACHABLE_THROUGH_PROXY}
 
 
 _FIRST_DELAY = 5.0

@@ -10,7 +10,13 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from integrations.choices import DeliveryFault, DeliveryStatus
-from opsapi.outbound.errors import NO_ANSWER, PUBLIC_TEXT, OutboundReason, Stage
+from opsapi.outbound.errors import (
+    NO_ANSWER,
+    PUBLIC_TEXT,
+    UNREACHABLE_THROUGH_PROXY,
+    OutboundReason,
+    Stage,
+)
 
 
 class Receipt(StrEnum):
@@ -69,7 +75,18 @@ class StageRow:
 
 
 WORKER_DELAYED = "the worker was delayed before it could send the message"
-_BEFORE = frozenset({Stage.SETTINGS, Stage.RESOLVE, Stage.CONNECT, Stage.TLS})
+_BEFORE = frozenset(
+    {
+        Stage.SETTINGS,
+        Stage.RESOLVE,
+        Stage.PROXY_RESOLVE,
+        Stage.PROXY_CONNECT,
+        Stage.PROXY_TLS,
+        Stage.PROXY_ANSWER,
+        Stage.CONNECT,
+        Stage.TLS,
+    }
+)
 _MESSAGE, _DESTINATION = DeliveryFault.MESSAGE, DeliveryFault.DESTINATION
 _HOST, _SETTINGS = DeliveryFault.HOST, DeliveryFault.SETTINGS
 _NOT, _PERHAPS, _CERTAIN = Receipt.NOT, Receipt.PERHAPS, Receipt.CERTAIN
@@ -244,6 +261,99 @@ MAIL: Sequence[StageRow] = (
 """A mail server. Replies: RFC 5321 4.2, RFC 4954 6, RFC 3207 4."""
 
 _HTTP_ANSWERED = "the receiver answered {code}"
+_PROXY_UNREACHABLE = "the outgoing proxy could not be reached"
+
+_PROXY: Sequence[StageRow] = (
+    StageRow(
+        Stage.PROXY_RESOLVE,
+        (_REASON.UNRESOLVABLE, _REASON.TIMED_OUT),
+        _HOST,
+        _NOT,
+        _RETRY,
+        _PROXY_UNREACHABLE,
+        Quote.LOG_ONLY,
+    ),
+    StageRow(
+        Stage.PROXY_CONNECT,
+        (_REASON.NOT_CONNECTED, _REASON.TIMED_OUT),
+        _HOST,
+        _NOT,
+        _RETRY,
+        _PROXY_UNREACHABLE,
+        Quote.LOG_ONLY,
+    ),
+    StageRow(
+        Stage.PROXY_TLS,
+        (_REASON.BAD_CERTIFICATE,),
+        _HOST,
+        _NOT,
+        _RETRY,
+        "the certificate of the outgoing proxy could not be verified",
+        Quote.LIBRARY,
+    ),
+    StageRow(
+        Stage.PROXY_TLS,
+        (_REASON.BAD_TLS, _REASON.NOT_CONNECTED, _REASON.TIMED_OUT),
+        _HOST,
+        _NOT,
+        _RETRY,
+        "the outgoing proxy and the platform could not agree on TLS",
+        Quote.LIBRARY,
+    ),
+    StageRow(
+        Stage.PROXY_ANSWER,
+        ("407",),
+        _SETTINGS,
+        _NOT,
+        _RETRY,
+        "the outgoing proxy refused the log-in of the platform ({code})",
+        Quote.LOG_ONLY,
+    ),
+    StageRow(
+        Stage.PROXY_ANSWER,
+        (ANYTHING,),
+        _SETTINGS,
+        _NOT,
+        _RETRY,
+        "the outgoing proxy refused the connection ({code})",
+        Quote.LOG_ONLY,
+    ),
+    # The proxy can resolve the name to an internal address. A closed and a filtered port must look the same.
+    StageRow(
+        Stage.PROXY_ANSWER,
+        ("5xx", _REASON.NO_ANSWER),
+        _HOST,
+        _NOT,
+        _RETRY,
+        UNREACHABLE_THROUGH_PROXY,
+        Quote.LOG_ONLY,
+    ),
+    StageRow(
+        Stage.PROXY_ANSWER,
+        (_REASON.BAD_RESPONSE,),
+        _HOST,
+        _NOT,
+        _RETRY,
+        "the outgoing proxy did not send a valid HTTP response",
+        Quote.LOG_ONLY,
+    ),
+)
+"""The outgoing proxy (OPSAPI_OUTBOUND_PROXY), before the receiver is connected."""
+
+_PROXY_OR_RECEIVER = "the receiver or the outgoing proxy answered {code}"
+PROXIED: Sequence[StageRow] = (
+    StageRow(Stage.PROXIED, ("403",), _DESTINATION, _NOT, _RETRY, _PROXY_OR_RECEIVER, Quote.PEER),
+    StageRow(
+        Stage.PROXIED,
+        ("502", "503", "504"),
+        _DESTINATION,
+        _PERHAPS,
+        _RETRY,
+        _PROXY_OR_RECEIVER,
+        Quote.PEER,
+    ),
+)
+"""Statuses of an `http` URL that a proxy also sends itself. The fault is unknown, so they are retried."""
 
 HTTP: Sequence[StageRow] = (
     StageRow(
@@ -263,6 +373,7 @@ HTTP: Sequence[StageRow] = (
         PUBLIC_TEXT[_REASON.UNRESOLVABLE],
         Quote.LOG_ONLY,
     ),
+    *_PROXY,
     StageRow(
         Stage.CONNECT,
         (_REASON.REFUSED_ADDRESS, _REASON.NOT_CONNECTED, _REASON.TIMED_OUT),
@@ -282,6 +393,7 @@ HTTP: Sequence[StageRow] = (
         Quote.LIBRARY,
     ),
     StageRow(Stage.TLS, (_REASON.BAD_TLS,), _HOST, _NOT, _RETRY, PUBLIC_TEXT[_REASON.BAD_TLS], Quote.LIBRARY),
+    *PROXIED,
     StageRow(
         Stage.STATUS,
         (_REASON.NO_ANSWER,),
@@ -465,3 +577,9 @@ def row_of(rows: Sequence[StageRow], stage: Stage, answer: str | int) -> StageRo
         if wanted in here:
             return here[wanted]
     raise LookupError(f"no row for {answer} at {stage}")
+
+
+def status_row(status: int, *, is_proxied: bool) -> StageRow:
+    """The row for the status of an HTTP response. `is_proxied`: the outgoing proxy may have written it."""
+    by_proxy = is_proxied and any(str(status) in row.answers for row in PROXIED)
+    return row_of(HTTP, Stage.PROXIED if by_proxy else Stage.STATUS, status)

@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from opsapi.outgoing_proxy import OutgoingProxy, Unproxied
 from opsapi.secret_files import existing_secret
 
 SHORTEST_KEY = 32
@@ -130,6 +131,24 @@ def url(name: str, default: str = "") -> str:
     if value and (fault := _url_fault(value)):
         raise ImproperlyConfigured(f"{name}: {fault}")
     return value
+
+
+def outgoing_proxy(name: str) -> OutgoingProxy | None:
+    """The URL of an HTTP proxy, which can contain a log-in; None if it is empty."""
+    value = text(name, allowed="http or https URL, which can contain `user:password@`").strip()
+    try:
+        return OutgoingProxy.of_url(value) if value else None
+    except ValueError as fault:
+        raise ImproperlyConfigured(f"{name}: {fault}") from None
+
+
+def unproxied(name: str) -> Unproxied:
+    """Comma-separated receivers that need no proxy."""
+    given = words(name, allowed="host names, domains and networks in CIDR form")
+    try:
+        return Unproxied.of_words(word.strip() for word in given if word.strip())
+    except ValueError as fault:
+        raise ImproperlyConfigured(f"{name}: {fault}") from None
 
 
 def authorities(name: str, base: Path) -> str:

@@ -127,6 +127,8 @@ OPSAPI_ALERT_RETENTION_DAYS = read.optional_number("OPSAPI_ALERT_RETENTION_DAYS"
 
 # --- outbound services -----------------------------------------------------------------------------
 OPSAPI_OUTBOUND_ALLOW = read.networks("OPSAPI_OUTBOUND_ALLOW")
+OPSAPI_OUTBOUND_PROXY = read.outgoing_proxy("OPSAPI_OUTBOUND_PROXY")
+OPSAPI_OUTBOUND_NO_PROXY = read.unproxied("OPSAPI_OUTBOUND_NO_PROXY")
 OPSAPI_OUTBOUND_CA_FILE = read.authorities("OPSAPI_OUTBOUND_CA_FILE", BASE_DIR)
 read.declare("SSL_CERT_FILE", "", "path of a file (PEM)")  # OpenSSL reads it.
 OPSAPI_EMAIL_FROM = read.text("OPSAPI_EMAIL_FROM", "ops@localhost", allowed="e-mail address")

@@ -16,10 +16,9 @@ from integrations.choices import ChannelType, DeliveryStatus, MessageKind, Regio
 from integrations.messages import Message, printable
 from integrations.outcome import parse_retry_after
 from integrations.peer_text import answer_text
-from integrations.stages import HTTP, row_of
+from integrations.stages import HTTP, row_of, status_row
 from opsapi import VERSION
 from opsapi.outbound import OutboundError, OutboundResponse, post
-from opsapi.outbound.errors import Stage
 from opsapi.wire_json import write_json
 
 USER_AGENT = f"opsapi/{VERSION}"
@@ -64,8 +63,9 @@ def deliver_over_http(
             url, body, sent, total_timeout=total_timeout, body_limit=body_limit, owner=_owner.get()
         )
     except OutboundError as error:
-        raise failure_at(row_of(HTTP, error.stage, error.reason), detail=error.detail) from error
-    row = row_of(HTTP, Stage.STATUS, response.status)
+        row = row_of(HTTP, error.stage, error.code or error.reason)
+        raise failure_at(row, code=error.code, detail=error.detail) from error
+    row = status_row(response.status, is_proxied=response.is_proxied)
     if row.status is DeliveryStatus.DELIVERED:
         return response
     raise failure_at(

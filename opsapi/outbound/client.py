@@ -1,19 +1,19 @@
 """POSTs to receivers that operators configure, with checked addresses and limits of time and size.
 
 Each new connection resolves the name once, checks every address, and connects to a checked address. The name
-is used for `Host`, SNI and the certificate. The client follows no redirects and uses no proxies. It can keep
-a connection for the next message to the same destination.
+is used for `Host`, SNI and the certificate. With OPSAPI_OUTBOUND_PROXY, the addresses are checked too, but
+the proxy gets the name: by CONNECT for https, in the request for http. The client follows no redirects and
+ignores proxies in the environment. It can keep a connection for the next message to the same destination.
 """
 
 import logging
 import re
 import socket
-import ssl
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from http.client import HTTPException
+from http import HTTPStatus
 from typing import cast
 
 from django.conf import settings
@@ -23,10 +23,13 @@ from urllib3.response import HTTPResponse
 from urllib3.util import parse_url
 
 from opsapi.outbound.errors import OutboundError, OutboundReason
+from opsapi.outbound.failures import AFTER_REQUEST, BEFORE_REQUEST, FAILURES, details_of, reason_of
 from opsapi.outbound.guard import Address, refused, resolve
 from opsapi.outbound.heads import StatusFirst
 from opsapi.outbound.pool import IDLE_SECONDS, POOL, BoundedSocket, Deadline, OpenConnection
 from opsapi.outbound.trust import Purpose, tls_fault, trusting
+from opsapi.outbound.tunnel import ProxyRoute
+from opsapi.outgoing_proxy import OutgoingProxy
 
 logger = logging.getLogger(__name__)
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
@@ -34,18 +37,6 @@ _SENDABLE = re.compile(r"[\x21-\x7e]+")
 logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)
 
 _DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
-_FAILURES = (OSError, HTTPException, exceptions.HTTPError)
-_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
-    # This comes first, because urllib3 counts it as a time-out.
-    ((exceptions.NewConnectionError,), OutboundReason.NOT_CONNECTED),
-    ((TimeoutError, exceptions.TimeoutError), OutboundReason.TIMED_OUT),
-    ((ssl.SSLCertVerificationError,), OutboundReason.BAD_CERTIFICATE),
-    # The connection was lost. This must look like a closed port.
-    ((ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLSyscallError), OutboundReason.NOT_CONNECTED),
-    ((ssl.SSLError,), OutboundReason.BAD_TLS),
-    ((socket.gaierror,), OutboundReason.UNRESOLVABLE),
-    ((OSError,), OutboundReason.NOT_CONNECTED),
-)
 _REFUSAL_LIMIT = 4_096
 _REFUSAL_SECONDS = 2.0
 """Limits, in bytes and seconds, for reading the body of a response that is not 2xx."""
@@ -53,10 +44,6 @@ _REST_LIMIT = 16_384
 _REST_SECONDS = 0.1
 """Limits, in bytes and seconds, for reading the rest of a response so that its connection can be kept."""
 _KEEP_ALIVE_TIMEOUT = re.compile(r"timeout=(\d{1,9})", re.IGNORECASE)
-# After the request is written, a failure concerns the response.
-_ANSWER_REASONS: Sequence[tuple[tuple[type[Exception], ...], OutboundReason]] = (
-    ((OSError, exceptions.TimeoutError), OutboundReason.NO_ANSWER),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +51,15 @@ class OutboundResponse:
     """The response: its status, some header fields, and the first bytes of its body.
 
     `body` is empty if it was not requested, and incomplete if the receiver ends the response early.
-    `content_type` is None for a body in a content encoding.
+    `content_type` is None for a body in a content encoding. `is_proxied`: the outgoing proxy read the
+    request, so it may have written the response.
     """
 
     status: int
     retry_after: str | None
     body: bytes
     content_type: str | None = None
+    is_proxied: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,17 +121,18 @@ def post(
         try:
             connection = _kept(request, deadline) or _connect(request.target, deadline, connect_timeout)
             return _exchange(connection, request)
-        except _FAILURES as error:
+        except FAILURES as error:
             if connection and not connection.is_new and not connection.sock.written:
                 continue  # The receiver has closed the connection: use the next one, or open a new one.
-            failure = _explain(request.target, error, sent=connection is not None and connection.sock.written)
+            sent, proxy = (connection.sock.written, connection.proxy) if connection else (False, None)
+            failure = _explain(request.target, error, sent=sent, proxy=proxy)
         raise failure
 
 
 def _kept(request: _Request, deadline: Deadline) -> OpenConnection | None:
-    """Return a kept connection, whose address is checked like that of a new one; None without one."""
+    """Return a kept connection, whose addresses are checked as for a new one; None without one."""
     allow = settings.OPSAPI_OUTBOUND_ALLOW
-    if connection := POOL.take(request.key, may_use=lambda address: not refused([address], allow)):
+    if connection := POOL.take(request.key, may_use=lambda addresses: not refused(addresses, allow)):
         connection.sock.begin(deadline)
     return connection
 
@@ -156,6 +146,8 @@ def _parse(url: str) -> _Target:
     if default_port is None or not parts.scheme or not parts.host or parts.auth is not None:
         raise OutboundError(OutboundReason.INVALID_URL)
     authority = parts.host if parts.port is None else f"{parts.host}:{parts.port}"
+    if not _SENDABLE.fullmatch(authority):
+        raise OutboundError(OutboundReason.INVALID_URL)
     port = default_port if parts.port is None else parts.port
     return _Target(parts.scheme, parts.host.strip("[]"), port, authority, _path_of(url) or parts.request_uri)
 
@@ -181,21 +173,53 @@ def _checked_addresses(target: _Target, deadline: Deadline) -> Sequence[Address]
 
 
 def _connect(target: _Target, deadline: Deadline, connect_timeout: float) -> OpenConnection:
+    addresses = _checked_addresses(target, deadline)
+    proxy: OutgoingProxy | None = settings.OPSAPI_OUTBOUND_PROXY
+    if proxy and not settings.OPSAPI_OUTBOUND_NO_PROXY.covers(target.host, addresses):
+        return _connect_through(proxy, target, addresses, deadline, connect_timeout)
     last_error: Exception = OSError("no address")
-    for address in _checked_addresses(target, deadline):
+    for address in addresses:
         # Half of the remaining time: the TLS handshake may take as long again.
         connection = _connection(target, address, min(connect_timeout, deadline.left() / 2))
         try:
             connection.connect()
-        except _FAILURES as error:
+        except FAILURES as error:
             connection.close()
             last_error = error
         else:
-            connection.response_class = StatusFirst
-            bounded = BoundedSocket(connection.sock, deadline)
-            connection.sock = cast(socket.socket, bounded)
-            return OpenConnection(connection, bounded, address, opened=time.monotonic())
+            return _opened(connection, connection.sock, [address], deadline)
     raise last_error
+
+
+def _connect_through(
+    proxy: OutgoingProxy,
+    target: _Target,
+    addresses: Sequence[Address],
+    deadline: Deadline,
+    connect_timeout: float,
+) -> OpenConnection:
+    """Connect through the proxy, which resolves the name again and chooses the address."""
+    route = ProxyRoute(proxy, target.origin, deadline)
+    sock = route.open(connect_timeout)
+    if target.scheme == "https":
+        try:
+            sock = route.tunnel(sock, target.host, target.port, connect_timeout)
+        except FAILURES as error:
+            raise _explain(target, error, sent=False, proxy=proxy) from None
+    return _opened(HTTPConnection(proxy.host, proxy.port), sock, addresses, deadline, proxy)
+
+
+def _opened(
+    http: HTTPConnection,
+    sock: socket.socket,
+    addresses: Sequence[Address],
+    deadline: Deadline,
+    proxy: OutgoingProxy | None = None,
+) -> OpenConnection:
+    http.response_class = StatusFirst
+    bounded = BoundedSocket(sock, deadline)
+    http.sock = cast(socket.socket, bounded)
+    return OpenConnection(http, bounded, addresses, opened=time.monotonic(), proxy=proxy)
 
 
 def _connection(target: _Target, address: Address, timeout: float) -> HTTPConnection:
@@ -217,12 +241,17 @@ def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse
     target = request.target
     closing_header = {} if request.owner else {"Connection": "close"}
     headers = {"Host": target.authority, **closing_header, **request.headers}
+    proxy = connection.proxy if target.scheme == "http" else None
+    if proxy and proxy.authorization:
+        headers["Proxy-Authorization"] = proxy.authorization
     http = connection.http
     with ExitStack() as stack:
         stack.callback(connection.close)
         is_sent = _send(connection, request, headers)
         with closing(http.getresponse()) as response:
             answer = _answer(connection, request, response)
+            if proxy and response.status == HTTPStatus.PROXY_AUTHENTICATION_REQUIRED:
+                raise ProxyRoute(proxy, target.origin, connection.sock.deadline).refusal(response.status)
             is_reusable = is_sent and bool(request.owner) and _is_reusable(connection, response)
         if is_reusable:
             POOL.keep(request.key, connection, seconds=_idle_seconds(response))
@@ -233,6 +262,8 @@ def _exchange(connection: OpenConnection, request: _Request) -> OutboundResponse
 def _send(connection: OpenConnection, request: _Request, headers: Mapping[str, str]) -> bool:
     """Send the request. Return False if the receiver stopped reading; it may have responded already."""
     path, body = request.target.path, request.body
+    if connection.proxy and request.target.scheme == "http":
+        path = f"http://{request.target.authority}{path}"  # RFC 9112 3.2.2
     try:
         connection.http.request("POST", path, body, headers, preload_content=False, decode_content=False)
     except (BrokenPipeError, ConnectionResetError):
@@ -254,6 +285,7 @@ def _answer(connection: OpenConnection, request: _Request, response: HTTPRespons
         response.headers.get("Retry-After"),
         content,
         None if is_encoded else response.headers.get("Content-Type", ""),
+        is_proxied=connection.proxy is not None and request.target.scheme == "http",
     )
 
 
@@ -266,7 +298,7 @@ def _body(response: HTTPResponse, limit: int) -> bytes:
             if not piece:
                 break
             content += piece
-    except _FAILURES:
+    except FAILURES:
         logger.debug("the body of a response broke off after %d bytes", len(content))
     return content
 
@@ -278,7 +310,7 @@ def _is_reusable(connection: OpenConnection, response: HTTPResponse) -> bool:
     try:
         connection.sock.deadline = Deadline(min(_REST_SECONDS, connection.sock.deadline.left()))
         response.read(_REST_LIMIT, decode_content=False)
-    except _FAILURES:
+    except FAILURES:
         return False
     return response.closed
 
@@ -289,20 +321,27 @@ def _idle_seconds(response: HTTPResponse) -> float:
     return float(keep_alive[1]) - 1 if keep_alive else IDLE_SECONDS
 
 
-def _explain(target: _Target, error: Exception, *, sent: bool) -> OutboundError:
-    matches = (
-        reason for types, reason in (_ANSWER_REASONS if sent else _REASONS) if isinstance(error, types)
-    )
-    cause = error.__cause__ or error
-    # Other texts may quote the receiver, which may repeat the URL of the request.
-    details = cause.strerror if isinstance(cause, OSError) else None
-    reason = next(matches, OutboundReason.BAD_RESPONSE)
-    failure = _logged(target, reason, tls_fault(error) or details or type(cause).__name__, sent=sent)
+def _explain(
+    target: _Target, error: Exception, *, sent: bool, proxy: OutgoingProxy | None = None
+) -> OutboundError:
+    reason = reason_of(error, AFTER_REQUEST if sent else BEFORE_REQUEST)
+    details = details_of(error)
+    if reason is OutboundReason.UNRESOLVABLE and settings.OPSAPI_OUTBOUND_PROXY:
+        details += "; the platform resolves names itself, also with an outgoing proxy"
+    failure = _logged(target, reason, details, sent=sent, proxy=proxy)
     if reason in {OutboundReason.BAD_CERTIFICATE, OutboundReason.BAD_TLS}:
         failure.detail = tls_fault(error)
     return failure
 
 
-def _logged(target: _Target, reason: OutboundReason, details: str, *, sent: bool = False) -> OutboundError:
-    logger.warning("no answer from %s: %s (%s)", target.origin, reason, details)
+def _logged(
+    target: _Target,
+    reason: OutboundReason,
+    details: str,
+    *,
+    sent: bool = False,
+    proxy: OutgoingProxy | None = None,
+) -> OutboundError:
+    through = f" through the outgoing proxy {proxy}" if proxy else ""
+    logger.warning("no answer from %s%s: %s (%s)", target.origin, through, reason, details)
     return OutboundError(reason, sent=sent)

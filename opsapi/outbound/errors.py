@@ -8,10 +8,18 @@ from enum import StrEnum
 
 
 class Stage(StrEnum):
-    """A stage of a conversation with a receiver, in order: the first four for all, then mail, then HTTP."""
+    """A stage of a conversation with a receiver, in order: for all, then mail, then HTTP.
+
+    Only HTTP uses the stages of the outgoing proxy. PROXIED is the status line of an `http` URL, which the
+    receiver or the proxy can have written.
+    """
 
     SETTINGS = "settings"
     RESOLVE = "resolve"
+    PROXY_RESOLVE = "proxy: resolve"
+    PROXY_CONNECT = "proxy: connect"
+    PROXY_TLS = "proxy: TLS"
+    PROXY_ANSWER = "proxy: answer"
     CONNECT = "connect"
     TLS = "TLS"
     GREETING = "greeting"
@@ -24,6 +32,7 @@ class Stage(StrEnum):
     END = "reply after the dot"
     REQUEST = "request"
     INTERIM = "1xx"
+    PROXIED = "status line through the proxy"
     STATUS = "status line"
     HEADERS = "headers"
     BODY = "body"
@@ -42,6 +51,8 @@ class OutboundReason(StrEnum):
     NO_ANSWER = "no answer"
     BAD_CERTIFICATE = "bad certificate"
     BAD_TLS = "bad TLS"
+    REFUSED = "refused"
+    """The outgoing proxy answered with an error."""
     NOT_OFFERED = "not offered"
     BAD_RESPONSE = "bad response"
     OVERDUE = "overdue"
@@ -49,6 +60,7 @@ class OutboundReason(StrEnum):
 
 
 UNREACHABLE = "the receiver could not be reached"
+UNREACHABLE_THROUGH_PROXY = "the receiver could not be reached through the outgoing proxy"
 NO_ANSWER = "sent, no answer"
 
 # The same text for the guard, the resolver, closed and filtered ports and time-outs: a user who configures a
@@ -83,18 +95,25 @@ class OutboundError(Exception):
     """There is no response. The text is public and contains no host, URL or credential.
 
     `sent`: part of the request was written, so the receiver may have accepted it. `detail` is the reason of
-    the TLS library; it is public.
+    the TLS library; it is public. `stage` follows from the reason, except for the stages of the outgoing
+    proxy. `code` is the status with which the proxy refused the request.
     """
 
-    def __init__(self, reason: OutboundReason, *, sent: bool = False, detail: str = "") -> None:
-        super().__init__(PUBLIC_TEXT[reason])
+    def __init__(
+        self,
+        reason: OutboundReason,
+        *,
+        sent: bool = False,
+        detail: str = "",
+        stage: Stage | None = None,
+        code: int | None = None,
+    ) -> None:
+        super().__init__(PUBLIC_TEXT[reason] if stage is None else f"{stage}: {code or reason}")
         self.reason = reason
         self.sent = sent
         self.detail = detail
-
-    @property
-    def stage(self) -> Stage:
-        return _STAGES[self.reason]
+        self.stage = stage or _STAGES[reason]
+        self.code = code
 
     @property
     def retryable(self) -> bool:

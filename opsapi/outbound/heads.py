@@ -1,7 +1,11 @@
 """Reads the head of an HTTP response so that its status line decides, whatever follows."""
 
+import errno
 import io
 import re
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 
 INTERIM_AT_MOST = 20
@@ -13,6 +17,10 @@ _KEPT_AT_MOST = 50
 _STATUS_LINE = re.compile(rb"HTTP/(?P<version>\d(?:\.\d)?)[ \t]+(?P<status>\d{3})(?=\s|$)")
 _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection"})
 _USED = frozenset({b"retry-after", b"content-type", b"content-encoding", b"keep-alive"})
+_SAID = frozenset({b"proxy-status", b"x-squid-error"})
+"""Header fields in which proxies say why they refused a request (RFC 9209; Squid)."""
+_SAID_AT_MOST = 300
+_UNPRINTABLE = re.compile(rb"[^\x21-\x7e]+")
 _NOTHING_FOLLOWS = b"Content-Length: 0\r\nConnection: close\r\n"
 
 
@@ -36,6 +44,49 @@ class StatusFirst(HTTPResponse):
             self.fp = source
 
 
+@dataclass(frozen=True, slots=True)
+class ProxyAnswer:
+    """The answer of a proxy to CONNECT: the status, the reason phrase and some header fields."""
+
+    status: int
+    phrase: bytes
+    fields: list[tuple[bytes, bytes]]
+
+    @property
+    def is_taken(self) -> bool:
+        return 200 <= self.status <= 299
+
+    def said(self, source: io.BufferedIOBase) -> str:
+        """Return the text of a refusal, at most 300 characters in a line. Reads the start of a plain text."""
+        parts = [self.phrase, *(field for name, field in self.fields if name in _SAID)]
+        if any(name == b"content-type" and b"text/plain" in field.lower() for name, field in self.fields):
+            with suppress(OSError):  # The status and the phrase are known.
+                parts.append(source.read1(_SAID_AT_MOST))
+        text = b"; ".join(_UNPRINTABLE.sub(b" ", part).strip() for part in parts if part.strip())
+        return text[:_SAID_AT_MOST].decode("ascii")
+
+
+def proxy_answer(source: io.BufferedIOBase) -> ProxyAnswer:
+    """Read the head of the answer to CONNECT, past interim responses.
+
+    Raises: ConnectionError: the connection ended before the answer. HTTPException: this is no HTTP response.
+    """
+    for _ in range(INTERIM_AT_MOST + 1):
+        line = source.readline(_LINE_LIMIT)
+        if not line.endswith(b"\n"):
+            raise ConnectionAbortedError(errno.ECONNABORTED, "the proxy closed the connection")
+        found = _STATUS_LINE.match(line)
+        if found is None:
+            raise HTTPException("no status line")
+        fields, is_whole = _fields(source, _USED | _SAID)
+        answer = ProxyAnswer(int(found["status"]), line[found.end() :], fields)
+        if answer.is_taken and not is_whole:
+            raise ConnectionAbortedError(errno.ECONNABORTED, "the proxy did not finish its answer")
+        if answer.status >= 200:
+            return answer
+    raise HTTPException("no final response")
+
+
 def _head(source: io.BufferedIOBase) -> bytes:
     """Read the head of the first response that is not interim, and return the part that is used."""
     for _ in range(INTERIM_AT_MOST + 1):
@@ -43,7 +94,7 @@ def _head(source: io.BufferedIOBase) -> bytes:
         found = _STATUS_LINE.match(line)
         if found is None:
             return line  # http.client says what is wrong with it
-        fields, is_whole = _fields(source)
+        fields, is_whole = _fields(source, _FRAMING | _USED)
         if not found["status"].startswith(b"1"):
             version = b"1.1" if found["version"] == b"1.1" else b"1.0"
             start = b"HTTP/%s %s \r\n" % (version, found["status"])
@@ -61,8 +112,8 @@ def _has_one_length(fields: list[tuple[bytes, bytes]]) -> bool:
     return len(lengths) <= 1 and all(length.isdigit() for length in lengths)
 
 
-def _fields(source: io.BufferedIOBase) -> tuple[list[tuple[bytes, bytes]], bool]:
-    """Return the used header fields with their lower-case names, and whether the head is whole."""
+def _fields(source: io.BufferedIOBase, used: AbstractSet[bytes]) -> tuple[list[tuple[bytes, bytes]], bool]:
+    """Return the header fields of these names with their lower-case names, and whether the head is whole."""
     fields: list[tuple[bytes, bytes]] = []
     left = _HEAD_LIMIT
     while left > 0:
@@ -78,6 +129,6 @@ def _fields(source: io.BufferedIOBase) -> tuple[list[tuple[bytes, bytes]], bool]
         name = line.partition(b":")[0].strip().lower()
         if b"\r" in line.rstrip(b"\r\n"):  # http.client would read several fields in it.
             continue
-        if name in _FRAMING | _USED and len(fields) < _KEPT_AT_MOST:
+        if name in used and len(fields) < _KEPT_AT_MOST:
             fields.append((name, line.rstrip(b"\r\n") + b"\r\n"))
     return fields, False

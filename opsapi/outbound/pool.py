@@ -10,13 +10,14 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from urllib3.connection import HTTPConnection
 
 from opsapi.outbound.guard import Address
+from opsapi.outgoing_proxy import OutgoingProxy
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -118,13 +119,18 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True, eq=False)
 class OpenConnection:
-    """A connection to a checked address. `is_new`: it was not used for a request yet."""
+    """A connection to a checked address, or through a proxy.
+
+    `addresses` are the checked addresses of the receiver: the address that is connected, or all of them if
+    the proxy chooses. `is_new`: it was not used for a request yet.
+    """
 
     http: HTTPConnection
     sock: BoundedSocket
-    address: Address
+    addresses: Sequence[Address]
     opened: float
     is_new: bool = True
+    proxy: OutgoingProxy | None = None
 
     def close(self) -> None:
         self.http.close()
@@ -139,11 +145,11 @@ class Pool:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _is_timed: bool = False
 
-    def take(self, key: Hashable, *, may_use: Callable[[Address], bool]) -> OpenConnection | None:
+    def take(self, key: Hashable, *, may_use: Callable[[Sequence[Address]], bool]) -> OpenConnection | None:
         """Return an idle connection that its receiver has not closed; None without one."""
         while (found := self._pop(key)) is not None:
             # Readable data means that the receiver closed the connection, or belongs to no request.
-            if found.http.is_connected and may_use(found.address):
+            if found.http.is_connected and may_use(found.addresses):
                 found.is_new = False
                 return found
             found.close()

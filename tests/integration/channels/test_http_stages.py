@@ -20,6 +20,7 @@ from integrations.stages import (
     CHAT_POST_MESSAGE,
     CHAT_UPDATE,
     HTTP,
+    PROXIED,
     UNREADABLE_CODE,
     Quote,
     Receipt,
@@ -27,8 +28,10 @@ from integrations.stages import (
     row_of,
 )
 from opsapi.outbound.errors import UNREACHABLE, OutboundReason, Stage
+from opsapi.outgoing_proxy import OutgoingProxy
 from tests.integration.channels.provider import provide
 from tests.processes.certificates import make_certificate
+from tests.proxies import Proxy
 from tests.receivers import LOOPBACK, HttpReceiver
 from tests.unit.integrations.messages import NOW, make_message
 
@@ -200,6 +203,98 @@ def test_the_reason_of_the_tls_library_is_shown(settings: Settings, tmp_path: Pa
     with HttpReceiver().running() as receiver:
         outcome = outcome_of(receiver.url().replace("http:", "https:"))
     assert_as_declared(outcome, row_of(HTTP, Stage.TLS, OutboundReason.BAD_TLS))
+
+
+REFUSALS = [
+    (row, answer)
+    for row in HTTP
+    for answer in row.answers
+    if row.stage is Stage.PROXY_ANSWER and answer not in set(OutboundReason)
+]
+
+
+@pytest.mark.parametrize(
+    ("row", "answer"), REFUSALS, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_each_refusal_of_the_proxy_has_the_consequence_of_its_row(
+    settings: Settings, caplog: pytest.LogCaptureFixture, row: StageRow, answer: str
+) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    codes = {ANYTHING: [403, 400, 429, 302], "5xx": [500, 502, 503, 504]}.get(answer) or [int(answer)]
+    for code in codes:
+        with Proxy().running() as proxy:
+            settings.OPSAPI_OUTBOUND_PROXY = proxy.setting()
+            proxy.answer(b"HTTP/1.1 %d denied by 10.1.2.3\r\n\r\n" % code)
+            outcome = outcome_of("https://127.0.0.1/")
+        assert_as_declared(outcome, row)
+        assert outcome.reason == row.said.format(code=code)
+        assert not outcome.reached
+        assert f"{code} denied by 10.1.2.3" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("row", "answer"),
+    [(row, answer) for row in PROXIED for answer in row.answers],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_status_that_the_proxy_may_have_sent_is_retried(
+    http_receiver: HttpReceiver, settings: Settings, row: StageRow, answer: str
+) -> None:
+    http_receiver.answer(int(answer), {"Content-Type": "text/plain"}, b"so it says")
+    with Proxy().running() as proxy:
+        settings.OPSAPI_OUTBOUND_PROXY = proxy.setting()
+        outcome = outcome_of(http_receiver.url())
+        assert_as_declared(outcome, row)
+        assert (outcome.reason or "").endswith(f"{answer}: so it says")
+        http_receiver.answer(404)
+        assert_as_declared(outcome_of(http_receiver.url()), row_of(HTTP, Stage.STATUS, 404))
+        assert len(proxy.requests) == 2
+
+
+def test_a_proxy_that_is_away_or_speaks_no_http_has_the_consequence_of_its_row(settings: Settings) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    settings.OPSAPI_OUTBOUND_PROXY = OutgoingProxy("http", "127.0.0.1", port)
+    row = row_of(HTTP, Stage.PROXY_CONNECT, OutboundReason.NOT_CONNECTED)
+    assert_as_declared(outcome_of("https://127.0.0.1/"), row)
+    settings.OPSAPI_OUTBOUND_PROXY = OutgoingProxy("http", "proxy.invalid", port)
+    row = row_of(HTTP, Stage.PROXY_RESOLVE, OutboundReason.UNRESOLVABLE)
+    assert_as_declared(outcome_of("https://127.0.0.1/"), row)
+    with Proxy().running() as proxy:
+        settings.OPSAPI_OUTBOUND_PROXY = OutgoingProxy("https", "127.0.0.1", proxy.port)
+        row = row_of(HTTP, Stage.PROXY_TLS, OutboundReason.BAD_TLS)
+        assert_as_declared(outcome_of("https://127.0.0.1/"), row)
+        settings.OPSAPI_OUTBOUND_PROXY = proxy.setting()
+        for raw, reason in ((b"SSH-2.0\r\n", OutboundReason.BAD_RESPONSE), (b"", OutboundReason.NO_ANSWER)):
+            proxy.answer(raw)
+            row = row_of(HTTP, Stage.PROXY_ANSWER, reason)
+            assert_as_declared(outcome_of("https://127.0.0.1/"), row)
+
+
+def test_the_certificate_of_the_proxy_has_the_consequence_of_its_row(
+    settings: Settings, tmp_path: Path
+) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*make_certificate(tmp_path))
+    with Proxy(context).running() as proxy:
+        settings.OPSAPI_OUTBOUND_PROXY = proxy.setting()
+        outcome = outcome_of("https://127.0.0.1/")
+    assert_as_declared(outcome, row_of(HTTP, Stage.PROXY_TLS, OutboundReason.BAD_CERTIFICATE))
+    assert "self-signed certificate" in (outcome.reason or "")
+
+
+def test_closed_and_filtered_ports_look_the_same_through_a_proxy(settings: Settings) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    outcomes = []
+    with Proxy().running() as proxy:
+        settings.OPSAPI_OUTBOUND_PROXY = proxy.setting()
+        for raw in (b"HTTP/1.1 502 Closed\r\n\r\n", b"HTTP/1.1 504 Filtered\r\n\r\n", b""):
+            proxy.answer(raw)
+            outcomes.append(outcome_of("https://127.0.0.1/"))
+    assert len({outcome.reason for outcome in outcomes}) == 1
+    assert not any(outcome.may_show_latency for outcome in outcomes)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from opsapi import environment, metric_files, settings
 from opsapi.environment import READ, Setting
+from opsapi.outgoing_proxy import OutgoingProxy, Unproxied
 from tests.each import each
 from tests.processes.certificates import make_certificate
 
@@ -46,6 +47,25 @@ def read(reader: str, *args: Any, **kwargs: Any) -> Any:
         ("bind", ("127.0.0.1:8000",), "[::1]:1", ("::1", 1)),
         ("url", (), None, ""),
         ("url", (), "https://ops.example.com/", "https://ops.example.com"),
+        ("outgoing_proxy", (), None, None),
+        ("outgoing_proxy", (), "http://proxy.example:3128/", OutgoingProxy("http", "proxy.example", 3128)),
+        ("outgoing_proxy", (), "https://[::1]", OutgoingProxy("https", "::1", 443)),
+        (
+            "outgoing_proxy",
+            (),
+            "http://ada:hunter%402@10.0.0.1",
+            OutgoingProxy("http", "10.0.0.1", 80, "Basic YWRhOmh1bnRlckAy"),
+        ),
+        ("unproxied", (), None, Unproxied([], [])),
+        (
+            "unproxied",
+            (),
+            "Intern.Example, .lan.example,*.corp.example,10.0.0.0/8,[::1]",
+            Unproxied(
+                ["intern.example", "lan.example", "corp.example"],
+                [ip_network("10.0.0.0/8"), ip_network("::1")],
+            ),
+        ),
         ("url", (), "http://[::1]:8000/ops/", "http://[::1]:8000/ops"),
     ],
     ids=str,
@@ -114,6 +134,14 @@ def read_keys(
         ("networks", (), "10.0.0.1/8", "10.0.0.1/8 has host bits set"),
         ("bind", ("127.0.0.1:8000",), "8000", "'8000' is not <address>:<port>"),
         ("bind", ("127.0.0.1:8000",), "a:65536", "'a:65536' is not <address>:<port>"),
+        ("unproxied", (), "*", "'*' is not a host name, a domain or a network in CIDR form"),
+        ("unproxied", (), "a:80", "'a:80' is not a host name, a domain or a network in CIDR form"),
+        (
+            "unproxied",
+            (),
+            "10.0.0.1/8",
+            "'10.0.0.1/8' is not a host name, a domain or a network in CIDR form",
+        ),
         ("url", (), "ftp://x", "'ftp://x' is not an http or https URL"),
         ("url", (), "http://", "'http:' is not an http or https URL"),
         ("url", (), "http://:80", "'http://:80' is not an http or https URL"),
@@ -160,6 +188,8 @@ def test_a_wrong_setting_is_refused(
         ("DATABASE_URL", "mysql://a/b", "only postgresql:// is supported"),
         ("DATABASE_URL", "foo", "only postgresql:// is supported"),
         ("OPSAPI_BUILD", "abc", "is not 40 hex digits"),
+        ("OPSAPI_OUTBOUND_PROXY", "proxy.example:3128", "not a URL of the form http://host:port"),
+        ("OPSAPI_OUTBOUND_NO_PROXY", "a b", "'a b' is not a host name"),
     ],
 )
 def test_a_malformed_setting_of_the_platform_is_named(

@@ -212,7 +212,7 @@ def opened(ends: list[socket.socket], time: Time) -> OpenConnection:
     http = HTTPConnection("127.0.0.1")
     bounded = BoundedSocket(ours, Deadline(5.0))
     http.sock = bounded  # as the client does
-    return OpenConnection(http, bounded, ip_address("127.0.0.1"), opened=time())
+    return OpenConnection(http, bounded, [ip_address("127.0.0.1")], opened=time())
 
 
 def take(pool: Pool, key: str) -> OpenConnection | None:
