@@ -20,7 +20,15 @@ from urllib.parse import urlsplit
 
 from pymongo.errors import OperationFailure, PyMongoError
 
-from automation.agent.client import NoChallenge, PlatformAnswer, Unreachable, client_of, clock_words
+from automation.agent.client import (
+    NoChallenge,
+    PlatformAnswer,
+    Unreachable,
+    client_of,
+    clock_words,
+    tls_fault,
+    trusting,
+)
 from automation.agent.engine import CONNECT_SECONDS, CheckStep, ServerAddress, connection_steps
 from automation.agent.mongodb.connection import (
     ANSWER_SECONDS,
@@ -118,13 +126,13 @@ def _tls_step(hostname: str, port: int) -> CheckStep:
     tried = f"platform: TLS with {hostname}"
     try:
         plain = socket.create_connection((hostname, port), timeout=CONNECT_SECONDS)
-        with plain, ssl.create_default_context().wrap_socket(plain, server_hostname=hostname) as secure:
+        with plain, trusting().wrap_socket(plain, server_hostname=hostname) as secure:
             return CheckStep(f"{tried} ({secure.version()})")
     except ssl.SSLCertVerificationError as error:
         todo = "if you use a private CA, set SSL_CERT_FILE to its certificate file"
-        return CheckStep(tried, f"the certificate is not valid ({error.verify_message}): {todo}")
+        return CheckStep(tried, f"the certificate is not valid ({tls_fault(error)}): {todo}")
     except OSError as error:
-        reason = getattr(error, "reason", None) or error.strerror or type(error).__name__
+        reason = tls_fault(error) or error.strerror or type(error).__name__
         return CheckStep(
             tried, f"the handshake fails ({reason}): check that {PREFIX}URL names a port with TLS"
         )

@@ -14,6 +14,7 @@ import json
 import re
 import secrets
 import socket
+import ssl
 import threading
 import time
 import urllib.error
@@ -200,6 +201,36 @@ def clock_words(date: datetime) -> str:
     return f"{amount} {'ahead of' if ahead > timedelta(0) else 'behind'} the platform's"
 
 
+_PARTIAL_CHAIN = 0x80000
+"""VERIFY_X509_PARTIAL_CHAIN of OpenSSL. Python has a name for it since 3.10."""
+
+
+def trusting() -> ssl.SSLContext:
+    """TLS that checks certificate and name, with the same flags on every version of Python.
+
+    The authorities are the system's, or those in SSL_CERT_FILE. As in the platform (`opsapi.outbound.trust`),
+    VERIFY_X509_STRICT is off: it is a default since Python 3.13, and refuses authorities without keyUsage. An
+    issuing authority is trusted without its root, which is a default only since Python 3.13.
+    """
+    context = ssl.create_default_context()
+    flags = int(context.verify_flags) | _PARTIAL_CHAIN
+    context.verify_flags = ssl.VerifyFlags(flags & ~int(ssl.VERIFY_X509_STRICT))
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def tls_fault(error: BaseException) -> str:
+    """The reason of the TLS library: `unable to get local issuer certificate`, `wrong version number`.
+
+    Empty if the error is not from the TLS library.
+    """
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return error.verify_message.rstrip(".")
+    if isinstance(error, ssl.SSLError):
+        return (error.reason or "").replace("_", " ").lower()
+    return ""
+
+
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """Credentials belong to a single URL and do not follow redirects."""
 
@@ -225,7 +256,7 @@ class _Connections(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
         return self.do_open(self._kept(http.client.HTTPConnection), request)
 
     def https_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
-        return self.do_open(self._kept(http.client.HTTPSConnection), request)
+        return self.do_open(self._kept(http.client.HTTPSConnection), request, context=trusting())
 
     def _kept(self, kind: type[http.client.HTTPConnection]) -> Any:
         def connection(*arguments: Any, **named: Any) -> http.client.HTTPConnection:
@@ -339,7 +370,10 @@ def _read(reply: http.client.HTTPResponse | urllib.error.HTTPError, end: float) 
 
 
 def _reason(error: Exception) -> str:
-    reason = getattr(error, "reason", error)
+    reason = error.reason if isinstance(error, urllib.error.URLError) else error
+    if isinstance(reason, ssl.SSLError) and (fault := tls_fault(reason)):
+        is_certificate = isinstance(reason, ssl.SSLCertVerificationError)
+        return f"{'the certificate is not valid' if is_certificate else 'TLS fails'} ({fault})"
     return " ".join(str(reason).split())[:_LONGEST_SHOWN] or type(error).__name__
 
 
