@@ -54,6 +54,7 @@ from alerting.rules.delivery_policy import (
     Mute,
     decide_delivery,
     drop_reason,
+    not_retried,
 )
 from alerting.rules.time_slices import Costs, TimeSlice
 from alerting.rules.topology import Picture
@@ -74,6 +75,7 @@ from alerting.selectors.incidents import (
     incidents_of,
     is_worth_sending,
     last_pictures,
+    newest_picture_at,
     open_in,
 )
 from alerting.selectors.merged_notifications import merged_notifications
@@ -494,16 +496,16 @@ def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
 def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, now: datetime) -> None:
     """Drop the notification. If another notification has sent its message, schedule the next reminder.
 
-    The notification keeps the picture that its receiver has seen. The next change of the incident is compared
-    with this picture.
+    The notification keeps the newest picture that its receiver has seen, in whichever message. The next
+    change of the incident is compared with this picture.
     """
     dropped = NotificationStatus.DROPPED.value
     if verdict.step is not DeliveryStep.MERGE:
         leases_release_with([notification], status=dropped, reason=verdict.reason)
         return
+    newest = newest_picture_at(notification)
+    seen = {name: Subquery(newest.values(name)) for name in ("said_members", "said_root")}
     sent_by = facts.merged[notification.id]
-    sent = Notification.objects.filter(id=sent_by)
-    seen = {name: Subquery(sent.values(name)) for name in ("said_members", "said_root")}
     changes = {"status": dropped, "reason": verdict.reason, "merged_into": sent_by, **seen}
     if leases_release_with([notification], **changes) and (alert := facts.alert(notification)):
         schedule_follow_ups(ended=[(notification, alert)], now=now)
@@ -513,7 +515,7 @@ def _give_up(
     notification: Notification, verdict: DeliveryVerdict, alert: Alert | None, now: datetime
 ) -> None:
     """Fail the notification; the next reminder of an open alert follows, as after any failure."""
-    reason = verdict.reason or last_failure(notification) or NO_ANSWER
+    reason = verdict.reason or not_retried(last_failure(notification) or NO_ANSWER, verdict.stopped)
     failed = NotificationStatus.FAILED.value
     if leases_release_with([notification], status=failed, reason=reason) and alert:
         schedule_follow_ups(ended=[(notification, alert)], now=now)
@@ -753,9 +755,11 @@ def _result_of(
         "perhaps_received": perhaps_received,
     }
     if reason := _reason_to_stop(notification, alerts, now):
-        if perhaps_received:
-            return failed
-        return {**failed, "status": NotificationStatus.DROPPED.value, "reason": reason.value}
+        if not perhaps_received:
+            return {**failed, "status": NotificationStatus.DROPPED.value, "reason": reason.value}
+        if outcome.status is DeliveryStatus.RETRY:
+            return {**failed, "reason": not_retried(outcome.reason or NO_ANSWER, reason)}
+        return failed
     if (retry_at := _retry_at(attempt, outcome, now)) is None:
         return failed
     return {**failed, "status": NotificationStatus.PENDING.value, "due": retry_at}

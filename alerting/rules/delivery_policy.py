@@ -86,32 +86,59 @@ class DueNotification:
     merged_into: str | None = None
 
 
+_SINCE_IT_WAS_SENT = frozenset({None, DropReason.ALERT_OVER, DropReason.NOT_ACKNOWLEDGED})
+"""What can have happened since the other notification sent the message: the message is merged anyway."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryVerdict:
-    """The step, and the reason to drop, postpone or give up; None to keep the reason of the last attempt.
+    """The step, and the reason to drop, postpone or give up.
 
-    `until` and `silenced_by` belong to POSTPONE.
+    `until` and `silenced_by` belong to POSTPONE. `stopped` belongs to GIVE_UP: why it is not retried. Then
+    `reason` is None, and the reason of the last attempt is kept (`not_retried`).
     """
 
     step: DeliveryStep
     reason: str | None = None
     until: datetime | None = None
     silenced_by: str | None = None
+    stopped: DropReason | None = None
+
+
+_STOPPED = {DropReason.ALERT_OVER: "the alert is over"}
+"""Reasons not to retry a message that was perhaps delivered, where the words of a drop would be wrong."""
+LONGEST_REASON = 300
+"""The maximum length of the reason of a notification or an attempt, in characters."""
+
+
+def not_retried_words(reason: DropReason) -> str:
+    """The end of the reason of a failed notification that is no longer retried."""
+    return f"; not retried: {_STOPPED.get(reason, reason.value)}"
+
+
+def not_retried(failure: str, reason: DropReason | None) -> str:
+    """Return the reason of a failed notification: its last failure, and why it is not retried.
+
+    `reason` is None if its retries have ended as they should, or it needs none.
+    """
+    words = not_retried_words(reason) if reason else ""
+    return failure[: LONGEST_REASON - len(words)] + words
 
 
 def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
-    """Checks in this order: over or outdated, merged, muted, acknowledged, given up, sent."""
+    """Checks in this order: merged, needless, over or outdated, muted, acknowledged, given up, sent."""
+    reason = drop_reason(due, now)
+    if due.merged_into is not None and not due.perhaps_received and reason in _SINCE_IT_WAS_SENT:
+        return DeliveryVerdict(DeliveryStep.MERGE, DropReason.MERGED.value)
     if _is_needless(due):
         return DeliveryVerdict(DeliveryStep.REMOVE)
-    if reason := drop_reason(due, now):
+    if reason is not None:
         # A message that may have arrived is not dropped: its receiver gets the end of the alert.
         return (
-            DeliveryVerdict(DeliveryStep.GIVE_UP)
+            DeliveryVerdict(DeliveryStep.GIVE_UP, stopped=reason)
             if due.perhaps_received
             else DeliveryVerdict(DeliveryStep.DROP, reason.value)
         )
-    if due.merged_into is not None and not due.perhaps_received:
-        return DeliveryVerdict(DeliveryStep.MERGE, DropReason.MERGED.value)
     if held_back := _held_back(due, now):
         return held_back
     if due.lapsed_too_often:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import F, Q, Subquery
+from django.db.models import F, Q, QuerySet, Subquery
 
-from alerting.choices import AlertStatus, IncidentPart
+from alerting.choices import AlertStatus, IncidentPart, NotificationStatus
 from alerting.models import Alert, Incident, Notification
 from alerting.rules.topology import (
     FleetUnit,
@@ -292,6 +292,17 @@ def last_pictures(notifications: Collection[Notification]) -> dict[str, Picture 
     parameters = {"alerts": list(alerts), "settings": list(settings), "sequences": list(sequences)}
     last = {row[:3]: Picture(*row[3:]) for row in fetch_rows(_LAST_MESSAGES, parameters)}
     return {name: last.get(key) for name, key in keys.items()}
+
+
+def newest_picture_at(notification: Notification) -> QuerySet[Notification]:
+    """The newest message about the incident that was delivered to the destination of the notification."""
+    messages = Notification.objects.filter(
+        alert_id=notification.alert_id,
+        destination=notification.destination,
+        status=NotificationStatus.DELIVERED.value,
+        said_members__isnull=False,
+    )
+    return messages.order_by("-delivered", "-sequence")[:1]
 
 
 def _message_key(notification: Notification) -> tuple[str, str, int]:

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Case, Count, Expression, F, Q, QuerySet, Value, When
+from django.db.models import Case, Count, Exists, Expression, F, OuterRef, Q, QuerySet, Value, When
 from django.db.models.expressions import DatabaseDefault
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Concat, Left
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.delivery_policy import recent_since, repeat_due
+from alerting.rules.delivery_policy import LONGEST_REASON, not_retried_words, recent_since, repeat_due
 from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.due_notifications import HELD_BACK, Notified, all_notified
 from alerting.selectors.notification_settings import recipient_shown, type_of
@@ -234,14 +234,29 @@ def schedule_end_for_notified(*, ended: Mapping[str, datetime], kind: MessageKin
     """Drop notifications that were certainly not sent, and notify the end to all notified recipients.
 
     Recipients who were perhaps notified get the end too, after the message in progress. `ended` is the time
-    of the end by alert id.
+    of the end by alert id. Delivery decides on notifications whose message another notification has sent, or
+    is sending: it knows whether they are merged.
     """
     if not ended:
         return
-    rows = Notification.objects.filter(Among("alert_id", ended))
+    rows = Notification.objects.filter(~Exists(_same_message_sent()), Among("alert_id", ended))
     notifications_drop(rows=rows, reason=DropReason.ALERT_OVER)
     notified = all_notified(list(ended), or_in_progress=True)
     notifications_insert(notified_row(receiver, kind, ended[receiver.alert_id]) for receiver in notified)
+
+
+def _same_message_sent() -> QuerySet[Notification]:
+    """Other notifications of the alert that have sent, or are sending, this kind of message to the address.
+
+    The fields are of a notification of the outer query.
+    """
+    of_others = Notification.objects.exclude(setting_id=OuterRef("setting_id"))
+    at_address = of_others.filter(destination=OuterRef("destination"), destination__gt="")
+    return at_address.filter(
+        Q(status=NotificationStatus.DELIVERED.value) | Q(status=_PENDING, lease_token__isnull=False),
+        alert_id=OuterRef("alert_id"),
+        kind=OuterRef("kind"),
+    )
 
 
 @transaction.atomic
@@ -269,9 +284,12 @@ def schedule_acknowledged(*, alert: Alert, now: datetime) -> None:
 def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> None:
     """Drop pending notifications; running attempts decide in `record`.
 
-    A notification that was perhaps received is not dropped: it fails with the reason of its last failure.
+    A notification that was perhaps received is not dropped: it fails with the reason of its last failure, and
+    why it is not retried.
     """
-    failure = Case(When(HELD_BACK, then=Value(NO_ANSWER)), default=Coalesce("reason", Value(NO_ANSWER)))
+    last = Case(When(HELD_BACK, then=Value(NO_ANSWER)), default=Coalesce("reason", Value(NO_ANSWER)))
+    words = not_retried_words(reason)
+    failure = Concat(Left(last, LONGEST_REASON - len(words)), Value(words))
     waiting = _locked(rows.filter(status=_PENDING, lease_token=None))
     waiting.update(
         status=_if_received(Value(NotificationStatus.FAILED.value), Value(NotificationStatus.DROPPED.value)),

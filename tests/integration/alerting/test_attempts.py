@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.choices import DropReason
 from alerting.delivery import decide, record
 from alerting.models import Alert, Destination, Notification, NotificationAttempt, NotificationSetting
-from alerting.rules.delivery_policy import NO_OUTCOME
+from alerting.rules.delivery_policy import NO_OUTCOME, not_retried
 from alerting.selectors.overview import notifications_failing
 from alerting.services.claims import claim
 from alerting.services.leases import LAPSES_AT_MOST, LEASE
@@ -248,11 +249,11 @@ def test_a_message_that_began_after_a_window_is_not_shown_as_muted(
     evaluate(START + HOUR + MINUTE)
     deliver_all(START + HOUR + MINUTE)
     opening = Notification.objects.get(kind="alert.open")
-    assert (opening.status, opening.reason) == ("FAILED", NO_ANSWER)
+    assert (opening.status, opening.reason) == ("FAILED", not_retried(NO_ANSWER, DropReason.ALERT_OVER))
 
 
 @pytest.mark.usefixtures("due")
-def test_a_message_that_is_given_up_keeps_the_reason_of_its_last_failure(
+def test_a_message_that_is_given_up_keeps_its_last_failure_and_says_why_it_is_not_retried(
     project: Project, outside: Outside
 ) -> None:
     outside.outcome = replace(AWAY, perhaps_received=True)
@@ -263,7 +264,10 @@ def test_a_message_that_is_given_up_keeps_the_reason_of_its_last_failure(
     evaluate(later)
     assert list(decide(claimed, now=later)) == []
     opening = Notification.objects.get(kind="alert.open")
-    assert (opening.status, opening.reason) == ("FAILED", AWAY.reason)
+    assert (opening.status, opening.reason) == (
+        "FAILED",
+        not_retried(str(AWAY.reason), DropReason.ALERT_OVER),
+    )
 
 
 @pytest.mark.slow
@@ -298,7 +302,7 @@ def test_a_message_that_failed_and_was_then_muted_fails_without_the_window(
     ingest(project, host_report(), now=START + 2 * MINUTE)
     evaluate(START + 2 * MINUTE)
     opening = Notification.objects.get(kind="alert.open")
-    assert (opening.status, opening.reason) == ("FAILED", NO_ANSWER)
+    assert (opening.status, opening.reason) == ("FAILED", not_retried(NO_ANSWER, DropReason.ALERT_OVER))
 
 
 def test_a_message_about_a_threshold_beyond_64_bits_is_sent(project: Project, outside: Outside) -> None:

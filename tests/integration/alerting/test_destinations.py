@@ -11,9 +11,11 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting import delivery
+from alerting.choices import DropReason
 from alerting.metrics import alerting_metrics
 from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost
 from alerting.rules.claim_order import AT_ONE_DESTINATION
+from alerting.rules.delivery_policy import not_retried
 from alerting.selectors.destinations import with_waiting
 from alerting.selectors.notification_log import alert_notifications
 from alerting.selectors.timeline import alert_timeline
@@ -242,7 +244,8 @@ class TestPerhapsReceived:
         deliver_all(START + SECOND)
         assert [kind for _, kind in outside.said] == ["OPEN", "CLOSE"]
         opening = Notification.objects.get(kind="alert.open")
-        assert (opening.status, opening.reason) == ("FAILED", outcome.reason)
+        stopped = not_retried(str(outcome.reason), DropReason.ALERT_OVER)
+        assert (opening.status, opening.reason) == ("FAILED", stopped)
 
     def test_what_never_left_is_dropped_and_has_no_end(self, project: Project, outside: Outside) -> None:
         set_up(project, A)
@@ -589,11 +592,12 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     rows = alert_notifications(str(opening.alert_id), with_recipients=True).filter(kind="alert.open")
     logged = LoggedNotificationDocument.facts(LoggedNotificationDocument.rows(rows).get())
     assert logged["status"] == ("FAILED" if over else "PENDING")
-    assert logged["reason"] == SENT_NO_ANSWER
+    stopped = not_retried(SENT_NO_ANSWER, DropReason.ALERT_OVER)
+    assert logged["reason"] == (stopped if over else SENT_NO_ANSWER)
     assert [attempt["reason"] for attempt in logged["attempts"]] == [SENT_NO_ANSWER]
     assert opening.alert is not None
     described = alert_timeline(opening.alert, sees_config=True, now=START + SECOND).explanation
-    assert SENT_NO_ANSWER in [notification.reason for notification, _ in described.notifications]
+    assert logged["reason"] in [notification.reason for notification, _ in described.notifications]
 
 
 @pytest.mark.slow

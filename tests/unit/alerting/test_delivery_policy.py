@@ -2,17 +2,21 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
 from alerting.choices import AlertStatus, DropReason, WaitReason
 from alerting.rules.delivery_policy import (
+    LONGEST_REASON,
     NO_OUTCOME,
     DeliveryStep,
     DeliveryVerdict,
     DueNotification,
     Mute,
     decide_delivery,
+    not_retried,
+    not_retried_words,
     repeat_due,
 )
 from integrations.choices import MessageKind
@@ -149,7 +153,7 @@ def test_a_person_who_left_gets_only_the_end(
     kind: MessageKind, status: AlertStatus | None, perhaps_received: bool, wanted: DeliveryVerdict
 ) -> None:
     due = DueNotification(kind=kind, status=status, perhaps_received=perhaps_received, recipient_counts=False)
-    assert decide_delivery(due, NOW) == wanted
+    assert replace(decide_delivery(due, NOW), stopped=None) == wanted
 
 
 @each(
@@ -177,7 +181,8 @@ def test_a_person_who_left_gets_only_the_end(
 def test_what_was_perhaps_received_is_never_dropped_as_if_nothing_had_left(
     due: DueNotification, wanted: DeliveryVerdict
 ) -> None:
-    assert decide_delivery(replace(due, perhaps_received=True), NOW) == wanted
+    verdict = decide_delivery(replace(due, perhaps_received=True), NOW)
+    assert replace(verdict, stopped=None) == wanted
 
 
 @each("kind", [MessageKind.CLOSE, MessageKind.CANCEL])
@@ -208,3 +213,34 @@ def test_attempts_without_end_are_given_up_but_not_where_it_waits_anyway() -> No
 def test_repeats_keep_a_constant_gap_after_the_delivery() -> None:
     assert repeat_due(timedelta(minutes=5), NOW) == NOW + timedelta(minutes=5)
     assert repeat_due(None, NOW) is None
+
+
+@each(
+    ("changes", "wanted"),
+    [
+        ({}, DeliveryStep.MERGE),
+        ({"status": CLOSED}, DeliveryStep.MERGE),
+        ({"kind": MessageKind.ACKNOWLEDGE}, DeliveryStep.MERGE),
+        ({"mute": WINDOW_MUTES}, DeliveryStep.MERGE),
+        ({"worth_sending": False}, DeliveryStep.MERGE),
+        ({"setting_counts": False}, DeliveryStep.DROP),
+        ({"recipient_counts": False}, DeliveryStep.DROP),
+        ({"perhaps_received": True}, DeliveryStep.SEND),
+    ],
+)
+def test_a_message_that_another_notification_has_sent_is_merged_also_if_the_alert_is_over(
+    changes: dict[str, Any], wanted: DeliveryStep
+) -> None:
+    due = replace(DueNotification(kind=MessageKind.OPEN, status=OPEN, merged_into="n1"), **changes)
+    assert decide_delivery(due, NOW).step is wanted
+
+
+def test_a_message_that_is_given_up_says_why_it_is_not_retried() -> None:
+    due = DueNotification(kind=MessageKind.OPEN, status=CLOSED, perhaps_received=True)
+    verdict = decide_delivery(due, NOW)
+    assert (verdict.step, verdict.stopped) == (DeliveryStep.GIVE_UP, DropReason.ALERT_OVER)
+    reason = not_retried("the receiver answered 503", verdict.stopped)
+    assert reason.startswith("the receiver answered 503")
+    assert reason.endswith(not_retried_words(DropReason.ALERT_OVER))
+    assert len(not_retried("x" * LONGEST_REASON, verdict.stopped)) == LONGEST_REASON
+    assert not_retried("the receiver answered 503", None) == "the receiver answered 503"
