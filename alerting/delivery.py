@@ -735,16 +735,7 @@ def _result_of(
     notification = attempt.notification
     latency_ms = outcome.latency_ms if outcome.may_show_latency else None
     if outcome.status is DeliveryStatus.DELIVERED:
-        status = NotificationStatus.DELIVERED.value
-        delivered: AttemptResult = {
-            "latency_ms": latency_ms,
-            "status": status,
-            "reason": None,
-            "delivered": now,
-        }
-        if outcome.posted is None or not attempt.changes_messages:
-            return delivered
-        return {**delivered, "handle": outcome.posted.handle, "in_place": outcome.posted.in_place}
+        return _delivered(attempt, outcome, latency_ms, now)
     # `_mark_begun` set `perhaps_received` in the row, in case of a crash. Now the outcome is known, so the
     # value from before the attempt counts, which `notification` still has.
     perhaps_received = notification.perhaps_received or outcome.perhaps_received
@@ -763,6 +754,20 @@ def _result_of(
     if (retry_at := _retry_at(attempt, outcome, now)) is None:
         return failed
     return {**failed, "status": NotificationStatus.PENDING.value, "due": retry_at}
+
+
+def _delivered(
+    attempt: DeliveryAttempt, outcome: Outcome, latency_ms: int | None, now: datetime
+) -> AttemptResult:
+    delivered: AttemptResult = {
+        "latency_ms": latency_ms,
+        "status": NotificationStatus.DELIVERED.value,
+        "reason": None,
+        "delivered": now,
+    }
+    if outcome.posted is None or not attempt.changes_messages:
+        return delivered
+    return {**delivered, "handle": outcome.posted.handle, "in_place": outcome.posted.in_place}
 
 
 def _reason_to_stop(

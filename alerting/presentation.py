@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from alerting.choices import AlertStatus, DestinationState, DropReason, NotificationStatus
+from alerting.choices import AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Alert, Destination, MaintenanceWindow, Notification
 from alerting.rules.state import AlertState, NotificationState, alert_state, notification_state
 from alerting.rules.timeline import TimelineEntryKind, TimelineNotification
@@ -102,7 +102,7 @@ def notification_badge(
         due=notification.due,
         attempts=notification.attempts,
         is_held=notification.reason is not None,
-        is_merged=notification.reason == DropReason.MERGED.value,
+        is_merged=notification.merged_into is not None,
         now=now,
     )
     return state, NOTIFICATION_TONES[state]

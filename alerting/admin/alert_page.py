@@ -183,7 +183,7 @@ def _notifications(
     held_by = {window.id: window for window in windows}
     for notification, why in notifications:
         state, tone = notification_badge(notification, now)
-        resend = action_url(Notification, notification.id, "resend")
+        resend, into = action_url(Notification, notification.id, "resend"), notification.merged_into
         yield {
             "notification": notification,
             "why": why,
@@ -192,6 +192,7 @@ def _notifications(
             "window": held_by.get(muted_by(notification.silenced_by, notification.reason) or ""),
             "latency": "" if notification.latency_ms is None else duration_words(notification.latency_ms),
             "url": page_url_of(Notification, notification.id) if sees_config else "",
+            "sender_url": page_url_of(Notification, into) if sees_config and into else "",
             "resend_url": resend if can_resend and notification.failed else None,
         }
 

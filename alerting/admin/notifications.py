@@ -28,6 +28,7 @@ from alerting.selectors.notification_log import (
     of_own_configs,
     origins_of,
     scheduled,
+    senders_of,
 )
 from alerting.selectors.targets import targets_of
 from alerting.services.resend import notification_resend
@@ -36,7 +37,7 @@ from integrations.choices import ChannelType, MessageKind
 from opsapi import clock
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, operator_of
-from opsapi.console.admin_urls import list_url, page_url
+from opsapi.console.admin_urls import list_url, page_url, page_url_of
 from opsapi.console.display import badge, link, moment, project, short, url_seen, urls_seen
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -173,12 +174,14 @@ class NotificationAdmin(ConsoleAdmin):
         event_urls = urls_seen(self.admin_site, visible_scope, "events.event", "id", event_ids)
         held_by = {muted_by(row.silenced_by, row.reason) for row in rows}
         windows = {row.id: row for row in MaintenanceWindow.objects.filter(id__in=held_by)}
+        senders = senders_of(rows, with_recipients=True)
         for row in rows:
             row.origin = origins.get(row.id, Origin())
             row.target = targets.get(row.alert_id or "")
             row.event = events.get(row.id)
             row.event_url = event_urls.get(row.event_id or "", "")
             row.window = windows.get(muted_by(row.silenced_by, row.reason) or "")
+            row.sender = senders.get(row.id, "")
             row.config_url = url_seen(self.admin_site, visible_scope, row.origin.config)
 
     @admin.display(description="when")
@@ -229,6 +232,11 @@ class NotificationAdmin(ConsoleAdmin):
             )
         if notification.in_place and notification.status == NotificationStatus.DELIVERED.value:
             return UPDATED_IN_PLACE
+        if notification.sender:
+            return format_html(
+                "<span>merged into the message of {}</span>",
+                link(page_url_of(Notification, notification.merged_into), short(f"“{notification.sender}”")),
+            )
         if notification.reason and notification.attempts > 1:
             return short(f"{notification.reason} ({notification.attempts} attempts)")
         return short(notification.reason)

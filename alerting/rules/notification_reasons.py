@@ -105,7 +105,8 @@ def explain_notification(
         detail = f"{notification.recipient} was notified {notification.that}."
         return NotificationExplanation(reason=NotificationReason.DELIVERED, detail=detail)
     if notification.is_merged:
-        detail = f"{notification.recipient} was notified {notification.that}: {notification.reason}."
+        merged = f"merged into the same message of {notification.sent_by} to this address"
+        detail = f"{notification.recipient} was notified {notification.that}: {merged}."
         return NotificationExplanation(reason=NotificationReason.MERGED, detail=detail)
     detail = f"{notification.recipient} was not notified {notification.that}"
     if window_id := muted_by(notification.silenced_by, notification.reason):

@@ -175,7 +175,8 @@ class TimelineNotification:
 
     `recipient` is the recipient in words, `address` as the log has it; None if the reader may not see it.
     `latency_ms` is the last attempt's. `being_sent`: a worker has it. `in_place`: it changed an earlier
-    message.
+    message. `merged_into`: the notification that has sent its message; `sender` names this notification in
+    words, empty if it is unknown.
     """
 
     id: str
@@ -195,6 +196,8 @@ class TimelineNotification:
     tries: tuple[Attempt, ...] = ()
     silenced_by: str | None = None
     in_place: bool = False
+    merged_into: str | None = None
+    sender: str = ""
 
     @property
     def that(self) -> str:
@@ -219,7 +222,12 @@ class TimelineNotification:
     @property
     def is_merged(self) -> bool:
         """Whether another notification has sent the same message to the same address."""
-        return self.reason == DropReason.MERGED.value
+        return self.merged_into is not None
+
+    @property
+    def sent_by(self) -> str:
+        """The notification that has sent the message of a merged one: `the notification “Team: SRE”`."""
+        return f"the notification “{self.sender}”" if self.sender else "another notification"
 
     @property
     def failed(self) -> bool:
@@ -244,7 +252,8 @@ def notification_entries(
             now=now,
         )
         if notification.is_merged:
-            text = f"{notification.recipient} was notified {notification.that} by another notification."
+            by = f"by {notification.sent_by}"
+            text = f"{notification.recipient} was notified {notification.that} {by}."
             yield TimelineEntry(
                 at=at, kind=TimelineEntryKind.OTHER, text=text, notification_id=notification.id
             )
@@ -259,8 +268,14 @@ def notification_entries(
 
 
 def _is_given_up(notification: TimelineNotification) -> bool:
-    """Whether the notification was dropped or failed without an attempt, except reminders of ended alerts."""
-    if notification.kind is MessageKind.UPDATE and notification.reason == DropReason.ALERT_OVER:
+    """Whether the notification was dropped, or failed without an attempt.
+
+    Reminders of ended alerts that were never tried are left out.
+    """
+    is_reminder_over = (
+        notification.kind is MessageKind.UPDATE and notification.reason == DropReason.ALERT_OVER
+    )
+    if is_reminder_over and not notification.tries:
         return False
     return notification.status is NotificationStatus.DROPPED or (
         notification.failed and not notification.tries
@@ -288,16 +303,20 @@ def _kind_of(notification: TimelineNotification, attempt: Attempt) -> TimelineEn
 
 
 def _tried(notification: TimelineNotification, alike: Sequence[Attempt]) -> TimelineEntry:
-    """One attempt, or several in a row that ended the same way."""
+    """One attempt, or several in a row that ended the same way.
+
+    The last attempt of a failed notification has its reason, which says why it is not retried.
+    """
     first, last = alike[0], alike[-1]
     kind = _kind_of(notification, last)
     changed = notification.in_place and kind is TimelineEntryKind.NOTIFIED
     how = f" ({UPDATED_IN_PLACE})" if changed else ""
+    is_end = notification.failed and last is notification.tries[-1]
     return TimelineEntry(
         at=first.at,
         kind=kind,
         text=f"{notification.recipient} {_NOTIFIED[kind]} {notification.that}{how}: {_which(alike)}.",
-        reason=first.reason,
+        reason=(notification.reason or first.reason) if is_end else first.reason,
         notification_id=notification.id,
     )
 

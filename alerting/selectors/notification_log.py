@@ -4,8 +4,20 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Case, CharField, Exists, Expression, OuterRef, Q, QuerySet, Subquery, Value, When
-from django.db.models.functions import NullIf
+from django.db.models import (
+    Case,
+    CharField,
+    Exists,
+    Expression,
+    F,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
+from django.db.models.functions import Concat, NullIf
 
 from accesslist.models import Team
 from alerting.choices import NotificationStatus, PeopleType
@@ -17,7 +29,7 @@ from alerting.models import (
     NotificationAttempt,
     NotificationSetting,
 )
-from alerting.notification_types import recipient_words
+from alerting.notification_types import NOTIFICATION_TYPES, recipient_words
 from alerting.selectors.notification_settings import recipient_shown, team_name, type_of
 from alerting.selectors.recipient_addresses import recipient_label
 from events.models import Event
@@ -85,6 +97,40 @@ def merged_into(notification_id: str | OuterRef) -> QuerySet[Notification]:
 def merged_into_this() -> QuerySet[Notification]:
     """The first MOST_MERGED notifications that were merged into a notification of the outer query."""
     return merged_into(OuterRef("id"))[:MOST_MERGED]
+
+
+def merged_reason() -> Expression:
+    """The reason of a notification of the outer query; a merged notification names the one that sent it."""
+    sent = Notification.objects.filter(id=OuterRef("merged_into"))
+    names = Concat(Value(": "), "type_name", Value(" notification "), "setting_id", output_field=CharField())
+    named = Concat("reason", Subquery(sent.values_list(names)[:1]), output_field=CharField())
+    return Case(When(merged_into__isnull=False, then=named), default=F("reason"))
+
+
+def senders_of(notifications: Collection[Notification], *, with_recipients: bool) -> dict[str, str]:
+    """The notification that sent the message of each merged notification, in words, by the merged one's id.
+
+    The words are the recipients of its setting, as in the log; without `with_recipients`, and if the setting
+    was deleted, only its type.
+    """
+    merged = {row.id: row.merged_into for row in notifications if row.merged_into}
+    if not merged:
+        return {}
+    senders = Notification.objects.in_bulk(list(set(merged.values())))
+    ids = {row.setting_id for row in senders.values()} if with_recipients else set()
+    settings = NotificationSetting.with_removed.select_related("config").in_bulk(list(ids))
+    words = {
+        (row.setting_id, row.type_name, row.group_id): _words_of_sender(row, settings.get(row.setting_id))
+        for row in senders.values()
+    }
+    found = {name: senders[into] for name, into in merged.items() if into in senders}
+    return {name: words[row.setting_id, row.type_name, row.group_id] for name, row in found.items()}
+
+
+def _words_of_sender(sender: Notification, setting: NotificationSetting | None) -> str:
+    if setting is None or setting.type_name != sender.type_name:
+        return NOTIFICATION_TYPES[sender.type_name].label
+    return setting_words(setting, sender.group_id)
 
 
 def notified_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | None:
@@ -226,7 +272,7 @@ def _teams(settings: Mapping[str, NotificationSetting]) -> dict[str, str]:
     return dict(Team.objects.filter(id__in=ids).values_list("id", "name")) if ids else {}
 
 
-def setting_words(setting: NotificationSetting, group_id: str) -> str:
+def setting_words(setting: NotificationSetting, group_id: str | None) -> str:
     """The recipients of a setting, as in the log."""
     kind = type_of(setting)
     if not kind.for_people:

@@ -10,7 +10,7 @@ from alerting.choices import IncidentPart, NotificationStatus
 from alerting.models import Alert, Notification, NotificationAttempt
 from alerting.notification_types import recipient_words
 from alerting.rules.timeline import Attempt, TimelineNotification
-from alerting.selectors.notification_log import Origin, about_alert, origins_of
+from alerting.selectors.notification_log import Origin, about_alert, origins_of, senders_of
 from alerting.selectors.timeline_events import FIRST, NEWEST
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi.fields import JsonRows
@@ -44,7 +44,10 @@ def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime)
     chosen = {row.id: row for row in (*ends, *with_tries(pending).order_by("due", "id")[:PENDING])}
     ordered = sorted(chosen.values(), key=lambda row: (row.created, row.id), reverse=True)
     origins = origins_of(ordered) if with_recipient else {}
-    notifications = [(row, shown_notification(row, origins.get(row.id), now)) for row in ordered]
+    senders = senders_of(ordered, with_recipients=with_recipient)
+    notifications = [
+        (row, shown_notification(row, origins.get(row.id), now, senders.get(row.id, ""))) for row in ordered
+    ]
     return TimelineNotifications(
         shown=tuple(notification for _, notification in notifications),
         pending=tuple(
@@ -77,8 +80,13 @@ def with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:
     return rows.annotate(tries_json=tries)
 
 
-def shown_notification(row: Any, origin: Origin | None, now: datetime) -> TimelineNotification:
-    """`row` is one of `with_tries`; without `origin` the recipient is not shown."""
+def shown_notification(
+    row: Any, origin: Origin | None, now: datetime, sender: str = ""
+) -> TimelineNotification:
+    """`row` is one of `with_tries`; without `origin` the recipient is not shown.
+
+    `sender` is the one of `senders_of`.
+    """
     return TimelineNotification(
         id=row.id,
         setting_id=row.setting_id,
@@ -102,6 +110,8 @@ def shown_notification(row: Any, origin: Origin | None, now: datetime) -> Timeli
         tries=tuple(_attempt(attempt) for attempt in reversed(row.tries_json)),
         silenced_by=row.silenced_by,
         in_place=row.in_place,
+        merged_into=row.merged_into,
+        sender=sender,
     )
 
 

@@ -19,7 +19,7 @@ from alerting.rules.recipient_reasons import (
     user_detail,
 )
 from alerting.selectors.notification_explanations import DeliveryFacts, explanations_of, verdict_of
-from alerting.selectors.notification_log import origins_of, setting_words
+from alerting.selectors.notification_log import origins_of, senders_of, setting_words
 from alerting.selectors.recipient_addresses import why_not_reached
 from alerting.selectors.timeline_notifications import messages_of_alert, shown_notification, with_tries
 from opsapi.fields import Among
@@ -108,7 +108,8 @@ def _by_setting(
     chosen = list(with_tries(Notification.objects.filter(Among("id", ids))))
     origins = origins_of(chosen)
     pending = [row for row in chosen if row.status == NotificationStatus.PENDING]
-    shown = [shown_notification(row, origins.get(row.id), now) for row in chosen]
+    senders = senders_of(chosen, with_recipients=True)
+    shown = [shown_notification(row, origins.get(row.id), now, senders.get(row.id, "")) for row in chosen]
     verdicts = {row.id: verdict_of(row, facts, now=now) for row in pending}
     explained = explanations_of(shown, verdicts, facts, now=now)
     return {each.setting_id: explained[each.id] for each in shown}

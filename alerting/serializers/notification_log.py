@@ -10,7 +10,12 @@ from rest_framework import serializers
 from alerting.choices import NotificationStatus
 from alerting.notification_tests import NotificationTest
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.selectors.notification_log import MOST_MERGED, merged_into_this, newest_attempts
+from alerting.selectors.notification_log import (
+    MOST_MERGED,
+    merged_into_this,
+    merged_reason,
+    newest_attempts,
+)
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.channels.webhook import WEBHOOK
@@ -67,6 +72,7 @@ class LoggedNotificationDocument(Resource):
         "due": Case(When(status=NotificationStatus.PENDING.value, then=WireTime("due"))),
         "updatedInPlace": Case(When(in_place=True, then=Value(True))),
         "attempts": AttemptDocument.array(newest_attempts()),
+        "reason": merged_reason(),
         "mergedFrom": MergedNotificationDocument.array(merged_into_this()),
     }
 
@@ -91,7 +97,11 @@ class LoggedNotificationDocument(Resource):
         example="oncall@example.com",
     )
     status = ShownChoice(STATUSES, example=NotificationStatus.DELIVERED.value)
-    reason = ShownText(required=False, help_text="Why the notification was not delivered, or not yet.")
+    reason = ShownText(
+        required=False,
+        help_text="Why the notification was not delivered, or not yet. If it was merged, the reason "
+        "names the notification of the alert configuration that sent the message.",
+    )
     mergedInto = ShownId(
         source="merged_into",
         required=False,

@@ -9,13 +9,15 @@ from accesslist.models import Project
 from alerting import delivery
 from alerting.choices import DropReason
 from alerting.models import Alert, AlertConfig, Notification
+from alerting.rules.notification_reasons import NotificationReason
 from alerting.selectors.notification_log import alert_notifications
+from alerting.selectors.timeline import alert_timeline
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.windows import window_create
-from automation.reports import EventReport
+from automation.reports import EventReport, HostReport
 from events.types import EventType
 from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
@@ -66,6 +68,14 @@ def report(project: Project, now: datetime, *, up: bool, host: str = "db1.exampl
     evaluate(now)
 
 
+def members(count: int, *, down: int = 0) -> list[HostReport]:
+    """The members of a replica set, of which the first are down."""
+    return [
+        host_report(f"db{number}.example.com", replica_set_name="rs0", reachable=number >= down)
+        for number in range(count)
+    ]
+
+
 def merged() -> list[Notification]:
     return list(Notification.objects.filter(merged_into__isnull=False).order_by("sequence", "id"))
 
@@ -109,7 +119,8 @@ def test_the_log_says_which_notification_sent_the_message_of_which(
     (sent,) = [entry for entry in log() if entry["status"] == "DELIVERED"]
     others = [entry for entry in log() if entry["id"] != sent["id"]]
     assert [(entry["status"], entry["mergedInto"]) for entry in others] == [("DROPPED", sent["id"])] * 2
-    assert {entry["reason"] for entry in others} == {DropReason.MERGED.value}
+    assert all(entry["reason"].startswith(DropReason.MERGED.value) for entry in others)
+    assert all(f"EMAIL notification {sent['notificationId']}" in entry["reason"] for entry in others)
     assert "mergedInto" not in sent
     settings = {setting.type_name: setting.id for setting in config.settings.all()}
     assert sent["notificationId"] == settings["EMAIL"]
@@ -117,6 +128,28 @@ def test_the_log_says_which_notification_sent_the_message_of_which(
     assert named == {("USER", settings["USER"]), ("GROUP", settings["GROUP"])}
     assert {entry["id"] for entry in sent["mergedFrom"]} == {entry["id"] for entry in others}
     assert all(entry["mergedFrom"] == [] for entry in others)
+
+
+def test_the_page_of_the_alert_names_the_notification_that_sent_the_message(
+    project: Project, outside: Outside
+) -> None:
+    make_member(project, "ada")
+    config = down(
+        project,
+        {"typeName": "USER", "username": "ada", "emailEnabled": True, "delayMin": 0},
+        mail(delayMin=5),
+    )
+    deliver_all(START)
+    deliver_all(START + 5 * MINUTE)
+    alert = Alert.objects.get()
+    for sees_config, name in ((True, "“User: ada”"), (False, "“User”")):
+        shown = alert_timeline(alert, sees_config=sees_config, now=START + 5 * MINUTE)
+        (why,) = [why for row, why in shown.explanation.notifications if row.is_merged]
+        assert why.reason is NotificationReason.MERGED
+        assert name in why.detail
+        assert any(name in entry.text for entry in shown.entries)
+    (delayed,) = merged()
+    assert delayed.setting_id == config.settings.get(type_name="EMAIL").id
 
 
 @each(
@@ -207,6 +240,53 @@ def test_a_worker_that_died_while_it_sent_leaves_one_message(project: Project, o
     deliver_all(START + MINUTE)
     assert [message.delivery_id for _, _, message in outside.sent] == [job.notification.id]
     assert len(merged()) == 1
+
+
+@each(
+    ("outcome", "is_over_first", "status"),
+    [
+        (TAKEN, True, "DELIVERED"),
+        (TAKEN, False, "DELIVERED"),
+        (REFUSED, True, "DROPPED"),
+        (AWAY, True, "DROPPED"),
+    ],
+)
+def test_an_alert_that_ends_while_its_message_is_sent_merges_the_others(
+    project: Project,
+    outside: Outside,
+    outcome: Outcome,
+    is_over_first: bool,
+    status: str,
+) -> None:
+    outside.sent.clear()
+    down(project, mail(), mail())
+    (job,) = begin(START)
+    later = START + timedelta(seconds=5)
+    if is_over_first:
+        report(project, later, up=True)
+    delivery.record([(job, outcome)], now=later)
+    if not is_over_first:
+        report(project, later, up=True)
+    deliver_all(later + MINUTE)
+    first, second = Notification.objects.filter(kind="alert.open").order_by("sequence")
+    is_told = outcome is TAKEN
+    reason = DropReason.MERGED if is_told else DropReason.ALERT_OVER
+    assert (first.status, second.reason) == (status, reason.value)
+    assert second.merged_into == (first.id if is_told else None)
+    assert outside.kinds == ([MessageKind.CLOSE] if is_told else [])
+    assert not Notification.objects.filter(status="PENDING").exists()
+
+
+def test_an_alert_that_ends_before_a_delay_has_passed_merges_nothing(
+    project: Project, outside: Outside
+) -> None:
+    down(project, mail(), mail(delayMin=10))
+    deliver_all(START)
+    report(project, START + 5 * MINUTE, up=True)
+    deliver_all(START + 5 * MINUTE)
+    delayed = Notification.objects.get(kind="alert.open", status="DROPPED")
+    assert (delayed.reason, delayed.merged_into) == (DropReason.ALERT_OVER.value, None)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.CLOSE]
 
 
 def test_two_workers_never_send_it_at_once(project: Project, outside: Outside) -> None:
@@ -310,6 +390,28 @@ def test_messages_about_an_incident_are_sent_once(project: Project, outside: Out
     said = [(message.kind, message.thread_key) for _, _, message in outside.sent]
     assert len(said) == len(set(said))
     assert len(merged()) == len(said)
+
+
+def test_a_merged_message_about_an_incident_keeps_what_its_receiver_has_seen_last(
+    project: Project, outside: Outside
+) -> None:
+    make_config(project, notifications=[mail(), mail(delayMin=10)], grouping="TOPOLOGY", groupWaitSec=15)
+    ingest(project, *members(3), now=START - MINUTE)
+    evaluate(START - MINUTE)
+    for minutes, down_now in ((0, 1), (2, 3)):
+        now = START + minutes * MINUTE
+        ingest(project, *members(3, down=down_now), now=now)
+        evaluate(now)
+        deliver_all(now + MINUTE)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
+    deliver_all(START + 10 * MINUTE)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
+    (delayed,) = merged()
+    change = Notification.objects.get(kind="alert.update", status="DELIVERED")
+    opening = Notification.objects.get(id=delayed.merged_into)
+    assert (opening.kind, opening.said_members) == ("alert.open", 1)
+    assert (delayed.said_members, delayed.said_root) == (change.said_members, change.said_root)
+    assert change.said_members == 3
 
 
 def test_a_window_that_ends_is_followed_by_one_message(project: Project, outside: Outside) -> None:

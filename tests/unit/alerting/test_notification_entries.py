@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from alerting.choices import DropReason, NotificationStatus, WaitReason
-from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
+from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, not_retried
 from alerting.rules.timeline import (
     Attempt,
     TimelineEntryKind,
@@ -110,6 +110,30 @@ def test_the_last_attempt_of_what_was_given_up_is_its_end() -> None:
     row = notification(status=NotificationStatus.FAILED, attempts=2, tries=tries)
     kinds = [entry.kind for entry in notification_entries(row, resolved=None, now=NOW)]
     assert kinds == [TimelineEntryKind.NOT_YET, TimelineEntryKind.NOT_NOTIFIED]
+
+
+def test_the_end_of_what_was_given_up_says_why_it_is_not_retried() -> None:
+    reason = not_retried("503", DropReason.ALERT_OVER)
+    tries = (attempt(1, DeliveryStatus.RETRY, "503"), attempt(2, DeliveryStatus.RETRY, "503"))
+    row = notification(status=NotificationStatus.FAILED, attempts=2, tries=tries, reason=reason)
+    reasons = [entry.reason for entry in notification_entries(row, resolved=NOW, now=NOW)]
+    assert reasons == ["503", reason]
+
+
+def test_a_reminder_that_was_tried_before_the_alert_ended_says_why_it_is_not_retried() -> None:
+    over = DropReason.ALERT_OVER.value
+    row = notification(
+        kind=MessageKind.UPDATE,
+        status=NotificationStatus.DROPPED,
+        reason=over,
+        attempts=1,
+        tries=(attempt(1, DeliveryStatus.RETRY, "429"),),
+    )
+    entries = list(notification_entries(row, resolved=NOW, now=NOW))
+    assert [(entry.kind, entry.reason) for entry in entries] == [
+        (TimelineEntryKind.NOT_YET, "429"),
+        (TimelineEntryKind.NOT_NOTIFIED, over),
+    ]
 
 
 @pytest.mark.parametrize("status", [NotificationStatus.DROPPED, NotificationStatus.FAILED])
