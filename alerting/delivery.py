@@ -325,6 +325,8 @@ def _decide_together(
     if not claimed:
         return []
     claimed, locked = _with_alerts_locked(claimed)
+    if not claimed:
+        return []
     facts = _read_facts(claimed, locked, muting, now)
     time_slice.allow_as_much_as_since(began)
     to_do = _ToDo()

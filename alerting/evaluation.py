@@ -7,11 +7,12 @@
             _Evaluation.run     decide signal by signal in memory, and apply the changes of many together
     open_tracked                open the alerts whose delay has passed
 
-A turn ends when its time is over, also within a signal. What was decided is written, and in the same
-transaction the place at which the next turn continues (`rules.time_slices.Progress`). So a crash neither
-loses nor repeats anything, and other projects have turns in between. Later signals of the project wait. A
-signal is divided between configurations, because alerts of one configuration can form an incident; only a
-configuration that takes a whole turn is divided between targets.
+A turn ends when its time is over or it has many rows to write, also within a signal. What was decided is
+written, and in the same transaction the place at which the next turn continues
+(`rules.time_slices.Progress`). So a crash neither loses nor repeats anything, and other projects have turns
+in between. Later signals of the project wait. A signal is divided between configurations, because alerts of
+one configuration can form an incident; only a configuration that takes a whole turn is divided between
+targets.
 
 Reports, timeouts and changes by users write signals (`events.models.Signal`). `turn_take` locks the project
 that has waited longest (`services.turns`). `_compare_…` reads observations, configurations and active alerts;
@@ -136,7 +137,7 @@ def evaluate_signals(*, now: datetime, clock: Clock = time.monotonic) -> int:
 
     Projects take turns: the project that used least of the workers' time comes first. So a project with many
     signals or configurations delays only itself. A turn ends after EVALUATION_SECONDS by the monotonic
-    `clock`, also within a signal.
+    `clock` or after ROWS_IN_TURN rows, also within a signal.
 
     Return 0 if there is no turn: no signal waits, other workers have locked every waiting project, or a
     global configuration is being written, which may apply to every project. Otherwise return the number of

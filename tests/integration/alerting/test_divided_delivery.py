@@ -1,4 +1,4 @@
-"""Messages whose decisions take long are decided in several steps, and those of other projects in between."""
+"""Decisions that take long are divided into steps, with messages of other projects in between."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -215,7 +215,8 @@ def test_a_message_about_many_alerts_reads_few_of_them_whole_and_writes_each_onc
     for number in range(3):
         assert deliver_round(due + timedelta(milliseconds=number), limit=1) == (1, 1)
         places.append(fetch_rows("SELECT id, ctid::text FROM alerting_alert ORDER BY id"))
-    assert [message.document["incident"]["alertCount"] for _, _, message in outside.sent] == [30] * 3
+    documents: list[Any] = [message.document["incident"] for _, _, message in outside.sent]
+    assert [document["alertCount"] for document in documents] == [30] * 3
     assert len(set(read)) == 1
     assert Alert.objects.filter(last_notified=due).count() == 30
     assert places[0] == places[1] == places[2]

@@ -206,7 +206,7 @@ def test_what_is_written_at_once_depends_on_the_number_of_notifications(
 def test_a_turn_writes_a_limited_number_of_rows_and_other_projects_have_turns_in_between(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The clock stands still, so only the number of rows ends a turn."""
+    """No time passes, so only the number of rows ends a turn."""
     monkeypatch.setattr("alerting.evaluation.ROWS_IN_TURN", 10)
     monkeypatch.setattr("alerting.evaluation.ROWS_AT_ONCE", 10)
     other: Project = ProjectFactory.create()
