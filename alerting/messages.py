@@ -20,6 +20,7 @@ from alerting.rules.wording import (
     incident_facts,
     incident_headline,
     target_of,
+    with_acknowledgement,
 )
 from alerting.selectors.alerts import AlertRow, alert_rows
 from alerting.selectors.changed_messages import EarlierMessages
@@ -33,7 +34,7 @@ from events.wording import in_words, sentence
 from integrations.choices import ENDS, MessageKind
 from integrations.messages import Message
 from opsapi.api.links import Links
-from opsapi.clock import time_words, wire_time
+from opsapi.clock import wire_time
 from opsapi.own_url import own_url
 from opsapi.page_paths import CONSOLE_PATH
 from opsapi.wire_json import without_nulls
@@ -134,9 +135,9 @@ def with_earlier_messages(message: Message, earlier: EarlierMessages) -> Message
     It says when the alert was acknowledged, because the message that said so is no longer there. While the
     alert is open, it does so only as long as the acknowledgement counts.
     """
-    known = dict(message.known)
+    known = message.known
     if earlier.acknowledged and ("Acknowledged until" in known or message.kind in ENDS):
-        known["Acknowledged at"] = time_words(earlier.acknowledged)
+        known = with_acknowledgement(known, earlier.acknowledged)
     return replace(message, handle=earlier.handle, known=known)
 
 

@@ -16,6 +16,7 @@ from alerting.forms.config_inputs import (
     THRESHOLD_OF,
     Input,
     event_types,
+    integration_hint,
     label_of,
     matched_fields,
 )
@@ -163,7 +164,7 @@ def notification_fields(
         if isinstance(field, SecretInput) and name in secrets:
             fields[name + CLEAR] = themed(field.removal())
         elif all(NOTIFICATION_TYPES[name].integration for name in types):
-            field.help_text = "Leave blank to use the integration of the project."
+            field.help_text = integration_hint(declared)
     fields[f"{row}.teamId"].widget.attrs["list"] = TEAMS
     fields[f"{row}.intervalMin"].help_text = _INTERVAL_HELP
     return fields

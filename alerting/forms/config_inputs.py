@@ -137,6 +137,12 @@ LABELS: Mapping[str, str] = {
 }
 
 
+def integration_hint(declared: Input) -> str:
+    """What an input without a value means if an integration has the credentials."""
+    what = "unticked" if isinstance(declared.field, Flag) else "blank"
+    return f"Leave {what} to use the integration of the project."
+
+
 def label_of(name: str) -> str:
     """The label of an input, by default its name; `name` may be a path, whose last step counts."""
     last = name.rpartition(".")[2]

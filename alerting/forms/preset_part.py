@@ -32,6 +32,7 @@ from integrations.channels import CHANNELS
 from integrations.mail_settings import mail_server_is_set
 from opsapi import clock
 from opsapi.api.errors import ApiError
+from opsapi.api.fields import Option
 from opsapi.api.principal import Actor, Operator
 from opsapi.console.admin_urls import page_url
 from opsapi.console.forms import ConsoleForm, SecretInput, themed
@@ -49,7 +50,11 @@ _MAIL_TO_MEMBERS = PeopleType.GROUP.value
 _INPUTS: Mapping[str, Sequence[Input]] = {
     _MAIL_TO_MEMBERS: (),
     **{
-        name: [declared for declared in NOTIFICATION_INPUTS[name] if declared.name not in _SCHEDULE]
+        name: [
+            declared
+            for declared in NOTIFICATION_INPUTS[name]
+            if declared.name not in _SCHEDULE and not isinstance(declared.field, Option)
+        ]
         for name in CHANNELS
     },
 }

@@ -307,6 +307,16 @@ def _time_facts(document: Mapping[str, Any]) -> Facts:
     return facts
 
 
+_TIMES = ("Since", "Until", "Duration")
+
+
+def with_acknowledgement(facts: Mapping[str, str], at: datetime) -> Facts:
+    """The facts about an alert with the time of its acknowledgement, after the other times."""
+    before = 1 + max((place for place, name in enumerate(facts) if name in _TIMES), default=len(facts))
+    known = list(facts.items())
+    return dict([*known[:before], ("Acknowledged at", time_words(at)), *known[before:]])
+
+
 def _acknowledgement_facts(document: Mapping[str, Any]) -> Facts:
     facts: Facts = {}
     if "acknowledgingUsername" in document:

@@ -80,6 +80,7 @@ class TestMaking:
         made = AlertConfig.objects.get()
         assert "updateInPlace" not in facts(made)["notifications"][0]
         change = f"{CONFIGS}{made.id}/do/change/"
+        assert "Leave unticked to use the integration of the project." in shown(console, change)
         form = typed_in(shown(console, change))
         send(console, change, {**form, "notifications[0].updateInPlace": "on"})
         assert facts(made)["notifications"][0]["updateInPlace"] is True
