@@ -1,6 +1,6 @@
 """The notification types: for people, and one for each channel; their recipients and schedules in words."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import timedelta
 from typing import Any
@@ -12,7 +12,9 @@ from integrations.channels.email import EMAIL
 from integrations.channels.sms import SMS
 from integrations.choices import ChannelType, SecretKind
 from integrations.fields import Field, FieldSet
+from integrations.webhook_fields import WebhookBody, as_config_value
 from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import BadField
 from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text
 from opsapi.clock import age_words
 from opsapi.roles import Role
@@ -68,7 +70,7 @@ class NotificationType(FieldSet):
         stateful = any(CHANNELS[channel].keeps_state for channel in self.channels)
         return None if stateful else DEFAULT_INTERVAL_MIN
 
-    def secrets(self, values: Mapping[str, Any]) -> dict[str, str]:
+    def secrets(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values that are stored encrypted, by their names in the configuration of the channel."""
         return {
             field.config_name: values[field.name]
@@ -76,7 +78,7 @@ class NotificationType(FieldSet):
             if field.config_name and field.name in self.secret_fields and field.name in values
         }
 
-    def opened(self, shown: Mapping[str, Any], secrets: Mapping[str, str]) -> JsonObject:
+    def opened(self, shown: Mapping[str, Any], secrets: Mapping[str, Any]) -> JsonObject:
         """The values in full again, from the results of `shown` and `secrets`; without lost secrets."""
         plain = {name: value for name, value in shown.items() if name not in self.secret_fields}
         names = {field.config_name: field.name for field in self.fields}
@@ -93,13 +95,13 @@ class NotificationType(FieldSet):
         goes to a URL that it was not entered for.
         """
         own = {
-            field.config_name: str(values[field.name])
+            field.config_name: as_config_value(values[field.name])
             for field in self.fields
             if field.config_name and field.name in values
         }
         if self.has_credentials(values):
             return own
-        return {name: str(value) for name, value in integration.items()} | own
+        return {name: as_config_value(value) for name, value in integration.items()} | own
 
 
 _CHANNELS = (EMAIL.type, SMS.type)
@@ -152,6 +154,13 @@ PEOPLE = (
 
 def _of_channel(channel: Channel) -> NotificationType:
     names = {field.name: field.notification_name or field.name for field in channel.fields}
+    config_names = {wire_name: name for name, wire_name in names.items()}
+
+    def faults(values: Mapping[str, Any]) -> Iterator[BadField]:
+        """The faults of the channel, by the names in a notification."""
+        config = {config_names[name]: value for name, value in values.items() if name in config_names}
+        for fault in channel.faults(config):
+            yield replace(fault, field=names[fault.field])
 
     def of_field(field: ChannelField) -> NotificationField:
         return NotificationField(
@@ -172,6 +181,7 @@ def _of_channel(channel: Channel) -> NotificationType:
         channels=(channel.type,),
         integration=None if channel.has_address else channel.type,
         missing_code=channel.missing_code,
+        faults=faults,
     )
 
 
@@ -213,7 +223,7 @@ def receiver_sentence(notification: NotificationDocument) -> str:
     plain = [
         field.name
         for field in kind.fields
-        if field.secret is SecretKind.PLAIN and not isinstance(field.form, Flag)
+        if field.secret is SecretKind.PLAIN and not isinstance(field.form, (Flag, WebhookBody))
     ]
     named = [
         ", ".join(value) if isinstance(value, list) else str(value) for value in _named(notification, plain)

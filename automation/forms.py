@@ -132,7 +132,7 @@ class NewAgentForm(InProjectForm):
     The last step of the set-up. The servers are only for the commands that the next page shows.
     """
 
-    template = "admin/automation/agent/new_agent_fields.html"
+    fields_template = "admin/automation/agent/new_agent_fields.html"
     heading_template = "admin/automation/agent/set_up.html"
     from_address = frozenset({"group", "databases"})
     field_order = ["group", "databases", "desc"]
@@ -262,7 +262,7 @@ class HostForm(_AddressFields):
 class RestoreForm(ConsoleForm):
     """Remembers the version of the preview. If another version is current by now, nothing is published."""
 
-    template = "console/restore_fields.html"
+    fields_template = "console/restore_fields.html"
 
     version = forms.IntegerField(min_value=0, max_value=10**9, widget=forms.HiddenInput)
 

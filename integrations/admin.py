@@ -7,10 +7,12 @@ from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from integrations.access import WRITE
+from integrations.choices import SecretKind
 from integrations.forms import IntegrationForm, NewIntegrationForm, read_integration
 from integrations.models import Integration
 from integrations.services import integration_create, integration_delete, integration_put
 from integrations.types import INTEGRATION_TYPES
+from integrations.webhook_inputs import shown_secret, shown_text
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import project
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
@@ -94,7 +96,10 @@ class IntegrationAdmin(ConsoleAdmin):
     @admin.display(description="settings")
     def settings(self, integration: Integration) -> SafeString:
         stored, words = integration.fields, {True: "yes", False: "no"}
-        kind = INTEGRATION_TYPES[integration.type]
-        shown = [(field.label, stored[field.name]) for field in kind.fields if field.name in stored]
-        rows = [(label, words.get(value, value)) for label, value in shown]
+        rows = []
+        for field in INTEGRATION_TYPES[integration.type].fields:
+            if field.name in stored:
+                value = stored[field.name]
+                text = shown_text(value) if field.secret is SecretKind.PLAIN else shown_secret(value)
+                rows.append((field.label, words[value] if isinstance(value, bool) else text))
         return format_html_join("", "<div><strong>{}</strong> {}</div>", rows)

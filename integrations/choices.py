@@ -40,6 +40,7 @@ class SecretKind(StrEnum):
     TOKEN = "token"  # noqa: S105 - the name of a kind, not a token
     SECRET = "secret"  # noqa: S105 - the name of a kind, not a secret
     URL = "url"
+    HEADERS = "headers"
 
 
 class DeliveryFault(StrEnum):

@@ -1,5 +1,6 @@
 """Delivery of a message: every result becomes an `Outcome`, no exception is raised."""
 
+import json
 import logging
 import re
 import time
@@ -58,7 +59,17 @@ def deliver(
 def _secrets(channel_type: ChannelType, config: Mapping[str, str]) -> Sequence[str]:
     """The secrets of the configuration and of the settings. Texts of receivers must not show them."""
     fields = CHANNELS[channel_type].fields
-    values = [config.get(field.name, "") for field in fields if field.secret is not SecretKind.PLAIN]
+    values = [
+        config.get(field.name, "")
+        for field in fields
+        if field.secret not in {SecretKind.PLAIN, SecretKind.HEADERS}
+    ]
+    headers = [
+        config[field.name] for field in fields if field.secret is SecretKind.HEADERS and field.name in config
+    ]
+    values += [value for text in headers for value in json.loads(text).values()]
+    # The scheme of a credential, such as Bearer, is no secret.
+    values += [value.rpartition(" ")[2] for value in values if " " in value]
     urls = [config.get(field.name, "") for field in fields if field.secret is SecretKind.URL]
     pieces = [
         piece

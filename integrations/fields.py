@@ -1,6 +1,6 @@
 """Fields of an integration, a channel or a notification: validation, names and redaction."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -8,6 +8,7 @@ from rest_framework import serializers
 
 from integrations.choices import Region, SecretKind
 from integrations.redaction import redact
+from opsapi.api.errors import BadField
 from opsapi.api.fields import OneOf
 from opsapi.wire_json import JsonObject
 
@@ -20,7 +21,7 @@ class Field:
 
     `name` is its name in the API, `label` its name in the console. `form` validates a value, and has the
     default or requires the field. `example` is None for a field that the example leaves out. `goes_with`
-    names the URL that the field is a secret for: if the URL changes, the secret must be sent again.
+    names the URL that the field belongs to: if the URL changes, a secret must be sent again.
     """
 
     name: str
@@ -32,17 +33,26 @@ class Field:
     goes_with: str | None = None
 
     def shown(self, value: Any) -> Any:
-        """The value as shown in answers; secrets are strings."""
+        """The value as shown in answers."""
         return value if self.secret is SecretKind.PLAIN else redact(self.secret, value)
+
+
+def _no_faults(_values: Mapping[str, Any]) -> Iterable[BadField]:
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSet:
-    """A configurable type: its wire name, its full name and its fields."""
+    """A configurable type: its wire name, its full name and its fields.
+
+    `faults` are the faults between fields of values that are valid alone, by the names of the fields.
+    """
 
     type: str
     label: str
     fields: tuple[Field, ...]
+    _: KW_ONLY
+    faults: Callable[[Mapping[str, Any]], Iterable[BadField]] = _no_faults
 
     @property
     def full_name(self) -> str:
@@ -63,7 +73,7 @@ class FieldSet:
         """The values as answers show them, secrets redacted."""
         return {field.name: field.shown(values[field.name]) for field in self.fields if field.name in values}
 
-    def secrets(self, values: Mapping[str, Any]) -> dict[str, str]:
+    def secrets(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """The values that are stored encrypted."""
         return {name: values[name] for name in self.secret_fields if name in values}
 

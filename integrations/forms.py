@@ -16,6 +16,8 @@ from integrations.fields import Field, FieldSet
 from integrations.redaction import Secrets
 from integrations.serializers import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
+from integrations.webhook_fields import WebhookBody
+from integrations.webhook_inputs import HELP, JsonInput, read_body, read_headers, shown_secret, shown_text
 from opsapi.api.fields import Option
 from opsapi.console.forms import CLEAR, ConsoleForm, SecretInput, themed
 
@@ -37,7 +39,7 @@ class _TypedForm(ConsoleForm):
             themed(shown)
 
     def body_of(self, kind: FieldSet, stored: Mapping[str, Any]) -> Mapping[str, Any]:
-        typed = {field.name: self.cleaned_data.get(field.name) for field in kind.fields}
+        typed = {field.name: _sent(field, self.cleaned_data.get(field.name)) for field in kind.fields}
         kept = {
             name: stored[name]
             for name in kind.secret_fields
@@ -109,15 +111,32 @@ def _form_field(field: Field, kind: FieldSet, stored: Any) -> forms.Field:
     """The console form field; `stored` is the stored value, redacted if secret."""
     form, label = field.form, field.label
     if field.secret is not SecretKind.PLAIN:
-        return SecretInput(required=form.required, label=label, stored=stored, note=_note(field, kind))
+        return SecretInput(
+            required=form.required,
+            label=label,
+            stored=stored and shown_secret(stored),
+            note=f"{_note(field, kind) if stored else ''} {HELP.get(field.secret, '')}".rstrip(),
+            has_lines=field.secret is SecretKind.HEADERS,
+        )
     default = None if form.default is serializers.empty else form.default
     initial = default if stored is None else stored
     if isinstance(form, serializers.BooleanField):
         return forms.BooleanField(required=False, label=label, initial=initial)
+    if isinstance(form, WebhookBody):
+        initial = None if stored is None else shown_text(stored)
+        return JsonInput(required=form.required, label=label, initial=initial)
     if isinstance(form, serializers.ChoiceField):
-        choices = [(choice, choice) for choice in form.choices]
+        blank = [] if form.required or default is not None else [("", "–")]
+        choices = [*blank, *((choice, choice) for choice in form.choices)]
         return forms.ChoiceField(choices=choices, required=form.required, label=label, initial=initial)
     return forms.CharField(required=form.required, label=label, initial=initial)
+
+
+def _sent(field: Field, typed: Any) -> Any:
+    """The typed value as the API takes it."""
+    if field.secret is SecretKind.HEADERS:
+        return read_headers(typed or "")
+    return read_body(typed or "") if isinstance(field.form, WebhookBody) else typed
 
 
 def _note(field: Field, kind: FieldSet) -> str:

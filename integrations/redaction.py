@@ -4,30 +4,54 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from integrations.choices import SecretKind
-from opsapi.redaction import redact_secret, redact_token, redact_url
+from opsapi.redaction import MASK, redact_secret, redact_token, redact_url
 
-Secrets = Mapping[str, str | None]
+Secrets = Mapping[str, Any]
 """Secrets by field; None for a stored secret that cannot be decrypted."""
 
-_REDACTIONS: Mapping[SecretKind, Callable[[str], str]] = {
+
+def _redact_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """The names; all values are secrets."""
+    return dict.fromkeys(headers, MASK)
+
+
+_REDACTIONS: Mapping[SecretKind, Callable[[Any], Any]] = {
     SecretKind.PLAIN: str,
     SecretKind.TOKEN: redact_token,
     SecretKind.SECRET: redact_secret,
     SecretKind.URL: redact_url,
+    SecretKind.HEADERS: _redact_headers,
 }
 
 
-def redact(kind: SecretKind, value: str) -> str:
+def redact(kind: SecretKind, value: Any) -> Any:
+    """The form in answers: a string, or for header fields an object with all names."""
     return _REDACTIONS[kind](value)
 
 
 def replaced_alike(
     old: Mapping[str, Any], new: Mapping[str, Any], old_secrets: Secrets, new_secrets: Secrets
-) -> dict[str, str]:
+) -> dict[str, Any]:
     """The event text of changed secrets that look the same, `<shown> (replaced)`, by field.
 
     `old` and `new` are the shown fields, the others the full values: a diff must show the change without the
     secrets. An undecryptable secret counts as replaced.
     """
-    alike = (name for name in old_secrets if old.get(name) == new.get(name))
-    return {name: f"{new[name]} (replaced)" for name in alike if old_secrets[name] != new_secrets.get(name)}
+    changed = [name for name in old_secrets if old_secrets[name] != new_secrets.get(name)]
+    return {
+        name: _replaced(new[name], old_secrets[name], new_secrets.get(name))
+        for name in changed
+        if old.get(name) == new.get(name)
+    }
+
+
+def _replaced(shown: Any, old: Any, new: Any) -> Any:
+    """The shown form with a mark; of an object, at the members that were changed."""
+    if not isinstance(shown, Mapping):
+        return f"{shown} (replaced)"
+    before = old if isinstance(old, Mapping) else {}
+    after = new if isinstance(new, Mapping) else {}
+    return {
+        name: f"{text} (replaced)" if before.get(name) != after.get(name) or not before else text
+        for name, text in shown.items()
+    }

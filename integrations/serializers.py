@@ -7,6 +7,7 @@ from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
 from integrations.channels.slack import SLACK
+from integrations.choices import SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.models import Integration
 from integrations.redaction import Secrets
@@ -62,23 +63,59 @@ class TypedDocument(Document):
         self, name: str, field: serializers.Field[Any, Any, Any, Any], raw: Any, values: JsonObject
     ) -> Iterable[BadField]:
         secret = self.kind.secret_fields.get(name)
-        if secret is None or not isinstance(raw, str) or MASK not in raw:
-            return super()._read_field(name, field, raw, values)
         stored: Secrets = self.context.get("secrets", {})
+        if secret is not None and isinstance(raw, Mapping):
+            return self._read_members(secret, field, raw, values, stored)
+        if secret is None or not _is_redacted(raw):
+            return super()._read_field(name, field, raw, values)
         if why_not := _why_not(secret, raw, stored, values):
             return [BadField(name, ErrorCode.REDACTED_VALUE_UNKNOWN, why_not)]
         values[name] = stored[name]
         return ()
 
+    def _read_members(
+        self,
+        secret: Field,
+        field: serializers.Field[Any, Any, Any, Any],
+        raw: Mapping[str, Any],
+        values: JsonObject,
+        stored: Secrets,
+    ) -> Iterable[BadField]:
+        """Read an object whose members are secrets: each redacted member means the stored member."""
+        redacted = {name: text for name, text in raw.items() if _is_redacted(text)}
+        faults = {
+            name: _why_not(secret, text, stored, values, member=name) for name, text in redacted.items()
+        }
+        bad = [
+            BadField(f"{secret.name}.{name}", ErrorCode.REDACTED_VALUE_UNKNOWN, why_not)
+            for name, why_not in faults.items()
+            if why_not
+        ]
+        if bad:
+            return bad
+        full = {name: stored[secret.name][name] if name in redacted else raw[name] for name in raw}
+        return super()._read_field(secret.name, field, full, values)
 
-def _why_not(field: Field, raw: str, stored: Secrets, values: Mapping[str, Any]) -> str | None:
-    """Why a redacted value does not mean the stored secret; None if it does."""
+    def check(self, values: JsonObject, bad: frozenset[str]) -> Iterable[BadField]:
+        """Faults between the fields of the type, unless the fields themselves are wrong."""
+        return () if bad else self.kind.faults(values)
+
+
+def _is_redacted(raw: Any) -> bool:
+    return isinstance(raw, str) and MASK in raw
+
+
+def _why_not(
+    field: Field, raw: str, stored: Secrets, values: Mapping[str, Any], *, member: str | None = None
+) -> str | None:
+    """Why a redacted value does not mean the stored secret, or its member; None if it does."""
     if field.name not in stored:
         return UNKNOWN
     value = stored[field.name]
     if value is None:
         return UNREADABLE
-    if field.shown(value) != raw:
+    shown = field.shown(value)
+    if (shown if member is None else shown.get(member)) != raw:
         return UNKNOWN
     moved = field.goes_with is not None and values.get(field.goes_with) != stored.get(field.goes_with)
     return f"must be sent again, because {field.goes_with} was changed" if moved else None
@@ -95,9 +132,16 @@ class TypedDocumentExtension(DocumentExtension):  # type: ignore[no-untyped-call
         document = cast(TypedDocument, self.target)
         if direction == "response":
             for name in document.kind.secret_fields:
-                schema["properties"][name] = {"type": "string", "description": "Redacted."}
+                schema["properties"][name] = _redacted_schema(document.kind.secret_fields[name])
         schema["properties"][document.type_field] = {"type": "string", "const": document.kind.type}
         return schema
+
+
+def _redacted_schema(field: Field) -> JsonObject:
+    text = {"type": "string", "description": "Redacted."}
+    if field.secret is SecretKind.HEADERS:
+        return {"type": "object", "additionalProperties": text}
+    return text
 
 
 class TypedIntegration(TypedDocument):

@@ -312,6 +312,7 @@ SPECTACULAR_SETTINGS = {
         "OrgRoleName": "alerting.notification_types.ORG_ROLES",
         "GroupInvitationRole": "accesslist.serializers.invitations.GROUP_ROLES",
         "Region": "integrations.choices.Region",
+        "WebhookTemplate": "integrations.webhooks.templates.NAMES",
         "MatcherField": "alerting.rules.matchers.CONFIG_FIELDS",
         "WindowMatcherField": "alerting.rules.matchers.MatcherField",
         "MatcherOperator": "alerting.rules.matchers.MatcherOperator",

@@ -128,6 +128,9 @@ class HttpReceiver:
             def do_POST(self) -> None:
                 receiver._handle(self)
 
+            def do_PUT(self) -> None:
+                receiver._handle(self)
+
             def end_headers(self) -> None:
                 if self.close_connection:
                     self.send_header("Connection", "close")

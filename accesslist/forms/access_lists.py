@@ -42,7 +42,7 @@ class GuardedForm(ScopedForm):
 
     anyway = forms.BooleanField(required=False, label="Save anyway")
 
-    template = "console/guarded_fields.html"
+    fields_template = "console/guarded_fields.html"
     listed: Sequence[str] = ()
 
     def key_id(self) -> str | None:

@@ -24,6 +24,8 @@ from alerting.forms.config_inputs import (
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.serializers.config_parts import MOST_MATCHERS
 from alerting.serializers.notifications import MOST_NOTIFICATIONS
+from integrations.webhook_fields import HeaderValues, WebhookBody
+from integrations.webhook_inputs import read_body, read_headers, shown_text
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Flag, ListOf, Number, Option, Text, Whole
 from opsapi.console.forms import CLEAR
@@ -89,7 +91,8 @@ def value_of(
     text = texts[0] if texts else ""
     stored = None if before is None else before.get(declared.name)
     if declared.is_secret:
-        return text or (None if typed.get(declared.name + CLEAR) else stored)
+        sent = read_headers(text) if isinstance(declared.field, HeaderValues) else text
+        return sent or (None if typed.get(declared.name + CLEAR) else stored)
     match declared.field:
         case Option():
             # Unticked, it leaves the decision to the integration.
@@ -103,7 +106,7 @@ def value_of(
         case ListOf():
             return _in_order([text for text in texts if text], stored)
         case _:
-            return _one_value(declared, text)
+            return read_body(text) if isinstance(declared.field, WebhookBody) else _one_value(declared, text)
 
 
 def texts_of(declared: Input, value: Any) -> list[str]:
@@ -120,7 +123,7 @@ def texts_of(declared: Input, value: Any) -> list[str]:
         case Number():
             return [number_text(value)]
         case _:
-            return [str(value)]
+            return [shown_text(value)]
 
 
 def number_text(value: float) -> str:
@@ -191,7 +194,7 @@ def typed_of(document: Document, *, is_global: bool, as_new: bool = False) -> di
     return texts
 
 
-def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, str]:
+def stored_secrets(rows: Iterable[tuple[str, Document]]) -> dict[str, Any]:
     """The redacted secrets of stored notifications, by input name; `rows` are their rows in the form."""
     return {
         f"{row}.{declared.name}": notification[declared.name]

@@ -23,6 +23,9 @@ from alerting.forms.config_inputs import (
 from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
 from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
 from events.wording import in_words
+from integrations.choices import SecretKind
+from integrations.webhook_fields import HeaderValues, WebhookBody
+from integrations.webhook_inputs import HELP, JsonInput, shown_secret
 from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
 from opsapi.console.forms import CLEAR, SecretInput, themed
 from opsapi.roles import ROLE_WORDS, Role
@@ -58,7 +61,7 @@ class MarkedSelect(widgets.UnfoldAdminSelectWidget):  # type: ignore[misc]  # th
         return option
 
 
-def field_of(declared: Input, choices: Choices | None = None, stored: str | None = None) -> forms.Field:
+def field_of(declared: Input, choices: Choices | None = None, stored: Any = None) -> forms.Field:
     """The field of an input; `choices` replace the choices of the API's field.
 
     `stored` is the redacted stored secret, if any.
@@ -70,18 +73,26 @@ def field_of(declared: Input, choices: Choices | None = None, stored: str | None
     }
     offered = [_NONE_CHOSEN, *((name, name) for name in declared.choices)] if choices is None else choices
     if declared.is_secret:
-        return SecretInput(stored=stored, **options)
+        has_lines = isinstance(declared.field, HeaderValues)
+        note = f" {HELP[SecretKind.HEADERS]}" if has_lines else ""
+        return SecretInput(stored=stored and shown_secret(stored), note=note, has_lines=has_lines, **options)
     match declared.field:
         case Flag():
             return themed(forms.BooleanField(**options))
-        case ListOf(child=Text()):
-            return themed(forms.CharField(widget=forms.Textarea({"rows": 3}), **options))
+        case ListOf(child=Text()) | WebhookBody():
+            return themed(_lines_field(declared, options))
         case ListOf():
             return themed(forms.Field(widget=forms.SelectMultiple(choices=offered), **options))
         case OneOf():
             return themed(forms.CharField(widget=forms.Select(choices=offered), **options))
         case _:
             return themed(forms.CharField(widget=forms.TextInput(_input_mode(declared)), **options))
+
+
+def _lines_field(declared: Input, options: Mapping[str, Any]) -> forms.Field:
+    if isinstance(declared.field, WebhookBody):
+        return JsonInput(**options)
+    return forms.CharField(widget=forms.Textarea({"rows": 3}), **options)
 
 
 def _input_mode(declared: Input) -> dict[str, str]:

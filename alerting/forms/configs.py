@@ -68,7 +68,7 @@ _CHANGED = (
 class ConfigForm(ConsoleForm):
     """Change a configuration: all fields of the API's PUT."""
 
-    template = "console/alert_config_form.html"
+    fields_template = "console/alert_config_form.html"
     teams_id = TEAMS
     checkbox_class = " ".join(CHECKBOX_CLASSES)
 

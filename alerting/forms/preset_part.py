@@ -88,7 +88,7 @@ class PresetPart(ConsoleForm):
     if the page is shown again, for a test or because of an error, they come along encrypted for this user.
     """
 
-    template = "console/preset_part.html"
+    fields_template = "console/preset_part.html"
     css = {"all": ["console/config-form.css"]}
     js = [forms.Script("console/preset-part.js", defer=True)]
     checkbox_class = " ".join(CHECKBOX_CLASSES)

@@ -25,7 +25,7 @@ class PresetsForm(ConsoleForm):
     shows its list and adds nothing.
     """
 
-    template = "console/preset_fields.html"
+    fields_template = "console/preset_fields.html"
     heading_template = "console/preset_heading.html"
     from_address = frozenset({"group"})
     show_name = "show"

@@ -42,7 +42,7 @@ _TARGETS = ("Alerts", ["alertTypeNames", "hosts", "matchers"])
 class WindowFields(DocumentForm):
     """The fields of a window, with a preview of what it mutes."""
 
-    template = "console/window_fields.html"
+    fields_template = "console/window_fields.html"
     fieldsets = [_PERIOD, _TARGETS, ("", ["description"])]
     preview_name = "preview"
     """The button that shows what the window mutes, without saving."""

@@ -86,6 +86,7 @@ class TypedNotification(TypedDocument):
         yield from self._unknown_people(values)
         yield from self._missing_credentials(values, given)
         yield from self._secret_alone(values, given)
+        yield from super().check(values, bad)
         yield from self._wrong_id(values)
 
     @property

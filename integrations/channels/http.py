@@ -18,7 +18,7 @@ from integrations.outcome import parse_retry_after
 from integrations.peer_text import answer_text
 from integrations.stages import HTTP, row_of, status_row
 from opsapi import VERSION
-from opsapi.outbound import OutboundError, OutboundResponse, post
+from opsapi.outbound import Method, OutboundError, OutboundResponse, post
 from opsapi.wire_json import write_json
 
 USER_AGENT = f"opsapi/{VERSION}"
@@ -50,8 +50,9 @@ def deliver_over_http(
     now: datetime,
     body_limit: int = 0,
     total_timeout: float = TOTAL_SECONDS,
+    method: Method = "POST",
 ) -> OutboundResponse:
-    """POST the body and return the answer of a receiver that accepted it (2xx).
+    """Send the body and return the answer of a receiver that accepted it (2xx).
 
     `body_limit` is the number of bytes to read; 0 if the status is enough. `total_timeout` is in seconds.
 
@@ -60,7 +61,13 @@ def deliver_over_http(
     try:
         sent = {"User-Agent": USER_AGENT, **headers}
         response = post(
-            url, body, sent, total_timeout=total_timeout, body_limit=body_limit, owner=_owner.get()
+            url,
+            body,
+            sent,
+            total_timeout=total_timeout,
+            body_limit=body_limit,
+            owner=_owner.get(),
+            method=method,
         )
     except OutboundError as error:
         row = row_of(HTTP, error.stage, error.code or error.reason)
@@ -146,22 +153,27 @@ def over_http(build: Build, *, closes_tests: bool = False) -> Send:
 
     def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         if closes_tests and message.is_test:
-            deliver_test(message, lambda part: build(config, part, now), now=now)
+            deliver_test(
+                message,
+                lambda part, seconds: deliver_json(build(config, part, now), now=now, total_timeout=seconds),
+            )
         else:
             deliver_json(build(config, message, now), now=now)
 
     return send
 
 
-def deliver_test(message: Message, build: Callable[[Message], ServiceRequest], *, now: datetime) -> None:
+def deliver_test(message: Message, deliver: Callable[[Message, float], object]) -> None:
     """Open the incident of a test, and close it. Both requests share the time of one request.
+
+    `deliver` sends a message within a number of seconds.
 
     Raises: DeliveryError: the service did not accept the message, or accepted a test but not its end.
     """
     seconds = TOTAL_SECONDS / 2
-    deliver_json(build(message), now=now, total_timeout=seconds)
+    deliver(message, seconds)
     try:
-        deliver_json(build(replace(message, kind=MessageKind.CLOSE)), now=now, total_timeout=seconds)
+        deliver(replace(message, kind=MessageKind.CLOSE), seconds)
     except DeliveryError as error:
         error.reason = f"the test incident was created but could not be closed: {error.reason}"
         raise

@@ -1,34 +1,71 @@
-"""Webhook (WEBHOOK): POSTs the document to a URL, signed if there is a secret."""
+"""Webhook (WEBHOOK): sends the document of the alert, or a document with placeholders, to a URL.
+
+The request is signed if there is a secret.
+"""
 
 import hashlib
 import hmac
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import cast
 
-from integrations.channels.base import EVERY_KIND, Channel, ChannelField
-from integrations.channels.http import deliver_over_http, origin_of, same_url
+from integrations.channels.base import EVERY_KIND, Channel, ChannelField, cannot_send
+from integrations.channels.http import TOTAL_SECONDS, deliver_over_http, deliver_test, origin_of, same_url
 from integrations.choices import ChannelType, SecretKind
 from integrations.messages import Message
+from integrations.webhook_fields import HeaderValue, HeaderValues, WebhookBody, webhook_faults
+from integrations.webhooks.templates import (
+    TEMPLATES,
+    Template,
+    WebhookRequest,
+    own_template,
+    request_of,
+)
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.fields import Secret, WebUrl
+from opsapi.api.fields import OneOf, Secret, WebUrl
 from opsapi.api.links import link
 from opsapi.wire_json import write_json
+
+_CONTENT_TYPE = "Content-Type"
+_SPELLED = {name.lower(): name for name in (_CONTENT_TYPE, "User-Agent")}
+"""The header fields that the platform sends, and that a configuration can replace."""
 
 
 def build_request(
     config: Mapping[str, str], message: Message, *, now: datetime
-) -> tuple[bytes, dict[str, str]]:
-    """The body and headers of an attempt; the signature contains the time of the attempt."""
-    body = write_json(_document(message))
+) -> tuple[WebhookRequest, dict[str, str]]:
+    """The request and the header fields of an attempt; the signature contains the time of the attempt.
+
+    Raises: DeliveryError: the template does not exist.
+    """
+    template, url = _template(config), config.get("url", "")
+    if template is None:
+        request = WebhookRequest("POST", url, write_json(_document(message)))
+    else:
+        request = request_of(template, url, message)
+    own: dict[str, str] = json.loads(config.get("headers", "{}"))
     headers = {
-        "Content-Type": "application/json",
+        _CONTENT_TYPE: "application/json",
+        **{_SPELLED.get(name.lower(), name): value for name, value in own.items()},
         "X-Ops-Event": message.kind.value,
         "X-Ops-Delivery": message.delivery_id,
     }
+    if authorization := config.get("authorization"):
+        headers["Authorization"] = authorization
     if secret := config.get("secret"):
-        headers["X-Ops-Signature"] = sign(body, secret, now=now)
-    return body, headers
+        headers["X-Ops-Signature"] = sign(request.body, secret, now=now)
+    return request, headers
+
+
+def _template(config: Mapping[str, str]) -> Template | None:
+    """The template of the configuration; None to send the document of the alert."""
+    if body := config.get("body"):
+        return own_template(json.loads(body))
+    name = config.get("template")
+    if name is not None and name not in TEMPLATES:
+        raise cannot_send(f"the template {name} does not exist")
+    return TEMPLATES[name] if name else None
 
 
 def _document(message: Message) -> dict[str, object]:
@@ -47,13 +84,25 @@ def sign(body: bytes, secret: str, *, now: datetime) -> str:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """POST the document to `config["url"]`. Reads only the status.
+    """Send the request to `config["url"]`. Reads only the status.
+
+    The alert of a test is closed at once, if the service of the template tracks alerts.
 
     Raises:
         DeliveryError: on anything but a 2xx.
     """
-    body, headers = build_request(config, message, now=now)
-    deliver_over_http(config["url"], body, headers, now=now)
+
+    def deliver(part: Message, seconds: float = TOTAL_SECONDS) -> None:
+        request, headers = build_request(config, part, now=now)
+        deliver_over_http(
+            request.url, request.body, headers, now=now, total_timeout=seconds, method=request.method
+        )
+
+    template = _template(config)
+    if message.is_test and template is not None and template.tracks_alerts:
+        deliver_test(message, deliver)
+    else:
+        deliver(message)
 
 
 WEBHOOK = Channel(
@@ -77,7 +126,38 @@ WEBHOOK = Channel(
             goes_with="url",
             notification_name="webhookSecret",
         ),
+        ChannelField(
+            "authorization",
+            "Authorization",
+            HeaderValue(required=False),
+            secret=SecretKind.SECRET,
+            goes_with="url",
+            notification_name="webhookAuthorization",
+        ),
+        ChannelField(
+            "headers",
+            "Header fields",
+            HeaderValues(required=False),
+            secret=SecretKind.HEADERS,
+            goes_with="url",
+            notification_name="webhookHeaders",
+        ),
+        ChannelField(
+            "template",
+            "Template",
+            OneOf([*TEMPLATES], required=False),
+            goes_with="url",
+            notification_name="webhookTemplate",
+        ),
+        ChannelField(
+            "body",
+            "Body",
+            WebhookBody(required=False),
+            goes_with="url",
+            notification_name="webhookBody",
+        ),
     ),
+    faults=webhook_faults,
     send=send,
     origin=lambda config: origin_of(config["url"]),
     identity=lambda config: {**config, "url": same_url(config.get("url", ""))},

@@ -26,7 +26,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, unquote_plus, urlsplit
 
 from integrations.choices import MessageKind
@@ -47,7 +47,8 @@ from integrations.webhooks.placeholders import (
 from opsapi.wire_json import write_json
 
 DEFAULT = "default"
-METHODS = ("POST", "PUT")
+Method = Literal["POST", "PUT"]
+METHODS: tuple[Method, ...] = ("POST", "PUT")
 _KINDS = frozenset({DEFAULT, *(kind.value for kind in MessageKind)})
 _MEMBERS = frozenset(
     {"label", "url", "parameters", "authorization", "tracksAlerts", "escape", "words", "requests"}
@@ -61,7 +62,7 @@ class TemplateRequest:
     """The request of a kind of message; strings can have placeholders."""
 
     body: Any
-    method: str = "POST"
+    method: Method = "POST"
     path: str = ""
     query: Mapping[str, str] = field(default_factory=dict)
 
@@ -94,7 +95,7 @@ class Template:
 class WebhookRequest:
     """A request as it is sent."""
 
-    method: str
+    method: Method
     url: str
     body: bytes
 
@@ -224,3 +225,4 @@ TEMPLATES: Mapping[str, Template] = {
     for path in sorted(_READY.glob("*.json"))
 }
 """The ready templates by name."""
+NAMES = list(TEMPLATES)

@@ -69,15 +69,29 @@ class LinesField(forms.CharField):
         return (super().to_python(value) or "").replace("\r\n", "\n")
 
 
+class SecretLines(widgets.UnfoldAdminTextareaWidget):  # type: ignore[misc]  # the theme is not typed
+    """A multi-line input that never shows its value."""
+
+    def format_value(self, value: Any) -> str:
+        """Nothing."""
+        return ""
+
+
 class SecretInput(forms.CharField):
     """A secret, which is never shown.
 
     `stored` is the redacted stored value, if any; it stays if the field is empty. `note` is an additional
-    help text.
+    help text. `has_lines`: the secret can have several lines.
     """
 
     def __init__(
-        self, *, stored: str | None = None, note: str = "", required: bool = False, **options: Any
+        self,
+        *,
+        stored: str | None = None,
+        note: str = "",
+        required: bool = False,
+        has_lines: bool = False,
+        **options: Any,
     ) -> None:
         attributes = {"autocomplete": "new-password"}
         if stored is not None:
@@ -85,7 +99,11 @@ class SecretInput(forms.CharField):
             options["help_text"] = format_html(
                 "Stored: <code>{}</code>. Leave blank to keep it.{}", stored, note
             )
-        widget = UnfoldAdminPasswordWidget(attributes)
+        elif note:
+            options["help_text"] = note.strip()
+        widget = (
+            SecretLines({"rows": "3", **attributes}) if has_lines else UnfoldAdminPasswordWidget(attributes)
+        )
         super().__init__(required=required and stored is None, widget=widget, **options)
 
     def removal(self) -> forms.BooleanField:
@@ -145,12 +163,12 @@ def line_field(max_length: int, *, attrs: Mapping[str, Any] | None = None, **opt
 class OpenForm(forms.Form):
     """A form in the style of the theme, also for visitors who have not logged in.
 
-    `fieldsets` groups fields under titles; without it they follow each other. `template` shows the fields
-    where that is not enough.
+    `fieldsets` groups fields under titles; without it they follow each other. `fields_template` shows the
+    fields where that is not enough.
     """
 
     fieldsets: ClassVar[Sequence[tuple[str, Sequence[str]]]] = ()
-    template: ClassVar[str] = "console/form_fields.html"
+    fields_template: ClassVar[str] = "console/form_fields.html"
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)

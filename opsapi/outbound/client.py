@@ -1,4 +1,4 @@
-"""POSTs to receivers that operators configure, with checked addresses and limits of time and size.
+"""Requests to receivers that operators configure, with checked addresses and limits of time and size.
 
 Each new connection resolves the name once, checks every address, and connects to a checked address. The name
 is used for `Host`, SNI and the certificate. With OPSAPI_OUTBOUND_PROXY, the addresses are checked too, but
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import cast
+from typing import Literal, cast
 
 from django.conf import settings
 from urllib3 import exceptions
@@ -35,6 +35,8 @@ logger = logging.getLogger(__name__)
 _SENDABLE = re.compile(r"[\x21-\x7e]+")
 # urllib3 warns about malformed headers with the full URL, which may contain a credential.
 logging.getLogger("urllib3.connection").setLevel(logging.CRITICAL)
+
+Method = Literal["POST", "PUT"]
 
 _DEFAULT_PORTS: Mapping[str, int] = {"http": 80, "https": 443}
 _REFUSAL_LIMIT = 4_096
@@ -71,6 +73,7 @@ class _Request:
     headers: Mapping[str, str]
     body_limit: int
     owner: str | None
+    method: Method
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -101,8 +104,9 @@ def post(
     total_timeout: float = 15.0,
     body_limit: int = 65_536,
     owner: str | None = None,
+    method: Method = "POST",
 ) -> OutboundResponse:
-    """Send a POST and return the response with any status, also 3xx.
+    """Send a POST, or a PUT, and return the response with any status, also 3xx.
 
     Times are in seconds; `total_timeout` includes the resolution of the name. The status line decides: an
     error or a delay after it cannot turn a received status into a failure. `body_limit` is the number of
@@ -114,7 +118,7 @@ def post(
 
     Raises: OutboundError: there is no response. The log has the details, without path and credentials.
     """
-    request = _Request(_parse(url), body, headers, body_limit, owner)
+    request = _Request(_parse(url), body, headers, body_limit, owner, method)
     deadline = Deadline(total_timeout)
     while True:
         connection = None
@@ -265,7 +269,9 @@ def _send(connection: OpenConnection, request: _Request, headers: Mapping[str, s
     if connection.proxy and request.target.scheme == "http":
         path = f"http://{request.target.authority}{path}"  # RFC 9112 3.2.2
     try:
-        connection.http.request("POST", path, body, headers, preload_content=False, decode_content=False)
+        connection.http.request(
+            request.method, path, body, headers, preload_content=False, decode_content=False
+        )
     except (BrokenPipeError, ConnectionResetError):
         if not connection.sock.written:
             raise

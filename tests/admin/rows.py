@@ -246,11 +246,12 @@ def _publish(project: Project) -> None:
 def _service_notifications() -> Iterator[dict[str, Any]]:
     """One of each type that has secrets."""
     for kind in NOTIFICATION_TYPES.values():
+        planted = {
+            SecretKind.URL: f"http://hooks.example.com/{NOTIFICATION_SECRET}/tail",
+            SecretKind.HEADERS: {"X-Key": NOTIFICATION_SECRET},
+        }
         secrets = {
-            name: f"http://hooks.example.com/{NOTIFICATION_SECRET}/tail"
-            if field.secret is SecretKind.URL
-            else NOTIFICATION_SECRET
-            for name, field in kind.secret_fields.items()
+            name: planted.get(field.secret, NOTIFICATION_SECRET) for name, field in kind.secret_fields.items()
         }
         if secrets:
             yield {"typeName": kind.type, "delayMin": 0, **kind.example, **secrets}

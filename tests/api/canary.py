@@ -31,12 +31,10 @@ from tests.factories.accesslist import KeyPair
 PUBLIC = "/api/public/v1.0"
 # The guard refuses the address at once, so that delivery fails and says why.
 GUARDED = f"http://127.0.0.1:9/in/{bodies.SECRET}"
+_PLANTED_AS = {SecretKind.URL: GUARDED, SecretKind.HEADERS: {"X-Key": bodies.SECRET}}
 _NOTIFICATIONS = [
     {"typeName": kind.type, **kind.example}
-    | {
-        name: GUARDED if field.secret is SecretKind.URL else bodies.SECRET
-        for name, field in kind.secret_fields.items()
-    }
+    | {name: _PLANTED_AS.get(field.secret, bodies.SECRET) for name, field in kind.secret_fields.items()}
     for kind in NOTIFICATION_TYPES.values()
     if kind.secret_fields
 ]
@@ -126,8 +124,13 @@ def planted_fields(body: Any) -> set[str]:
         return {name for item in body for name in planted_fields(item)}
     if not isinstance(body, dict):
         return set()
-    here = {name for name, value in body.items() if isinstance(value, str) and bodies.SECRET in value}
-    return here.union(*(planted_fields(value) for value in body.values()))
+    here = {
+        name
+        for name, value in body.items()
+        for text in (value.values() if isinstance(value, dict) and name in SECRET_FIELDS else [value])
+        if isinstance(text, str) and bodies.SECRET in text
+    }
+    return here.union(*(planted_fields(value) for name, value in body.items() if name not in here))
 
 
 def body_of(route: str) -> Any:

@@ -42,9 +42,16 @@ OPTIONAL: Mapping[str, dict[str, Any]] = {
     "EMAIL": {"emailEnabled": False},
     "OPS_ALERT_SERVICE": {"opsAlertRegion": "EU"},
     "ON_CALL_SERVICE": {"onCallRoutingKey": "another-key-abcd"},
-    "WEBHOOK": {"webhookSecret": "a webhook secret"},
+    "WEBHOOK": {
+        "webhookSecret": "a webhook secret",
+        "webhookAuthorization": "Bearer token-0123456789",
+        "webhookHeaders": {"X-Key": "a header secret"},
+        "webhookBody": {"summary": "{{title}}"},
+    },
 }
 """Type → what else it takes."""
+ALTERNATIVES: dict[str, set[str]] = {"WEBHOOK": {"webhookTemplate"}}
+"""Type → what it takes in place of a field above."""
 
 DEFAULTS: Mapping[str, dict[str, Any]] = {
     "ADMIN": {"emailEnabled": True, "smsEnabled": False},
@@ -71,7 +78,7 @@ SERVICES = [
 
 STATEFUL = {"PAGER_SERVICE", "OPS_ALERT_SERVICE", "ON_CALL_SERVICE"}
 
-SECRETS: Mapping[str, tuple[str, str]] = {
+SECRETS: Mapping[str, tuple[str, Any]] = {
     "serviceKey": ("PAGER_SERVICE", SHOWN_TOKEN),
     "apiToken": ("CHAT_SERVICE", SHOWN_TOKEN),
     "notificationToken": ("GROUP_CHAT_SERVICE", SHOWN_TOKEN),
@@ -81,6 +88,8 @@ SECRETS: Mapping[str, tuple[str, str]] = {
     "onCallRoutingKey": ("ON_CALL_SERVICE", SHOWN_TOKEN),
     "webhookUrl": ("WEBHOOK", SHOWN_URL),
     "webhookSecret": ("WEBHOOK", "******"),
+    "webhookAuthorization": ("WEBHOOK", "******"),
+    "webhookHeaders": ("WEBHOOK", {"X-Key": "******"}),
     "teamChatWebhookUrl": ("TEAM_CHAT_SERVICE", SHOWN_URL),
 }
 """Field that holds a secret → its type, and what answers show of it."""
@@ -100,7 +109,12 @@ def longest(type_name: str, **changes: Any) -> dict[str, Any]:
 
 def fields_of(type_name: str) -> set[str]:
     """The fields that go with a type alone."""
-    return {*SHORTEST[type_name], *OPTIONAL.get(type_name, {}), *DEFAULTS.get(type_name, {})} - {"teamName"}
+    return {
+        *SHORTEST[type_name],
+        *OPTIONAL.get(type_name, {}),
+        *DEFAULTS.get(type_name, {}),
+        *ALTERNATIVES.get(type_name, {}),
+    } - {"teamName"}
 
 
 def config_with(*notifications: dict[str, Any], **changes: Any) -> dict[str, Any]:

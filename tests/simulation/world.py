@@ -272,6 +272,7 @@ class SimulatedWorld:
         total_timeout: float = TIME_OUT_SECONDS,
         body_limit: int = 0,
         owner: str | None = None,
+        method: str = "POST",
     ) -> OutboundResponse:
         """In place of `opsapi.outbound.post`: the answer, or the error, with how long it took."""
         receiver = self._receivers[url]

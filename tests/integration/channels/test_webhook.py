@@ -47,16 +47,16 @@ def test_it_signs_what_it_sends(http_receiver: HttpReceiver) -> None:
 
 def test_it_keeps_the_delivery_id_and_renews_the_signature_on_a_retry() -> None:
     message = make_message()
-    body, first = build_request({"secret": "s"}, message, now=NOW)
+    request, first = build_request({"secret": "s"}, message, now=NOW)
     again, second = build_request({"secret": "s"}, message, now=NOW + timedelta(seconds=5))
-    assert (again, second["X-Ops-Delivery"]) == (body, first["X-Ops-Delivery"])
+    assert (again, second["X-Ops-Delivery"]) == (request, first["X-Ops-Delivery"])
     assert second["X-Ops-Signature"] != first["X-Ops-Signature"]
 
 
 def test_a_number_of_any_size_is_sent() -> None:
     message = make_message(document={"currentValue": {"number": 10**22}})
-    body, _ = build_request({}, message, now=NOW)
-    assert body == b'{"currentValue":{"number":1e+22}}'
+    request, _ = build_request({}, message, now=NOW)
+    assert request.body == b'{"currentValue":{"number":1e+22}}'
 
 
 @each("kind", list(MessageKind))

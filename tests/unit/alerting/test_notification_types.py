@@ -73,8 +73,9 @@ def test_an_encrypted_value_can_be_decrypted(kind: NotificationType) -> None:
     values = dict(kind.example)
     shown, secrets = kind.shown(values), kind.secrets(values)
     assert kind.opened(shown, secrets) == values
-    assert not [name for name in kind.secret_fields if shown[name] == values[name]]
-    assert len(secrets) == len(kind.secret_fields)
+    named = [name for name in kind.secret_fields if name in values]
+    assert not [name for name in named if shown[name] == values[name]]
+    assert len(secrets) == len(named)
 
 
 @kinds()

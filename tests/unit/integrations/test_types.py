@@ -18,7 +18,7 @@ DECLARED = {
     "GROUP_CHAT_SERVICE": "notificationToken roomName",
     "OPS_ALERT_SERVICE": "apiKey region?=US",
     "ON_CALL_SERVICE": "apiKey routingKey?",
-    "WEBHOOK": "url secret?",
+    "WEBHOOK": "url secret? authorization? headers? template? body?",
     "TEAM_CHAT_SERVICE": "webhookUrl",
     "SCRAPER": (
         "username password scheme?=http serviceDiscovery?=http enabled?=True listenAddress?=0.0.0.0:9216"
@@ -31,7 +31,7 @@ SECRETS = {
     "GROUP_CHAT_SERVICE": {"notificationToken": TOKEN},
     "OPS_ALERT_SERVICE": {"apiKey": TOKEN},
     "ON_CALL_SERVICE": {"apiKey": TOKEN, "routingKey": TOKEN},
-    "WEBHOOK": {"url": URL, "secret": SECRET},
+    "WEBHOOK": {"url": URL, "secret": SECRET, "authorization": SECRET, "headers": SecretKind.HEADERS},
     "TEAM_CHAT_SERVICE": {"webhookUrl": URL},
     "SCRAPER": {"password": SECRET},
 }

@@ -1,0 +1,61 @@
+"""How forms of the console show and read header fields and documents."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from integrations.choices import SecretKind
+from integrations.webhook_fields import Unread
+from opsapi.console.forms import VERBATIM, LinesField
+from opsapi.wire_json import read_json
+
+HELP: Mapping[SecretKind, str] = {
+    SecretKind.HEADERS: "A header field a line, such as X-Key: 0123.",
+}
+
+
+class JsonInput(LinesField):
+    """A JSON document with placeholders."""
+
+    def __init__(self, **options: Any) -> None:
+        note = "A JSON document. Its strings can have placeholders, such as {{title}}."
+        super().__init__(**{**options, "help_text": options.get("help_text") or note})
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, str]:
+        """Ten lines high, without corrections by the browser."""
+        return {**super().widget_attrs(widget), **VERBATIM, "rows": "10"}
+
+
+def shown_secret(redacted: Any) -> str:
+    """The redacted form of a secret; header fields in a line."""
+    if isinstance(redacted, Mapping):
+        return ", ".join(f"{name}: {text}" for name, text in redacted.items())
+    return str(redacted)
+
+
+def shown_text(value: Any) -> str:
+    """A value that is no secret; a document as indented JSON."""
+    return json.dumps(value, indent=2, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
+
+
+def read_headers(text: str) -> dict[str, str] | Unread | None:
+    """The header fields of a text with `Name: value` in each line; None without any."""
+    headers: dict[str, str] = {}
+    for line in filter(str.strip, text.splitlines()):
+        name, _, value = (part.strip() for part in line.partition(":"))
+        if name in headers:
+            return Unread(f"{name} is given twice")
+        headers[name] = value
+    return headers or None
+
+
+def read_body(text: str) -> Any:
+    """The document of a text; None without text."""
+    if not text.strip():
+        return None
+    try:
+        return read_json(text.encode("utf-8", "surrogatepass"))
+    except ValueError as error:
+        return Unread(str(error))
