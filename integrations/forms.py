@@ -4,10 +4,11 @@ The request schema of the API checks the input. Secrets are never shown: when ch
 empty field keeps the stored secret.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
+from django.forms.utils import ErrorDict
 from rest_framework import serializers
 
 from accesslist.forms import InProjectForm
@@ -18,7 +19,11 @@ from integrations.serializers import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
 from integrations.webhook_fields import WebhookBody
 from integrations.webhook_inputs import HELP, JsonInput, read_body, read_headers, shown_secret, shown_text
-from opsapi.api.fields import Option
+from integrations.webhooks.preview import PreviewedRequest, previewed_requests
+from integrations.webhooks.templates import NAMES, TEMPLATES, own_template
+from opsapi.api.documents import InvalidField
+from opsapi.api.errors import ApiError
+from opsapi.api.fields import OneOf, Option
 from opsapi.console.forms import CLEAR, ConsoleForm, SecretInput, themed
 
 _ASKED_FOR = "asked_for"
@@ -26,7 +31,49 @@ _TYPES = [(name, kind.label) for name, kind in INTEGRATION_TYPES.items()]
 
 
 class _TypedForm(ConsoleForm):
-    """A form with the fields of a type."""
+    """A form with the fields of a type; of a webhook, with a preview of what it sends."""
+
+    fields_template = "console/webhook_fields.html"
+    preview_name = "preview"
+
+    @property
+    def has_preview(self) -> bool:
+        """Whether the fields include a template or a body."""
+        return "body" in self.fields
+
+    @property
+    def is_preview(self) -> bool:
+        """Whether a preview is requested, and nothing else."""
+        return self.has_preview and self.preview_name in self.data
+
+    def is_valid(self) -> bool:
+        """Not valid while only a preview is requested, so that nothing is saved."""
+        return not self.is_preview and super().is_valid()
+
+    def full_clean(self) -> None:
+        """A preview checks the body alone: secrets may be blank."""
+        if not self.is_preview:
+            super().full_clean()
+            return
+        self._errors, self.cleaned_data = ErrorDict(), {}
+        self.previewed: Sequence[PreviewedRequest] = ()
+        sent = {name: self.data.get(name, "") for name in ("template", "body")}
+        body = read_body(sent["body"])
+        try:
+            if body is not None:
+                self.previewed = previewed_requests(own_template(WebhookBody().run_validation(body)))
+            elif sent["template"]:
+                self.previewed = previewed_requests(TEMPLATES[OneOf(NAMES).run_validation(sent["template"])])
+            else:
+                self.add_error(
+                    "template",
+                    "Select a template, or enter a body. Without them, the webhook "
+                    "gets the document of the alert.",
+                )
+        except InvalidField as error:
+            name = "template" if body is None else "body"
+            bad = [fault.below(name) for fault in error.bad_fields]
+            self.add_refusal(ApiError.of_fields(bad))
 
     def add_fields(self, kind: FieldSet, stored: Mapping[str, Any]) -> None:
         """Add the fields of the type; `stored` are the stored values with redacted secrets."""

@@ -1,5 +1,8 @@
 """Integrations in the console: each type's own fields, and secrets that are written and never shown."""
 
+import json
+import re
+from html import unescape
 from typing import Any
 
 import pytest
@@ -217,3 +220,44 @@ def test_every_field_has_the_looks_of_the_theme(console: Client, project: Projec
     page = console.get(ADD, {"type": "SCRAPER"}).context["form"]
     plain = [name for name, field in page.fields.items() if "class" not in field.widget.attrs]
     assert plain == ["group", "asked_for"]
+
+
+def test_a_preview_shows_what_a_webhook_sends_and_saves_nothing(console: Client, project: Project) -> None:
+    body = json.dumps({"about": "{{what}} <b>", "to": "{{url.topic}}", "now": "{{condition}}"})
+    page = post(console, ADD, confirmed="yes", preview="yes", **typed(project, "WEBHOOK", url="", body=body))
+    text = unescape(page.content.decode())
+    shown = [
+        json.loads(found) for found in re.findall(r'<pre class="json"[^>]*>(.*?)</pre>', text, re.DOTALL)
+    ]
+    assert [document["now"] for document in shown] == ["firing", "firing", "resolved"]
+    assert shown[0] == {"about": "Host down <b>", "to": "topic", "now": "firing"}
+    assert "<b>" not in page.content.decode()
+    assert not Integration.objects.exists()
+
+
+@pytest.mark.parametrize("body", ['{"a": "{{titel}}"}', '{"a": ', "[]", ""])
+def test_a_preview_of_a_wrong_body_says_why(console: Client, project: Project, body: str) -> None:
+    page = post(console, ADD, confirmed="yes", preview="yes", **typed(project, "WEBHOOK", body=body))
+    assert (
+        b'id="id_body_error"' in page.content or b"errornote" in page.content or b"text-red" in page.content
+    )
+    assert '<pre class="json"' not in page.content.decode()
+    assert not Integration.objects.exists()
+
+
+def test_header_fields_and_a_body_are_typed_kept_and_removed(console: Client, project: Project) -> None:
+    body = '{"summary": "{{title}}"}'
+    headers = "X-Key: header-canary\r\nX-B: a:b"
+    confirm(console, ADD, **typed(project, "WEBHOOK", headers=headers, body=body, authorization="Bearer abc"))
+    made = Integration.objects.get()
+    assert stored("WEBHOOK")["headers"] == {"X-Key": "header-canary", "X-B": "a:b"}
+    assert stored("WEBHOOK")["body"] == {"summary": "{{title}}"}
+    page = console.get(f"{page_of(made)}").content.decode()
+    assert "header-canary" not in page
+    assert "X-Key" in page
+    change = action_url(made, "change")
+    form = {"body": typed_in(console.get(change).content.decode())["body"]}
+    confirm(console, change, **form)
+    assert stored("WEBHOOK")["headers"] == {"X-Key": "header-canary", "X-B": "a:b"}
+    confirm(console, change, **{**form, "headers.clear": "on", "body": ""})
+    assert not {"headers", "body"} & stored("WEBHOOK").keys()
