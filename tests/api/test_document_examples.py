@@ -9,6 +9,7 @@ from accesslist.models import Project
 from alerting.notification_types import NOTIFICATION_TYPES
 from integrations.channels import CHANNELS
 from integrations.channels.base import Channel
+from integrations.webhooks.templates import TEMPLATES, Template
 from tests.client import ApiClient
 from tests.documents import ROOT, blocks
 from tests.each import each
@@ -65,6 +66,25 @@ def test_the_page_of_all_channels_lists_each() -> None:
     text = (ROOT / "docs" / "channels" / "index.md").read_text()
     for channel, page in PAGES.items():
         assert f"| [{channel.label}]({page.name}) | `{channel.type}` |" in text
+
+
+@each("template", list(TEMPLATES.values()), ids=lambda template: template.name)
+def test_the_page_of_a_ready_template_has_the_example_of_the_template(template: Template) -> None:
+    page = ROOT / "docs" / "channels" / f"{template.name}.md"
+    assert page.read_text().startswith(f"# {template.label}\n")
+    (stored,) = examples(page, "integration")
+    expected = {"url": template.url, "template": template.name, "authorization": template.authorization}
+    assert stored == {name: value for name, value in expected.items() if value}
+    _, notification = examples(page, "notification")
+    names = {name: f"webhook{name.capitalize()}" for name in stored}
+    assert notification == {"typeName": "WEBHOOK"} | {names[name]: value for name, value in stored.items()}
+
+
+def test_the_page_of_all_channels_lists_each_ready_template() -> None:
+    text = (ROOT / "docs" / "channels" / "index.md").read_text()
+    for template in TEMPLATES.values():
+        row = f"| [{template.label}]({template.name}.md) | `WEBHOOK`, template `{template.name}` |"
+        assert row in text
 
 
 def test_the_api_accepts_every_recipe(owner: ApiClient, project: Project) -> None:
