@@ -60,7 +60,7 @@ def as_slack(said: str) -> list[str]:
 
 
 def as_mattermost(said: str) -> list[str]:
-    """As `mention_parser_standard.go` reads mentions, but in code too."""
+    """As `mention_parser_standard.go` reads mentions, but in code too: services pass texts on to such chats."""
     words = re.split(r"[^\w:.@-]+", said)
     return [word for word in words if re.match(r"[:.\-_]*@[\w.-]", word)] + as_slack(said)
 
@@ -304,7 +304,7 @@ SERVICES: Mapping[str, Service] = {
         },
         ("title", "description"),
         "Bearer token-0123456789",
-        found=as_slack,
+        found=as_mattermost,
         key="deduplication_key",
         states={"status": ("firing", "resolved")},
     ),
@@ -367,7 +367,7 @@ SERVICES: Mapping[str, Service] = {
             )
         },
         ("title", "message"),
-        found=as_slack,
+        found=as_mattermost,
         key="alert_uid",
         states={"state": ("alerting", "ok")},
     ),

@@ -1,6 +1,7 @@
 """The ready templates write what their services accept, and no name mentions people or hides a link."""
 
 import json
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from integrations.messages import Message
 from integrations.webhooks.templates import TEMPLATES, request_of
 from tests.each import each
 from tests.unit.integrations.messages import LONGEST, MOST_FACTS, ODD, make_message, named_everywhere
-from tests.unit.integrations.webhooks.services import SERVICES, at, faults
+from tests.unit.integrations.webhooks.services import SERVICES, at, faults, shown_html
 
 LINKS = {
     "link": "https://[2001:db8::1]:8443/admin/alerting/alert/6740a1b2c3d4e5f607080900/change/",
@@ -152,7 +153,9 @@ def test_each_reader_finds_what_its_service_would_follow(name: str, said: str) -
     assert SERVICES[name].found(said)
 
 
-@pytest.mark.parametrize("name", [name for name, template in TEMPLATES.items() if "`" in template.escape])
+@pytest.mark.parametrize(
+    "name", sorted(SERVICES.keys() - {"ntfy", "telegram", "matrix", "jira-service-management"})
+)
 def test_no_name_ends_a_block_of_code(name: str) -> None:
     document, _ = sent(name, make_message(**named_everywhere("```\n`x` ```")))
     said = SERVICES[name].said(document)
@@ -192,3 +195,10 @@ def test_an_attempt_has_the_same_transaction_at_matrix_and_another_message_anoth
     other = request_of(template, url, make_message(delivery_id="6740a1b2c3d4e5f607080911"))
     assert first == again
     assert first.url != other.url
+
+
+@each("name", ["a & b", "&lt;", "<b>x</b>", "a > b", "&amp;amp;"])
+def test_telegram_shows_names_as_they_are(name: str) -> None:
+    text = sent("telegram", make_message(**named_everywhere(name)))[0]["text"]
+    assert f"Fact 3: {name}" in shown_html(text)[1]
+    assert re.fullmatch(r"(?:[^<>&]|&(?:amp|lt|gt);)*", re.sub(r"</?(?:b|code|pre)>", "", text))
