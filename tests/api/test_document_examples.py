@@ -80,6 +80,20 @@ def test_the_page_of_a_ready_template_has_the_example_of_the_template(template: 
     assert notification == {"typeName": "WEBHOOK"} | {names[name]: value for name, value in stored.items()}
 
 
+@each("template", list(TEMPLATES.values()), ids=lambda template: template.name)
+def test_the_api_accepts_the_examples_of_a_ready_template(
+    template: Template, owner: ApiClient, project: Project
+) -> None:
+    page = ROOT / "docs" / "channels" / f"{template.name}.md"
+    (stored,) = examples(page, "integration")
+    answer = owner.put(f"/groups/{project.id}/integrations/WEBHOOK", stored)
+    assert answer.status_code == 200, answer.content
+    body = {"eventTypeName": "HOST_DOWN", "notifications": examples(page, "notification")}
+    answer = owner.post(f"/groups/{project.id}/alertConfigs", body)
+    assert answer.status_code == 201, answer.content
+    assert [sent.get("webhookTemplate") for sent in answer.json()["notifications"]] == [None, template.name]
+
+
 def test_the_page_of_all_channels_lists_each_ready_template() -> None:
     text = (ROOT / "docs" / "channels" / "index.md").read_text()
     for template in TEMPLATES.values():

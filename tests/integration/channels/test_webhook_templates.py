@@ -1,127 +1,72 @@
-"""Webhooks with header fields, authorization and a document of their own, against a real receiver."""
+"""The ready templates against a receiver that refuses what their service would refuse."""
 
-import hashlib
-import hmac
-import json
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
+import orjson
 import pytest
 
 from integrations.channels.base import DeliveryError
-from integrations.channels.webhook import send
-from integrations.choices import ChannelType, DeliveryStatus, MessageKind
-from integrations.delivery import deliver
-from integrations.webhooks import templates
-from integrations.webhooks.templates import read_template
-from tests.each import each
-from tests.receivers import HttpReceiver
+from integrations.channels.webhook import WEBHOOK
+from integrations.choices import MessageKind
+from integrations.messages import Message
+from integrations.webhooks.templates import TEMPLATES, WebhookRequest
+from tests.integration.channels.provider import json_of, provide
+from tests.receivers import HttpReceiver, ReceivedRequest
 from tests.unit.integrations.messages import NOW, make_message
+from tests.unit.integrations.webhooks.services import SERVICES, faults
 
-SERVICE = read_template(
-    "service",
-    {
-        "label": "Service",
-        "url": "https://service.example.com/alerts",
-        "authorization": "Key 0123",
-        "tracksAlerts": True,
-        "words": {"state": {"alert.close": "ok", "alert.cancel": "ok", "default": "bad"}},
-        "requests": {
-            "default": {"body": {"state": "{{word.state}}", "topic": "{{url.topic}}"}},
-            "alert.acknowledge": {"path": "/{{key}}/ack", "body": {"by": "{{acknowledgingUsername}}"}},
-            "alert.close": {"method": "PUT", "path": "/{{key}}", "body": {"state": "{{word.state}}"}},
-        },
-        "parameters": {"topic": "The topic"},
-    },
-)
+EACH = pytest.mark.parametrize("name", SERVICES)
 
 
-@pytest.fixture(autouse=True)
-def service(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The template `service`."""
-    monkeypatch.setattr(
-        "integrations.channels.webhook.TEMPLATES", {**templates.TEMPLATES, "service": SERVICE}
-    )
+def serve(receiver: HttpReceiver, name: str, message: Message) -> None:
+    """Answer as the service: 200, or 400 with what it refuses of a request about the message."""
+    ids = {"key": message.thread_key, "delivery": message.delivery_id}
+
+    def respond(request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
+        sent = WebhookRequest(request.method, request.path, request.body)
+        found = list(faults(name, request.headers["X-Ops-Event"], sent, ids, json_of(request)))
+        if request.headers.get("Authorization") != SERVICES[name].authorization:
+            return 401, {"error": "unauthorized"}
+        return (400, {"error": "; ".join(found)}) if found else (200, {})
+
+    provide(receiver, respond)
 
 
-def test_it_sends_document_header_fields_and_authorization(http_receiver: HttpReceiver) -> None:
-    config = {
-        "url": http_receiver.url("/in?topic=a%20b&x=1"),
-        "secret": "secret",
-        "authorization": "Bearer 0123",
-        "headers": json.dumps(
-            {"X-Key": "4567", "content-type": "application/vnd.x+json", "user-agent": "me"}
-        ),
-        "body": json.dumps({"what": "{{what}}", "topic": "{{url.topic}}"}),
-    }
-    message = make_message(headline='A "b"\n\\ \U0001f600')
-    send(config, message, now=NOW)
-    [request] = http_receiver.requests
-    assert (request.method, request.path) == ("POST", "/in?x=1")
-    assert json.loads(request.body) == {"what": 'A "b" \\ \U0001f600', "topic": "a b"}
-    expected = {
-        "Authorization": "Bearer 0123",
-        "X-Key": "4567",
-        "Content-Type": "application/vnd.x+json",
-        "User-Agent": "me",
-        "X-Ops-Event": "alert.open",
-        "X-Ops-Delivery": message.delivery_id,
-    }
-    assert {name: request.headers[name] for name in expected} == expected
-    assert len({name.lower() for name in request.headers}) == len(request.headers)
-    time, signature = request.headers["X-Ops-Signature"].split(",")
-    signed = time.removeprefix("t=").encode() + b"." + request.body
-    assert signature == f"v1={hmac.new(b'secret', signed, hashlib.sha256).hexdigest()}"
+def config_of(receiver: HttpReceiver, name: str) -> dict[str, str]:
+    """What users store, with the address of the receiver."""
+    template = TEMPLATES[name]
+    url = urlsplit(template.url)
+    stored = {"url": receiver.url(url._replace(scheme="", netloc="").geturl()), "template": name}
+    return {**stored, "authorization": template.authorization} if template.authorization else stored
 
 
-@each(
-    ("kind", "expected"),
-    [
-        (MessageKind.OPEN, ("POST", "/alerts?x=1", {"state": "bad", "topic": "a"})),
-        (MessageKind.ACKNOWLEDGE, ("POST", "/alerts/6740a1b2c3d4e5f607080900/ack?x=1", {})),
-        (MessageKind.CLOSE, ("PUT", "/alerts/6740a1b2c3d4e5f607080900?x=1", {"state": "ok"})),
-        (MessageKind.CANCEL, ("POST", "/alerts?x=1", {"state": "ok", "topic": "a"})),
-    ],
-)
-def test_it_sends_the_request_of_the_kind(
-    http_receiver: HttpReceiver, kind: MessageKind, expected: tuple[str, str, Any]
-) -> None:
-    http_receiver.requests.clear()
-    send(
-        {"url": http_receiver.url("/alerts?topic=a&x=1"), "template": "service"},
-        make_message(kind=kind),
-        now=NOW,
-    )
-    [request] = http_receiver.requests
-    assert (request.method, request.path, json.loads(request.body)) == expected
-
-
-def test_the_alert_of_a_test_is_closed(http_receiver: HttpReceiver) -> None:
-    message = make_message(kind=MessageKind.INFORM, is_test=True)
-    send({"url": http_receiver.url("/alerts?topic=a"), "template": "service"}, message, now=NOW)
-    assert [json.loads(request.body)["state"] for request in http_receiver.requests] == ["bad", "ok"]
+@EACH
+def test_each_message_arrives(http_receiver: HttpReceiver, name: str) -> None:
+    config = config_of(http_receiver, name)
+    for kind in MessageKind:
+        message = make_message(kind=kind, link="https://ops.example/alerts/1")
+        serve(http_receiver, name, message)
+        WEBHOOK.send(config, message, now=NOW)
     assert [request.headers["X-Ops-Event"] for request in http_receiver.requests] == [
-        "alert.inform",
-        "alert.close",
+        kind.value for kind in MessageKind
     ]
 
 
-def test_a_template_that_no_longer_exists_is_named() -> None:
-    with pytest.raises(DeliveryError, match="no-such") as caught:
-        send({"url": "http://127.0.0.1:9/", "template": "no-such"}, make_message(), now=NOW)
+@EACH
+def test_a_test_opens_nothing_that_stays_open(http_receiver: HttpReceiver, name: str) -> None:
+    message = make_message(kind=MessageKind.INFORM, is_test=True)
+    serve(http_receiver, name, message)
+    WEBHOOK.send(config_of(http_receiver, name), message, now=NOW)
+    kinds = [request.headers["X-Ops-Event"] for request in http_receiver.requests]
+    assert kinds == (["alert.inform", "alert.close"] if TEMPLATES[name].tracks_alerts else ["alert.inform"])
+
+
+def test_an_error_of_the_service_reaches_people(http_receiver: HttpReceiver) -> None:
+    body = {"ok": False, "error_code": 400, "description": "Bad Request: chat not found"}
+    http_receiver.answer(400, {"Content-Type": "application/json"}, orjson.dumps(body))
+    with pytest.raises(DeliveryError) as caught:
+        WEBHOOK.send(config_of(http_receiver, "telegram"), make_message(), now=NOW)
+    assert "chat not found" in caught.value.peer
     assert not caught.value.retryable
-
-
-def test_the_reason_of_a_failure_quotes_no_secret(http_receiver: HttpReceiver) -> None:
-    secrets = ["secret-canary-1", "secret-canary-2"]
-    http_receiver.answer(
-        400, body=f"bad {' '.join(secrets)}".encode(), headers={"Content-Type": "text/plain"}
-    )
-    config = {
-        "url": http_receiver.url(),
-        "authorization": f"Bearer {secrets[0]}",
-        "headers": json.dumps({"X-Key": secrets[1]}),
-    }
-    outcome = deliver(ChannelType("WEBHOOK"), config, make_message(), now=NOW)
-    assert outcome.status is DeliveryStatus.FAILED
-    assert "bad" in (outcome.reason or "")
-    assert "secret-canary" not in (outcome.reason or "")
