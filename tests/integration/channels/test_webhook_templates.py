@@ -1,7 +1,7 @@
 """The ready templates against a receiver that refuses what their service would refuse."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 import orjson
@@ -25,7 +25,8 @@ def serve(receiver: HttpReceiver, name: str, message: Message) -> None:
     ids = {"key": message.thread_key, "delivery": message.delivery_id}
 
     def respond(request: ReceivedRequest) -> tuple[int, Mapping[str, Any]]:
-        sent = WebhookRequest(request.method, request.path, request.body)
+        method = cast("Literal['POST', 'PUT']", request.method)
+        sent = WebhookRequest(method, request.path, request.body)
         found = list(faults(name, request.headers["X-Ops-Event"], sent, ids, json_of(request)))
         if request.headers.get("Authorization") != SERVICES[name].authorization:
             return 401, {"error": "unauthorized"}
