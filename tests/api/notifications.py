@@ -40,6 +40,7 @@ OPTIONAL: Mapping[str, dict[str, Any]] = {
     "USER": {"emailEnabled": False, "smsEnabled": True},
     "TEAM": {"emailEnabled": True, "smsEnabled": True},
     "EMAIL": {"emailEnabled": False},
+    "CHAT_SERVICE": {"updateInPlace": True},
     "OPS_ALERT_SERVICE": {"opsAlertRegion": "EU"},
     "ON_CALL_SERVICE": {"onCallRoutingKey": "another-key-abcd"},
     "WEBHOOK": {
