@@ -11,9 +11,13 @@ alerts are grouped, `rules.dry_run_incidents`).
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import Any, Final
+
+from django.utils.functional import cached_property
 
 from alerting.choices import GROUP_WAIT_SEC, Grouping
 from alerting.dry_run_bounds import Budget, OutOfTimeError, slot_of
@@ -33,6 +37,7 @@ from alerting.rules.dry_run import (
     limits_of,
     messages_of_alert,
     messages_of_event,
+    parted,
 )
 from alerting.rules.dry_run_incidents import DryRunTopology, GroupedAlert, IncidentRun, following
 from alerting.rules.dry_run_mutes import DryRunMutes
@@ -49,16 +54,25 @@ from alerting.rules.transition import ConfigView
 from alerting.rules.windows import WindowRule
 from alerting.selectors.config_views import config_view
 from alerting.selectors.fleet_units import alert_units, fleet_around, labels_of_a_part
-from alerting.selectors.notification_settings import filled, recipient_shown, type_of
+from alerting.selectors.notification_settings import (
+    NoCredentialsError,
+    address_config,
+    filled,
+    recipient_shown,
+    setting_credentials,
+    type_of,
+)
 from alerting.selectors.recipient_addresses import addresses_of
 from alerting.selectors.subjects import Subjects, TargetFacts
 from alerting.selectors.threshold_suggestions import means_of
 from alerting.selectors.windows import not_over
+from alerting.services.destinations import destination_id
 from automation.metrics import Metric
 from automation.selectors.recorded_metrics import SourceSpan, values_within
 from events.types import AlertEffect, Target
 from integrations.channels import CHANNELS
 from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
+from opsapi.encryption import CannotDecryptError
 
 SECONDS: Final = 10.0
 """The longest dry run."""
@@ -107,12 +121,22 @@ class DryRunResult:
     @property
     def sent(self) -> int:
         """The number of messages that would have been sent."""
-        return sum(message.sent is not None for message in self.all_messages)
+        return sum(message.number for message in self.all_messages if message.sent is not None)
+
+    @property
+    def merged(self) -> int:
+        """The number of messages that another notification would have sent to the same address."""
+        return sum(message.number for message in self.all_messages if message.merged_into is not None)
+
+    @property
+    def not_sent(self) -> int:
+        """The number of messages that no receiver would have got by the end."""
+        return sum(message.number for message in self.all_messages if not message.is_said)
 
     @property
     def muted(self) -> int:
         """The number of messages that a maintenance window would have muted, at first or for good."""
-        return sum(message.window_id is not None for message in self.all_messages)
+        return sum(message.number for message in self.all_messages if message.window_id is not None)
 
 
 def dry_run(
@@ -173,14 +197,32 @@ def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRu
     """The notification by channel: people have an e-mail address, a telephone number, or both."""
     if not type_of(setting).for_people:
         shown = recipient_shown(setting, group_id=group_id)
-        yield _receiver(setting, ChannelType(setting.type_name), 1 if shown else 0, recipient=shown or None)
+        channel, addresses = ChannelType(setting.type_name), frozenset(_named_address(setting, group_id))
+        count, recipient = 1 if shown else 0, shown or None
+        yield _receiver(setting, channel, count, recipient=recipient, addresses=addresses)
         return
     found = addresses_of(setting, group_id=group_id)
     if found.nobody is not None:
         yield _receiver(setting, None, 0, no_recipients=found.nobody.value)
     # Without their addresses: the caller may not see the contact data of each of these people.
-    for channel, count in Counter(address.channel for address in found.addresses).items():
-        yield _receiver(setting, channel, count, for_people=True)
+    by_channel: dict[ChannelType, set[str]] = {}
+    for address in found.addresses:
+        name = _address(group_id, address.channel, address_config(address))
+        by_channel.setdefault(address.channel, set()).add(name)
+    for channel, names in by_channel.items():
+        yield _receiver(setting, channel, len(names), for_people=True, addresses=frozenset(names))
+
+
+def _named_address(setting: NotificationSetting, group_id: str) -> Iterator[str]:
+    """The address of a setting that is not for people; none without its credentials."""
+    with suppress(NoCredentialsError, CannotDecryptError):  # delivery reports the error
+        config = setting_credentials(setting, group_id=group_id).config
+        yield _address(group_id, ChannelType(setting.type_name), config)
+
+
+def _address(group_id: str, channel: ChannelType, config: Mapping[str, str]) -> str:
+    """The ID of the destination: of equal addresses the same."""
+    return destination_id(group_id=group_id, channel=channel, config=config, is_global=False)
 
 
 def _receiver(
@@ -191,6 +233,7 @@ def _receiver(
     recipient: str | None = None,
     no_recipients: str | None = None,
     for_people: bool = False,
+    addresses: frozenset[str] = frozenset(),
 ) -> DryRunReceiver:
     kinds = CHANNELS[channel].kinds if channel else OPEN_KINDS | {MessageKind.INFORM}
     return DryRunReceiver(
@@ -205,6 +248,7 @@ def _receiver(
         keeps_state=channel is not None and CHANNELS[channel].keeps_state,
         for_people=for_people,
         no_recipients=no_recipients,
+        addresses=addresses,
     )
 
 
@@ -228,7 +272,7 @@ class _DecidedMessages:
     leads: Sequence[int] = ()
 
 
-@dataclass(slots=True)
+@dataclass
 class _Messages:
     """Decides the messages of what was found, in the order of time; `wait` is None without grouping."""
 
@@ -237,6 +281,11 @@ class _Messages:
     windows: Sequence[WindowRule]
     budget: Budget
     wait: timedelta | None = None
+
+    @cached_property
+    def parts(self) -> Sequence[Sequence[DryRunReceiver]]:
+        """The receivers, parted by address."""
+        return parted(self.receivers)
 
     def result(self, limits: Sequence[DryRunLimit]) -> DryRunResult:
         reading, run = self.reading, self.reading.run
@@ -312,13 +361,13 @@ class _Messages:
         return _DecidedMessages([[message.as_of(until) for message in some] for some in messages], until, cut)
 
     def _of(self, found: Found, all_mutes: DryRunMutes, until: datetime) -> Iterator[Iterator[DryRunMessage]]:
-        """The messages by receiver."""
+        """The messages by address."""
         mutes = all_mutes.of_target(found.facts)
-        for receiver in self.receivers:
+        for same in self.parts:
             if isinstance(found, DryRunAlert):
-                yield messages_of_alert(found, receiver, mutes.last, until)
+                yield messages_of_alert(found, same, mutes.last, until)
             else:
-                yield messages_of_event(found, receiver, mutes.at, until)
+                yield messages_of_event(found, same, mutes.at, until)
 
     def _stop(self, count: int, adds: bool) -> DryRunCut | None:
         if self.budget.left <= 0:
@@ -340,7 +389,7 @@ class _Messages:
         for alert, its_units, follows in zip(alerts, units, following(alerts), strict=True):
             self.budget.check()
             joining.append(GroupedAlert(alert, its_units, mutes.of_target(alert.facts), follows))
-        run = IncidentRun(joining, self.receivers, topology)
+        run = IncidentRun(joining, list(chain.from_iterable(self.parts)), topology)
         cut = None
         for at, decides in run.steps(until):
             cut = self._stop(run.count, decides)

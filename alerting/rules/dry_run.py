@@ -5,15 +5,16 @@
 function of delivery, as if every receiver answered at once and nobody acknowledged.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
-from alerting.choices import AlertStatus
+from alerting.choices import AlertStatus, DropReason
 from alerting.rules.delivery_policy import (
     DeliveryStep,
     DueNotification,
@@ -22,6 +23,7 @@ from alerting.rules.delivery_policy import (
     drop_reason,
     repeat_due,
 )
+from alerting.rules.merging import SameDestination, merged_into
 from alerting.rules.observations import Observation
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, step, target_of
 from events.types import EVENT_TYPES, AlertEffect, EventType, Needs, Target
@@ -199,7 +201,8 @@ class DryRunReceiver:
 
     `recipient`: as the log shows it; None for people, because only their `count` is shown. `no_recipients`:
     the reason if there are none. `kinds`: the messages that the channel sends. `for_people`: to the current
-    addresses of people.
+    addresses of people. `addresses`: the IDs of their destinations; messages to receivers with the same
+    addresses are merged (`parted`).
     """
 
     position: int
@@ -213,6 +216,34 @@ class DryRunReceiver:
     keeps_state: bool = False
     for_people: bool = False
     no_recipients: str | None = None
+    addresses: frozenset[str] = frozenset()
+
+
+def parted(receivers: Sequence[DryRunReceiver]) -> list[list[DryRunReceiver]]:
+    """Part receivers by address: the parts in a list have the same addresses, and no others have these.
+
+    The lists, and the parts in each, are in the order of the receivers. A receiver without addresses is
+    alone.
+    """
+    reached: dict[str, list[int]] = {}
+    for place, receiver in enumerate(receivers):
+        for address in sorted(receiver.addresses):
+            reached.setdefault(address, []).append(place)
+    parts: dict[tuple[int, ...], set[str]] = {
+        (place,): set() for place, receiver in enumerate(receivers) if not receiver.addresses
+    }
+    for address, places in reached.items():
+        parts.setdefault(tuple(places), set()).add(address)
+    return [
+        [_part(receivers[place], addresses) for place in places]
+        for places, addresses in sorted(parts.items())
+    ]
+
+
+def _part(receiver: DryRunReceiver, addresses: AbstractSet[str]) -> DryRunReceiver:
+    if receiver.addresses == addresses:
+        return receiver
+    return replace(receiver, addresses=frozenset(addresses), count=len(addresses))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,7 +251,8 @@ class DryRunMessage:
     """A message that would have been due. `sent` is None if it would not have been sent by the end.
 
     `decided`: when it was sent or dropped, or the end if it still waits. `window_id`: the last maintenance
-    window that muted it. `reason`: why it would never have been sent.
+    window that muted it. `reason`: why it would never have been sent. `merged_into`: the position of the
+    notification that sent the same message to the same addresses.
     """
 
     receiver: DryRunReceiver
@@ -230,10 +262,29 @@ class DryRunMessage:
     sent: datetime | None = None
     window_id: str | None = None
     reason: str | None = None
+    merged_into: int | None = None
+
+    @property
+    def is_said(self) -> bool:
+        """Whether its receiver got the message, by this or another notification."""
+        return self.sent is not None or self.merged_into is not None
+
+    @property
+    def number(self) -> int:
+        """The number of messages that it stands for: one for each address."""
+        return max(1, self.receiver.count)
+
+    def merged(self, at: datetime, into: SameDestination) -> "DryRunMessage":
+        """The message as merged into a message that was sent."""
+        return replace(self, decided=at, reason=DropReason.MERGED.value, merged_into=int(into.setting_id))
 
     def as_of(self, moment: datetime) -> "DryRunMessage":
         """The message at an earlier time: it waits if it was decided later."""
-        return self if self.decided <= moment else replace(self, decided=moment, sent=None, reason=None)
+        return (
+            self
+            if self.decided <= moment
+            else replace(self, decided=moment, sent=None, reason=None, merged_into=None)
+        )
 
 
 MuteAt = Callable[[datetime], Mute | None]
@@ -241,36 +292,38 @@ MuteAt = Callable[[datetime], Mute | None]
 
 
 def messages_of_alert(
-    alert: DryRunAlert, receiver: DryRunReceiver, mute_at: MuteAt, until: datetime
+    alert: DryRunAlert, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
 ) -> Iterator[DryRunMessage]:
-    """Yield the messages to one receiver about an alert, due by `until`, in the order of time.
+    """Yield the messages about an alert, due by `until`, to receivers with the same addresses.
 
-    Reminders that are due after the end of the alert are left out.
+    They are in the order in which they are decided. Reminders that are due after the end of the alert are
+    left out.
     """
-    was_notified = False
-    kind, due = MessageKind.OPEN, alert.created + receiver.delay
-    while due <= until and kind in receiver.kinds:
-        message = _Message(receiver, kind, due, alert).decide(mute_at, until)
-        if kind is MessageKind.OPEN or message.sent is not None or message.reason is None:
+    decisions = _Decisions(mute_at, until, alert)
+    for receiver in receivers:
+        decisions.add(receiver, MessageKind.OPEN, alert.created + receiver.delay)
+    notified: dict[int, DryRunReceiver] = {}
+    for message in decisions.run():
+        if message.kind is MessageKind.OPEN or message.is_said or message.reason is None:
             yield message
-        again = repeat_due(receiver.interval, message.sent) if message.sent else None
-        was_notified = was_notified or message.sent is not None
-        if again is None:
-            break
-        kind, due = MessageKind.UPDATE, again
-    end = MessageKind.CANCEL if alert.cancelled else MessageKind.CLOSE
-    ended = alert.ended_by(until)
-    if was_notified and ended and end in receiver.kinds:
-        yield _Message(receiver, end, ended, alert).decide(mute_at, until)
+        if message.sent is not None:
+            notified[message.receiver.position] = message.receiver
+        if message.is_said and (again := repeat_due(message.receiver.interval, message.decided)):
+            decisions.add(message.receiver, MessageKind.UPDATE, again)
+    if ended := alert.ended_by(until):
+        for receiver in notified.values():
+            decisions.add(receiver, MessageKind.CANCEL if alert.cancelled else MessageKind.CLOSE, ended)
+        yield from decisions.run()
 
 
 def messages_of_event(
-    event: DryRunEvent, receiver: DryRunReceiver, mute_at: MuteAt, until: datetime
+    event: DryRunEvent, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
 ) -> Iterator[DryRunMessage]:
-    """Yield the message to one receiver about an event that opens no alert, if it is due by `until`."""
-    due = event.at + receiver.delay
-    if due <= until and MessageKind.INFORM in receiver.kinds:
-        yield _Message(receiver, MessageKind.INFORM, due).decide(mute_at, until)
+    """Yield the messages about an event that opens no alert, as `messages_of_alert`."""
+    decisions = _Decisions(mute_at, until)
+    for receiver in receivers:
+        decisions.add(receiver, MessageKind.INFORM, event.at + receiver.delay)
+    yield from decisions.run()
 
 
 Found = DryRunAlert | DryRunEvent
@@ -311,52 +364,81 @@ def _wait(waiting: list[_Waiting], number: int, place: int, messages: Iterator[D
         heappush(waiting, (message.due, number, place, message, messages))
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
-    receiver: DryRunReceiver
-    kind: MessageKind
-    due: datetime
+@dataclass(slots=True)
+class _Decisions:
+    """Decides messages to the same addresses one after another, as delivery does.
+
+    `alert` is None for messages about an event.
+    """
+
+    mute_at: MuteAt
+    until: datetime
     alert: DryRunAlert | None = None
+    _sent: list[SameDestination] = field(default_factory=list)
+    _due: list[tuple[datetime, int, DryRunMessage]] = field(default_factory=list)
+    _numbers: Iterator[int] = field(default_factory=count)
 
-    def decide(self, mute_at: MuteAt, until: datetime) -> DryRunMessage:
-        """Decide until the message is sent or dropped, or until the end of the dry run."""
-        at, muted_by = self.due, None
-        while at <= until:
-            notification = self._at(at, mute_at(at))
-            verdict = decide_delivery(notification, at)
-            if notification.mute and verdict.step is not DeliveryStep.SEND:
-                muted_by = notification.mute.window_id
-            if verdict.step is DeliveryStep.POSTPONE and verdict.until:
-                at = verdict.until
+    def add(self, receiver: DryRunReceiver, kind: MessageKind, due: datetime) -> None:
+        """Let a message wait until it is due, if that is by `until` and its channel sends its kind."""
+        if due <= self.until and kind in receiver.kinds:
+            message = DryRunMessage(receiver=receiver, kind=kind, due=due, decided=due)
+            heappush(self._due, (due, next(self._numbers), message))
+
+    def run(self) -> Iterator[DryRunMessage]:
+        """Decide each message until it is sent, merged or dropped, or until the end of the dry run."""
+        while self._due:
+            at, number, message = heappop(self._due)
+            if at > self.until:
+                # It still waits for the end of a window. The end of its alert drops it at once.
+                dropped = drop_reason(self._notification(message, self.until), self.until)
+                yield self._dropped(message, self.until, dropped.value if dropped else None)
                 continue
-            if verdict.step is DeliveryStep.SEND and self.receiver.no_recipients is None:
-                return self._decided(muted_by, at, sent=at)
-            return self._dropped(muted_by, at, verdict.reason or self.receiver.no_recipients)
-        # It still waits for the end of a window. The end of its alert drops it at once.
-        dropped = drop_reason(self._at(until, None), until)
-        return self._dropped(muted_by, until, dropped.value if dropped else None)
+            mute = self.mute_at(at)
+            same = described(message, str(number), message.due)
+            into = merged_into(same, self._sent, at)
+            verdict = decide_delivery(self._notification(message, at, mute, into), at)
+            if mute and verdict.step not in {DeliveryStep.SEND, DeliveryStep.MERGE}:
+                message = replace(message, window_id=mute.window_id)
+            if verdict.step is DeliveryStep.POSTPONE and verdict.until:
+                heappush(self._due, (verdict.until, number, message))
+            elif verdict.step is DeliveryStep.MERGE and into:
+                yield message.merged(at, into)
+            elif verdict.step is DeliveryStep.SEND and message.receiver.no_recipients is None:
+                self._sent.append(replace(same, delivered=at))
+                yield replace(message, decided=at, sent=at)
+            else:
+                yield self._dropped(message, at, verdict.reason or message.receiver.no_recipients)
 
-    def _at(self, at: datetime, mute: Mute | None) -> DueNotification:
+    def _notification(
+        self,
+        message: DryRunMessage,
+        at: datetime,
+        mute: Mute | None = None,
+        into: SameDestination | None = None,
+    ) -> DueNotification:
         return DueNotification(
-            kind=self.kind,
+            kind=message.kind,
             status=self.alert.status(at) if self.alert else None,
-            keeps_state=self.receiver.keeps_state,
+            keeps_state=message.receiver.keeps_state,
             mute=mute,
+            merged_into=into.id if into and message.receiver.addresses else None,
         )
 
-    def _dropped(self, window_id: str | None, at: datetime, reason: str | None) -> DryRunMessage:
+    def _dropped(self, message: DryRunMessage, at: datetime, reason: str | None) -> DryRunMessage:
         ended = self.alert.ended if self.alert and reason else None
-        return self._decided(window_id, max(self.due, min(at, ended or at)), reason=reason)
+        decided = max(message.due, min(at, ended or at))
+        return replace(message, decided=decided, reason=reason)
 
-    def _decided(
-        self, window_id: str | None, at: datetime, *, sent: datetime | None = None, reason: str | None = None
-    ) -> DryRunMessage:
-        return DryRunMessage(
-            receiver=self.receiver,
-            kind=self.kind,
-            due=self.due,
-            decided=at,
-            sent=sent,
-            window_id=window_id,
-            reason=reason,
-        )
+
+def described(
+    message: DryRunMessage, name: str, created: datetime, part: str | None = None
+) -> SameDestination:
+    """The message as the rule of merging takes it."""
+    return SameDestination(
+        id=name,
+        setting_id=str(message.receiver.position),
+        kind=message.kind,
+        created=created,
+        part=part,
+        interval=message.receiver.interval,
+    )

@@ -4,15 +4,15 @@
 `topology`, and decides each message with `delivery_policy.decide_delivery`, in the order of time.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
 
-from alerting.choices import AlertStatus
+from alerting.choices import AlertStatus, IncidentPart
 from alerting.rules.delivery_policy import (
     DeliveryStep,
     DueNotification,
@@ -22,8 +22,9 @@ from alerting.rules.delivery_policy import (
     recent_since,
     repeat_due,
 )
-from alerting.rules.dry_run import DryRunAlert, DryRunMessage, DryRunReceiver
+from alerting.rules.dry_run import DryRunAlert, DryRunMessage, DryRunReceiver, described
 from alerting.rules.dry_run_mutes import TargetMutes
+from alerting.rules.merging import SameDestination, merged_into
 from alerting.rules.topology import (
     FleetUnit,
     FleetUnits,
@@ -84,7 +85,10 @@ def following(alerts: Sequence[DryRunAlert]) -> Iterator[bool]:
 
 @dataclass(slots=True, eq=False)
 class _DryRunIncident:
-    """An incident; alerts are places in the list of alerts."""
+    """An incident; alerts are places in the list of alerts.
+
+    `sent`: the messages that were sent, and `seen`: the picture in the last of them, by addresses.
+    """
 
     lead: int
     created: datetime
@@ -95,6 +99,8 @@ class _DryRunIncident:
     open: dict[int, FleetUnit | None] = field(default_factory=dict)
     was_closed: bool = False
     messages: list[DryRunMessage] = field(default_factory=list)
+    sent: dict[frozenset[str], list[SameDestination]] = field(default_factory=lambda: defaultdict(list))
+    seen: dict[frozenset[str], Picture] = field(default_factory=dict)
     _mutes: Counter[TargetMutes] = field(default_factory=Counter)
     _pictures: dict[Picture | None, Picture] = field(default_factory=dict)
 
@@ -169,6 +175,13 @@ class _WaitingMessage:
     number: int
     is_change: bool = False
     window_id: str | None = None
+    created: datetime | None = None
+
+    @property
+    def same(self) -> SameDestination:
+        """The message as the rule of merging takes it."""
+        part = IncidentPart.CHANGE.value if self.is_change else None
+        return described(self.decided(self.at), str(self.number), self.created or self.due, part)
 
     @property
     def waits(self) -> bool:
@@ -316,9 +329,10 @@ class IncidentRun:
     # --- messages ---------------------------------------------------------------------------------
 
     def _wait(
-        self, to: _IncidentReceiver, kind: MessageKind, due: datetime, *, is_change: bool = False
+        self, to: _IncidentReceiver, kind: MessageKind, due: datetime, *, changed: datetime | None = None
     ) -> _WaitingMessage:
-        message = _WaitingMessage(to, kind, due, due, next(self._numbers), is_change)
+        is_change = changed is not None
+        message = _WaitingMessage(to, kind, due, due, next(self._numbers), is_change, created=changed)
         self._push(message)
         return message
 
@@ -336,7 +350,7 @@ class IncidentRun:
                 to.news.at = due
                 self._push(to.news)
             elif to.last is not None and to.news is None and to.sends(MessageKind.UPDATE):
-                to.news = self._wait(to, MessageKind.UPDATE, due, is_change=True)
+                to.news = self._wait(to, MessageKind.UPDATE, due, changed=at)
 
     def _finish(self, incident: _DryRunIncident, at: datetime) -> None:
         """End an incident: receivers that were notified get its end."""
@@ -348,28 +362,34 @@ class IncidentRun:
                 to.news.at = max(to.news.due, at)
                 self._push(to.news)
             else:
-                is_notified = to.last is not None and to.sends(end)
+                is_notified = to.sent is not None and to.sends(end)
                 to.news = self._wait(to, end, at) if is_notified else None
 
     def _decide(self, message: _WaitingMessage, at: datetime) -> None:
         to, incident = message.to, message.to.incident
-        mute = incident.mute(at)
+        mute, addresses = incident.mute(at), to.receiver.addresses
+        into = merged_into(message.same, incident.sent[addresses], at) if addresses else None
         due = DueNotification(
             kind=message.kind,
             status=incident.status,
             keeps_state=to.receiver.keeps_state,
             mute=mute,
             worth_sending=not message.is_change or self._is_important(to),
+            merged_into=into.id if into else None,
         )
         verdict = decide_delivery(due, at)
-        if mute and verdict.step is not DeliveryStep.SEND:
+        if mute and verdict.step not in {DeliveryStep.SEND, DeliveryStep.MERGE}:
             message.window_id = mute.window_id
         if verdict.step is DeliveryStep.POSTPONE and verdict.until:
             message.at = verdict.until
             self._push(message)
             return
         message.forget()
-        if verdict.step is DeliveryStep.SEND and to.receiver.no_recipients is None:
+        if verdict.step is DeliveryStep.MERGE and into:
+            self._keep(message.decided(at).merged(at, into), incident)
+            to.last = incident.seen.get(addresses, to.last)
+            self._remind(message, at)
+        elif verdict.step is DeliveryStep.SEND and to.receiver.no_recipients is None:
             self._send(message, at)
         elif message.kind is MessageKind.OPEN:
             self._keep(message.decided(at, reason=verdict.reason or to.receiver.no_recipients), incident)
@@ -385,8 +405,14 @@ class IncidentRun:
         to, is_about_open = message.to, message.kind in OPEN_KINDS
         if not (message.is_reminder and to.was_just_notified(at)):
             self._keep(message.decided(at, sent=at), to.incident)
+            to.incident.sent[to.receiver.addresses].append(replace(message.same, delivered=at))
             if is_about_open:
                 to.last, to.sent = to.incident.picture(to.last, self._topology.fleet), at
+                to.incident.seen[to.receiver.addresses] = to.last
+        self._remind(message, at)
+
+    def _remind(self, message: _WaitingMessage, at: datetime) -> None:
+        to, is_about_open = message.to, message.kind in OPEN_KINDS
         again = repeat_due(to.receiver.interval, at)
         if is_about_open and again and to.reminder is None and to.sends(MessageKind.UPDATE):
             to.reminder = self._wait(to, MessageKind.UPDATE, again)

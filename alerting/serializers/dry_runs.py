@@ -179,6 +179,7 @@ class DryRunNotificationDocument(Document):
         "channel": EMAIL.type,
         "due": A_TIME,
         "sent": A_TIME,
+        "recipientCount": 1,
     }
 
     position = serializers.IntegerField(help_text="Position in `notifications` of the configuration.")
@@ -191,6 +192,14 @@ class DryRunNotificationDocument(Document):
         required=False, help_text="Absent if it would not have been sent until the end."
     )
     reason = serializers.CharField(required=False, help_text="Why it would never have been sent.")
+    recipientCount = serializers.IntegerField(
+        help_text="The number of addresses. Recipients that other notifications reach too have entries of "
+        "their own."
+    )
+    mergedInto = serializers.IntegerField(
+        required=False,
+        help_text="Position of the notification that would have sent the same message to the same addresses.",
+    )
     maintenanceWindowId = serializers.CharField(
         required=False, help_text="The last window that would have muted it."
     )
@@ -274,9 +283,14 @@ class DryRunEventsDocument(Document):
 
 
 class DryRunCountsDocument(Document):
-    """The number of notifications, reminders included."""
+    """The number of messages, reminders included: one for each address that a notification reaches."""
 
-    sent = ShownNumber(example=2)
+    sent = ShownNumber(help_text="Messages that would have been sent.", example=2)
+    merged = ShownNumber(
+        help_text="Not sent, because another notification would have sent the same message to the same "
+        "address.",
+        example=0,
+    )
     muted = ShownNumber(help_text="Muted by a maintenance window at first, or for good.", example=0)
     notSent = ShownNumber(help_text="Not sent until the end.", example=0)
 
@@ -327,7 +341,8 @@ def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObjec
             "notifications": {
                 "sent": found.sent,
                 "muted": found.muted,
-                "notSent": len(found.all_messages) - found.sent,
+                "merged": found.merged,
+                "notSent": found.not_sent,
             },
             "suggestions": present_suggestions(found.suggestions),
         }
@@ -392,6 +407,8 @@ def _notification(message: DryRunMessage) -> JsonObject:
             "due": wire_time(message.due),
             "sent": wire_time(message.sent) if message.sent else None,
             "reason": message.reason,
+            "recipientCount": receiver.count,
+            "mergedInto": message.merged_into,
             "maintenanceWindowId": message.window_id,
         }
     )

@@ -94,7 +94,7 @@ def test_a_host_that_was_down(record: Rehearsal) -> None:
     assert alert["resolved"] == wire_time(record.ago(15))
     assert alert["hostnameAndPort"] == "db1:27017"
     assert alert["hostId"] == Host.objects.get().id
-    assert found["notifications"] == {"sent": 2, "muted": 0, "notSent": 0}
+    assert found["notifications"] == {"sent": 2, "merged": 0, "muted": 0, "notSent": 0}
     assert [(each["kind"], each["sent"], each["position"]) for each in alert["notifications"]] == [
         ("alert.open", wire_time(record.ago(20)), 0),
         ("alert.close", wire_time(record.ago(15)), 0),
@@ -311,7 +311,7 @@ def test_the_alerts_of_an_outage_are_notified_together(record: Rehearsal) -> Non
     ]
     assert (second["notificationCount"], second["notifications"]) == (0, [])
     assert [each["sent"] for each in third["notifications"]] == [wire_time(record.ago(19) + wait)]
-    assert found["notifications"] == {"sent": 3, "muted": 0, "notSent": 0}
+    assert found["notifications"] == {"sent": 3, "merged": 0, "muted": 0, "notSent": 0}
 
 
 def test_an_outage_that_is_over_within_the_wait_is_not_sent(record: Rehearsal) -> None:
@@ -781,7 +781,11 @@ def three_reminders(record: Rehearsal) -> dict[str, Any]:
     """A configuration with messages 130, 120, 110, … minutes ago about the one alert, to two receivers."""
     record.report(150)
     record.report(130, reachable=False)
-    return bodies.alert_config(notifications=[bodies.email(delayMin=0, intervalMin=10)] * 2)
+    notifications = [
+        bodies.email(emailAddress=f"{name}@example.com", delayMin=0, intervalMin=10)
+        for name in ("ada", "eve")
+    ]
+    return bodies.alert_config(notifications=notifications)
 
 
 def test_too_many_messages_about_one_alert_cut_it(record: Rehearsal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,6 +70,12 @@ class RecordedScene:
 
     kinds = KINDS
     pause = MINUTE
+    receivers: Sequence[list[dict[str, Any]]] = (
+        [WEBHOOK],
+        [EMAIL],
+        [WEBHOOK, EMAIL],
+        [EMAIL, WEBHOOK, EMAIL],
+    )
 
     def __init__(self, project: Project, seed: int) -> None:
         self.project, self.random, self.seed = project, Random(seed), seed
@@ -83,7 +89,7 @@ class RecordedScene:
         random = self.random
         notifications = [
             {**notification, "delayMin": random.choice((0, 0, 2, 5)), "intervalMin": random.choice((7, 60))}
-            for notification in random.choice(([WEBHOOK], [EMAIL], [WEBHOOK, EMAIL]))
+            for notification in random.choice(self.receivers)
         ]
         narrow = "HOST" in kind["eventTypeName"] or "metricThreshold" in kind
         matchers = ON_ONE_HOST if narrow and random.random() < 0.3 else []
@@ -162,6 +168,7 @@ class GroupedScene(RecordedScene):
     """
 
     pause = MINUTE / 2
+    receivers = ([WEBHOOK], [EMAIL], [WEBHOOK, EMAIL])
 
     kinds = [kind for kind in KINDS if kind["eventTypeName"] in GROUPED]
     fleet: Sequence[tuple[str, str, int, str | None, str | None]] = (

@@ -8,6 +8,7 @@ import pytest
 from accesslist.models import Project
 from alerting import delivery
 from alerting.choices import DropReason
+from alerting.dry_runs import dry_run
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.rules.notification_reasons import NotificationReason
 from alerting.selectors.notification_log import alert_notifications
@@ -25,7 +26,7 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.each import each
 from tests.factories.accesslist import make_team
-from tests.factories.alerting import make_config
+from tests.factories.alerting import by_column, make_config
 from tests.factories.automation import host_report, ingest
 from tests.factories.integrations import make_integration
 from tests.integration.alerting.pipeline import WORKER, Outside, begin, deliver_all, evaluate
@@ -106,6 +107,27 @@ def test_five_notifications_of_one_person_are_one_mail_for_each_kind(
     report(project, START + MINUTE, up=True)
     deliver_all(START + MINUTE)
     assert outside.kinds == [MessageKind.OPEN, MessageKind.CLOSE]
+
+
+@each("changes", [{}, {"grouping": "TOPOLOGY", "groupWaitSec": 0}], ids=["alone", "grouped"])
+def test_a_dry_run_counts_the_messages_that_go_out(
+    project: Project, outside: Outside, changes: dict[str, Any]
+) -> None:
+    outside.sent.clear()
+    ada, eve = make_member(project, f"ada{len(changes)}"), make_member(project, f"eve{len(changes)}")
+    user = {"typeName": "USER", "username": ada.username, "emailEnabled": True, "delayMin": 0}
+    named = mail(ada.email_address, delayMin=10)
+    notifications = [user, GROUP, named]
+    down(project, *notifications, **changes)
+    deliver_all(START + MINUTE)
+    deliver_all(START + 10 * MINUTE)
+    report(project, START + 20 * MINUTE, up=True)
+    deliver_all(START + 21 * MINUTE)
+    values = by_column({"eventTypeName": "HOST_DOWN", "notifications": notifications, **changes})
+    found = dry_run(group_id=project.id, values=values, start=START - MINUTE, end=START + 21 * MINUTE)
+    assert found.sent == len(outside.sent) == 4  # the opening and the end, to two people
+    assert {to for to, _ in outside.said} == {ada.email_address, eve.email_address}
+    assert (found.merged, found.not_sent) == (len(merged()), 0) == (2, 0)
 
 
 def test_the_log_says_which_notification_sent_the_message_of_which(

@@ -67,7 +67,7 @@ def minutes_of(messages: list[DryRunMessage]) -> list[tuple[MessageKind, int | N
 
 
 def of_alert(alert: DryRunAlert, mute: MuteAt = lambda _: None, **changes: Any) -> list[DryRunMessage]:
-    return list(messages_of_alert(alert, a_receiver(**changes), mute, at(60)))
+    return list(messages_of_alert(alert, [a_receiver(**changes)], mute, at(60)))
 
 
 @each(
