@@ -24,6 +24,7 @@ from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.roles import Role
 from tests.each import each
 from tests.factories.accesslist import make_team
 from tests.factories.alerting import by_column, make_config
@@ -128,6 +129,39 @@ def test_a_dry_run_counts_the_messages_that_go_out(
     assert found.sent == len(outside.sent) == 4  # the opening and the end, to two people
     assert {to for to, _ in outside.said} == {ada.email_address, eve.email_address}
     assert (found.merged, found.not_sent) == (len(merged()), 0) == (2, 0)
+
+
+@each("type_name", ["GROUP", "ORG"])
+def test_roles_decide_who_shares_a_message(project: Project, outside: Outside, type_name: str) -> None:
+    outside.sent.clear()
+    role = Role.GROUP_OWNER if type_name == "GROUP" else Role.ORG_OWNER
+    owner = make_member(project, f"owner-{type_name.lower()}")
+    place = {"project": project} if type_name == "GROUP" else {"org": project.org}
+    owner.grants.create(role=role.value, **place)
+    reader = make_member(project, f"reader-{type_name.lower()}")
+    roles = {"typeName": type_name, "roles": [role.value], "emailEnabled": True, "delayMin": 0}
+    down(project, roles, mail(owner.email_address), mail(reader.email_address))
+    deliver_all(START)
+    assert sorted(to for to, _ in outside.said) == [owner.email_address, reader.email_address]
+    (shared,) = merged()
+    assert shared.recipient == owner.email_address
+
+
+def test_a_team_that_changed_since_the_opening_gets_the_end_once_where_it_was_told(
+    project: Project, outside: Outside
+) -> None:
+    ada, eve = make_member(project, "ada"), make_member(project, "eve")
+    team = make_team(project, ada)
+    down(
+        project,
+        {"typeName": "TEAM", "teamId": team.id, "emailEnabled": True, "delayMin": 0},
+        {"typeName": "USER", "username": "ada", "emailEnabled": True, "delayMin": 0},
+    )
+    deliver_all(START)
+    team.members.set([eve])
+    report(project, START + MINUTE, up=True)
+    deliver_all(START + MINUTE)
+    assert outside.said == [(ADA, "OPEN"), (ADA, "CLOSE")]
 
 
 def test_the_log_says_which_notification_sent_the_message_of_which(
