@@ -14,6 +14,7 @@ from alerting.rules.claim_order import next_free_slot
 from alerting.rules.time_slices import Costs, TimeSlice
 from alerting.selectors.incidents import incidents_of
 from alerting.services.claims import claim
+from alerting.services.destinations import next_tries_at_pace
 from alerting.services.leases import (
     LEASE,
     LONGEST_ATTEMPT,
@@ -67,6 +68,9 @@ class Courier:
         """The deliveries in progress, with the time of their claim."""
         self._long: dict[str, _LongDelivery] = {}
         """The deliveries in progress that can take longer than a lease."""
+        self._paced: set[str] = set()
+        """The destinations that refused a message of this worker and are still paced."""
+        self._next_at_pace: datetime | None = None
 
     def step(self) -> int:
         """Record outcomes, then claim and start to send. Returns how much was claimed or is being decided."""
@@ -77,12 +81,26 @@ class Courier:
         if any(not notification.destination for notification in claims):
             self._claim_and_send()  # Most of them have a destination now.
         self._desk.count(now=self._clock())
+        if not claims:
+            self._look_at_paced()
         return len(claims) + len(self._desk.searching)
 
     def pause(self, longest: float) -> float:
-        """Return the seconds until the next step: a request that hangs gives its slot back meanwhile."""
-        free = next_free_slot(self._sending.values(), self._clock())
-        return longest if free is None else min(longest, free.total_seconds())
+        """Return the seconds until the next step.
+
+        A request that hangs gives its slot back meanwhile, or a paced destination takes its next message.
+        """
+        now = self._clock()
+        free = next_free_slot(self._sending.values(), now)
+        paced = None if self._next_at_pace is None else max(self._next_at_pace - now, timedelta())
+        return min([longest, *(wait.total_seconds() for wait in (free, paced) if wait is not None)])
+
+    def _look_at_paced(self) -> None:
+        """Read when paced destinations take their next messages. Other destinations cost no statement."""
+        tries = next_tries_at_pace(self._paced) if self._paced else {}
+        self._paced = set(tries)
+        now = self._clock()
+        self._next_at_pace = min((at for at in tries.values() if at and at > now), default=None)
 
     def finish(self) -> bool:
         """Wait up to FINISH_SECONDS for running requests and record them. Returns False."""
@@ -183,6 +201,9 @@ class Courier:
             self._unrecorded = record(list(self._unrecorded), now=self._clock(), wait=wait)
 
     def _note_end(self, ended: tuple[DeliveryAttempt, Outcome]) -> None:
+        attempt, outcome = ended
         self._unrecorded.append(ended)
-        self._sending.pop(ended[0].notification.id, None)
-        self._long.pop(ended[0].notification.id, None)
+        self._sending.pop(attempt.notification.id, None)
+        self._long.pop(attempt.notification.id, None)
+        if outcome.asks_for_less:
+            self._paced.add(attempt.notification.destination)

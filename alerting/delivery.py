@@ -141,7 +141,8 @@ class DeliveryAttempt:
 
     If nothing can be sent, `content` is the outcome: `send` returns it, and `record` writes it like others.
     `number` counts the attempts of the notification. `first_attempt` is the start of its hour of retries.
-    Both are set when the attempt begins; `notification` keeps its earlier values.
+    `is_taking`: the destination took a message since it was last slowed down. These three are set when the
+    attempt begins; `notification` keeps its earlier values.
     """
 
     notification: Notification
@@ -149,6 +150,7 @@ class DeliveryAttempt:
     content: Message | Outcome
     number: int = 0
     first_attempt: datetime | None = None
+    is_taking: bool = False
 
     @property
     def has_message(self) -> bool:
@@ -594,8 +596,8 @@ def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[Deli
             number, first = marked[attempt.notification.id]
             begun.append(replace(attempt, number=number, first_attempt=first))
     tried = [attempt.notification.destination for attempt in begun if attempt.has_message]
-    destinations_tried(ids=tried, now=now)
-    return begun
+    taking = destinations_tried(ids=tried, now=now)
+    return [replace(attempt, is_taking=attempt.notification.destination in taking) for attempt in begun]
 
 
 # --- send -----------------------------------------------------------------------------------------
@@ -788,7 +790,9 @@ def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> date
     if outcome.status is not DeliveryStatus.RETRY:
         return None
     jitter = random.uniform(-1, 1)  # noqa: S311 - spreads retries, protects nothing
-    retry_at = next_attempt(attempt.number, attempt.first_attempt or now, now, outcome.retry_after, jitter)
+    # A receiver that takes other messages refuses because there are too many, whatever the message.
+    number = 1 if attempt.is_taking and outcome.asks_for_less else attempt.number
+    retry_at = next_attempt(number, attempt.first_attempt or now, now, outcome.retry_after, jitter)
     # A worker that was delayed sent nothing, so the receiver needs no pause.
     return now if retry_at and outcome.fault is DeliveryFault.WORKER else retry_at
 

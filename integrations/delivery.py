@@ -105,6 +105,7 @@ def _outcome(result: DeliveryError | Posted | None, latency_ms: int, secrets: Se
         fault=result.fault,
         perhaps_received=result.perhaps_received,
         reached=result.reached,
+        busy=result.busy,
     )
 
 

@@ -25,7 +25,8 @@ class Outcome:
     """The result of an attempt: `reason` is None only if delivered; `retry_after` is in seconds.
 
     `fault` says what failed. `perhaps_received`: the request was sent and not definitely rejected. `reached`:
-    a connection was established. `posted` is None on channels that change no messages.
+    a connection was established. `busy`: the receiver answered that it takes no messages at the moment.
+    `posted` is None on channels that change no messages.
     """
 
     status: DeliveryStatus
@@ -35,7 +36,15 @@ class Outcome:
     fault: DeliveryFault = DeliveryFault.MESSAGE
     perhaps_received: bool = False
     reached: bool = False
+    busy: bool = False
     posted: Posted | None = None
+
+    @property
+    def asks_for_less(self) -> bool:
+        """Whether the receiver refused the message for now: it asked for a pause, or takes fewer messages."""
+        if self.status is not DeliveryStatus.RETRY or self.fault is not DeliveryFault.DESTINATION:
+            return False
+        return self.busy or not self.perhaps_received or self.retry_after is not None
 
     @property
     def may_show_latency(self) -> bool:

@@ -46,7 +46,8 @@ class StageRow:
     """A row of the table.
 
     `answers` are reply codes (`421`), classes of them (`4xx`), error names of a service, or an OutboundReason
-    if there is no reply. `said` is a sentence with `{code}` for the code of the reply.
+    if there is no reply. `said` is a sentence with `{code}` for the code of the reply. `is_busy`: the
+    receiver takes no messages at the moment, though it perhaps has this one.
     `posts_again`: the same attempt sends a new message instead, and its answer decides.
     """
 
@@ -57,6 +58,7 @@ class StageRow:
     status: DeliveryStatus
     said: str
     quote: Quote = Quote.NOTHING
+    is_busy: bool = False
     posts_again: bool = False
 
     @property
@@ -415,6 +417,17 @@ HTTP: Sequence[StageRow] = (
     StageRow(Stage.STATUS, ("2xx",), _MESSAGE, _CERTAIN, _DELIVERED, ""),
     StageRow(Stage.STATUS, ("408", "425", "429"), _DESTINATION, _NOT, _RETRY, _HTTP_ANSWERED, Quote.PEER),
     StageRow(Stage.STATUS, ("4xx",), _MESSAGE, _NOT, _FAILED, _HTTP_ANSWERED, Quote.PEER),
+    # Overloaded, or out of service for a while (RFC 9110 15.6.4).
+    StageRow(
+        Stage.STATUS,
+        ("503",),
+        _DESTINATION,
+        _PERHAPS,
+        _RETRY,
+        _HTTP_ANSWERED,
+        Quote.PEER,
+        is_busy=True,
+    ),
     StageRow(Stage.STATUS, ("5xx",), _DESTINATION, _PERHAPS, _RETRY, _HTTP_ANSWERED, Quote.PEER),
     StageRow(
         Stage.STATUS,

@@ -44,6 +44,10 @@ class Destination(models.Model):
         null=True, help_text="The receiver asked for no attempts before this time."
     )
     pace_ms = models.PositiveIntegerField(default=0, help_text="Minimum time between two attempts.")
+    refused_pace_ms = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="The pace that the receiver last refused."
+    )
+    slowed = models.DateTimeField(null=True, help_text="When the pace was last slowed down.")
     updated = models.DateTimeField()
 
     class Meta:

@@ -29,8 +29,8 @@ DOUBTFUL_AT_ONE_HOST = 4
 class Candidate:
     """A notification that may be sent: due, and the first for its destination and subject.
 
-    `steady`: its destination accepted the last message and asked for no pause. `host_down`: its host accepted
-    no connection; `tried` is when its destination was last tried.
+    `steady`: its destination accepted the last message. `host_down`: its host accepted no connection; `tried`
+    is when its destination was last tried. `gap` is the least time between two requests at its destination.
     """
 
     id: str
@@ -41,6 +41,7 @@ class Candidate:
     steady: bool
     host_down: bool = False
     tried: datetime | None = None
+    gap: timedelta = timedelta()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,6 +90,12 @@ class _Round:
         self.young = Counter(request.project for request in mine if now - request.began < YOUNG)
         self.held = Counter(request.project for request in mine)
         self._left = slots * BURST - len(mine)
+        self._now = now
+        self._last: dict[str, datetime] = {}
+        for request in running:
+            self._last[request.destination] = max(
+                request.began, self._last.get(request.destination, request.began)
+            )
         self.free = min(slots - self.young.total(), self._left)
         self._of_project = max(1, slots // 2)
         self._destinations = Counter(request.destination for request in running)
@@ -106,6 +113,7 @@ class _Round:
         place = (candidate.project, candidate.host)
         if (
             self._destinations[candidate.destination] >= (AT_ONE_DESTINATION if candidate.steady else 1)
+            or self._is_too_soon(candidate)
             or self.young[candidate.project] >= self._of_project
             or self.held[candidate.project] >= self._left
             or self._mine_at_place[place] >= self._of_host - self._mine_at_host[candidate.host]
@@ -114,6 +122,7 @@ class _Round:
             or (not candidate.steady and self._doubtful_at_host[place] >= DOUBTFUL_AT_ONE_HOST)
         ):
             return False
+        self._last[candidate.destination] = self._now
         self._destinations[candidate.destination] += 1
         self.young[candidate.project] += 1
         self.held[candidate.project] += 1
@@ -124,6 +133,11 @@ class _Round:
         self._at_host[place] += 1
         self._doubtful_at_host[place] += not candidate.steady
         return True
+
+    def _is_too_soon(self, candidate: Candidate) -> bool:
+        """Whether another request at its destination began less than its gap ago."""
+        last = self._last.get(candidate.destination)
+        return last is not None and self._now - last < candidate.gap
 
 
 def _one_for_each_host_down(candidates: Iterable[Candidate]) -> list[Candidate]:

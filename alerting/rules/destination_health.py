@@ -1,20 +1,17 @@
 """How the outcome of an attempt changes the health of its destination and host. Pure."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from alerting.rules.pace import DestinationPace, faster, slower, wait_after_refusal
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.outcome import Outcome
 
 PROBED_AFTER = 5
 """The number of failures in a row after which a destination or host is only probed."""
 PROBE_EVERY = timedelta(seconds=10)
-_FIRST_PACE_MS = 1_000
-_SLOWEST_PACE_MS = 60_000
 _OF_ALL = frozenset({DeliveryFault.HOST, DeliveryFault.SETTINGS})
-_NO_PACE_MS = 100
-"""Below this the pace is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +19,7 @@ class Health:
     """A destination as attempts left it.
 
     `paused_until`: the receiver asked for no attempt before. `next_try` also covers probing and pace.
-    `pace_ms` is the least time between the starts of two attempts.
+    `pace_ms`, `refused_pace_ms` and `slowed` are its pace; `tried` is the start of the last attempt.
     """
 
     failures: int = 0
@@ -32,37 +29,82 @@ class Health:
     next_try: datetime | None = None
     paused_until: datetime | None = None
     pace_ms: int = 0
+    refused_pace_ms: int = 0
+    slowed: datetime | None = None
+    tried: datetime | None = None
+
+    @property
+    def pace(self) -> DestinationPace:
+        return DestinationPace(self.pace_ms, self.refused_pace_ms, self.slowed)
+
+    def at_pace(self, pace: DestinationPace) -> "Health":
+        return replace(self, pace_ms=pace.gap_ms, refused_pace_ms=pace.refused_ms, slowed=pace.slowed)
+
+    @property
+    def accepted_since_slowed(self) -> bool:
+        """Whether the receiver took a message since it was last slowed down."""
+        return self.answered is not None and (self.slowed is None or self.answered > self.slowed)
 
 
-def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
-    """Return the health after one more attempt.
+def health_after(health: Health, outcome: Outcome, now: datetime, *, began: datetime) -> Health:
+    """Return the health after an attempt that began at `began`.
 
-    A receiver that asks for a pause gets it, whatever the outcome of requests already on their way. A
-    definite "not now" slows the pace, and each success quickens it.
+    A receiver that asks for a pause gets it, whatever the outcome of requests already on their way.
     """
     paused = _paused_until(health, outcome, now)
+    health = replace(health, paused_until=paused)
     if outcome.status is DeliveryStatus.DELIVERED:
-        pace = health.pace_ms // 2
-        pace_ms = pace if pace >= _NO_PACE_MS else 0
-        return Health(answered=now, next_try=paused, paused_until=paused, pace_ms=pace_ms)
-    failures = health.failures + 1
-    pace_ms, next_try = health.pace_ms, None
-    if outcome.fault is DeliveryFault.DESTINATION:
-        if not outcome.perhaps_received:
-            pace_ms = min(max(2 * pace_ms, _FIRST_PACE_MS), _SLOWEST_PACE_MS)
-            next_try = now + timedelta(milliseconds=pace_ms)
-        elif failures >= PROBED_AFTER:
-            next_try = now + probe_gap(failures)
-    return Health(
-        failures=failures,
+        return _accepted(health, now, began)
+    if outcome.asks_for_less:
+        return _refused(health, outcome, now, began)
+    failed = _failed(health, outcome, now)
+    is_probed = outcome.fault is DeliveryFault.DESTINATION and failed.failures >= PROBED_AFTER
+    probe = now + probe_gap(failed.failures) if is_probed else None
+    return replace(failed, next_try=_latest(probe, _next_at_pace(health), paused))
+
+
+def _accepted(health: Health, now: datetime, began: datetime) -> Health:
+    # A request of an earlier round says nothing about the pace.
+    is_earlier = health.pace.is_of_earlier_round(began)
+    pace = health.pace if is_earlier else faster(health.pace)
+    accepted = Health(
+        answered=health.slowed if is_earlier else now, paused_until=health.paused_until, tried=health.tried
+    ).at_pace(pace)
+    wait = health.next_try if is_earlier else None
+    return replace(accepted, next_try=_latest(wait, _next_at_pace(accepted), health.paused_until))
+
+
+def _refused(health: Health, outcome: Outcome, now: datetime, began: datetime) -> Health:
+    """A refusal counts as a failure only if the receiver has accepted nothing since it was slowed down."""
+    if health.pace.is_of_earlier_round(began):
+        return replace(health, next_try=_latest(health.next_try, health.paused_until))
+    accepted = health.accepted_since_slowed
+    pace = slower(health.pace, now, accepted=accepted)
+    slowed = replace(health, last_error=outcome.reason) if accepted else _failed(health, outcome, now)
+    wait = wait_after_refusal(health.pace, pace, now, accepted=accepted)
+    if outcome.perhaps_received and slowed.failures >= PROBED_AFTER:
+        wait = PROBE_EVERY
+    if outcome.retry_after:
+        wait = max(timedelta(seconds=outcome.retry_after), pace.gap)
+    return replace(slowed.at_pace(pace), next_try=_latest(now + wait, health.paused_until))
+
+
+def _failed(health: Health, outcome: Outcome, now: datetime) -> Health:
+    return replace(
+        health,
+        failures=health.failures + 1,
         # The start of the attempt, because the duration of an attempt must not be seen.
         failing_since=health.failing_since or now - timedelta(milliseconds=outcome.latency_ms),
         last_error=outcome.reason,
-        answered=health.answered,
-        next_try=max((moment for moment in (next_try, paused) if moment), default=None),
-        paused_until=paused,
-        pace_ms=pace_ms,
     )
+
+
+def _next_at_pace(health: Health) -> datetime | None:
+    return health.tried + health.pace.gap if health.pace_ms and health.tried else None
+
+
+def _latest(*moments: datetime | None) -> datetime | None:
+    return max((moment for moment in moments if moment), default=None)
 
 
 def last_connections(attempts: Iterable[tuple[str, datetime, Outcome]]) -> dict[str, tuple[datetime, bool]]:

@@ -62,8 +62,8 @@ SELECT id FROM (
 _CANDIDATES = f"""
 {DESTINATIONS_WITH_MESSAGES}
 SELECT first.id, place.id, place.group_id, place.host, first.due,
-       place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0,
-       down.host IS NOT NULL, place.tried
+       place.failures = 0 AND place.answered IS NOT NULL,
+       down.host IS NOT NULL, place.tried, place.pace_ms * interval '1 millisecond'
   FROM waiting
   JOIN alerting_destination AS place ON place.id = waiting.destination
   LEFT JOIN alerting_unreachablehost AS down ON down.host = place.host
@@ -79,14 +79,15 @@ SELECT first.id, place.id, place.group_id, place.host, first.due,
                            AND (other.due <= %(now)s OR other.first_attempt IS NOT NULL)))
                 LIMIT 1) IS NULL
         ORDER BY n.due
-        LIMIT CASE WHEN place.failures = 0 AND place.answered IS NOT NULL THEN %(most)s ELSE 1 END) AS first
+        LIMIT CASE WHEN place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0
+                   THEN %(most)s ELSE 1 END) AS first
  WHERE (place.next_try IS NULL OR place.next_try <= %(now)s OR place.next_try > %(clock_stepped_back)s)
    AND (down.host IS NULL OR down.next_try <= %(now)s OR down.next_try > %(clock_stepped_back)s)
 """  # noqa: S608 - built from constants
 
 _LEASED = """
 SELECT n.destination, n.group_id, coalesce(place.host, ''), n.lease_until, n.leased, n.worker,
-       place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0
+       place.failures = 0 AND place.answered IS NOT NULL
   FROM alerting_notification AS n LEFT JOIN alerting_destination AS place ON place.id = n.destination
  WHERE n.status = 'PENDING' AND n.lease_token IS NOT NULL
 """

@@ -62,7 +62,8 @@ UPDATE alerting_destination SET tried = %(now)s, next_try = CASE
                pace_ms * interval '1 millisecond'))
            ELSE next_try END
  WHERE id IN (SELECT id FROM alerting_destination WHERE id = ANY(%(ids)s) ORDER BY id FOR UPDATE)
-RETURNING (SELECT down.host FROM alerting_unreachablehost AS down WHERE down.host = alerting_destination.host)
+RETURNING CASE WHEN failures = 0 AND answered > coalesce(slowed, '-infinity') THEN id END,
+          (SELECT down.host FROM alerting_unreachablehost AS down WHERE down.host = alerting_destination.host)
 """
 _KEEP = """
 INSERT INTO alerting_destination AS known
@@ -167,16 +168,27 @@ def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | Cann
     return found
 
 
-def destinations_tried(*, ids: Sequence[str], now: datetime) -> None:
-    """Record that attempts begin, so that probed and paced destinations are not tried again too early."""
+def destinations_tried(*, ids: Sequence[str], now: datetime) -> set[str]:
+    """Record that attempts begin, so that probed and paced destinations are not tried again too early.
+
+    Return the destinations that take messages: they accepted one since they were last slowed down.
+    """
     values = {"ids": sorted(ids), "now": now, "limit": PROBED_AFTER, "probe": PROBE_EVERY}
-    unreachable = {host for (host,) in fetch_rows(_TRIED, values) if host is not None}
+    rows = fetch_rows(_TRIED, values)
+    taking = {key for key, _ in rows if key is not None}
+    unreachable = {host for _, host in rows if host is not None}
     if not unreachable:
-        return
+        return taking
     hosts = UnreachableHost.objects.filter(Among("host", unreachable)).order_by("host")
     for host in hosts.select_for_update():
         host.next_try = now + probe_gap(host.failures)
         host.save(update_fields=["next_try"])
+    return taking
+
+
+def next_tries_at_pace(ids: Collection[str]) -> dict[str, datetime | None]:
+    """Return the paced destinations among these, with the time of the next message."""
+    return dict(Destination.objects.filter(Among("id", ids), pace_ms__gt=0).values_list("id", "next_try"))
 
 
 def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: datetime) -> None:
@@ -189,8 +201,8 @@ def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: 
     rows = Destination.objects.filter(Among("id", ids)).order_by("id").select_for_update()
     known = {row.id: row for row in rows}
     attempts = [(known[key], claimed, outcome) for key, claimed, outcome in outcomes if key in known]
-    for destination, _, outcome in attempts:
-        _record(destination, outcome, now)
+    for destination, claimed, outcome in attempts:
+        _record(destination, outcome, now, began=claimed)
     last = last_connections((row.host, claimed, outcome) for row, claimed, outcome in attempts if row.host)
     connected = [host for host, (_, is_connected) in last.items() if is_connected]
     away = dict(UnreachableHost.objects.filter(Among("host", connected)).values_list("host", "since"))
@@ -200,11 +212,11 @@ def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: 
             _record_host(host, is_connected, now)
 
 
-def _record(row: Destination, outcome: Outcome, now: datetime) -> None:
+def _record(row: Destination, outcome: Outcome, now: datetime, *, began: datetime) -> None:
     before = Health(**{name: getattr(row, name) for name in _HEALTH})
-    after = health_after(before, outcome, now)
-    # Writing the time of the last answer for each message would be slow.
-    is_fresh = before.answered is not None and now - before.answered < ANSWERED_WITHIN
+    after = health_after(before, outcome, now, began=began)
+    # Writing the time of the last answer for each message would be slow. The pace needs it.
+    is_fresh = before.answered is not None and now - before.answered < ANSWERED_WITHIN and not before.pace_ms
     if is_fresh and replace(after, answered=before.answered) == before:
         return
     for name in _HEALTH:

@@ -132,14 +132,14 @@ def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) ->
     row = Destination.objects.select_for_update().filter(id=destination_id).first()
     row = get_or_404(row, ErrorCode.RESOURCE_NOT_FOUND, destination_id)
     before = {"nextTry": row.next_try and wire_time(row.next_try), "paceMs": row.pace_ms}
-    row.next_try, row.paused_until, row.pace_ms = None, None, 0
+    row.next_try, row.paused_until, row.pace_ms, row.refused_pace_ms, row.slowed = None, None, 0, 0, None
     # A locked host is being tried at this moment.
     host = UnreachableHost.objects.select_for_update(skip_locked=True).filter(host=row.host).first()
     if host is not None:
         UnreachableHost.objects.filter(host=host.host).update(next_try=now)
         # This destination is the next to be tried on its host.
         row.tried = None
-    row.save(update_fields=["next_try", "paused_until", "pace_ms", "tried"])
+    row.save(update_fields=["next_try", "paused_until", "pace_ms", "refused_pace_ms", "slowed", "tried"])
     notifications_retry_now(destination=row.id, now=now)
     event_record(
         event_type=EventType.NOTIFICATION_RESENT_AUDIT,

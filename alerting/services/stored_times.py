@@ -122,6 +122,7 @@ REPAIRS: Sequence[Repair] = (
         "tried",
         "tried = %(now)s, next_try = NULL, paused_until = NULL, updated = least(updated, %(now)s)",
     ),
+    Repair("alerting_destination", "slowed", "slowed = %(now)s"),
     Repair("alerting_destination", "updated", "updated = %(now)s, next_try = NULL, paused_until = NULL"),
     # Its secrets are deleted from then on.
     _is_now("alerting_alertconfig", "deleted"),

@@ -24,7 +24,8 @@ class DeliveryError(Exception):
     `reason` is shown to the users who configured the channel: it quotes neither credentials nor the answer of
     the receiver. `peer` is the unchanged text of the receiver. `integrations.delivery` shortens and masks it,
     and adds it after `joint`. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`:
-    the request was sent and not definitely rejected. `reached`: a connection was established.
+    the request was sent and not definitely rejected. `reached`: a connection was established. `busy`: the
+    receiver answered that it takes no messages at the moment.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class DeliveryError(Exception):
         fault: DeliveryFault = DeliveryFault.MESSAGE,
         perhaps_received: bool = False,
         reached: bool = False,
+        busy: bool = False,
         peer: str = "",
         joint: str = ": ",
     ) -> None:
@@ -46,6 +48,7 @@ class DeliveryError(Exception):
         self.fault = fault
         self.perhaps_received = perhaps_received
         self.reached = reached
+        self.busy = busy
         self.peer = peer
         self.joint = joint
 
@@ -71,6 +74,7 @@ def failure_at(
         fault=row.fault,
         perhaps_received=row.receipt is Receipt.PERHAPS,
         reached=row.is_reached,
+        busy=row.is_busy,
         peer=quoted.get(row.quote, ""),
         joint=row.joint,
     )

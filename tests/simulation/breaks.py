@@ -166,19 +166,23 @@ def _back_is_not_noticed(patch: Patch) -> None:
 def _asking_to_wait_is_ignored(patch: Patch) -> None:
     real = destination_health.health_after
 
-    def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
-        return real(health, replace(outcome, retry_after=None), now)
+    def health_after(health: Health, outcome: Outcome, now: datetime, *, began: datetime) -> Health:
+        return real(health, replace(outcome, retry_after=None), now, began=began)
 
     patch.setattr(destination_health, "health_after", health_after)
+
+
+def _without_pause(health: Health) -> Health:
+    return replace(health, paused_until=None, next_try=None, slowed=None)
 
 
 def _asking_to_wait_is_forgotten(patch: Patch) -> None:
     """Over the success of a request that was on its way when the receiver asked."""
     real = destination_health.health_after
 
-    def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
+    def health_after(health: Health, outcome: Outcome, now: datetime, *, began: datetime) -> Health:
         is_success = outcome.status is DeliveryStatus.DELIVERED
-        return real(replace(health, paused_until=None) if is_success else health, outcome, now)
+        return real(_without_pause(health) if is_success else health, outcome, now, began=began)
 
     patch.setattr(destination_health, "health_after", health_after)
 
@@ -187,10 +191,10 @@ def _the_end_of_a_pause_counts_as_its_pace(patch: Patch) -> None:
     """What is left of a pause is not known from the pace, or from probing, once it is no longer than that."""
     real = destination_health.health_after
 
-    def health_after(health: Health, outcome: Outcome, now: datetime) -> Health:
+    def health_after(health: Health, outcome: Outcome, now: datetime, *, began: datetime) -> Health:
         gap = max(destination_health.probe_gap(health.failures), timedelta(milliseconds=health.pace_ms))
         is_notified = health.next_try is not None and health.next_try > now + gap
-        return real(health if is_notified else replace(health, paused_until=None), outcome, now)
+        return real(health if is_notified else _without_pause(health), outcome, now, began=began)
 
     patch.setattr(destination_health, "health_after", health_after)
 
@@ -217,7 +221,7 @@ BREAKS = (
     Break("ids are random", 56, frozenset({Promise.ONE_ID}), _random_ids),
     Break("what comes before is not looked at", 0, _ORDER, _no_order),
     Break("a retry that waits is passed", 84, _ORDER, _only_what_is_due_has_an_order),
-    Break("a lease that lapsed still counts", 172, _ORDER, _no_fence),
+    Break("a lease that lapsed still counts", 531, _ORDER, _no_fence),
     Break("no answer counts as not received", 0, frozenset({Promise.FOLLOWED_UP}), _perhaps_is_no),
     Break("only deliveries are ended", 0, frozenset({Promise.FOLLOWED_UP}), _only_deliveries_are_ended),
     Break("first come, first served", 10, _FAIR, _first_come_first_served),

@@ -262,7 +262,7 @@ class MemoryStore:
             rows.sort(key=lambda row: (row.due, row.sequence))
             first = (row for row in rows if self._is_first(row, waiting[name, row.subject], now))
             answers = not place.failures and place.answered is not None
-            most = claim_order.AT_ONE_DESTINATION if answers else 1
+            most = claim_order.AT_ONE_DESTINATION if answers and not place.pace_ms else 1
             found += [self._candidate(row, place, place.host in self.down) for row in islice(first, most)]
         return found
 
@@ -293,9 +293,10 @@ class MemoryStore:
             project=place.group_id,
             host=place.host,
             due=row.due,
-            steady=not place.failures and place.answered is not None and not place.pace_ms,
+            steady=not place.failures and place.answered is not None,
             host_down=host_down,
             tried=place.tried,
+            gap=timedelta(milliseconds=place.pace_ms),
         )
 
     def _running_request(self, row: Notification, worker: int) -> RunningRequest:
@@ -307,7 +308,7 @@ class MemoryStore:
             project=row.group_id,
             host=place.host,
             began=row.lease_until - LEASE,
-            steady=not place.failures and place.answered is not None and not place.pace_ms,
+            steady=not place.failures and place.answered is not None,
             mine=row.worker == worker,
         )
 
@@ -347,11 +348,16 @@ class MemoryStore:
             else:
                 self._apply(verdict, claim, now)
         begun = [notification for notification in sent if self._begin(notification, now)]
-        self._tried({notification.destination for notification in begun}, now)
+        taking = self._tried({notification.destination for notification in begun}, now)
         urls = {notification.id: self.places[notification.destination].recipient for notification in begun}
         return [
             delivery.DeliveryAttempt(
-                row, {"url": urls[row.id]}, _MESSAGE, number=row.attempts, first_attempt=row.first_attempt
+                row,
+                {"url": urls[row.id]},
+                _MESSAGE,
+                number=row.attempts,
+                first_attempt=row.first_attempt,
+                is_taking=row.destination in taking,
             )
             for row in begun
         ]
@@ -456,17 +462,24 @@ class MemoryStore:
         notification.attempts, notification.first_attempt = row.attempts, row.first_attempt
         return True
 
-    def _tried(self, names: Collection[str], now: datetime) -> None:
+    def _tried(self, names: Collection[str], now: datetime) -> set[str]:
         """`destinations_tried`."""
+        taking = set()
         for name in sorted(names):
             place = self.places[name]
             gap = destination_health.PROBE_EVERY if place.failures >= PROBED_AFTER else timedelta()
             gap = max(gap, timedelta(milliseconds=place.pace_ms))
             place.tried = now
+            if (
+                not place.failures
+                and Health(answered=place.answered, slowed=place.slowed).accepted_since_slowed
+            ):
+                taking.add(name)
             if gap:
                 place.next_try = max(place.next_try or now, now + gap)
             if down := self.down.get(place.host):
                 down.next_try = now + destination_health.probe_gap(down.failures)
+        return taking
 
     def holds(self, notification: Notification) -> bool:
         """The fence."""
@@ -525,10 +538,10 @@ class MemoryStore:
 
     def _record_destinations(self, ended: Sequence[tuple[str, datetime, Outcome]], now: datetime) -> None:
         """`destinations_record`."""
-        for name, _, outcome in sorted(ended, key=lambda result: result[0]):
+        for name, began, outcome in sorted(ended, key=lambda result: result[0]):
             place = self.places[name]
             before = Health(**{field: getattr(place, field) for field in _HEALTH})
-            after = destination_health.health_after(before, outcome, now)
+            after = destination_health.health_after(before, outcome, now, began=began)
             for field in _HEALTH:
                 setattr(place, field, getattr(after, field))
             if before.failures and not after.failures:

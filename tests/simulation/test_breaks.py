@@ -1,6 +1,6 @@
 """The simulator finds each fault: the code is broken on purpose, one promise at a time.
 
-The seed that found it last time goes first; where that finds nothing any more, all 500 are tried. Without
+The seed that found it last time goes first; where that finds nothing any more, all 600 are tried. Without
 the break the same seeds find nothing: `test_simulation.py`.
 """
 
@@ -13,7 +13,7 @@ from tests.plugin import SUMMARY
 from tests.simulation.breaks import BREAKS, Break
 from tests.simulation.runs import run
 
-SEEDS = range(500)
+SEEDS = range(600)
 
 
 @pytest.mark.parametrize("broken", BREAKS, ids=lambda broken: broken.name)

@@ -55,6 +55,10 @@ def _lease(project: Project, at: datetime) -> HostLease:
     )
 
 
+def _slowed(project: Project, at: datetime) -> Destination:
+    return make_destination(project, slowed=at)
+
+
 def _destination(project: Project, at: datetime) -> Destination:
     return make_destination(project, tried=at, updated=at, next_try=at + MINUTE, paused_until=at + MINUTE)
 
@@ -183,6 +187,7 @@ ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
     ("alerting_notification", "due"): (_retried, "due", timedelta(0)),
     ("alerting_alert", "created"): (_tracking, "opens", 30 * MINUTE),
     ("alerting_destination", "tried"): (_destination, "tried", timedelta(0)),
+    ("alerting_destination", "slowed"): (_slowed, "slowed", timedelta(0)),
     ("alerting_destination", "updated"): (_destination, "updated", timedelta(0)),
     ("alerting_alertconfig", "deleted"): (_config, "deleted", timedelta(0)),
     ("alerting_unreachablehost", "next_try"): (_unreachable, "next_try", timedelta(0)),

@@ -33,7 +33,7 @@ AWAY = Outcome(DeliveryStatus.RETRY, "the receiver could not be reached", 5, fau
 def after(health: Health, *outcomes: Outcome) -> Health:
     """The health after these outcomes."""
     for outcome in outcomes:
-        health = health_after(health, outcome, NOW)
+        health = health_after(health, outcome, NOW, began=NOW)
     return health
 
 
@@ -75,20 +75,16 @@ def test_it_is_waited_for_whatever_was_on_its_way_when_it_asked(outcome: Outcome
     busy = replace(BUSY, retry_after=90)
     paused = after(Health(), busy)
     moment = NOW + timedelta(seconds=90) - left
-    assert (health_after(paused, outcome, moment).next_try or NOW) >= NOW + timedelta(seconds=90)
+    assert (health_after(paused, outcome, moment, began=moment).next_try or NOW) >= NOW + timedelta(
+        seconds=90
+    )
 
 
 def test_the_longest_pause_counts_until_it_is_over() -> None:
     paused = after(Health(), replace(BUSY, retry_after=90), replace(BUSY, retry_after=5))
-    assert paused.next_try == NOW + timedelta(seconds=90)
-    assert health_after(paused, TAKEN, NOW + timedelta(seconds=90)).next_try is None
-
-
-def test_not_now_slows_the_pace_and_successes_quicken_it() -> None:
-    slowed = after(Health(), BUSY, BUSY)
-    assert slowed.pace_ms == 2_000
-    assert after(slowed, *[BUSY] * 20).pace_ms == 60_000
-    assert [after(slowed, *[TAKEN] * count).pace_ms for count in (1, 2, 5)] == [1_000, 500, 0]
+    later = NOW + timedelta(seconds=90)
+    assert paused.next_try == later
+    assert health_after(paused, TAKEN, later, began=later).next_try is None
 
 
 HUNG = Outcome(DeliveryStatus.RETRY, "sent, no answer", 8_000, perhaps_received=True, reached=True)

@@ -60,7 +60,7 @@ def as_slack(said: str) -> list[str]:
 
 
 def as_mattermost(said: str) -> list[str]:
-    """As `mention_parser_standard.go` reads mentions, but in code too: services pass texts on to such chats."""
+    """As `mention_parser_standard.go` reads mentions, also in code: services pass texts on to such chats."""
     words = re.split(r"[^\w:.@-]+", said)
     return [word for word in words if re.match(r"[:.\-_]*@[\w.-]", word)] + as_slack(said)
 
