@@ -44,6 +44,7 @@ function sendOnce(form) {
   const AGAIN_AFTER_MS = 3000;
   let sent = -Infinity;
   form.addEventListener("submit", (event) => {
+    if (event.submitter?.formTarget) return; // The answer opens in another tab, and this form can be sent.
     if (event.timeStamp - sent < AGAIN_AFTER_MS) event.preventDefault();
     else sent = event.timeStamp;
   });
