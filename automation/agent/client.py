@@ -208,9 +208,9 @@ _PARTIAL_CHAIN = 0x80000
 def trusting() -> ssl.SSLContext:
     """TLS that checks certificate and name, with the same flags on every version of Python.
 
-    The authorities are the system's, or the file in SSL_CERT_FILE. As in the platform (`opsapi.outbound.trust`),
-    VERIFY_X509_STRICT is off: it is a default since Python 3.13, and refuses authorities without keyUsage. An
-    issuing authority is trusted without its root, which is a default only since Python 3.13.
+    The authorities are the system's, or the file in SSL_CERT_FILE. VERIFY_X509_STRICT is off, as in the
+    platform (`opsapi.outbound.trust`): it is a default since Python 3.13, and refuses authorities without
+    keyUsage. An issuing authority is trusted without its root, which is a default only since Python 3.13.
     """
     context = ssl.create_default_context()
     flags = int(context.verify_flags) | _PARTIAL_CHAIN
