@@ -20,7 +20,7 @@ WEBHOOK: Mapping[str, Any] = {
 EMAIL: Mapping[str, Any] = {"typeName": "EMAIL", "emailAddress": "oncall@example.com", "delayMin": 0}
 
 
-def by_column(document: Mapping[str, Any]) -> Mapping[str, Any]:
+def by_column(document: Mapping[str, Any]) -> dict[str, Any]:
     """The values of a configuration's document as services take them."""
     fields = GlobalAlertConfigDocument._declared_fields
     return {fields[name].source or name: value for name, value in document.items()}

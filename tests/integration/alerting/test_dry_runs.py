@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from random import Random
@@ -70,7 +70,7 @@ class RecordedScene:
 
     kinds = KINDS
     pause = MINUTE
-    receivers: Sequence[list[dict[str, Any]]] = (
+    receivers: Sequence[list[Mapping[str, Any]]] = (
         [WEBHOOK],
         [EMAIL],
         [WEBHOOK, EMAIL],

@@ -43,7 +43,7 @@ AWAY = Outcome(DeliveryStatus.RETRY, "the receiver answered 500", 5, fault=Deliv
 TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 5)
 
 
-def mail(address: str = ADA, **changes: Any) -> dict[str, Any]:
+def mail(address: str | None = ADA, **changes: Any) -> dict[str, Any]:
     return {"typeName": "EMAIL", "emailAddress": address, "delayMin": 0, **changes}
 
 
