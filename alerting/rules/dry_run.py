@@ -271,7 +271,7 @@ class DryRunMessage:
 
     @property
     def number(self) -> int:
-        """The number of messages that it stands for: one for each address."""
+        """How many messages this is: one for each address."""
         return max(1, self.receiver.count)
 
     def merged(self, at: datetime, into: SameDestination) -> "DryRunMessage":

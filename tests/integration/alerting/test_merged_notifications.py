@@ -147,7 +147,7 @@ def test_roles_decide_who_shares_a_message(project: Project, outside: Outside, t
     assert shared.recipient == owner.email_address
 
 
-def test_a_team_that_changed_since_the_opening_gets_the_end_once_where_it_was_told(
+def test_a_team_that_changed_since_the_opening_gets_the_end_where_it_got_the_opening(
     project: Project, outside: Outside
 ) -> None:
     ada, eve = make_member(project, "ada"), make_member(project, "eve")
@@ -325,11 +325,11 @@ def test_an_alert_that_ends_while_its_message_is_sent_merges_the_others(
         report(project, later, up=True)
     deliver_all(later + MINUTE)
     first, second = Notification.objects.filter(kind="alert.open").order_by("sequence")
-    is_told = outcome is TAKEN
-    reason = DropReason.MERGED if is_told else DropReason.ALERT_OVER
+    is_notified = outcome is TAKEN
+    reason = DropReason.MERGED if is_notified else DropReason.ALERT_OVER
     assert (first.status, second.reason) == (status, reason.value)
-    assert second.merged_into == (first.id if is_told else None)
-    assert outside.kinds == ([MessageKind.CLOSE] if is_told else [])
+    assert second.merged_into == (first.id if is_notified else None)
+    assert outside.kinds == ([MessageKind.CLOSE] if is_notified else [])
     assert not Notification.objects.filter(status="PENDING").exists()
 
 
