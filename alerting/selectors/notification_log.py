@@ -108,7 +108,7 @@ def merged_reason() -> Expression:
 
 
 def senders_of(notifications: Collection[Notification], *, with_recipients: bool) -> dict[str, str]:
-    """The notification that sent the message of each merged notification, by the id of the merged notification.
+    """Which notification sent the message of each merged notification, by the id of the merged notification.
 
     The words are the recipients of its setting, as in the log; without `with_recipients`, and if the setting
     was deleted, only its type.
