@@ -20,7 +20,7 @@ from alerting.services.notifications import ForPeople, recipients_replace
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.ids import new_id
-from opsapi.sql import fetch_rows
+from opsapi.sql import execute, fetch_rows
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
@@ -184,9 +184,14 @@ def test_outcomes_about_locked_alerts_are_recorded_later(project: Project, outsi
         jobs += delivery.decide(claims, now=START)
     ended = [(job, Outcome(DeliveryStatus.DELIVERED, None, 5)) for job in jobs]
     delivered = Notification.objects.filter(status="DELIVERED")
+
+    def record() -> list[tuple[delivery.DeliveryAttempt, Outcome]]:
+        execute("SET lock_timeout = '20s'")
+        return delivery.record(ended, now=START, wait=False)
+
     with transaction.atomic():
         list(Alert.objects.filter(group=project).select_for_update())
-        left = in_other_session(lambda: delivery.record(ended, now=START, wait=False))
+        left = in_other_session(record)
         assert [job.notification.group_id for job, _ in left] == [project.id]
         assert [row.group_id for row in delivered.all()] == [other.id]
     assert delivery.record(left, now=START + timedelta(seconds=1), wait=False) == []
