@@ -24,7 +24,7 @@ from alerting.services.leases import (
     leases_prolong,
 )
 from integrations.choices import DeliveryStatus
-from integrations.outcome import Outcome
+from integrations.outcome import RETRIES_LAST, Outcome
 from opsapi.outbound.mail import mails_while
 
 NO_THREAD = "this machine could not start to send the message"
@@ -68,6 +68,8 @@ class Courier:
         """The deliveries in progress, with the time of their claim."""
         self._long: dict[str, _LongDelivery] = {}
         """The deliveries in progress that can take longer than a lease."""
+        self._unrecorded_leases: dict[str, _LongDelivery] = {}
+        """The ended deliveries whose outcomes are not recorded yet: without a lease, they are sent again."""
         self._paced: set[str] = set()
         """The destinations that refused a message of this worker and are still paced."""
         self._next_at_pace: datetime | None = None
@@ -146,17 +148,16 @@ class Courier:
             self._forget_at = time.monotonic() + REMEMBERED_SECONDS
 
     def _prolong(self) -> None:
-        """Prolong the leases of long deliveries, except leases that have ended."""
+        """Prolong the leases of long and of unrecorded deliveries, except leases that have ended."""
         now = self._clock()
-        due = {row_id: each for row_id, each in self._long.items() if each.is_due(now)}
-        if not due:
-            return
-        held = leases_prolong([each.notification for each in due.values()], now=now)
-        for row_id, each in due.items():
-            if row_id in held:
-                each.until = now + LEASE
-            else:
-                del self._long[row_id]
+        for leases in (self._long, self._unrecorded_leases):
+            due = {row_id: each for row_id, each in leases.items() if each.is_due(now)}
+            held = leases_prolong([each.notification for each in due.values()], now=now) if due else set()
+            for row_id, each in due.items():
+                if row_id in held:
+                    each.until = now + LEASE
+                else:
+                    del leases[row_id]
 
     def _start(self, attempt: DeliveryAttempt) -> None:
         leased = leased_at(attempt.notification)
@@ -199,11 +200,18 @@ class Courier:
             self._note_end(self._ended.get())
         if self._unrecorded:
             self._unrecorded = record(list(self._unrecorded), now=self._clock(), wait=wait)
+            left = {attempt.notification.id for attempt, _ in self._unrecorded}
+            for row_id in self._unrecorded_leases.keys() - left:
+                del self._unrecorded_leases[row_id]
 
     def _note_end(self, ended: tuple[DeliveryAttempt, Outcome]) -> None:
         attempt, outcome = ended
         self._unrecorded.append(ended)
+        leased = leased_at(attempt.notification)
         self._sending.pop(attempt.notification.id, None)
         self._long.pop(attempt.notification.id, None)
+        self._unrecorded_leases[attempt.notification.id] = _LongDelivery(
+            attempt.notification, leased + LEASE, leased + RETRIES_LAST
+        )
         if outcome.asks_for_less:
             self._paced.add(attempt.notification.destination)

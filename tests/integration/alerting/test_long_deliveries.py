@@ -100,6 +100,25 @@ def test_the_lease_of_a_killed_worker_ends(project: Project, waiting: ScriptedMa
     assert (row.status, row.perhaps_received, row.lease_token) == ("PENDING", True, None)
 
 
+def test_a_message_whose_outcome_waits_for_locked_alerts_is_not_sent_again(
+    project: Project, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    with HttpReceiver().running() as receiver:
+        make_config(project, notifications=[{**WEBHOOK, "webhookUrl": receiver.url()}])
+        down(project)
+        shift = Shift()
+        with monkeypatch.context() as locked:
+            # As if another transaction had locked the alerts.
+            locked.setattr("alerting.courier.record", lambda ended, **_: ended)
+            eventually(lambda: shift.courier.step() >= 0 and bool(shift.courier._unrecorded), SOON)
+            shift.pass_time(120)
+        shift.courier.step()
+    row = opening()
+    assert (row.status, row.attempts, row.lease_token) == ("DELIVERED", 1, None)
+    assert (len(receiver.requests), shift.courier._unrecorded_leases) == (1, {})
+
+
 def test_no_other_channel_waits_for_a_slow_mail_server(
     project: Project, waiting: ScriptedMailServer, settings: Settings
 ) -> None:
