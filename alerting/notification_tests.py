@@ -1,12 +1,13 @@
 """Testing a configuration: whether its notifications arrive."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import chain
 from threading import BoundedSemaphore
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.conf import settings as django_settings
 from django.db import Error, transaction
@@ -24,6 +25,7 @@ from alerting.selectors.notification_settings import (
     type_of,
 )
 from alerting.selectors.recipient_addresses import addresses_of
+from alerting.services.destinations import destination_id
 from alerting.services.notification_settings import setting_built
 from alerting.services.setup import channel_tested
 from events.facts import EventFacts
@@ -53,10 +55,16 @@ _places = BoundedSemaphore(MOST_AT_ONCE)
 
 @dataclass(frozen=True, slots=True)
 class NotificationTest:
-    """The result of the test of one notification."""
+    """The result of the test of one notification.
+
+    `merged_into`: the settings that sent the message to addresses of this notification, in their order.
+    `is_partly_merged`: whether the notification also sent the message to addresses of its own.
+    """
 
     setting: NotificationSetting
     outcome: Outcome
+    merged_into: tuple[NotificationSetting, ...] = ()
+    is_partly_merged: bool = False
 
     @property
     def is_delivered(self) -> bool:
@@ -64,8 +72,12 @@ class NotificationTest:
         return self.outcome.status is DeliveryStatus.DELIVERED
 
 
-_Receiver = tuple[ChannelType, Mapping[str, str]]
-"""A channel, and its configuration."""
+class _Receiver(NamedTuple):
+    """A channel and its configuration; `id` is the same for the same address (`destination_id`)."""
+
+    id: str
+    channel: ChannelType
+    config: Mapping[str, str]
 
 
 def alert_config_test(
@@ -76,8 +88,9 @@ def alert_config_test(
     With `notification_id`, send a test by this notification alone.
 
     All tests are sent at the same time, so the whole test takes as long as one attempt (e-mail: 20 s). At
-    most MOST_RECEIVERS receivers are notified. Each message is tried once; tests create no alert and are not
-    in the notification log.
+    most MOST_RECEIVERS receivers are notified. If several notifications have the same address, the first
+    sends the message, and all of them have its outcome. Each message is tried once; tests create no alert
+    and are not in the notification log.
 
     Raises:
         ApiError: NOTIFICATION_NOT_FOUND, if the configuration has none with this id; RATE_LIMITED, after
@@ -128,22 +141,45 @@ def _tested(
     message = message_of_test(config, event_id=event.id, now=now)
     most = MOST_RECEIVERS // max(1, len(settings)) or 1
     plans = [_plan(setting, config.group_id, most) for setting in settings]
-    # A thread for each receiver: they wait for the network, not for us.
-    with ThreadPoolExecutor(max_workers=MOST_RECEIVERS) as threads:
-        sending = [
-            [threads.submit(_send, *receiver, message, now) for receiver in plan]
-            for plan in plans
-            if not isinstance(plan, str)
-        ]
-        sent = iter([[future.result() for future in futures] for futures in sending])
-    ended = [
-        Outcome(DeliveryStatus.FAILED, plan, 0) if isinstance(plan, str) else _worst(next(sent))
-        for plan in plans
+    outcomes = _sent([plan for plan in plans if not isinstance(plan, str)], message, now)
+    senders: dict[str, NotificationSetting] = {}
+    tests = [
+        NotificationTest(setting, Outcome(DeliveryStatus.FAILED, plan, 0))
+        if isinstance(plan, str)
+        else _test(setting, plan, outcomes, senders)
+        for setting, plan in zip(settings, plans, strict=True)
     ]
-    tests = [NotificationTest(*pair) for pair in zip(settings, ended, strict=True)]
     if any(test.is_delivered for test in tests):
         _remember(config.group_id, actor, now)
     return tests
+
+
+def _sent(plans: Iterable[Sequence[_Receiver]], message: Message, now: datetime) -> Mapping[str, Outcome]:
+    """Send the message once to each receiver, and return the outcomes by the ids of the receivers."""
+    once: dict[str, _Receiver] = {}
+    for receiver in chain.from_iterable(plans):
+        once.setdefault(receiver.id, receiver)
+    # A thread for each receiver: they wait for the network, not for us.
+    with ThreadPoolExecutor(max_workers=MOST_RECEIVERS) as threads:
+        sending = {name: threads.submit(_send, receiver, message, now) for name, receiver in once.items()}
+    return {name: future.result() for name, future in sending.items()}
+
+
+def _test(
+    setting: NotificationSetting,
+    receivers: Sequence[_Receiver],
+    outcomes: Mapping[str, Outcome],
+    senders: dict[str, NotificationSetting],
+) -> NotificationTest:
+    """The result of a notification; `senders`: the settings that sent the messages, which it adds to."""
+    sent_by = [senders.setdefault(receiver.id, setting) for receiver in receivers]
+    merged_into = {sender.id: sender for sender in sent_by if sender is not setting}
+    return NotificationTest(
+        setting,
+        _worst([outcomes[receiver.id] for receiver in receivers]),
+        tuple(merged_into.values()),
+        is_partly_merged=bool(merged_into) and setting in sent_by,
+    )
 
 
 def _remember(group_id: str | None, actor: Actor, now: datetime) -> None:
@@ -180,7 +216,8 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> Sequ
     kind = type_of(setting)
     try:
         if not kind.for_people:
-            return [(kind.channels[0], setting_credentials(setting, group_id=group_id).config)]
+            credentials = setting_credentials(setting, group_id=group_id)
+            return [_receiver(group_id, kind.channels[0], credentials.config)]
         people = addresses_of(setting, group_id=group_id)
     except NoCredentialsError as error:
         return error.reason
@@ -189,12 +226,20 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> Sequ
         return SECRETS_UNREADABLE
     if people.nobody:
         return people.nobody.value
-    return [(address.channel, address_config(address)) for address in people.addresses[:most]]
+    return [
+        _receiver(group_id, address.channel, address_config(address)) for address in people.addresses[:most]
+    ]
 
 
-def _send(channel: ChannelType, config: Mapping[str, str], message: Message, now: datetime) -> Outcome:
+def _receiver(group_id: str | None, channel: ChannelType, config: Mapping[str, str]) -> _Receiver:
+    is_global = group_id is None
+    name = destination_id(group_id=group_id, channel=channel, config=config, is_global=is_global)
+    return _Receiver(name, channel, config)
+
+
+def _send(receiver: _Receiver, message: Message, now: datetime) -> Outcome:
     with mails_within(REQUEST_SECONDS):  # a user waits for the result
-        return deliver(channel, config, replace(message, delivery_id=new_id()), now=now)
+        return deliver(receiver.channel, receiver.config, replace(message, delivery_id=new_id()), now=now)
 
 
 def _worst(outcomes: Sequence[Outcome]) -> Outcome:

@@ -15,13 +15,20 @@ from accesslist.models import Project
 from alerting.access import DISMISS_CHECKLIST, WRITE, WRITE_GLOBAL
 from alerting.explanations import explain_config
 from alerting.forms.config_inputs import event_types
-from alerting.forms.configs import ConfigForm, CopyForm, NewConfigForm, TestNotificationForm, destinations_of
+from alerting.forms.configs import (
+    ConfigForm,
+    CopyForm,
+    NewConfigForm,
+    NotificationChoice,
+    TestNotificationForm,
+    destinations_of,
+)
 from alerting.forms.notices import DismissForm
 from alerting.forms.preset_part import added_words
 from alerting.forms.presets import PresetsForm
 from alerting.forms.questions import HostQuestion
 from alerting.models import Alert, AlertConfig, NotificationSetting
-from alerting.notification_tests import alert_config_test
+from alerting.notification_tests import NotificationTest, alert_config_test
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.presentation import alert_badge
 from alerting.rules.noise import noise_sentences
@@ -103,11 +110,25 @@ def _test(call: ActionCall) -> ActionOutcome:
     tests = alert_config_test(config=call.row, notification_id=chosen, actor=call.actor, now=call.now)
     context = {
         "title": "Test results",
-        "tests": [(destinations.get(test.setting.id), test) for test in tests],
+        "tests": [
+            (destinations.get(test.setting.id), test, _merged_words(test, destinations)) for test in tests
+        ],
         "delivered": sum(test.is_delivered for test in tests),
         "again_url": action_url(AlertConfig, call.row.pk, "test", notification=chosen or ""),
     }
     return ActionOutcome(row=call.row, template="console/alert_config_tested.html", context=context)
+
+
+def _merged_words(test: NotificationTest, destinations: Mapping[str, NotificationChoice]) -> str:
+    """Which notifications sent the message of a notification; empty if it sent its messages itself."""
+    # A notification may have been removed in the meantime.
+    numbers = [destinations[sender.id].number for sender in test.merged_into if sender.id in destinations]
+    if not numbers:
+        return ""
+    senders = f"notification{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    if test.is_partly_merged:
+        return f"Addresses shared with {senders} got one message."
+    return f"Merged into the message of {senders} to the same address."
 
 
 def _warnings(config: AlertConfig) -> Sequence[str]:

@@ -157,6 +157,12 @@ class NotificationTestDocument(Document):
     typeName = serializers.CharField()
     status = serializers.ChoiceField(_ENDS)
     reason = serializers.CharField(required=False, help_text="Reason of a failure; absent if delivered.")
+    mergedInto = serializers.ListField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="IDs of the notifications that sent the test to addresses of this notification: an address "
+        "gets one message. Absent if the notification sent all its messages.",
+    )
 
 
 class AlertConfigTestDocument(Document):
@@ -180,5 +186,6 @@ def _present(test: NotificationTest) -> JsonObject:
                 NotificationStatus.DELIVERED if test.is_delivered else NotificationStatus.FAILED
             ).value,
             "reason": test.outcome.reason,
+            "mergedInto": [sender.id for sender in test.merged_into] or None,
         }
     )

@@ -8,6 +8,7 @@ from django.test import Client
 from pytest_django import Settings
 
 from accesslist.models import Project, RateWindow, User
+from alerting import notification_tests
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from events.models import Event
@@ -23,6 +24,8 @@ from tests.admin.writing import leaves_events
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_global_config
+from tests.integration.alerting.pipeline import Outside
+from tests.integration.alerting.recipients import GROUP, make_member
 from tests.receivers import HttpReceiver
 
 pytestmark = pytest.mark.django_db
@@ -43,6 +46,33 @@ class TestTesting:
         assert "delivered" in page
         assert "the receiver could not be reached" in page
         assert "hooks" not in page
+
+    def test_it_names_the_notification_that_sent_the_message_to_a_shared_address(
+        self, console: Client, operator: User, project: Project, http_receiver: HttpReceiver
+    ) -> None:
+        url = f"http://127.0.0.1:{http_receiver.port}"
+        urls = [f"{url}/other", f"{url}/same", f"{url}/same"]
+        config = make_config(project, notifications=[{**WEBHOOK, "webhookUrl": each} for each in urls])
+        page = send(console, do(config, "test"), {}).content.decode()
+        assert sorted(request.path for request in http_receiver.requests) == ["/other", "/same"]
+        assert "Test results: 3 of 3 delivered" in page
+        assert page.count("Merged into the message of notification 2 to the same address.") == 1
+
+    def test_it_says_that_some_addresses_are_shared(
+        self, console: Client, operator: User, project: Project, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        outside = Outside()
+        monkeypatch.setattr(notification_tests, "deliver", outside.deliver)
+        for name in ("bob", "eve", "kim"):
+            make_member(project, name)
+        users = [
+            {"typeName": "USER", "username": name, "emailEnabled": True, "delayMin": 0}
+            for name in ("bob", "eve")
+        ]
+        config = make_config(project, notifications=[*users, {**GROUP, "delayMin": 0}])
+        page = send(console, do(config, "test"), {}).content.decode()
+        assert len(outside.sent) == 3
+        assert "Addresses shared with notifications 1, 2 got one message." in page
 
     def test_the_page_offers_a_test_of_each_notification_and_sends_to_this_one_alone(
         self, console: Client, operator: User, project: Project, http_receiver: HttpReceiver

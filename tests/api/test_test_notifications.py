@@ -109,8 +109,8 @@ def test_a_mail_says_that_it_is_a_test_and_of_what(
 def test_a_webhook_gets_the_event_that_records_the_test(
     admin: ApiClient, path: str, project: Project, http_receiver: HttpReceiver
 ) -> None:
-    try_out(admin, path, config_of_receivers(http_receiver), config_of_receivers(http_receiver))
-    first, other = http_receiver.requests
+    try_out(admin, path, config_of_receivers(http_receiver), config_of_receivers(http_receiver, "/other"))
+    first, other = sorted(http_receiver.requests, key=lambda request: request.path)
     document = json.loads(first.body)
     event = admin.get(f"/groups/{project.id}/events/{document['id']}").json()
     assert (event["eventTypeName"], event["publicKey"]) == (
@@ -182,7 +182,7 @@ def test_all_are_sent_at_the_same_time(admin: ApiClient, path: str, http_receive
         handler.end_headers()
 
     http_receiver.behave(behaviour)
-    results = try_out(admin, path, *[config_of_receivers(http_receiver)] * 3)
+    results = try_out(admin, path, *(config_of_receivers(http_receiver, f"/{number}") for number in range(3)))
     assert [result["status"] for result in results] == ["DELIVERED"] * 3
 
 
@@ -299,7 +299,10 @@ class TestThrottle:
         self, owner: ApiClient, path: str, http_receiver: HttpReceiver
     ) -> None:
         with time_machine.travel(START, tick=False):
-            first, other = (make(owner, path, *[config_of_receivers(http_receiver)] * 2) for _ in range(2))
+            first, other = (
+                make(owner, path, *(config_of_receivers(http_receiver, hook) for hook in ("/one", "/two")))
+                for _ in range(2)
+            )
             for made in (first, other):
                 assert owner.request("POST", f"{path}/{made['id']}/test").status_code == 200
             before = Event.objects.count()

@@ -8,9 +8,14 @@ from accesslist.models import Project
 from alerting import notification_tests
 from alerting.models import Notification
 from events.wording import in_words
-from tests.api.bodies import alert_config, email, global_alert_config
+from integrations.choices import DeliveryStatus
+from integrations.outcome import Outcome
+from opsapi.roles import Role
+from tests.api.bodies import alert_config, email, global_alert_config, webhook
 from tests.client import ApiClient
+from tests.factories.accesslist import make_team
 from tests.factories.integrations import make_integration
+from tests.integration.alerting.pipeline import Outside
 from tests.integration.alerting.recipients import make_member
 from tests.receivers import HttpReceiver, MailReceiver
 
@@ -20,15 +25,25 @@ GROUP = {"typeName": "GROUP", "emailEnabled": True}
 
 
 def try_out(client: ApiClient, path: str, body: dict[str, Any]) -> list[dict[str, Any]]:
-    """How the test of a configuration ended, without the ids."""
+    """How the test of a configuration ended; positions of notifications in place of their ids."""
     made = client.post(path, body)
     assert made.status_code == 201, made.json()
     answer = client.request("POST", f"{path}/{made.json()['id']}/test")
     assert answer.status_code == 200
     results: list[dict[str, Any]] = answer.json()["results"]
+    ids = [result.pop("notificationId") for result in results]
     for result in results:
-        del result["notificationId"]
+        if "mergedInto" in result:
+            result["mergedInto"] = [ids.index(name) for name in result["mergedInto"]]
     return results
+
+
+@pytest.fixture
+def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
+    """Receivers that accept every message."""
+    receivers = Outside()
+    monkeypatch.setattr(notification_tests, "deliver", receivers.deliver)
+    return receivers
 
 
 @pytest.fixture
@@ -81,6 +96,80 @@ def test_only_the_first_of_many_people_are_notified(
     results = try_out(admin, path, alert_config(notifications=[GROUP, email()]))
     assert [result["status"] for result in results] == ["DELIVERED", "DELIVERED"]
     assert len(mail_receiver.mails) == 3
+
+
+def user(name: str) -> dict[str, Any]:
+    """A notification of a user by e-mail."""
+    return {"typeName": "USER", "username": name, "emailEnabled": True}
+
+
+def test_notifications_of_one_person_are_one_message(
+    project: Project, admin: ApiClient, path: str, outside: Outside
+) -> None:
+    ada = make_member(project, "ada")
+    ada.grants.create(role=Role.ORG_OWNER.value, org=project.org)
+    team = make_team(project, ada)
+    make_member(project, "ada2", email_address="ada@EXAMPLE.com")
+    reaching = [
+        user("ada"),
+        {"typeName": "TEAM", "teamId": team.id, "emailEnabled": True},
+        GROUP,
+        {"typeName": "ORG", "roles": ["ORG_OWNER"], "emailEnabled": True},
+        email(emailAddress="ada@example.COM"),
+    ]
+    results = try_out(admin, path, alert_config(notifications=reaching))
+    assert outside.said == [("ada@example.com", "INFORM")]
+    assert [result["status"] for result in results] == ["DELIVERED"] * 5
+    assert [result.get("mergedInto") for result in results] == [None, [0], [0], [0], [0]]
+
+
+def test_a_team_is_merged_into_each_notification_of_a_member(
+    project: Project, admin: ApiClient, path: str, outside: Outside
+) -> None:
+    team = make_team(project, *(make_member(project, name) for name in ("ada", "bob", "eve")))
+    of_team = {"typeName": "TEAM", "teamId": team.id, "emailEnabled": True}
+    body = alert_config(notifications=[user("ada"), user("bob"), of_team, user("eve")])
+    results = try_out(admin, path, body)
+    assert sorted(to for to, _ in outside.said) == ["ada@example.com", "bob@example.com", "eve@example.com"]
+    assert [result.get("mergedInto") for result in results] == [None, None, [0, 1], [2]]
+
+
+def test_a_failure_at_an_address_is_the_result_of_each_notification_with_the_address(
+    project: Project, admin: ApiClient, path: str, outside: Outside
+) -> None:
+    make_member(project, "ada")
+    make_member(project, "bob")
+    outside.outcomes["bob@example.com"] = Outcome(DeliveryStatus.FAILED, "the mail server answered 550", 5)
+    results = try_out(admin, path, alert_config(notifications=[user("ada"), user("bob"), GROUP]))
+    assert len(outside.sent) == 2
+    assert [(result["status"], result.get("mergedInto")) for result in results] == [
+        ("DELIVERED", None),
+        ("FAILED", None),
+        ("FAILED", [0, 1]),
+    ]
+
+
+def test_a_notification_that_is_tested_alone_sends_its_message(
+    project: Project, admin: ApiClient, path: str, outside: Outside
+) -> None:
+    make_member(project, "ada")
+    made = admin.post(path, alert_config(notifications=[user("ada"), GROUP])).json()
+    chosen = made["notifications"][1]["id"]
+    answer = admin.request("POST", f"{path}/{made['id']}/test?notificationId={chosen}")
+    assert [to for to, _ in outside.said] == ["ada@example.com"]
+    assert "mergedInto" not in answer.json()["results"][0]
+
+
+def test_a_webhook_with_another_secret_gets_its_own_message(owner: ApiClient, outside: Outside) -> None:
+    hook = "https://hooks.example.com/in"
+    notifications = [
+        webhook(webhookUrl=hook),
+        webhook(webhookUrl=hook, webhookSecret="another-secret-01234"),
+        webhook(webhookUrl=hook),
+    ]
+    results = try_out(owner, "/globalAlertConfigs", global_alert_config(notifications=notifications))
+    assert len(outside.sent) == 2
+    assert [result.get("mergedInto") for result in results] == [None, None, [0]]
 
 
 def test_credentials_left_out_are_the_integrations(
