@@ -172,10 +172,11 @@ def _form_field(field: Field, kind: FieldSet, stored: Any) -> forms.Field:
     if isinstance(form, WebhookBody):
         initial = None if stored is None else shown_text(stored)
         return JsonInput(required=form.required, label=label, initial=initial)
-    if isinstance(form, serializers.ChoiceField):
+    if isinstance(form, OneOf):
         blank = [] if form.required or default is not None else [("", "–")]
-        choices = [*blank, *((choice, choice) for choice in form.choices)]
-        return forms.ChoiceField(choices=choices, required=form.required, label=label, initial=initial)
+        return forms.ChoiceField(
+            choices=[*blank, *form.labelled], required=form.required, label=label, initial=initial
+        )
     return forms.CharField(required=form.required, label=label, initial=initial)
 
 

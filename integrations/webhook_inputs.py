@@ -8,15 +8,15 @@ from django import forms
 
 from integrations.choices import SecretKind
 from integrations.webhook_fields import Unread
-from opsapi.console.forms import VERBATIM, LinesField
+from opsapi.console.forms import VERBATIM, DocumentInput
 from opsapi.wire_json import read_json
 
 HELP: Mapping[SecretKind, str] = {
-    SecretKind.HEADERS: "A header field a line, such as X-Key: 0123.",
+    SecretKind.HEADERS: "One header field per line, such as X-Key: 0123.",
 }
 
 
-class JsonInput(LinesField):
+class JsonInput(DocumentInput):
     """A JSON document with placeholders."""
 
     def __init__(self, **options: Any) -> None:

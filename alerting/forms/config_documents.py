@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from django import forms
 from django.utils.text import capfirst
 
 from alerting.forms.config_inputs import (
@@ -28,7 +29,7 @@ from integrations.webhook_fields import HeaderValues, WebhookBody
 from integrations.webhook_inputs import read_body, read_headers, shown_text
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Flag, ListOf, Number, Option, Text, Whole
-from opsapi.console.forms import CLEAR
+from opsapi.console.forms import CLEAR, part_of
 from opsapi.wire_json import JsonObject, without_nulls
 
 Typed = Mapping[str, Sequence[str]]
@@ -243,9 +244,22 @@ def _first(row: Typed, name: str) -> str:
 _LAST_STEP = re.compile(r"(\.[^.\[\]]*|\[[0-9]*\])$")
 
 
-def faults_of(bad_fields: Iterable[BadField], names: Collection[str]) -> list[tuple[str | None, str]]:
-    """Each refusal in a sentence, with the innermost input, part or row of its field; None: the form."""
-    return [(_nearest(field.field, names), _sentence(field)) for field in bad_fields]
+def faults_of(
+    bad_fields: Iterable[BadField], names: Collection[str], fields: Mapping[str, forms.Field] | None = None
+) -> list[tuple[str | None, str]]:
+    """Each refusal in a sentence, with the innermost input, part or row of its field; None: the form.
+
+    `fields` are the inputs. If an input shows a document, the sentence begins with the path inside it.
+    """
+    return [_fault_of(bad, names, fields or {}) for bad in bad_fields]
+
+
+def _fault_of(
+    bad: BadField, names: Collection[str], fields: Mapping[str, forms.Field]
+) -> tuple[str | None, str]:
+    name = _nearest(bad.field, names)
+    part = part_of(fields.get(name), name, bad.field) if name else ""
+    return name, f"{part}: {bad.message}.{_allowed(bad)}" if part else _sentence(bad)
 
 
 def _nearest(field: str, names: Collection[str]) -> str | None:
@@ -256,5 +270,8 @@ def _nearest(field: str, names: Collection[str]) -> str | None:
 
 
 def _sentence(bad: BadField) -> str:
-    allowed = f" Allowed: {', '.join(bad.allowed)}." if bad.allowed else ""
-    return f"{capfirst(bad.message)}.{allowed}"
+    return f"{capfirst(bad.message)}.{_allowed(bad)}"
+
+
+def _allowed(bad: BadField) -> str:
+    return f" Allowed: {', '.join(bad.allowed)}." if bad.allowed else ""

@@ -71,7 +71,7 @@ def field_of(declared: Input, choices: Choices | None = None, stored: Any = None
         "label": label_of(declared.name),
         "help_text": _HELP.get(declared.name, ""),
     }
-    offered = [_NONE_CHOSEN, *((name, name) for name in declared.choices)] if choices is None else choices
+    offered = [_NONE_CHOSEN, *declared.labelled] if choices is None else choices
     if declared.is_secret:
         has_lines = isinstance(declared.field, HeaderValues)
         note = f" {HELP[SecretKind.HEADERS]}" if has_lines else ""

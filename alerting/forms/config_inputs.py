@@ -30,8 +30,13 @@ class Input:
     @property
     def choices(self) -> Sequence[str]:
         """The allowed values of a closed set."""
+        return [value for value, _ in self.labelled]
+
+    @property
+    def labelled(self) -> Sequence[tuple[str, str]]:
+        """The allowed values of a closed set, each with its label."""
         asked = self.field.child if isinstance(self.field, ListOf) else self.field
-        return asked.allowed if isinstance(asked, OneOf) else ()
+        return asked.labelled if isinstance(asked, OneOf) else ()
 
     @property
     def ticked(self) -> bool:

@@ -269,7 +269,7 @@ class ConfigForm(ConsoleForm):
     def add_refusal(self, refusal: ApiError) -> None:
         rows = {f"{part}[{place}]" for part in PARTS for place in range(len(rows_of(self.typed, part)))}
         parts = {*PARTS, *THRESHOLD_INPUTS, *rows}
-        for name, message in faults_of(refusal.bad_fields, {*self.fields, *parts}):
+        for name, message in faults_of(refusal.bad_fields, {*self.fields, *parts}, self.fields):
             if name in parts:
                 self.part_faults.setdefault(name, []).append(message)
                 self.add_error(None, f"{place_of(name)}: {message}")

@@ -309,7 +309,7 @@ class PresetPart(ConsoleForm):
         return without_nulls({"typeName": self.type_name, **typed})
 
     def add_refusal(self, refusal: ApiError) -> None:
-        for name, message in faults_of(refusal.bad_fields, self.fields.keys()):
+        for name, message in faults_of(refusal.bad_fields, self.fields.keys(), self.fields):
             self.add_error(name, message)
         if not refusal.bad_fields:
             self.add_error(None, refusal.document()["detail"])

@@ -145,7 +145,11 @@ WEBHOOK = Channel(
         ChannelField(
             "template",
             "Template",
-            OneOf([*TEMPLATES], required=False),
+            OneOf(
+                [*TEMPLATES],
+                labels={name: template.label for name, template in TEMPLATES.items()},
+                required=False,
+            ),
             goes_with="url",
             notification_name="webhookTemplate",
         ),

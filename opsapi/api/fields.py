@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
 from math import inf, isfinite
@@ -178,13 +178,19 @@ class Option(Flag):
 
 
 class OneOf(WithExample, serializers.ChoiceField):
-    """One of a closed set of strings."""
+    """One of a closed set of strings. `labels` are names of values in the console, by value."""
 
     def __init__(
-        self, allowed: Sequence[str], *, code: ErrorCode = ErrorCode.INVALID_ENUM_VALUE, **options: Any
+        self,
+        allowed: Sequence[str],
+        *,
+        code: ErrorCode = ErrorCode.INVALID_ENUM_VALUE,
+        labels: Mapping[str, str] | None = None,
+        **options: Any,
     ) -> None:
         self.code = code
         self.allowed = [str(value) for value in allowed]
+        self.labels = labels or {}
         super().__init__(choices=self.allowed, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
@@ -193,6 +199,11 @@ class OneOf(WithExample, serializers.ChoiceField):
         if data not in self.allowed:
             raise invalid(must_be_one_of(self.allowed), self.code, self.allowed)
         return data
+
+    @property
+    def labelled(self) -> list[tuple[str, str]]:
+        """Each value with its label; the value itself without a label."""
+        return [(value, self.labels.get(value, value)) for value in self.allowed]
 
 
 class DateTime(WithExample, serializers.DateTimeField):

@@ -69,6 +69,10 @@ class LinesField(forms.CharField):
         return (super().to_python(value) or "").replace("\r\n", "\n")
 
 
+class DocumentInput(LinesField):
+    """A document. Errors name the wrong part of it."""
+
+
 class SecretLines(widgets.UnfoldAdminTextareaWidget):  # type: ignore[misc]  # the theme is not typed
     """A multi-line input that never shows its value."""
 
@@ -101,6 +105,7 @@ class SecretInput(forms.CharField):
             )
         elif note:
             options["help_text"] = note.strip()
+        self.has_lines = has_lines
         widget = (
             SecretLines({"rows": "3", **attributes}) if has_lines else UnfoldAdminPasswordWidget(attributes)
         )
@@ -109,6 +114,15 @@ class SecretInput(forms.CharField):
     def removal(self) -> forms.BooleanField:
         """The checkbox that removes the stored value."""
         return forms.BooleanField(required=False, label=f"Remove the stored “{self.label}”")
+
+
+def part_of(field: forms.Field | None, name: str, path: str) -> str:
+    """The path inside the document of an input, from the path of a fault; empty if it shows no document.
+
+    `name` is the name of the input. The lines of a secret are a document, too.
+    """
+    is_document = isinstance(field, DocumentInput) or (isinstance(field, SecretInput) and field.has_lines)
+    return path.removeprefix(name).removeprefix(".") if is_document else ""
 
 
 T = TypeVar("T")
@@ -196,8 +210,8 @@ class OpenForm(forms.Form):
         for fault in bad:
             allowed = f" ({', '.join(fault['allowed'])})" if fault.get("allowed") else ""
             name = self.field_of(fault["field"])
-            about = "" if name else f"{fault['field']}: "
-            self.add_error(name, f"{about}{fault['message']}{allowed}")
+            about = part_of(self.fields.get(name), name, fault["field"]) if name else fault["field"]
+            self.add_error(name, f"{about and f'{about}: '}{fault['message']}{allowed}")
         if not bad:
             self.add_error(None, refusal.document()["detail"])
 

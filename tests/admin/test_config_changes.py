@@ -1,5 +1,7 @@
 """Alert configurations changed and copied in the console, as the API would."""
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -131,6 +133,20 @@ class TestChanging:
         errors = answer.context["form"].errors
         assert list(errors) == ["notifications[0].webhookSecret"]
         assert "https://new.example/in" not in answer.content.decode()
+
+    def test_an_error_in_a_body_names_its_place(self, console: Client, project: Project) -> None:
+        config = make_config(project)
+        typed = typed_in(shown(console, do(config, "change")))
+        name = "notifications[0].webhookBody"
+        body = '{"a": [{"b": "{{titel}}"}]}'
+        answer = send(console, do(config, "change"), typed | {name: [body]})
+        [fault] = answer.context["form"].errors[name]
+        assert fault.startswith("a[0].b: ")
+        assert "hostnameAndPort" in fault
+
+    def test_templates_have_the_names_of_their_services(self, console: Client, project: Project) -> None:
+        page = shown(console, do(make_config(project), "change"))
+        assert re.search(r'<option value="rocket-chat"[^>]*>Rocket.Chat<', page)
 
     def test_a_row_is_removed_by_its_box(self, console: Client, project: Project) -> None:
         config = make_config(project, notifications=[WEBHOOK, {"typeName": "ADMIN", "delayMin": 0}][:1] * 2)

@@ -245,6 +245,30 @@ def test_a_preview_of_a_wrong_body_says_why(console: Client, project: Project, b
     assert not Integration.objects.exists()
 
 
+@pytest.mark.parametrize("preview", [{}, {"preview": "yes"}])
+def test_an_error_in_a_body_names_its_place_and_the_placeholders(
+    console: Client, project: Project, preview: dict[str, str]
+) -> None:
+    body = json.dumps({"a": [{"b": "{{titel}}"}]})
+    page = confirm(console, ADD, **preview, **typed(project, HOOK, body=body))
+    [fault] = page.context["form"].errors["body"]
+    assert fault.startswith("a[0].b: ")
+    assert {"{{titel}}", "hostnameAndPort,"} <= set(fault.split())
+    assert not Integration.objects.exists()
+
+
+def test_an_error_in_a_header_field_names_it(console: Client, project: Project) -> None:
+    page = confirm(console, ADD, **typed(project, HOOK, headers="X-Fine: 1\nHost: a\nX-None"))
+    faults = page.context["form"].errors["headers"]
+    assert [fault.partition(": ")[0] for fault in faults] == ["Host", "X-None"]
+
+
+def test_templates_have_the_names_of_their_services(console: Client, project: Project) -> None:
+    page = post(console, ADD, confirmed="yes", group=project.id, type=HOOK).content.decode()
+    offered = dict(re.findall(r'<option value="([^"]*)"[^>]*>([^<]*)<', page))
+    assert offered["jira-service-management"] == "Jira Service Management"
+
+
 def test_header_fields_and_a_body_are_typed_kept_and_removed(console: Client, project: Project) -> None:
     body = '{"summary": "{{title}}"}'
     headers = "X-Key: header-canary\r\nX-B: a:b"
