@@ -8,6 +8,7 @@ import traceback
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from urllib.parse import unquote_plus
 
 from django.conf import settings
 
@@ -72,10 +73,11 @@ def _secrets(channel_type: ChannelType, config: Mapping[str, str]) -> Sequence[s
     values += [value.rpartition(" ")[2] for value in values if " " in value]
     urls = [config.get(field.name, "") for field in fields if field.secret is SecretKind.URL]
     pieces = [
-        piece
+        form
         for url in urls
         for piece in _URL_PIECES.split(url.partition("://")[2].partition("/")[2])
-        if len(piece) >= _SECRET_PIECE
+        for form in {piece, unquote_plus(piece)}  # A template inserts parameters without their escapes.
+        if len(form) >= _SECRET_PIECE
     ]
     return [
         *values,

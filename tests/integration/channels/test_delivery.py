@@ -104,6 +104,15 @@ def test_an_unforeseen_error_comes_again_and_is_logged_without_secrets(
     assert "very-secret" not in caplog.text
 
 
+def test_a_parameter_of_the_url_is_a_secret_with_and_without_its_escapes(http_receiver: HttpReceiver) -> None:
+    said = b"no topic abcd+efgh/ijkl (abcd%2Befgh%2Fijkl)"
+    http_receiver.answer(400, {"Content-Type": "text/plain"}, said)
+    config = {"url": http_receiver.url("/?topic=abcd%2Befgh%2Fijkl"), "body": '{"topic":"{{url.topic}}"}'}
+    outcome = deliver(ChannelType("WEBHOOK"), config, make_message(), now=NOW)
+    assert b"abcd+efgh/ijkl" in http_receiver.requests[0].body
+    assert outcome.reason == "the receiver answered 400: no topic ****** (******)"
+
+
 def test_a_destination_keeps_its_connection_and_shares_it_with_no_other(settings: Settings) -> None:
     settings.OPSAPI_OUTBOUND_ALLOW = [ip_network("127.0.0.0/8")]
     with HttpReceiver(keeps_alive=True).running() as receiver:
