@@ -68,7 +68,9 @@ def _accepted(health: Health, now: datetime, began: datetime) -> Health:
     is_earlier = health.pace.is_of_earlier_round(began)
     pace = health.pace if is_earlier else faster(health.pace)
     accepted = Health(
-        answered=health.slowed if is_earlier else now, paused_until=health.paused_until, tried=health.tried
+        answered=_latest(health.answered, health.slowed) if is_earlier else now,
+        paused_until=health.paused_until,
+        tried=health.tried,
     ).at_pace(pace)
     wait = health.next_try if is_earlier else None
     return replace(accepted, next_try=_latest(wait, _next_at_pace(accepted), health.paused_until))

@@ -113,6 +113,11 @@ def test_a_success_of_an_earlier_round_neither_quickens_nor_ends_the_wait() -> N
     assert (health.pace, health.next_try, health.accepted_since_slowed) == (SLOWED.pace, at(14), False)
 
 
+def test_a_late_success_of_an_earlier_round_does_not_hide_a_success_since_then() -> None:
+    health = health_after(replace(SLOWED, answered=at(11)), TAKEN, at(12), began=at(9))
+    assert health.accepted_since_slowed
+
+
 def test_a_success_keeps_the_gap_from_the_start_of_the_last_attempt() -> None:
     health = health_after(replace(SLOWED, tried=at(12)), TAKEN, at(12.1), began=at(12))
     assert health.next_try == at(12) + timedelta(milliseconds=health.pace_ms)
