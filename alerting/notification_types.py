@@ -171,6 +171,7 @@ def _of_channel(channel: Channel) -> NotificationType:
             example=field.example,
             secret=field.secret,
             goes_with=names[field.goes_with] if field.goes_with else None,
+            help=field.help,
             config_name=field.name if field.in_config else None,
         )
 

@@ -13,6 +13,7 @@ from integrations.models import Integration
 from integrations.services import integration_create, integration_delete, integration_put
 from integrations.types import INTEGRATION_TYPES
 from integrations.webhook_inputs import shown_secret, shown_text
+from opsapi.api.fields import OneOf
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import project
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
@@ -101,5 +102,7 @@ class IntegrationAdmin(ConsoleAdmin):
             if field.name in stored:
                 value = stored[field.name]
                 text = shown_text(value) if field.secret is SecretKind.PLAIN else shown_secret(value)
+                if isinstance(field.form, OneOf):
+                    text = field.form.labels.get(value, text)
                 rows.append((field.label, words[value] if isinstance(value, bool) else text))
         return format_html_join("", "<div><strong>{}</strong> {}</div>", rows)

@@ -21,7 +21,8 @@ class Field:
 
     `name` is its name in the API, `label` its name in the console. `form` validates a value, and has the
     default or requires the field. `example` is None for a field that the example leaves out. `goes_with`
-    names the URL that the field belongs to: if the URL changes, a secret must be sent again.
+    names the URL that the field belongs to: if the URL changes, a secret must be sent again. `help` is the
+    help text of its input in the console.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Field:
     example: Any = None
     secret: SecretKind = SecretKind.PLAIN
     goes_with: str | None = None
+    help: str = ""
 
     def shown(self, value: Any) -> Any:
         """The value as shown in answers."""

@@ -18,7 +18,7 @@ from integrations.redaction import Secrets
 from integrations.serializers import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
 from integrations.webhook_fields import WebhookBody
-from integrations.webhook_inputs import HELP, JsonInput, read_body, read_headers, shown_secret, shown_text
+from integrations.webhook_inputs import JsonInput, read_body, read_headers, shown_secret, shown_text
 from integrations.webhooks.preview import PreviewedRequest, previewed_requests
 from integrations.webhooks.templates import NAMES, TEMPLATES, own_template
 from opsapi.api.documents import InvalidField
@@ -162,7 +162,7 @@ def _form_field(field: Field, kind: FieldSet, stored: Any) -> forms.Field:
             required=form.required,
             label=label,
             stored=stored and shown_secret(stored),
-            note=f"{_note(field, kind) if stored else ''} {HELP.get(field.secret, '')}".rstrip(),
+            note=f"{_note(field, kind) if stored else ''} {field.help}".rstrip(),
             has_lines=field.secret is SecretKind.HEADERS,
         )
     default = None if form.default is serializers.empty else form.default
@@ -171,11 +171,15 @@ def _form_field(field: Field, kind: FieldSet, stored: Any) -> forms.Field:
         return forms.BooleanField(required=False, label=label, initial=initial)
     if isinstance(form, WebhookBody):
         initial = None if stored is None else shown_text(stored)
-        return JsonInput(required=form.required, label=label, initial=initial)
+        return JsonInput(required=form.required, label=label, initial=initial, help_text=field.help)
     if isinstance(form, OneOf):
         blank = [] if form.required or default is not None else [("", "–")]
         return forms.ChoiceField(
-            choices=[*blank, *form.labelled], required=form.required, label=label, initial=initial
+            choices=[*blank, *form.labelled],
+            required=form.required,
+            label=label,
+            initial=initial,
+            help_text=field.help,
         )
     return forms.CharField(required=form.required, label=label, initial=initial)
 

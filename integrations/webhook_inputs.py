@@ -6,22 +6,13 @@ from typing import Any
 
 from django import forms
 
-from integrations.choices import SecretKind
 from integrations.webhook_fields import Unread
 from opsapi.console.forms import VERBATIM, DocumentInput
 from opsapi.wire_json import read_json
 
-HELP: Mapping[SecretKind, str] = {
-    SecretKind.HEADERS: "One header field per line, such as X-Key: 0123.",
-}
-
 
 class JsonInput(DocumentInput):
     """A JSON document with placeholders."""
-
-    def __init__(self, **options: Any) -> None:
-        note = "A JSON document. Its strings can have placeholders, such as {{title}}."
-        super().__init__(**{**options, "help_text": options.get("help_text") or note})
 
     def widget_attrs(self, widget: forms.Widget) -> dict[str, str]:
         """Ten lines high, without corrections by the browser."""

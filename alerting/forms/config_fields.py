@@ -10,6 +10,7 @@ from unfold import widgets
 from alerting.choices import GROUP_WAIT_SEC, Grouping
 from alerting.forms.config_documents import Typed
 from alerting.forms.config_inputs import (
+    FIELD_HELP,
     MATCHER_INPUTS,
     ROW_INPUTS,
     THRESHOLD_INPUTS,
@@ -23,9 +24,8 @@ from alerting.forms.config_inputs import (
 from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
 from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
 from events.wording import in_words
-from integrations.choices import SecretKind
 from integrations.webhook_fields import HeaderValues, WebhookBody
-from integrations.webhook_inputs import HELP, JsonInput, shown_secret
+from integrations.webhook_inputs import JsonInput, shown_secret
 from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
 from opsapi.console.forms import CLEAR, SecretInput, themed
 from opsapi.roles import ROLE_WORDS, Role
@@ -74,7 +74,7 @@ def field_of(declared: Input, choices: Choices | None = None, stored: Any = None
     offered = [_NONE_CHOSEN, *declared.labelled] if choices is None else choices
     if declared.is_secret:
         has_lines = isinstance(declared.field, HeaderValues)
-        note = f" {HELP[SecretKind.HEADERS]}" if has_lines else ""
+        note = f" {FIELD_HELP.get(declared.name, '')}".rstrip()
         return SecretInput(stored=stored and shown_secret(stored), note=note, has_lines=has_lines, **options)
     match declared.field:
         case Flag():

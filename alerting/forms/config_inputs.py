@@ -145,7 +145,20 @@ LABELS: Mapping[str, str] = {
 def integration_hint(declared: Input) -> str:
     """What an input without a value means if an integration has the credentials."""
     what = "unticked" if isinstance(declared.field, Flag) else "blank"
-    return f"Leave {what} to use the integration of the project."
+    return _WITH_URL.get(declared.name) or f"Leave {what} to use the integration of the project."
+
+
+FIELD_HELP: Mapping[str, str] = {
+    field.name: field.help for kind in NOTIFICATION_TYPES.values() for field in kind.fields if field.help
+}
+"""The help texts of the fields of notifications, by their names."""
+_WITH_URL: Mapping[str, str] = {
+    field.name: f"Only with a URL of this notification. {field.help}".rstrip()
+    for kind in NOTIFICATION_TYPES.values()
+    for field in kind.fields
+    if field.goes_with
+}
+"""The same of fields that belong to the URL of a notification: with the integration, they are refused."""
 
 
 def label_of(name: str) -> str:

@@ -15,7 +15,7 @@ from alerting.access import WRITE
 from alerting.choices import PeopleType
 from alerting.forms.config_documents import Typed, faults_of, rows_of, value_of
 from alerting.forms.config_fields import MarkedSelect, ShownInput, field_of
-from alerting.forms.config_inputs import NOTIFICATION_INPUTS, Input
+from alerting.forms.config_inputs import NOTIFICATION_INPUTS, Input, integration_hint
 from alerting.models import AlertConfig
 from alerting.notification_tests import NotificationTest, notification_test
 from alerting.notification_types import NOTIFICATION_TYPES
@@ -136,7 +136,7 @@ class PresetPart(ConsoleForm):
                     "Entered: <code>{}</code>. Leave blank to keep it.", self._redacted[declared.name]
                 )
             elif all(NOTIFICATION_TYPES[name].integration for name in self._types_with(declared.name)):
-                field.help_text = "Leave blank to use the integration of the project."
+                field.help_text = integration_hint(declared)
             self.fields[f"{_ROW}.{declared.name}"] = field
 
     @staticmethod

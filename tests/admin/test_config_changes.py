@@ -24,6 +24,8 @@ from tests.factories.alerting import WEBHOOK, make_config, make_global_config
 
 pytestmark = pytest.mark.django_db
 
+_BESIDE_URL = ("webhookAuthorization", "webhookHeaders", "webhookTemplate", "webhookBody")
+
 
 class TestChanging:
     """PUT, by a form."""
@@ -143,6 +145,14 @@ class TestChanging:
         [fault] = answer.context["form"].errors[name]
         assert fault.startswith("a[0].b: ")
         assert "hostnameAndPort" in fault
+
+    def test_fields_beside_a_url_do_not_promise_those_of_the_integration(
+        self, console: Client, project: Project
+    ) -> None:
+        form = console.get(do(make_config(project), "change")).context["form"]
+        helps = {name: form.fields[f"notifications[0].{name}"].help_text for name in _BESIDE_URL}
+        assert [name for name, text in helps.items() if "integration" in text] == []
+        assert all(text.startswith("Only with a URL") for text in helps.values())
 
     def test_templates_have_the_names_of_their_services(self, console: Client, project: Project) -> None:
         page = shown(console, do(make_config(project), "change"))

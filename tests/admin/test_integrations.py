@@ -267,6 +267,9 @@ def test_templates_have_the_names_of_their_services(console: Client, project: Pr
     page = post(console, ADD, confirmed="yes", group=project.id, type=HOOK).content.decode()
     offered = dict(re.findall(r'<option value="([^"]*)"[^>]*>([^<]*)<', page))
     assert offered["jira-service-management"] == "Jira Service Management"
+    url = "https://ntfy.example.com/?topic=a"
+    confirm(console, ADD, **typed(project, HOOK, url=url, template="grafana-irm"))
+    assert "Grafana IRM" in console.get(page_of(Integration.objects.get())).content.decode()
 
 
 def test_header_fields_and_a_body_are_typed_kept_and_removed(console: Client, project: Project) -> None:
