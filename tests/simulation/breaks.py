@@ -14,14 +14,17 @@ from typing import Any
 import pytest
 
 from alerting import delivery
+from alerting.choices import DropReason
 from alerting.models import Notification
 from alerting.rules import claim_order, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
+from alerting.rules.delivery_policy import not_retried
 from alerting.rules.destination_health import Health
 from alerting.services.leases import AttemptResult
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
 from integrations.outcome import Outcome
+from opsapi.outbound.errors import NO_ANSWER
 from tests.simulation import store
 from tests.simulation.invariants import Promise
 from tests.simulation.store import MemoryStore
@@ -44,7 +47,14 @@ def _no_retry(patch: Patch) -> None:
 
 
 def _no_reason(patch: Patch) -> None:
-    patch.setattr(store, "NO_ANSWER", None)
+    def without_reason(failure: str, reason: DropReason | None) -> str | None:
+        return None if failure == NO_ANSWER else not_retried(failure, reason)
+
+    patch.setattr(store, "not_retried", without_reason)
+
+
+def _nothing_is_merged(patch: Patch) -> None:
+    patch.setattr(store, "merged_into", lambda *_: None)
 
 
 def _nothing_is_taken_up(patch: Patch) -> None:
@@ -227,16 +237,17 @@ BREAKS = (
     Break("first come, first served", 10, _FAIR, _first_come_first_served),
     Break("a request that lasts holds its slot", 55, _FAIR, _old_requests_hold_slots),
     Break("a host that is down is not probed but tried", 11, _PLACE, _no_probing_of_hosts),
-    Break("every fault counts as the host's", 0, _FAIR, _every_fault_is_the_hosts),
+    Break("every fault counts as the host's", 28, _FAIR, _every_fault_is_the_hosts),
     Break("a receiver that is back is not noticed", 0, _BACK, _back_is_not_noticed),
     Break("Retry-After is ignored", 3, _BACK, _asking_to_wait_is_ignored),
     Break("requests in hand have no limit", 49, frozenset({Promise.BOUNDED}), _no_limit),
+    Break("nothing is merged", 5, frozenset({Promise.ONCE}), _nothing_is_merged),
     Break("retries have no end", 249, frozenset({Promise.BOUNDED, Promise.DURABLE}), _retries_for_ever),
     # Found while the simulator was built.
     Break("what was in hand at a crash ends without a reason", 185, frozenset({Promise.DURABLE}), _no_reason),
     Break("a worker that slept sends what it had in hand", 115, _ORDER, _late_sending),
     Break("a project takes all that is left", 420, _FAIR, _no_share),
     Break("Retry-After is forgotten over an earlier answer", 53, _BACK, _asking_to_wait_is_forgotten),
-    Break("what is left of a pause counts as pace", 161, _BACK, _the_end_of_a_pause_counts_as_its_pace),
+    Break("what is left of a pause counts as pace", 41, _BACK, _the_end_of_a_pause_counts_as_its_pace),
     Break("an answer to an older request shows a host back", 118, _PLACE, _any_answer_shows_a_host_back),
 )

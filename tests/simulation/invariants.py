@@ -17,6 +17,8 @@ from tests.simulation.world import BEGINNING, SimulatedRequest, SimulatedWorld
 STARTS_WITHIN = 2.0
 BACK_WITHIN = 5.0
 MOST_ATTEMPTS = 250
+SHORTLY = 60.0
+"""No interval of reminders is as short as twice this time, in seconds."""
 _ENDED = (NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value)
 
 
@@ -31,6 +33,7 @@ class Promise(StrEnum):
     FAULT_IN_ITS_PLACE = "a fault belongs where it happened"
     BACK = "back means back"
     BOUNDED = "bounded"
+    ONCE = "an address gets one message"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Watch:
         self._unreachable: dict[str, float] = {}
         self._failing: set[str] = set()
         self._due_back: dict[str, tuple[float, float]] = {}
+        self._delivered: dict[tuple[str, str], list[tuple[float, Notification]]] = defaultdict(list)
+        """What was delivered about each alert to each address, and when that was recorded."""
         world.watchers.append(self._see)
 
     def _see(self, what: str, request: SimulatedRequest) -> None:
@@ -70,6 +75,7 @@ class Watch:
 
     def _begins(self, request: SimulatedRequest) -> None:
         self._check_order(request)
+        self._check_once(request)
         self._check_bounds(request)
         self._check_fairness(request)
         self._check_places(request)
@@ -85,6 +91,25 @@ class Watch:
             )
             if other is not request and same:
                 self._note(Promise.ORDER, f"{neighbour.kind} {neighbour.id} is in hand as well", request)
+
+    def _check_once(self, request: SimulatedRequest) -> None:
+        """A message that the address perhaps has is tried again; every other message is sent once."""
+        notification = request.notification
+        if notification.perhaps_received:
+            return
+        for at, other in self._delivered[str(notification.alert_id), notification.destination]:
+            if other.setting_id != notification.setting_id and self._says_the_same(request, at, other):
+                self._note(Promise.ONCE, f"{other.kind} {other.id} has said it at {at:.3f}", request)
+
+    @staticmethod
+    def _says_the_same(request: SimulatedRequest, at: float, other: Notification) -> bool:
+        notification = request.notification
+        match notification.kind:
+            case MessageKind.UPDATE:
+                return other.kind in OPEN_KINDS and request.began - at < SHORTLY
+            case MessageKind.ACKNOWLEDGE:
+                return (other.kind, other.created) == (notification.kind, notification.created)
+        return other.kind == notification.kind
 
     def _check_bounds(self, request: SimulatedRequest) -> None:
         flying = self.world.in_flight
@@ -158,6 +183,9 @@ class Watch:
         if outcome.fault is DeliveryFault.WORKER:
             return
         seconds = self.world.seconds
+        if outcome.status is DeliveryStatus.DELIVERED:
+            about = str(notification.alert_id), notification.destination
+            self._delivered[about].append((seconds, notification))
         host = request.receiver.host
         attempt = (request.claimed, outcome.fault is not DeliveryFault.HOST)
         self._last_attempt[host] = max(attempt, self._last_attempt.get(host, attempt))
@@ -222,7 +250,11 @@ class _Left:
         self.world = world
         self.rows = world.store.notifications()
         self.statuses = world.store.statuses()
-        self.ends = {(row.alert_id, row.destination): row for row in self.rows if row.kind in ENDS}
+        self.ends = {
+            (row.alert_id, row.destination): row
+            for row in self.rows
+            if row.kind in ENDS and row.merged_into is None
+        }
         self.requests: dict[str, list[SimulatedRequest]] = defaultdict(list)
         self.of_subject: dict[tuple[str, str], list[SimulatedRequest]] = defaultdict(list)
         for request in world.requests:

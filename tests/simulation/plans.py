@@ -120,6 +120,7 @@ def draw(seed: int, *, small: bool = False) -> Plan:
     timeline = rng.choices([_crowd, _long, _busy, _restored], [1, 2, 7, 1] if not small else [0, 0, 1, 0])[0]
     plan = Plan(seed, slots=rng.choice([4, 8, 16]), workers=rng.choice([1, 1, 2, 3]))
     timeline(plan, rng, small)
+    _share(plan, Random(f"shared addresses of {seed}"))
     plan.acts.sort(key=lambda act: act.at)
     return plan
 
@@ -206,6 +207,18 @@ def _restored(plan: Plan, rng: Random, small: bool) -> None:
     _busy(plan, rng, small)
     start = rng.uniform(10, plan.ends - 10)
     plan.restore = (start, start + rng.uniform(1, 10))
+
+
+def _share(plan: Plan, rng: Random) -> None:
+    """Some receivers are named by two or three notifications, with delays and intervals of their own."""
+    if rng.random() < 0.6:
+        return
+    for setting in list(plan.settings):
+        if rng.random() < 0.5:
+            for _ in range(rng.choice([1, 1, 2])):
+                interval = setting.interval_min and rng.choice([setting.interval_min, 10])
+                delay = rng.choice([setting.delay_min, setting.delay_min, 1])
+                plan.settings.append(SimulatedSetting(setting.project, setting.receiver, interval, delay))
 
 
 def _asks_to_wait(plan: Plan, rng: Random) -> None:

@@ -24,10 +24,19 @@ from alerting.models import (
 )
 from alerting.rules import claim_order, delivery_policy, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
-from alerting.rules.delivery_policy import NO_OUTCOME, DeliveryStep, DeliveryVerdict, Mute, repeat_due
+from alerting.rules.delivery_policy import (
+    NO_OUTCOME,
+    DeliveryStep,
+    DeliveryVerdict,
+    Mute,
+    not_retried,
+    repeat_due,
+)
 from alerting.rules.destination_health import PROBED_AFTER, Health
 from alerting.rules.matchers import MatchSubject
+from alerting.rules.merging import SameDestination, merged_into
 from alerting.rules.windows import WindowRule, active_windows, muting
+from alerting.selectors import merged_notifications
 from alerting.selectors.due_notifications import Notified, due_notification
 from alerting.services.addressing import last_failure
 from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
@@ -104,18 +113,33 @@ class MemoryStore:
         """`alerts_change`, for an alert that ends, and `schedule_end_for_notified`."""
         self.alerts[alert_id].status = AlertStatus.CLOSED.value
         for row in self.of_alert.get(alert_id, ()):
-            if row.status == PENDING and row.lease_token is None:
+            is_waiting = row.status == PENDING and row.lease_token is None
+            if is_waiting and not self._is_sent_by_another(row):
                 self._drop(row)
         for notification in self._notified(alert_id):
             self._insert(notified_row(notification, MessageKind.CLOSE, now))
 
+    def _is_sent_by_another(self, row: Notification) -> bool:
+        """`_same_message_sent`."""
+        return any(
+            other.setting_id != row.setting_id
+            and (other.kind, other.destination) == (row.kind, row.destination)
+            and row.destination > ""
+            and (
+                other.status == NotificationStatus.DELIVERED.value
+                or (other.status == PENDING and other.lease_token is not None)
+            )
+            for other in self.of_alert[str(row.alert_id)]
+        )
+
     def _drop(self, row: Notification) -> None:
         """`notifications_drop`."""
+        reason = DropReason.ALERT_OVER
         if row.perhaps_received:
-            self._set(row, status=NotificationStatus.FAILED.value, reason=row.reason or NO_ANSWER)
+            failure = not_retried(last_failure(row) or NO_ANSWER, reason)
+            self._set(row, status=NotificationStatus.FAILED.value, reason=failure)
         else:
-            reason = DropReason.ALERT_OVER.value
-            self._set(row, status=NotificationStatus.DROPPED.value, reason=reason)
+            self._set(row, status=NotificationStatus.DROPPED.value, reason=reason.value)
 
     def _notified(self, alert_id: str, *, or_in_progress: bool = True) -> list[Notified]:
         """`all_notified`."""
@@ -376,13 +400,29 @@ class MemoryStore:
         lapsed = [ended for _, reason, ended in self.tries.get(notification.id, ()) if reason == NO_OUTCOME]
         windows = active_windows(self.windows.get(str(notification.group_id), ()), now)
         active = muting(windows, MatchSubject(hostname=f"db{alert.target_key}"))
+        addressed = bool(notification.destination) and place == notification.destination
+        into = self._merged(notification, now) if addressed else None
         return replace(
             due_notification(notification, alert),
-            addressed=bool(notification.destination) and place == notification.destination,
+            addressed=addressed,
+            merged_into=into.id if into else None,
             perhaps_notified=any(row.destination in (notification.destination, "") for row in received),
             lapsed_too_often=sum(first is not None and ended >= first for ended in lapsed) >= LAPSES_AT_MOST,
             mute=Mute(active.window.id, active.until) if active else None,
         )
+
+    def _merged(self, notification: Notification, now: datetime) -> SameDestination | None:
+        """`merged_notifications`, for one notification."""
+        others = [
+            row
+            for row in self.of_alert[str(notification.alert_id)]
+            if row.destination == notification.destination
+            and row.status == NotificationStatus.DELIVERED.value
+        ]
+        return merged_into(self._described(notification), map(self._described, others), now)
+
+    def _described(self, row: Notification) -> SameDestination:
+        return merged_notifications._described(row, self.settings[int(row.setting_id, 16)])
 
     def _named(self, notification: Notification) -> tuple[str, str]:
         """`_named_destination`: its id, and its URL."""
@@ -395,16 +435,27 @@ class MemoryStore:
         match verdict.step:
             case DeliveryStep.DROP:
                 self.finish(notification, status=NotificationStatus.DROPPED.value, reason=verdict.reason)
+            case DeliveryStep.MERGE:
+                self._merge(notification, verdict, now)
             case DeliveryStep.REMOVE:
                 self._remove(notification)
             case DeliveryStep.POSTPONE:
                 self._postpone(notification, verdict)
             case DeliveryStep.GIVE_UP:
-                reason = verdict.reason or last_failure(notification) or NO_ANSWER
+                failure = last_failure(notification) or NO_ANSWER
+                reason = verdict.reason or not_retried(failure, verdict.stopped)
                 if self.finish(notification, status=NotificationStatus.FAILED.value, reason=reason):
                     self._follow_up(notification, now)
             case DeliveryStep.ADDRESS:
                 self._address(notification, now)
+
+    def _merge(self, notification: Notification, verdict: DeliveryVerdict, now: datetime) -> None:
+        """`_drop` of `delivery`, for a merged notification."""
+        into = self._merged(notification, now)
+        assert into is not None
+        dropped = NotificationStatus.DROPPED.value
+        if self.finish(notification, status=dropped, reason=verdict.reason, merged_into=into.id):
+            self._follow_up(notification, now)
 
     def _postpone(self, notification: Notification, verdict: DeliveryVerdict) -> None:
         """`_postpone`."""
