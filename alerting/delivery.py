@@ -288,6 +288,13 @@ class _Facts:
     def setting(self, notification: Notification) -> NotificationSetting | None:
         return self.settings.get((notification.setting_id, notification.type_name))
 
+    def tracks_alerts(self, notification: Notification) -> bool:
+        """Whether its receiver tracks alerts, with the configuration of its destination."""
+        config = self.channel_fields.get(notification.destination)
+        if notification.channel is None or not isinstance(config, Mapping):
+            return False
+        return CHANNELS[ChannelType(notification.channel)].tracks_alerts(config)
+
     def perhaps_notified(self, notification: Notification) -> bool:
         alert_id = notification.alert_id or ""
         return not self.notified.isdisjoint({(alert_id, notification.destination), (alert_id, "")})
@@ -469,8 +476,10 @@ def _decide_one(
 
 def _due(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
     incident = facts.incidents.get(notification.incident_id or "")
+    due = due_notification_with_setting(notification, facts.alert(notification), facts.setting(notification))
     return replace(
-        due_notification_with_setting(notification, facts.alert(notification), facts.setting(notification)),
+        due,
+        keeps_state=due.keeps_state or facts.tracks_alerts(notification),
         addressed=address.is_settled,
         perhaps_notified=facts.perhaps_notified(notification),
         lapsed_too_often=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,

@@ -197,9 +197,16 @@ def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRu
     """The notification by channel: people have an e-mail address, a telephone number, or both."""
     if not type_of(setting).for_people:
         shown = recipient_shown(setting, group_id=group_id)
-        channel, addresses = ChannelType(setting.type_name), frozenset(_named_address(setting, group_id))
-        count, recipient = 1 if shown else 0, shown or None
-        yield _receiver(setting, channel, count, recipient=recipient, addresses=addresses)
+        channel, count = ChannelType(setting.type_name), 1 if shown else 0
+        receiver = _receiver(setting, channel, count, recipient=shown or None)
+        with suppress(NoCredentialsError, CannotDecryptError):  # delivery reports the error
+            config = setting_credentials(setting, group_id=group_id).config
+            receiver = replace(
+                receiver,
+                addresses=frozenset([_address(group_id, channel, config)]),
+                keeps_state=receiver.keeps_state or CHANNELS[channel].tracks_alerts(config),
+            )
+        yield receiver
         return
     found = addresses_of(setting, group_id=group_id)
     if found.nobody is not None:
@@ -211,13 +218,6 @@ def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRu
         by_channel.setdefault(address.channel, set()).add(name)
     for channel, names in by_channel.items():
         yield _receiver(setting, channel, len(names), for_people=True, addresses=frozenset(names))
-
-
-def _named_address(setting: NotificationSetting, group_id: str) -> Iterator[str]:
-    """The address of a setting that is not for people; none without its credentials."""
-    with suppress(NoCredentialsError, CannotDecryptError):  # delivery reports the error
-        config = setting_credentials(setting, group_id=group_id).config
-        yield _address(group_id, ChannelType(setting.type_name), config)
 
 
 def _address(group_id: str, channel: ChannelType, config: Mapping[str, str]) -> str:

@@ -133,8 +133,9 @@ class Channel(FieldSet):
     of one of `kinds` with a configuration: field values by name. `origin` names the host of a configuration
     as scheme, name and port: if it accepts no connection, all destinations on that host wait. Two
     configurations with the same `identity` have the same receiver, however their fields are spelled.
-    `longest_attempt` limits the time of an attempt. `changes_messages`: whether the later messages of an
-    alert change the message of its opening, with a configuration.
+    `keeps_state`: the service tracks alerts itself, with every configuration; `tracks_alerts`: with a
+    configuration. `longest_attempt` limits the time of an attempt. `changes_messages`: whether the later
+    messages of an alert change the message of its opening, with a configuration.
     """
 
     type: ChannelType
@@ -150,6 +151,7 @@ class Channel(FieldSet):
     place_field: str | None = None
     place_mark: str = ""
     changes_messages: Callable[[Mapping[str, str]], bool] = lambda _: False
+    tracks_alerts: Callable[[Mapping[str, str]], bool] = lambda _: False
     missing_code: ErrorCode = ErrorCode.MISSING_ATTRIBUTE
 
     @property

@@ -68,6 +68,12 @@ def _template(config: Mapping[str, str]) -> Template | None:
     return TEMPLATES[name] if name else None
 
 
+def _tracks_alerts(config: Mapping[str, str]) -> bool:
+    """Whether the service of the ready template tracks alerts."""
+    template = None if config.get("body") else TEMPLATES.get(config.get("template", ""))
+    return template is not None and template.tracks_alerts
+
+
 def _document(message: Message) -> dict[str, object]:
     """The document as in the API, with a link to the console."""
     if message.link is None:
@@ -98,8 +104,7 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
             request.url, request.body, headers, now=now, total_timeout=seconds, method=request.method
         )
 
-    template = _template(config)
-    if message.is_test and template is not None and template.tracks_alerts:
+    if message.is_test and _tracks_alerts(config):
         deliver_test(message, deliver)
     else:
         deliver(message)
@@ -171,5 +176,6 @@ WEBHOOK = Channel(
     origin=lambda config: origin_of(config["url"]),
     identity=lambda config: {**config, "url": same_url(config.get("url", ""))},
     kinds=EVERY_KIND,
+    tracks_alerts=_tracks_alerts,
     missing_code=ErrorCode.WEBHOOK_URL_NOT_SET,
 )

@@ -38,6 +38,7 @@ END = START + timedelta(hours=2)
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 OPEN, UPDATE, CLOSE = MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE
 PAGER = {"typeName": "PAGER_SERVICE", "serviceKey": "0123456789abcdef0123456789abcdef", "delayMin": 0}
+TRACKING = {"webhookTemplate": "incident-io", "webhookAuthorization": "Bearer token-0123456789"}
 ROLLBACK = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
 
 
@@ -169,9 +170,12 @@ def test_an_end_inside_the_window_is_sent_after_it_to_recipients_notified_before
     assert outside.kinds == [OPEN, OPEN, CLOSE, CLOSE]
 
 
-def test_services_with_state_get_their_resolve_at_once(project: Project, outside: Outside) -> None:
+@pytest.mark.parametrize("service", [PAGER, {**WEBHOOK, **TRACKING}], ids=["channel", "template"])
+def test_services_with_state_get_their_resolve_at_once(
+    project: Project, outside: Outside, service: dict[str, Any]
+) -> None:
     before = START - MINUTE
-    open_alert(project, PAGER, now=before)
+    open_alert(project, service, now=before)
     deliver_all(before)
     make_window(project)
     close_alert(project, now=START + MINUTE)
