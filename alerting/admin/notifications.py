@@ -141,6 +141,8 @@ class NotificationAdmin(ConsoleAdmin):
         "to",
         "state",
         "why",
+        "sent_by",
+        "sent_for",
         "kind",
         "type_name",
         "channel",
@@ -156,8 +158,6 @@ class NotificationAdmin(ConsoleAdmin):
         "lease_until",
         "delivered",
         "latency_ms",
-        "sent_by",
-        "sent_for",
         "id",
     ]
     empty_text = "No notifications yet. Alert configurations define who is notified."

@@ -105,9 +105,7 @@ def explain_notification(
         detail = f"{notification.recipient} was notified {notification.that}."
         return NotificationExplanation(reason=NotificationReason.DELIVERED, detail=detail)
     if notification.is_merged:
-        merged = f"merged into the same message of {notification.sent_by} to this address"
-        detail = f"{notification.recipient} was notified {notification.that}: {merged}."
-        return NotificationExplanation(reason=NotificationReason.MERGED, detail=detail)
+        return NotificationExplanation(reason=NotificationReason.MERGED, detail=notification.merged_words)
     detail = f"{notification.recipient} was not notified {notification.that}"
     if window_id := muted_by(notification.silenced_by, notification.reason):
         return _muted(f"{detail}: ", window_id, windows)

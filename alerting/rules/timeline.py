@@ -230,6 +230,11 @@ class TimelineNotification:
         return f"the notification “{self.sender}”" if self.sender else "another notification"
 
     @property
+    def merged_words(self) -> str:
+        """What happened to a merged one, in a sentence."""
+        return f"{self.recipient} was notified {self.that}, with the message of {self.sent_by}."
+
+    @property
     def failed(self) -> bool:
         """Whether it failed for good, and so may be sent again."""
         return self.status is NotificationStatus.FAILED
@@ -252,10 +257,11 @@ def notification_entries(
             now=now,
         )
         if notification.is_merged:
-            by = f"by {notification.sent_by}"
-            text = f"{notification.recipient} was notified {notification.that} {by}."
             yield TimelineEntry(
-                at=at, kind=TimelineEntryKind.OTHER, text=text, notification_id=notification.id
+                at=at,
+                kind=TimelineEntryKind.OTHER,
+                text=notification.merged_words,
+                notification_id=notification.id,
             )
             return
         yield TimelineEntry(

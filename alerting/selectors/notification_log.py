@@ -110,8 +110,8 @@ def merged_reason() -> Expression:
 def senders_of(notifications: Collection[Notification], *, with_recipients: bool) -> dict[str, str]:
     """Which notification sent the message of each merged notification, by the id of the merged notification.
 
-    The words are the recipients of its setting, as in the log; without `with_recipients`, and if the setting
-    was deleted, only its type.
+    The words are its type and the recipients of its setting, as in the log; without `with_recipients`, and if
+    the setting was deleted, only its type.
     """
     merged = {row.id: row.merged_into for row in notifications if row.merged_into}
     if not merged:
@@ -128,9 +128,11 @@ def senders_of(notifications: Collection[Notification], *, with_recipients: bool
 
 
 def _words_of_sender(sender: Notification, setting: NotificationSetting | None) -> str:
+    label = NOTIFICATION_TYPES[sender.type_name].label
     if setting is None or setting.type_name != sender.type_name:
-        return NOTIFICATION_TYPES[sender.type_name].label
-    return setting_words(setting, sender.group_id)
+        return label
+    words = setting_words(setting, sender.group_id)
+    return words if words.startswith(label) else f"{label}: {words}"
 
 
 def notified_event(event_id: str, *, group_id: str, org_id: str) -> EventRow | None:

@@ -208,6 +208,18 @@ def test_the_page_of_the_alert_names_the_notification_that_sent_the_message(
     assert delayed.setting_id == config.settings.get(type_name="EMAIL").id
 
 
+def test_the_page_of_the_alert_tells_a_user_from_an_address_of_the_same_user(
+    project: Project, outside: Outside
+) -> None:
+    make_member(project, "ada")
+    down(project, mail(), {"typeName": "USER", "username": "ada", "emailEnabled": True, "delayMin": 5})
+    deliver_all(START)
+    deliver_all(START + 5 * MINUTE)
+    shown = alert_timeline(Alert.objects.get(), sees_config=True, now=START + 5 * MINUTE)
+    (why,) = [why for row, why in shown.explanation.notifications if row.is_merged]
+    assert f"“E-mail: {ADA}”" in why.detail
+
+
 @each(
     ("first", "second", "is_same"),
     [
