@@ -45,12 +45,13 @@ _NOT_SHOWN = "Nobody is notified yet when a host of this project is down. Choose
 class AgentFormPart(Protocol):
     """A part that another app adds to the form, as `agent_form_parts` of its AppConfig.
 
-    `is_shown`: whether the submitted page had this part for this project. `run` does what the part asks for,
-    in the transaction of the new key, and returns what was done in words.
+    `fields_template` shows its fields. `is_shown`: whether the submitted page had this part for this project.
+    `run` does what the part asks for, in the transaction of the new key, and returns what was done in words.
     """
 
     css: Mapping[str, Sequence[str]]
     js: Sequence[Any]
+    fields_template: str
     is_shown: bool
 
     @property
