@@ -24,7 +24,7 @@ from tests.factories.alerting import WEBHOOK, make_config, make_global_config
 
 pytestmark = pytest.mark.django_db
 
-_BESIDE_URL = ("webhookAuthorization", "webhookHeaders", "webhookTemplate", "webhookBody")
+_OF_URL = ("webhookAuthorization", "webhookHeaders", "webhookTemplate", "webhookBody")
 
 
 class TestChanging:
@@ -146,11 +146,9 @@ class TestChanging:
         assert fault.startswith("a[0].b: ")
         assert "hostnameAndPort" in fault
 
-    def test_fields_beside_a_url_do_not_promise_those_of_the_integration(
-        self, console: Client, project: Project
-    ) -> None:
+    def test_fields_of_a_url_do_not_promise_the_integration(self, console: Client, project: Project) -> None:
         form = console.get(do(make_config(project), "change")).context["form"]
-        helps = {name: form.fields[f"notifications[0].{name}"].help_text for name in _BESIDE_URL}
+        helps = {name: form.fields[f"notifications[0].{name}"].help_text for name in _OF_URL}
         assert [name for name, text in helps.items() if "integration" in text] == []
         assert all(text.startswith("Only with a URL") for text in helps.values())
 

@@ -208,7 +208,7 @@ def test_the_page_of_the_alert_names_the_notification_that_sent_the_message(
     assert delayed.setting_id == config.settings.get(type_name="EMAIL").id
 
 
-def test_the_page_of_the_alert_tells_a_user_from_an_address_of_the_same_user(
+def test_the_page_of_the_alert_separates_a_user_from_the_address_of_the_user(
     project: Project, outside: Outside
 ) -> None:
     make_member(project, "ada")
