@@ -85,7 +85,8 @@ class SecretInput(forms.CharField):
     """A secret, which is never shown.
 
     `stored` is the redacted stored value, if any; it stays if the field is empty. `note` is an additional
-    help text. `has_lines`: the secret can have several lines.
+    help text; a new secret has it unless there is a `help_text`. `has_lines`: the secret can have several
+    lines.
     """
 
     def __init__(
@@ -104,7 +105,7 @@ class SecretInput(forms.CharField):
                 "Stored: <code>{}</code>. Leave blank to keep it.{}", stored, note
             )
         elif note:
-            options["help_text"] = note.strip()
+            options.setdefault("help_text", note.strip())
         self.has_lines = has_lines
         widget = (
             SecretLines({"rows": "3", **attributes}) if has_lines else UnfoldAdminPasswordWidget(attributes)

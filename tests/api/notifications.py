@@ -90,7 +90,6 @@ SECRETS: Mapping[str, tuple[str, Any]] = {
     "webhookUrl": ("WEBHOOK", SHOWN_URL),
     "webhookSecret": ("WEBHOOK", "******"),
     "webhookAuthorization": ("WEBHOOK", "******"),
-    "webhookHeaders": ("WEBHOOK", {"X-Key": "******"}),
     "teamChatWebhookUrl": ("TEAM_CHAT_SERVICE", SHOWN_URL),
 }
 """Field that holds a secret → its type, and what answers show of it."""

@@ -33,10 +33,10 @@ def examples(page: Path, kind: str) -> list[dict[str, object]]:
 
 
 def store_integration(owner: ApiClient, project: Project, channel: Channel) -> None:
-    """Store the example of the channel's page."""
-    (example,) = examples(PAGES[channel], "integration")
-    answer = owner.put(f"/groups/{project.id}/integrations/{channel.type}", example)
-    assert answer.status_code == 200, answer.content
+    """Store each example of the channel's page; the first example stays."""
+    for example in reversed(examples(PAGES[channel], "integration")):
+        answer = owner.put(f"/groups/{project.id}/integrations/{channel.type}", example)
+        assert answer.status_code == 200, answer.content
 
 
 @each("channel", list(CHANNELS.values()), ids=lambda channel: channel.label)

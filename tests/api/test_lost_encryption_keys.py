@@ -52,6 +52,9 @@ def unreadable(answer: Any) -> list[str]:
     return [fault["field"] for fault in answer.json()["badFields"]]
 
 
+WEBHOOK_SECRETS = ("webhookUrl", "webhookSecret", "webhookAuthorization", "webhookHeaders.X-Key")
+
+
 class TestIntegrations:
     """Their secrets."""
 
@@ -99,7 +102,7 @@ class TestConfigurations:
         lose_key(NotificationSetting)
         before = state()
         answer = place.put(made, *made["notifications"])
-        assert unreadable(answer) == ["notifications[1].webhookUrl", "notifications[1].webhookSecret"]
+        assert unreadable(answer) == [f"notifications[1].{name}" for name in WEBHOOK_SECRETS]
         assert state() == before
 
     def test_so_it_has_in_a_change_of_the_notifications_alone(
@@ -110,7 +113,7 @@ class TestConfigurations:
         lose_key(NotificationSetting)
         sent = {"notifications": made["notifications"]}
         answer = owner.patch(f"{place.path}/{made['id']}", sent)
-        assert unreadable(answer) == ["notifications[0].webhookUrl", "notifications[0].webhookSecret"]
+        assert unreadable(answer) == [f"notifications[0].{name}" for name in WEBHOOK_SECRETS]
 
     def test_one_sent_again_replaces_it_in_its_place(self, place: ConfigPath) -> None:
         made = place.post(longest("WEBHOOK")).json()

@@ -31,6 +31,7 @@ LOOKS_THE_SAME = {
     SHOWN_URL: "https://hooks.example.com/out/0123456789/wxyz",
     "******": "another webhook secret",
 }
+OF_A_URL = ("webhookSecret", "webhookAuthorization", "webhookHeaders")
 pytestmark = pytest.mark.django_db
 
 
@@ -138,18 +139,18 @@ def test_a_secret_is_that_of_its_type_and_field(place: ConfigPath) -> None:
 def test_a_webhooks_secret_goes_to_no_other_url(
     place: ConfigPath, url: str | None, secret: str, accepted: bool
 ) -> None:
-    made = place.post(longest("WEBHOOK")).json()
+    secrets = {"webhookUrl": URL, "webhookSecret": "a webhook secret"}
+    made = place.post(shortest("WEBHOOK", **secrets)).json()
     sent = {**made["notifications"][0], "webhookUrl": url, "webhookSecret": secret}
     answer = place.put(made, sent)
     if accepted:
-        kept = longest("WEBHOOK")["webhookSecret"] if secret == "******" else secret
         assert stored(answer.json()) == {
             "webhookUrl": URL if url == SHOWN_URL else url,
-            "webhookSecret": kept,
+            "webhookSecret": secrets["webhookSecret"] if secret == "******" else secret,
         }
     else:
         assert "notifications[0].webhookSecret" in dict(faults(answer))
-        assert stored(made) == {"webhookUrl": URL, "webhookSecret": longest("WEBHOOK")["webhookSecret"]}
+        assert stored(made) == secrets
 
 
 @pytest.mark.slow
@@ -160,8 +161,8 @@ def test_a_secret_replaced_by_one_that_looks_the_same_is_a_change_the_log_shows(
     name, shown = SECRETS[field]
     made = place.post(shortest("EMAIL"), longest(name)).json()
     email, notification = made["notifications"]
-    # A webhook's secret has to be given again with another URL.
-    again = {"webhookSecret": "a webhook secret"} if field == "webhookUrl" else {}
+    # The secrets of a webhook have to be given again with another URL.
+    again = {each: longest(name)[each] for each in OF_A_URL} if field == "webhookUrl" else {}
     answer = place.put(made, email, {**notification, **again, field: LOOKS_THE_SAME[shown]})
     assert answer.json()["notifications"] == made["notifications"]
     assert stored(answer.json(), 1)[field] == LOOKS_THE_SAME[shown]

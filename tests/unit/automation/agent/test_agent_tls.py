@@ -94,7 +94,7 @@ def test_report_and_check_accept_the_same_authorities(
     assert [line[:2] for line in lines if "TLS with localhost" in line] == ["ok"]
 
 
-def test_the_flags_are_those_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_flags_equal_the_flags_of_the_platform(monkeypatch: pytest.MonkeyPatch) -> None:
     for flags in (OF_311, OF_313):
         default_flags(monkeypatch, flags)
         context = trusting()

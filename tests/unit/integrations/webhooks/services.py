@@ -39,7 +39,7 @@ def document(required: Mapping[str, Any], optional: Mapping[str, Any] | None = N
     }
 
 
-def one(item: Schema) -> Schema:
+def list_of(item: Schema) -> Schema:
     """An array of one item."""
     return {"type": "array", "items": item, "minItems": 1, "maxItems": 1}
 
@@ -108,7 +108,7 @@ def as_telegram(said: str) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class ReadyService:
     """A service: requests by kind of message, `default` for all others.
 
     `texts` are the paths of the members with texts that people read. `sizes` are limits that are not in
@@ -152,14 +152,14 @@ _ALIAS = {"identifierType": "alias"}
 _NOTE = text(25_000)
 _JSM_END = document({"source": {"const": SOURCE}, "note": _NOTE})
 
-SERVICES: Mapping[str, Service] = {
-    "discord": Service(
+SERVICES: Mapping[str, ReadyService] = {
+    "discord": ReadyService(
         "https://discord.com/api/webhooks/0123456789/token-0123456789",
         "https://discord.com/developers/docs/resources/message#embed-object-embed-limits",
         {
             DEFAULT: document(
                 {
-                    "embeds": one(
+                    "embeds": list_of(
                         document(
                             {
                                 "title": text(256),
@@ -181,13 +181,13 @@ SERVICES: Mapping[str, Service] = {
         found=as_slack,
         sizes=((lambda sent: len(sent["embeds"][0]["title"] + sent["embeds"][0]["description"]), 6000),),
     ),
-    "mattermost": Service(
+    "mattermost": ReadyService(
         "https://mattermost.example.com/hooks/0123456789abcdefghijklmnop",
         "https://developers.mattermost.com/integrate/reference/message-attachments/",
         {
             DEFAULT: document(
                 {
-                    "attachments": one(
+                    "attachments": list_of(
                         document(
                             {
                                 "fallback": text(16383),
@@ -204,7 +204,7 @@ SERVICES: Mapping[str, Service] = {
         ("attachments.0.fallback", "attachments.0.title", "attachments.0.text"),
         found=as_mattermost,
     ),
-    "rocket-chat": Service(
+    "rocket-chat": ReadyService(
         "https://chat.example.com/hooks/0123456789abcdef/token-0123456789",
         "https://docs.rocket.chat/guides/administrator-guides/integrations",
         {
@@ -212,14 +212,14 @@ SERVICES: Mapping[str, Service] = {
                 {
                     "text": text(5000),
                     "parseUrls": {"const": False},
-                    "attachments": one(document({"color": COLOUR, "text": text(5000)})),
+                    "attachments": list_of(document({"color": COLOUR, "text": text(5000)})),
                 }
             )
         },
         ("text", "attachments.0.text"),
         found=as_rocket_chat,
     ),
-    "google-chat": Service(
+    "google-chat": ReadyService(
         "https://chat.googleapis.com/v1/spaces/0123456789/messages?key=0123456789&token=token-0123456789",
         "https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create",
         {DEFAULT: document({"text": text(4096), "thread": document({"threadKey": text(4000)})})},
@@ -229,7 +229,7 @@ SERVICES: Mapping[str, Service] = {
         sizes=((lambda sent: len(sent["text"].encode()), 32_000),),
         key="thread.threadKey",
     ),
-    "ntfy": Service(
+    "ntfy": ReadyService(
         "https://ntfy.example.com/?topic=alerts-0123456789",
         "https://docs.ntfy.sh/publish/#publish-as-json",
         {
@@ -248,7 +248,7 @@ SERVICES: Mapping[str, Service] = {
         unsent=("topic",),
         sizes=((lambda sent: len(sent["message"].encode()), 4096),),
     ),
-    "telegram": Service(
+    "telegram": ReadyService(
         "https://api.telegram.org/bot0123456789:token-0123456789/sendMessage?chat_id=-1000123456789",
         "https://core.telegram.org/bots/api#sendmessage",
         {
@@ -266,14 +266,14 @@ SERVICES: Mapping[str, Service] = {
         found=as_telegram,
         sizes=((lambda sent: utf16(shown_html(sent["text"])[1]), 4096),),
     ),
-    "zulip": Service(
+    "zulip": ReadyService(
         "https://zulip.example.com/api/v1/external/slack_incoming?api_key=0123456789&stream=alerts&topic=databases",
         "https://zulip.com/integrations/slack_incoming",
         {DEFAULT: document({"text": text(10_000)})},
         ("text",),
         found=as_zulip,
     ),
-    "matrix": Service(
+    "matrix": ReadyService(
         "https://matrix.example.com/_matrix/client/v3/rooms/!0123456789:example.com/send/m.room.message",
         "https://spec.matrix.org/latest/client-server-api/#put_matrixclientv3roomsroomidsendeventtypetxnid",
         {
@@ -287,7 +287,7 @@ SERVICES: Mapping[str, Service] = {
         paths={DEFAULT: "/{delivery}"},
         sizes=((lambda sent: len(sent["body"].encode()), 60_000),),
     ),
-    "incident-io": Service(
+    "incident-io": ReadyService(
         "https://api.incident.io/v2/alert_events/http/0123456789",
         "https://api-docs.incident.io/tag/Alert-Events-V2/",
         {
@@ -308,7 +308,7 @@ SERVICES: Mapping[str, Service] = {
         key="deduplication_key",
         states={"status": ("firing", "resolved")},
     ),
-    "jira-service-management": Service(
+    "jira-service-management": ReadyService(
         "https://api.atlassian.com/jsm/ops/integration/v2/alerts",
         "https://developer.atlassian.com/cloud/jira/service-desk-ops/rest/v1/api-group-integration-events/",
         {
@@ -318,7 +318,7 @@ SERVICES: Mapping[str, Service] = {
                     "alias": text(512),
                     "description": text(15_000),
                     "source": text(100),
-                    "tags": one(text(50)),
+                    "tags": list_of(text(50)),
                     "details": {"type": "object", "additionalProperties": {"type": "string"}},
                 },
                 {"entity": text(512)},
@@ -329,7 +329,7 @@ SERVICES: Mapping[str, Service] = {
                     "alias": text(512),
                     "description": text(15_000),
                     "source": text(100),
-                    "tags": one(text(50)),
+                    "tags": list_of(text(50)),
                     "details": {"type": "object", "additionalProperties": {"type": "string"}},
                     "priority": {"const": "P5"},
                 },
@@ -352,7 +352,7 @@ SERVICES: Mapping[str, Service] = {
         },
         sizes=((lambda sent: sum(len(name + fact) for name, fact in sent.get("details", {}).items()), 8000),),
     ),
-    "grafana-irm": Service(
+    "grafana-irm": ReadyService(
         "https://oncall.example.com/integrations/v1/formatted_webhook/0123456789/",
         "https://grafana.com/docs/oncall/latest/configure/integrations/references/webhook/",
         {
