@@ -93,6 +93,8 @@ SECRETS: Mapping[str, tuple[str, Any]] = {
     "teamChatWebhookUrl": ("TEAM_CHAT_SERVICE", SHOWN_URL),
 }
 """Field that holds a secret → its type, and what answers show of it."""
+SHOWN = {**{field: shown for field, (_, shown) in SECRETS.items()}, "webhookHeaders": {"X-Key": "******"}}
+"""Field with secrets → what answers show of it."""
 
 
 def shortest(type_name: str, **changes: Any) -> dict[str, Any]:

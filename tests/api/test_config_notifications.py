@@ -11,6 +11,7 @@ from tests.api import bodies
 from tests.api.notifications import (
     DEFAULTS,
     SECRETS,
+    SHOWN,
     SHORTEST,
     STATEFUL,
     TYPES,
@@ -52,7 +53,7 @@ def shown(sent: dict[str, Any]) -> dict[str, Any]:
     """What answers say of it, but for its id."""
     name = sent["typeName"]
     schedule = {"delayMin": 0} | ({} if name in STATEFUL else {"intervalMin": 60})
-    redacted = {field: SECRETS[field][1] for field in sent if field in SECRETS}
+    redacted = {field: SHOWN[field] for field in sent if field in SHOWN}
     return {**schedule, **DEFAULTS.get(name, {}), **sent, **redacted}
 
 
