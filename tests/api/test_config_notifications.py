@@ -11,8 +11,8 @@ from tests.api import bodies
 from tests.api.notifications import (
     DEFAULTS,
     SECRETS,
-    SHOWN,
     SHORTEST,
+    SHOWN,
     STATEFUL,
     TYPES,
     ConfigPath,
