@@ -49,7 +49,7 @@ _POSTED = re.compile(rb'\s*\{\s*"ok"\s*:\s*true\b')
 def build_request(config: Mapping[str, str], message: Message) -> ServiceRequest:
     """The request to post a message.
 
-    Host names and the like are escaped plain text, so that they mention nobody and become no links.
+    Host names and the like are escaped plain text, so that they become neither mentions nor links.
 
     Raises: DeliveryError: the token cannot be sent in a header.
     """

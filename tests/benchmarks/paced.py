@@ -1,7 +1,7 @@
 """240 messages to each of six receivers that take a limited number, all at once.
 
-The limit is the ideal time, which a sender needs who knows what the receiver takes. Half of the receivers say
-in Retry-After when they take the next message.
+The limit is the ideal time: the time of a sender that knows the limit of the receiver. Half of the receivers
+say in Retry-After when they take the next message.
 """
 
 import json

@@ -86,7 +86,7 @@ class Bucket:
 
 
 def ideal(limit: Limit, messages: int) -> float:
-    """The seconds that a sender needs who knows the limit."""
+    """The seconds that a sender needs if it knows the limit."""
     now = 0.0
     for _ in range(messages):
         while not limit.takes(now):
