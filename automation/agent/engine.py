@@ -65,7 +65,8 @@ class HostReading:
     """The report of a host.
 
     `uptime` is in seconds. `databases` has the samples of each database; None if they were not polled.
-    `engine` is the engine that read the host, a name of the platform's closed set.
+    `engine` is the engine that read the host, a name of the platform's closed set. `problem` is the reason
+    why a host that is reachable could not be measured, without secrets; None if it was measured.
     """
 
     address: ServerAddress
@@ -79,6 +80,7 @@ class HostReading:
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
     engine: str | None = None
+    problem: str | None = None
 
 
 class HasSamples(Protocol):

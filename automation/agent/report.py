@@ -17,7 +17,17 @@ LARGEST_BYTES = 3_500_000
 Document = dict[str, Any]
 
 _OPTIONAL = frozenset(
-    {"version", "replicaSetName", "clusterName", "shardName", "uptimeSeconds", "databases", "lease", "engine"}
+    {
+        "version",
+        "replicaSetName",
+        "clusterName",
+        "shardName",
+        "uptimeSeconds",
+        "databases",
+        "lease",
+        "engine",
+        "problem",
+    }
 )
 """Optional fields of a host."""
 
@@ -217,6 +227,7 @@ def _host(reading: HostReading, unknown: Collection[str], lease: str | None) -> 
         "measurements": _measurements(reading.samples, unknown),
         "lease": lease,
         _ENGINE: None if _ENGINE in unknown else reading.engine,
+        "problem": reading.problem,
     }
     return {name: value for name, value in document.items() if value is not None}
 
