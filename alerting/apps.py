@@ -20,11 +20,11 @@ class AlertingConfig(AppConfig):
         "globalAlerts": "/globalAlerts",
         "matcherFieldNames": "/alertConfigs/matchers/fieldNames",
     }
+    agent_form_parts = ("alerting.forms.preset_part.part_of_new_agent",)
 
     def ready(self) -> None:
         """Services need the models, which are loaded only now."""
-        from alerting.forms.preset_part import part_of_new_agent  # noqa: PLC0415 - see above
-        from alerting.metrics import alerting_metrics  # noqa: PLC0415
+        from alerting.metrics import alerting_metrics  # noqa: PLC0415 - see above
         from alerting.notices import project_notices, setup_checklist  # noqa: PLC0415
         from alerting.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
         from alerting.selectors import progress  # noqa: PLC0415
@@ -35,7 +35,6 @@ class AlertingConfig(AppConfig):
         self.overview = [alerting_widgets]
         self.host_panels = [alerts_of_host]
         self.host_links = [MUTE_HOSTS]
-        self.agent_form_parts = [part_of_new_agent]
         self.project_notices = [project_notices]
         self.checklists = [setup_checklist]
         self.workers_seen = workers_seen

@@ -7,6 +7,7 @@ from typing import Any, Protocol, cast
 from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
+from django.utils.module_loading import import_string
 
 from accesslist.forms import InProjectForm
 from accesslist.forms.scopes import ScopeField
@@ -43,7 +44,10 @@ _NOT_SHOWN = "Nobody is notified yet when a host of this project is down. Choose
 
 
 class AgentFormPart(Protocol):
-    """A part that another app adds to the form, as `agent_form_parts` of its AppConfig.
+    """A part that another app adds to the form.
+
+    The `agent_form_parts` of its AppConfig name the functions that make its parts, as `module.function`:
+    only the console needs the modules of forms.
 
     `fields_template` shows its fields. `is_shown`: whether the submitted page had this part for this project.
     `run` does what the part asks for, in the transaction of the new key, and returns what was done in words.
@@ -203,9 +207,9 @@ class NewAgentForm(InProjectForm):
         data = self.data if self.is_bound else None
         engines = self["databases"].value() or ()
         made = (
-            make(data, operator=self.operator, group_id=group_id, engines=engines)
-            for makers in contributions("agent_form_parts")
-            for make in makers
+            import_string(name)(data, operator=self.operator, group_id=group_id, engines=engines)
+            for names in contributions("agent_form_parts")
+            for name in names
         )
         return [part for part in made if part is not None]
 

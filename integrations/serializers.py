@@ -3,11 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
-from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
 from integrations.channels.slack import SLACK
-from integrations.choices import SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.models import Integration
 from integrations.redaction import Secrets
@@ -18,7 +16,6 @@ from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument, self
 from opsapi.api.errors import BadField
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts
-from opsapi.api.schema import DocumentExtension
 from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.redaction import MASK
 from opsapi.wire_json import JsonObject
@@ -119,29 +116,6 @@ def _why_not(
         return UNKNOWN
     moved = field.goes_with is not None and values.get(field.goes_with) != stored.get(field.goes_with)
     return f"must be sent again, because {field.goes_with} was changed" if moved else None
-
-
-class TypedDocumentExtension(DocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Adds the constant type to the OpenAPI document, and marks secrets as redacted, without their length."""
-
-    target_class = TypedDocument
-    priority = 1
-
-    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
-        schema = super().map_serializer(auto_schema, direction)
-        document = cast(TypedDocument, self.target)
-        if direction == "response":
-            for name in document.kind.secret_fields:
-                schema["properties"][name] = _redacted_schema(document.kind.secret_fields[name])
-        schema["properties"][document.type_field] = {"type": "string", "const": document.kind.type}
-        return schema
-
-
-def _redacted_schema(field: Field) -> JsonObject:
-    text = {"type": "string", "description": "Redacted."}
-    if field.secret is SecretKind.HEADERS:
-        return {"type": "object", "additionalProperties": text}
-    return text
 
 
 class TypedIntegration(TypedDocument):

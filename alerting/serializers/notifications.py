@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, cast
 
-from drf_spectacular.openapi import AutoSchema
 from rest_framework import serializers
 
 from alerting.choices import PeopleType
@@ -24,7 +23,7 @@ from alerting.selectors.notification_settings import (
 )
 from integrations.channels.email import EMAIL
 from integrations.redaction import Secrets
-from integrations.serializers import TypedDocument, TypedDocumentExtension
+from integrations.serializers import TypedDocument
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField
@@ -176,21 +175,6 @@ class TypedNotification(TypedDocument):
         fault = super()._unknown_name(name)
         message = f"does not apply to {self.kind.full_name}"
         return BadField(fault.field, fault.code, message, fault.allowed)
-
-
-class TypedNotificationExtension(TypedDocumentExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Adds the fields that answers always have to the OpenAPI document."""
-
-    target_class = TypedNotification
-    priority = 2
-
-    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> JsonObject:
-        """The document's schema; a deleted team has no name."""
-        schema = super().map_serializer(auto_schema, direction)
-        required = [name for name in schema["required"] if name != "teamName"]
-        arrays = cast(TypedNotification, self.target).kind.arrays
-        shown = ["delayMin", "id", *arrays] if direction == "response" else []
-        return {**schema, "required": sorted([*required, *shown])}
 
 
 class UntypedNotification(Document):

@@ -3,9 +3,10 @@
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from django.apps import apps
+from django.utils.module_loading import autodiscover_modules
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -29,7 +30,7 @@ from opsapi.api.documents import Document, LinkDocument
 from opsapi.api.errors import reason_phrase
 from opsapi.api.permissions import OPEN
 from opsapi.api.query import EVERYWHERE, Parameter
-from opsapi.api.shapes import nullable
+from opsapi.api.shapes import ShapedDocument, nullable
 from opsapi.api.views import ApiViewSet
 from opsapi.ids import ID_PATTERN
 from opsapi.wire_json import JsonObject
@@ -76,6 +77,26 @@ class DocumentExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-
             properties[name]["deprecated"] = True
         example = sent_example(document) if direction == "request" else document.sample()
         return {**schema, "examples": [example]} if example else schema
+
+
+class ShapeExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
+    """Describes ShapedDocuments to drf-spectacular."""
+
+    target_class = ShapedDocument
+    match_subclasses = True
+    priority = 1
+
+    def map_serializer(
+        self, auto_schema: AutoSchema, direction: Literal["request", "response"]
+    ) -> JsonObject:
+        document = cast(ShapedDocument, self.target)
+
+        def reference(other: type[Document]) -> JsonObject:
+            component: Any = auto_schema.resolve_serializer(other, direction)
+            return cast(JsonObject, component.ref)
+
+        example = document.request_example if direction == "request" else document.sample()
+        return {**document.shape(reference), "examples": [example]}
 
 
 def sent_example(document: Document) -> Mapping[str, Any]:
@@ -245,6 +266,8 @@ class PublishedGenerator(SchemaGenerator):
 
     def get_schema(self, request: Any = None, public: bool = True) -> JsonObject:
         """Return the OpenAPI document with its shared components."""
+        # Only the document needs the extensions of the apps: a worker would import drf-spectacular with them.
+        autodiscover_modules("openapi")
         document: JsonObject = super().get_schema(request, public)  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
         document["components"] |= {
             "headers": HEADERS,

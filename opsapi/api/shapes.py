@@ -1,10 +1,7 @@
 """Documents that are not objects with named fields, and helpers for all schemas."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, cast
-
-from drf_spectacular.extensions import OpenApiSerializerExtension
-from drf_spectacular.openapi import AutoSchema
+from typing import Any
 
 from opsapi.api.documents import Document
 from opsapi.wire_json import JsonObject
@@ -33,23 +30,3 @@ class ShapedDocument(Document):
     def shape(cls, reference: Reference) -> JsonObject:
         """Return the schema, for requests and responses."""
         raise NotImplementedError
-
-
-class ShapeExtension(OpenApiSerializerExtension):  # type: ignore[no-untyped-call]  # drf-spectacular is untyped
-    """Describes ShapedDocuments to drf-spectacular."""
-
-    target_class = ShapedDocument
-    match_subclasses = True
-    priority = 1
-
-    def map_serializer(
-        self, auto_schema: AutoSchema, direction: Literal["request", "response"]
-    ) -> JsonObject:
-        document = cast(ShapedDocument, self.target)
-
-        def reference(other: type[Document]) -> JsonObject:
-            component: Any = auto_schema.resolve_serializer(other, direction)
-            return cast(JsonObject, component.ref)
-
-        example = document.request_example if direction == "request" else document.sample()
-        return {**document.shape(reference), "examples": [example]}

@@ -137,6 +137,8 @@ def budget_site(checkout: Path | None = None) -> Iterator[BudgetSite]:
         with installation(**environment) as platform:
             if checkout is not None:
                 platform.program = [sys.executable, str(checkout / "manage.py")]
+                # Processes that start with `python -m` import the modules of their directory first.
+                platform.start_command = ["env", "-C", str(checkout), *platform.program, "serve"]
             platform.start()
             yield BudgetSite(platform, make_first_user(platform), receiver)
             platform.stop()

@@ -18,11 +18,16 @@ finally:
 """
 
 
+OF_THE_WEB_SERVER = {"drf_spectacular.openapi", "rest_framework.views"}
+
+
 @pytest.mark.slow
-def test_a_command_does_not_load_the_pages_of_the_console() -> None:
-    loaded = _loaded("prepare")
+@pytest.mark.parametrize("command", ["prepare", "run_worker"])
+def test_a_command_loads_neither_pages_of_the_console_nor_views_of_the_api(command: str) -> None:
+    loaded = _loaded(command)
     assert "alerting.models" in loaded
-    assert not loaded & {f"{name}.admin" for name in APPLICATIONS}
+    assert not loaded & {f"{name}.{part}" for name in APPLICATIONS for part in ("admin", "views", "forms")}
+    assert not loaded & OF_THE_WEB_SERVER
 
 
 def test_serve_loads_no_application() -> None:
