@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.http import HttpResponse
 
 from opsapi.api.bodies import render
@@ -42,11 +41,6 @@ class ParsedResponse(HttpResponse):
     def json(self) -> Any:
         """The document."""
         return json.loads(self.content)
-
-
-@pytest.mark.slow
-def test_the_document_is_valid_and_the_published_one() -> None:
-    call_command("openapi", check=True)
 
 
 @pytest.mark.slow
