@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 
-from alerting.delivery import DeliveryAttempt, decide, decided_together, longest_attempt, record, send
+from alerting.delivery import (
+    LOCKS_SECONDS,
+    OVERDUE,
+    DeliveryAttempt,
+    decide,
+    decided_together,
+    longest_attempt,
+    record,
+    send,
+)
 from alerting.models import Notification
 from alerting.muting import REMEMBERED_SECONDS, MuteDesk
 from alerting.rules.claim_order import next_free_slot
@@ -34,6 +43,10 @@ MARGIN = timedelta(seconds=5)
 """The time that the lease of a message must have left when the message is sent."""
 FINISH_SECONDS = 8.0
 """How long a stopping worker waits for running requests; another worker takes over the rest."""
+FINISH_LOCKS_SECONDS = 1.0
+"""How long a stopping worker waits for locked alerts. Without an outcome, their messages are sent again."""
+HELD_UP_SECONDS = 0.2
+"""The pause before the next step if other transactions have locked all that was claimed."""
 
 
 @dataclass(slots=True)
@@ -73,26 +86,36 @@ class Courier:
         self._paced: set[str] = set()
         """The destinations that refused a message of this worker and are still paced."""
         self._next_at_pace: datetime | None = None
+        self._is_held_up = False
+        """Whether another transaction holds up notifications that the last step claimed."""
+        self._held_up_since: datetime | None = None
+        """Since when there are outcomes that cannot be recorded, or when the last wait for locks began."""
 
     def step(self) -> int:
-        """Record outcomes, then claim and start to send. Returns how much was claimed or is being decided."""
+        """Record outcomes, then claim and start to send. Returns how much was decided or is being decided.
+
+        Notifications that another transaction holds up do not count: the next step would find them held up.
+        """
         self._record()
         self._prolong()
         self._desk.go_on(now=self._clock())
-        claims = self._claim_and_send()
-        if any(not notification.destination for notification in claims):
+        self._is_held_up = False
+        decided = self._claim_and_send()
+        if any(not notification.destination for notification in decided):
             self._claim_and_send()  # Most of them have a destination now.
         self._desk.count(now=self._clock())
-        if not claims:
+        if not decided:
             self._look_at_paced()
-        return len(claims) + len(self._desk.searching)
+        return len(decided) + len(self._desk.searching)
 
     def pause(self, longest: float) -> float:
         """Return the seconds until the next step.
 
-        A request that hangs gives its slot back meanwhile, or a paced destination takes its next message.
+        A request that hangs gives its slot back meanwhile, a paced destination takes its next message, or
+        another transaction ends.
         """
         now = self._clock()
+        longest = min(longest, HELD_UP_SECONDS) if self._is_held_up else longest
         free = next_free_slot(self._sending.values(), now)
         paced = None if self._next_at_pace is None else max(self._next_at_pace - now, timedelta())
         return min([longest, *(wait.total_seconds() for wait in (free, paced) if wait is not None)])
@@ -113,11 +136,11 @@ class Courier:
             except Empty:
                 break
             self._record()
-        self._record(wait=True)
+        self._record(wait=FINISH_LOCKS_SECONDS)
         return False
 
     def _claim_and_send(self) -> list[Notification]:
-        """Claim notifications and start to send. Returns the claimed ones."""
+        """Claim notifications and start to send. Returns the claimed ones that no transaction holds up."""
         claims = claim(
             worker=self._worker, slots=self._slots, clock=self._clock, without=self._desk.searching
         )
@@ -140,7 +163,8 @@ class Courier:
             # Notifications that are not in progress can be claimed again immediately, by any worker.
             leases_give_back([notification for notification in claims if notification.id not in started])
             raise
-        return claims
+        self._is_held_up |= bool(muting.held_up)
+        return [notification for notification in claims if notification.id not in muting.held_up]
 
     def _forget_costs(self) -> None:
         if time.monotonic() > self._forget_at:
@@ -191,15 +215,21 @@ class Courier:
         long = self._long.get(notification.id)
         return long is not None and self._clock() <= long.until - MARGIN
 
-    def _record(self, *, wait: bool = False) -> None:
+    def _record(self, *, wait: float = 0) -> None:
         """Record the ended attempts; they stay if the database fails.
 
-        Unless it may `wait`, they stay as well while another transaction has locked their alerts.
+        They stay as well if another transaction has locked their alerts for `wait` seconds. Of the alerts of
+        an incident, some can be locked at every moment, so after OVERDUE it waits for LOCKS_SECONDS.
         """
         while not self._ended.empty():
             self._note_end(self._ended.get())
         if self._unrecorded:
-            self._unrecorded = record(list(self._unrecorded), now=self._clock(), wait=wait)
+            now = self._clock()
+            self._unrecorded = record(list(self._unrecorded), now=now, wait=wait)
+            if self._unrecorded and self._held_up_since and now >= self._held_up_since + OVERDUE:
+                self._unrecorded = record(list(self._unrecorded), now=now, wait=LOCKS_SECONDS)
+                self._held_up_since = now
+            self._held_up_since = (self._held_up_since or now) if self._unrecorded else None
             left = {attempt.notification.id for attempt, _ in self._unrecorded}
             for row_id in self._unrecorded_leases.keys() - left:
                 del self._unrecorded_leases[row_id]

@@ -32,6 +32,7 @@ enough from the picture of the last message about the incident (`selectors.incid
 """
 
 import logging
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -129,6 +130,10 @@ logger = logging.getLogger("opsapi.delivery")
 
 DECIDED_IN_TURN = 16
 """Projects take turns of this many notifications."""
+OVERDUE = timedelta(seconds=2)
+"""The time after which decisions about a message of an incident wait for locks."""
+LOCKS_SECONDS = 0.3
+"""How long decisions and outcomes about incidents wait for locks. Messages of other projects wait as long."""
 REPLACED_AT_ONCE = 200
 """Notifications for people are replaced when they have at least this many addresses together."""
 
@@ -333,7 +338,7 @@ def _decide_together(
     claimed = _with_windows_locked(claimed, muting, now)
     if not claimed:
         return []
-    claimed, locked = _with_alerts_locked(claimed)
+    claimed, locked = _with_alerts_locked(claimed, muting, now)
     if not claimed:
         return []
     facts = _read_facts(claimed, locked, muting, now)
@@ -372,15 +377,25 @@ def _with_windows_locked(
     current = begun_versions(concerned, now, lock=True)
     changed = {group_id for group_id in concerned if current.get(group_id) != muting.versions[group_id]}
     if changed:
-        leases_give_back([row for row in claimed if row.group_id in changed])
+        _hold_up([row for row in claimed if row.group_id in changed], muting)
     return [row for row in claimed if row.group_id not in changed]
 
 
-def _with_alerts_locked(claimed: Sequence[Notification]) -> tuple[list[Notification], list[DecidingAlert]]:
+def _hold_up(notifications: Sequence[Notification], muting: Muting) -> None:
+    """Release notifications on which nothing can be decided at the moment."""
+    leases_give_back(notifications)
+    muting.held_up |= {row.id for row in notifications}
+
+
+def _with_alerts_locked(
+    claimed: Sequence[Notification], muting: Muting, now: datetime
+) -> tuple[list[Notification], list[DecidingAlert]]:
     """Lock the alerts of notifications until the decisions are written, and release the other notifications.
 
     The others are about alerts that another transaction has locked. It can end thousands of alerts of a
-    project, and messages of other projects do not wait for it.
+    project, and messages of other projects do not wait for it. Of the thousands of alerts of an incident,
+    evaluation can have some locked at every moment, so decisions about overdue messages of incidents wait
+    for LOCKS_SECONDS: they lock one alert after the other meanwhile.
 
     The order of locks is: windows, alerts, destinations (`_decide_together`, `_mark_begun`), each by id. The
     notifications are already leased, so no other worker locks them.
@@ -389,9 +404,10 @@ def _with_alerts_locked(claimed: Sequence[Notification]) -> tuple[list[Notificat
     A request that creates a window or changes a configuration does not wait. An attempt that has begun is
     sent, whatever happens in the meantime. If its alert ends, `record` sees the end.
     """
-    locked, held_up = deciding_alerts(claimed, wait=False)
+    is_overdue = bool(incidents_of(row for row in claimed if row.due < now - OVERDUE))
+    locked, held_up = deciding_alerts(claimed, wait=LOCKS_SECONDS if is_overdue else 0)
     if held_up:
-        leases_give_back([row for row in claimed if row.id in held_up])
+        _hold_up([row for row in claimed if row.id in held_up], muting)
     return [row for row in claimed if row.id not in held_up], locked
 
 
@@ -651,14 +667,14 @@ class _EndedAttempt(NamedTuple):
 _Ended = tuple[DeliveryAttempt, Outcome]
 
 
-def record(ended: Sequence[_Ended], *, now: datetime, wait: bool = True) -> list[_Ended]:
+def record(ended: Sequence[_Ended], *, now: datetime, wait: float = math.inf) -> list[_Ended]:
     """Write the outcomes of attempts, and schedule retries and reminders.
 
     An outcome is ignored if the lease of its notification is no longer valid. An unexpected error concerns
     only the outcome that causes it: the message is sent again when the lease ends.
 
-    Unless it may `wait`, return the outcomes that are not written, because another transaction has locked
-    their alerts.
+    Return the outcomes that are not written, because another transaction has locked their alerts for `wait`
+    seconds.
 
     Raises:
         DatabaseError, InterfaceError: the database has a transient fault. Call again with the same
@@ -680,7 +696,7 @@ def record(ended: Sequence[_Ended], *, now: datetime, wait: bool = True) -> list
 
 @transaction.atomic
 def _record_together(
-    ended: Sequence[_Ended], now: datetime, *, wait: bool
+    ended: Sequence[_Ended], now: datetime, *, wait: float
 ) -> tuple[list[_EndedAttempt], list[_Ended]]:
     """Write the outcomes of notifications whose lease is still valid.
 

@@ -44,13 +44,15 @@ class Muting:
 
     `mutes`: the muted notifications. `undecided`: notifications without a decision yet. `faults`:
     notifications whose windows cannot be evaluated. `versions`: the windows of each project that the
-    decisions depend on; a project without windows that have begun is left out.
+    decisions depend on; a project without windows that have begun is left out. `held_up`: notifications
+    whose alerts or windows another transaction has locked or changed in the meantime.
     """
 
     mutes: dict[str, Mute] = field(default_factory=dict)
     undecided: set[str] = field(default_factory=set)
     faults: dict[str, Exception] = field(default_factory=dict)
     versions: Mapping[str, Versions] = field(default_factory=dict)
+    held_up: set[str] = field(default_factory=set)
 
 
 class MuteDesk:

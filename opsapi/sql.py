@@ -5,10 +5,13 @@ from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, cast
 
-from django.db import connection
+from django.db import DatabaseError, connection
 from django.db.backends.utils import CursorWrapper
 
 from opsapi.postgresql.base import this_connection
+
+_SET_TIMEOUT = "SELECT set_config('statement_timeout', %s, true)"
+_QUERY_CANCELED = "57014"  # SQLSTATE
 
 
 def insert_from_arrays(table: str, columns: Mapping[str, str]) -> str:
@@ -68,6 +71,24 @@ def fetch_rows(sql: str, params: Any = None) -> list[tuple[Any, ...]]:
         cursor.execute(sql, params)
         found: list[tuple[Any, ...]] = cursor.fetchall()
         return found
+
+
+@contextmanager
+def statements_within(seconds: float) -> Iterator[None]:
+    """Let PostgreSQL end each statement that takes longer than `seconds`. It needs a transaction.
+
+    Raises:
+        OperationalError: a statement took longer (`took_too_long`).
+    """
+    [(before,)] = fetch_rows("SELECT current_setting('statement_timeout')")
+    execute(_SET_TIMEOUT, [str(max(1, int(seconds * 1000)))])
+    yield
+    execute(_SET_TIMEOUT, [before])
+
+
+def took_too_long(error: DatabaseError) -> bool:
+    """Return whether PostgreSQL has ended a statement because of a time limit."""
+    return getattr(error.__cause__, "sqlstate", None) == _QUERY_CANCELED
 
 
 def database_time() -> datetime:

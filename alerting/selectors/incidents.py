@@ -1,5 +1,6 @@
 """Incidents as rules and messages take them: their alerts, the fleet, and their last pictures."""
 
+import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from copy import copy
@@ -7,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from django.db import OperationalError, transaction
 from django.db.models import F, Q, QuerySet, Subquery
 
 from alerting.choices import AlertStatus, IncidentPart, NotificationStatus
@@ -25,7 +27,7 @@ from alerting.selectors.fleet_units import fleets_around, named_units
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, first_rows
-from opsapi.sql import fetch_rows
+from opsapi.sql import fetch_rows, statements_within, took_too_long
 
 
 class DecidingAlert(NamedTuple):
@@ -90,20 +92,33 @@ def deciding_alerts_filter(notifications: Sequence[Notification]) -> Q:
 
 
 def deciding_alerts(
-    notifications: Sequence[Notification], *, wait: bool
+    notifications: Sequence[Notification], *, wait: float
 ) -> tuple[list[DecidingAlert], set[str]]:
     """Lock the alerts of the notifications, and the open alerts of their incidents, by id.
 
-    Unless it may `wait`, alerts that another transaction has locked are left out. Return the locked alerts,
-    and the ids of the notifications about others.
+    Alerts that another transaction has locked are left out after `wait` seconds; infinity: never. Return the
+    locked alerts, and the ids of the notifications about others.
     """
     deciding = Alert.objects.filter(deciding_alerts_filter(notifications))
-    rows = deciding.select_for_update(no_key=True, skip_locked=not wait).order_by("id")
-    locked = [DecidingAlert(*row) for row in rows.values_list(*DecidingAlert._fields)]
+    if wait == math.inf:
+        return _lock(deciding), set()
+    if wait:
+        try:
+            with transaction.atomic(), statements_within(wait):
+                return _lock(deciding), set()
+        except OperationalError as error:
+            if not took_too_long(error):
+                raise
+    locked = _lock(deciding, skip_locked=True)
     # A locked alert neither ends nor leaves its incident: with the same number, none was left out.
-    if wait or deciding.count() == len(locked):
+    if deciding.count() == len(locked):
         return locked, set()
     return locked, _about_others(notifications, locked)
+
+
+def _lock(deciding: QuerySet[Alert], *, skip_locked: bool = False) -> list[DecidingAlert]:
+    rows = deciding.select_for_update(no_key=True, skip_locked=skip_locked).order_by("id")
+    return [DecidingAlert(*row) for row in rows.values_list(*DecidingAlert._fields)]
 
 
 def _about_others(notifications: Sequence[Notification], locked: Iterable[DecidingAlert]) -> set[str]:

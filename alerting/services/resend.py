@@ -1,5 +1,6 @@
 """Sending on request: a failed notification again, and the messages that wait for a destination now."""
 
+import math
 from datetime import datetime
 
 from django.db import transaction
@@ -45,7 +46,7 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         # So that the setting is not removed meanwhile; before the alert, as in changes of configurations.
         config_lock_shared(setting.config.group_id)
     # Ending the alert and recording a delivery take this lock too.
-    locked, _ = deciding_alerts([notification], wait=True)
+    locked, _ = deciding_alerts([notification], wait=math.inf)
     alerts = alerts_with_incident_state(locked, [notification])
     alert = alerts.get(notification.alert_id or "")
     row = Notification.objects.select_for_update().filter(id=notification.id).first()

@@ -11,8 +11,9 @@ from django.db import transaction
 
 from accesslist.models import Project
 from alerting import delivery
-from alerting.courier import Courier
-from alerting.models import Alert, Notification
+from alerting.courier import HELD_UP_SECONDS, Courier
+from alerting.models import Alert, Incident, Notification
+from alerting.muting import Muting
 from alerting.rules.time_slices import Costs, TimeSlice
 from alerting.services.claims import claim
 from alerting.services.leases import leases_give_back
@@ -27,13 +28,14 @@ from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import (
     WORKER,
     Outside,
+    begin,
     deliver_all,
     deliver_meanwhile,
     deliver_round,
     evaluate,
 )
 from tests.integration.alerting.recipients import GROUP, make_member
-from tests.racing import in_other_session
+from tests.racing import in_other_session, while_it_waits
 
 pytestmark = pytest.mark.django_db
 
@@ -229,3 +231,128 @@ def test_a_message_about_many_alerts_reads_few_of_them_whole_and_writes_each_onc
     Notification.objects.filter(kind="alert.open", alert_id=read[0]).update(status="PENDING", due=later)
     assert deliver_round(later, limit=1) == (1, 1)
     assert Alert.objects.filter(last_notified=later).count() == 30
+
+
+def step_of(courier: Courier) -> tuple[int, float]:
+    """What a step of the courier counts, and the pause after it. It waits for no lock."""
+    execute("SET lock_timeout = '20s'")
+    return courier.step(), courier.pause(1.0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_pauses_while_another_transaction_holds_up_all_messages(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_alerts(project, WEBHOOK, hosts=1)
+    monkeypatch.setattr(Courier, "_start", lambda *_: None)
+    courier = Courier(worker=1, slots=8, clock=lambda: START, wake=lambda: None)
+    waiting = Notification.objects.filter(status="PENDING", kind="alert.open", lease_token=None, due=START)
+    with transaction.atomic():
+        list(Alert.objects.select_for_update())
+        assert in_other_session(lambda: step_of(courier)) == (0, HELD_UP_SECONDS)
+        assert waiting.count() == 1
+    assert step_of(courier) == (1, 1.0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_messages_of_other_projects_count_beside_messages_that_are_held_up(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other: Project = ProjectFactory.create()
+    for each in (project, other):
+        open_alerts(each, WEBHOOK, hosts=1)
+    monkeypatch.setattr(Courier, "_start", lambda *_: None)
+    courier = Courier(worker=1, slots=8, clock=lambda: START, wake=lambda: None)
+    with transaction.atomic():
+        list(Alert.objects.filter(group=project).select_for_update())
+        assert in_other_session(lambda: step_of(courier))[0] == 1
+
+
+def message_of_incident(project: Project) -> Notification:
+    """Open an incident of two alerts with a message that was due at START."""
+    incident = Incident.objects.create(
+        group=project, config_id=new_id(), lead_id=new_id(), created=START, grown=START
+    )
+    alerts = [make_alert(project, incident_id=incident.id) for _ in range(2)]
+    return make_notification(project, alert=alerts[0], incident_id=incident.id, due=START)
+
+
+def held_up_at(now: datetime) -> set[str]:
+    """Claim and decide. Return the messages that other transactions hold up."""
+    execute("SET lock_timeout = '20s'")
+    muting = Muting()
+    claims = claim(worker=WORKER, slots=8, clock=lambda: now)
+    list(delivery.decide(claims, now=now, muting=muting))
+    return muting.held_up
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_overdue_message_of_an_incident_waits_for_the_locked_alerts(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Some of the thousands of alerts of an incident can be locked at every moment."""
+    monkeypatch.setattr(delivery, "LOCKS_SECONDS", 60.0)
+    message_of_incident(project)
+
+    def lock() -> None:
+        list(Alert.objects.order_by("-id").select_for_update()[:1])
+
+    late = START + delivery.OVERDUE + timedelta(seconds=1)
+    assert while_it_waits(lambda: held_up_at(late), lock) == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_message_of_an_incident_waits_for_locked_alerts_only_when_it_is_overdue_and_not_for_long(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delivery, "LOCKS_SECONDS", 0.001)
+    row = message_of_incident(project)
+    with transaction.atomic():
+        list(Alert.objects.order_by("-id").select_for_update()[:1])
+        for now in (START, START + delivery.OVERDUE + timedelta(seconds=1)):
+            assert in_other_session(partial(held_up_at, now)) == {row.id}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_stops_leaves_outcomes_about_locked_alerts(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.courier.FINISH_LOCKS_SECONDS", 0.001)
+    other: Project = ProjectFactory.create()
+    for each in (project, other):
+        open_alerts(each, WEBHOOK, hosts=1)
+    courier = Courier(worker=1, slots=8, clock=lambda: START, wake=lambda: None)
+    for attempt in begin(START):
+        courier._ended.put((attempt, Outcome(DeliveryStatus.DELIVERED, None, 5)))
+
+    def finish() -> None:
+        execute("SET lock_timeout = '20s'")
+        courier.finish()
+
+    with transaction.atomic():
+        list(Alert.objects.filter(group=project).select_for_update())
+        in_other_session(finish)
+    assert {row.group_id: row.status for row in Notification.objects.filter(kind="alert.open")} == {
+        project.id: "PENDING",
+        other.id: "DELIVERED",
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_outcomes_that_are_held_up_for_long_wait_for_the_locked_alerts(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.courier.LOCKS_SECONDS", 60.0)
+    open_alerts(project, WEBHOOK, hosts=1)
+    times = iter(START + delivery.OVERDUE * number for number in count())
+    courier = Courier(worker=1, slots=8, clock=lambda: next(times), wake=lambda: None)
+    for attempt in begin(START):
+        courier._ended.put((attempt, Outcome(DeliveryStatus.DELIVERED, None, 5)))
+
+    def record() -> bool:
+        """Whether the outcome is recorded by the second step."""
+        courier._record()
+        courier._record()
+        return not courier._unrecorded
+
+    assert while_it_waits(record, lambda: list(Alert.objects.select_for_update()))
