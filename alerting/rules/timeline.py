@@ -293,12 +293,15 @@ def coming_entry(
 ) -> TimelineEntry:
     """The future of a pending notification; `verdict` is the decision at its due time."""
     kind, text, reason = _to_come(notification, verdict, now)
-    at = (
-        verdict.until
-        if verdict.step is DeliveryStep.POSTPONE and verdict.until
-        else max(notification.due, now)
-    )
+    at = time_to_come(notification, verdict, now=now)
     return TimelineEntry(at=at, kind=kind, text=text, reason=reason, notification_id=notification.id)
+
+
+def time_to_come(notification: TimelineNotification, verdict: DeliveryVerdict, *, now: datetime) -> datetime:
+    """The time at which a pending notification can be sent; `verdict` is the decision at its due time."""
+    if verdict.step is DeliveryStep.POSTPONE and verdict.until:
+        return verdict.until
+    return max(notification.due, now)
 
 
 def _kind_of(notification: TimelineNotification, attempt: Attempt) -> TimelineEntryKind:

@@ -13,15 +13,16 @@ from alerting.rules.alert_explanation import (
     recorded_matchers,
     recorded_threshold,
 )
-from alerting.rules.delivery_policy import DeliveryVerdict
+from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
 from alerting.rules.explanation import ComparedMatcher
 from alerting.rules.matchers import subject_of
 from alerting.rules.notification_reasons import NO_NOTIFICATION_WORDS, NotificationExplanation
 from alerting.rules.recipient_reasons import UserExplanation
-from alerting.rules.timeline import TimelineEntry, TimelineNotification
+from alerting.rules.timeline import TimelineEntry, TimelineNotification, time_to_come
 from alerting.rules.transition import ConfigView
 from alerting.selectors.config_views import config_view
 from alerting.selectors.measurement_window import first_value
+from alerting.selectors.merged_notifications import merged_when_due
 from alerting.selectors.notification_explanations import (
     DeliveryFacts,
     delivery_facts,
@@ -32,6 +33,8 @@ from alerting.selectors.notification_log import setting_words
 from alerting.selectors.timeline_events import began
 from alerting.selectors.timeline_notifications import timeline_notifications
 from alerting.selectors.user_explanations import explain_user
+
+_TO_BE_SENT = frozenset({DeliveryStep.SEND, DeliveryStep.ADDRESS, DeliveryStep.POSTPONE})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,8 +59,8 @@ class AlertExplanation:
     `facts` also hold what the reader may not see; `view` is None if the configuration is gone or must not be
     shown. `signal`: what opened it. `value`: the value that began an alert about a metric, in its base unit,
     and when it was reported. `pending`: the pending notifications, each with the decision of delivery when it
-    is due. `more`: the number of further notifications in the log. `settings_without_message`: empty if the
-    reader may not see the configuration.
+    is due, except notifications whose message another notification sends. `more`: the number of further
+    notifications in the log. `settings_without_message`: empty if the reader may not see the configuration.
     """
 
     facts: DeliveryFacts
@@ -91,6 +94,15 @@ def explain_alert(
     view = config_view(facts.config) if facts.config and sees_config else None
     found = timeline_notifications(alert, with_recipient=sees_config, now=now)
     verdicts = {row.id: verdict_of(row, facts, now=now) for row, _ in found.pending}
+    merged = merged_when_due(
+        [
+            (row, time_to_come(each, verdicts[row.id], now=now))
+            for row, each in found.pending
+            if verdicts[row.id].step in _TO_BE_SENT
+        ],
+        {(setting.id, setting.type_name): setting for setting in facts.settings},
+        now,
+    )
     explained = explanations_of(found.shown, verdicts, facts, now=now)
     value = first_value(alert)
     without_message = [setting for setting in facts.kept if setting.id not in found.setting_ids]
@@ -101,7 +113,7 @@ def explain_alert(
         value=value,
         condition=_condition(facts, view, value=value, sees_config=sees_config),
         notifications=tuple((each, explained[each.id]) for each in found.shown),
-        pending=tuple((each, verdicts[row.id]) for row, each in found.pending),
+        pending=tuple((each, verdicts[row.id]) for row, each in found.pending if row.id not in merged),
         more=found.more,
         settings_without_message=tuple(without_message) if sees_config else (),
         user=explain_user(facts, user, sees_config=sees_config, now=now) if user else None,

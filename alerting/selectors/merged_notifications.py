@@ -1,7 +1,9 @@
 """Finds notifications whose message another notification has delivered, by the rule of `rules.merging`."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
 from datetime import datetime
 
 from django.db.models import Q
@@ -29,19 +31,84 @@ def merged_notifications(
     if not waiting:
         return {}
     described = {row.id: _described(row, settings.get((row.setting_id, row.type_name))) for row in waiting}
-    sent = list(Notification.objects.filter(_about(waiting), _can_be_same(described.values(), now)))
-    if not sent:
+    delivered, configs = _delivered(waiting, described.values(), now)
+    if not delivered:
         return {}
-    configs = _configs_of_events([*waiting, *sent])
-    delivered: dict[_Key, list[SameDestination]] = defaultdict(list)
-    for row in sent:
-        delivered[_key(row, configs)].append(_described(row, None))
     found = {
         row.id: merged_into(described[row.id], delivered[_key(row, configs)], now)
         for row in waiting
         if _key(row, configs) in delivered
     }
     return {name: into.id for name, into in found.items() if into}
+
+
+def merged_when_due(
+    pending: Iterable[tuple[Notification, datetime]], settings: Settings, now: datetime
+) -> set[str]:
+    """Return the ids of pending notifications that are merged if all others are delivered when they are due.
+
+    `pending` are notifications of alerts, with the time at which each can be sent. Delivery finds the
+    destination of a reminder when the reminder is due. Until then, it is the destination of an earlier
+    message.
+    """
+    rows = list(pending)
+    earlier = _earlier_destinations([row for row, _ in rows if not row.destination])
+    coming = []
+    for row, at in rows:
+        found = copy(row)
+        found.destination = row.destination or earlier.get(_receiver(row), "")
+        if found.destination:
+            coming.append((at, row.sequence, found))
+    if not coming:
+        return set()
+    coming.sort(key=lambda each: each[:2])
+    waiting = [row for *_, row in coming]
+    described = {row.id: _described(row, settings.get((row.setting_id, row.type_name))) for row in waiting}
+    delivered, configs = _delivered(waiting, described.values(), now)
+    merged = set()
+    for at, _, row in coming:
+        sent = delivered[_key(row, configs)]
+        if not row.perhaps_received and merged_into(described[row.id], sent, at):
+            merged.add(row.id)
+        else:
+            sent.append(replace(described[row.id], delivered=at))
+    return merged
+
+
+_Receiver = tuple[str | None, str, str | None, str]
+"""The alert, the setting, the channel and the address."""
+
+
+def _receiver(row: Notification) -> _Receiver:
+    return row.alert_id, row.setting_id, row.channel, row.recipient
+
+
+def _earlier_destinations(rows: Collection[Notification]) -> dict[_Receiver, str]:
+    """Return the destinations of the messages that the receivers of these notifications got before."""
+    if not rows:
+        return {}
+    of_alerts = Q(Among("alert_id", {row.alert_id for row in rows if row.alert_id}))
+    sent = Notification.objects.filter(of_alerts, destination__gt="").order_by()
+    columns = sent.values_list("alert_id", "setting_id", "channel", "recipient", "destination").distinct()
+    return {
+        (alert_id, setting_id, channel, recipient): destination
+        for alert_id, setting_id, channel, recipient, destination in columns
+    }
+
+
+def _delivered(
+    waiting: Sequence[Notification], described: Collection[SameDestination], now: datetime
+) -> tuple["defaultdict[_Key, list[SameDestination]]", Mapping[str, str]]:
+    """Return the delivered notifications that can have sent messages of `waiting`.
+
+    Return also `_configs_of_events`.
+    """
+    sent = list(Notification.objects.filter(_about(waiting), _can_be_same(described, now)))
+    configs = _configs_of_events([*waiting, *sent])
+    delivered: defaultdict[_Key, list[SameDestination]] = defaultdict(list)
+    for row in sent:
+        delivered[_key(row, configs)].append(_described(row, None))
+    return delivered, configs
 
 
 _Key = tuple[str, str, str]

@@ -502,3 +502,28 @@ def test_rows_of_before_are_sent_as_ever(project: Project, outside: Outside) -> 
     deliver_all(START + MINUTE)
     assert outside.kinds[:1] == [MessageKind.OPEN]
     assert outside.kinds[1:] == [MessageKind.CLOSE]
+
+
+def test_the_page_announces_one_reminder_to_one_person(project: Project, outside: Outside) -> None:
+    """As delivery sends them: a reminder that is due shortly after another one is not sent."""
+    down(project, mail(intervalMin=60), mail(intervalMin=61), mail("bob@example.com", intervalMin=60))
+    deliver_all(START)
+    reminders = Notification.objects.filter(kind="alert.update", status="PENDING")
+    assert reminders.count() == 3
+    coming = alert_timeline(Alert.objects.get(), sees_config=True, now=START + MINUTE).coming
+    announced = {entry.notification_id for entry in coming}
+    sent_before = len(outside.sent)
+    for minutes in (60, 61):
+        deliver_all(START + minutes * MINUTE)
+    delivered = Notification.objects.filter(kind="alert.update", status="DELIVERED")
+    assert announced == set(delivered.values_list("id", flat=True))
+    assert len(outside.sent) - sent_before == len(announced) == 2
+
+
+def test_the_page_announces_reminders_to_one_person_that_are_far_apart(
+    project: Project, outside: Outside
+) -> None:
+    down(project, mail(intervalMin=60), mail(intervalMin=600))
+    deliver_all(START)
+    coming = alert_timeline(Alert.objects.get(), sees_config=True, now=START + MINUTE).coming
+    assert [entry.at - START for entry in coming] == [60 * MINUTE, 600 * MINUTE]
