@@ -110,6 +110,7 @@ def _outcome(result: DeliveryError | Posted | None, latency_ms: int, secrets: Se
         busy=result.busy,
     )
 
+        forbidden=result.forbidden,
 
 def _attempt(
     channel_type: ChannelType, config: Mapping[str, str], message: Message, now: datetime

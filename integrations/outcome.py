@@ -26,6 +26,7 @@ class Outcome:
 
     `fault` says what failed. `perhaps_received`: the request was sent and not definitely rejected. `reached`:
     a connection was established. `busy`: the receiver answered that it takes no messages at the moment.
+    `forbidden`: the refusal does not depend on how many messages the platform sends.
     `posted` is None on channels that change no messages.
     """
 
@@ -37,6 +38,7 @@ class Outcome:
     perhaps_received: bool = False
     reached: bool = False
     busy: bool = False
+    forbidden: bool = False
     posted: Posted | None = None
 
     @property
@@ -44,7 +46,9 @@ class Outcome:
         """Whether the receiver refused the message for now: it asked for a pause, or takes fewer messages."""
         if self.status is not DeliveryStatus.RETRY or self.fault is not DeliveryFault.DESTINATION:
             return False
-        return self.busy or not self.perhaps_received or self.retry_after is not None
+        if self.retry_after is not None:
+            return True
+        return not self.forbidden and (self.busy or not self.perhaps_received)
 
     @property
     def may_show_latency(self) -> bool:

@@ -47,7 +47,8 @@ class StageRow:
 
     `answers` are reply codes (`421`), classes of them (`4xx`), error names of a service, or an OutboundReason
     if there is no reply. `said` is a sentence with `{code}` for the code of the reply. `is_busy`: the
-    receiver takes no messages at the moment, though it perhaps has this one.
+    receiver takes no messages at the moment, though it perhaps has this one. `is_forbidden`: the refusal
+    would stay the same if the platform sent fewer messages.
     `posts_again`: the same attempt sends a new message instead, and its answer decides.
     """
 
@@ -59,6 +60,7 @@ class StageRow:
     said: str
     quote: Quote = Quote.NOTHING
     is_busy: bool = False
+    is_forbidden: bool = False
     posts_again: bool = False
 
     @property
@@ -344,7 +346,17 @@ _PROXY: Sequence[StageRow] = (
 
 _PROXY_OR_RECEIVER = "the receiver or the outgoing proxy answered {code}"
 PROXIED: Sequence[StageRow] = (
-    StageRow(Stage.PROXIED, ("403",), _DESTINATION, _NOT, _RETRY, _PROXY_OR_RECEIVER, Quote.PEER),
+    # A rule of the proxy, or a receiver that knows no such sender: both stay until a setting changes.
+    StageRow(
+        Stage.PROXIED,
+        ("403",),
+        _DESTINATION,
+        _NOT,
+        _RETRY,
+        _PROXY_OR_RECEIVER,
+        Quote.PEER,
+        is_forbidden=True,
+    ),
     StageRow(
         Stage.PROXIED,
         ("502", "503", "504"),

@@ -25,7 +25,8 @@ class DeliveryError(Exception):
     the receiver. `peer` is the unchanged text of the receiver. `integrations.delivery` shortens and masks it,
     and adds it after `joint`. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`:
     the request was sent and not definitely rejected. `reached`: a connection was established. `busy`: the
-    receiver answered that it takes no messages at the moment.
+    receiver answered that it takes no messages at the moment. `forbidden`: the refusal does not depend on how
+    many messages the platform sends.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class DeliveryError(Exception):
         perhaps_received: bool = False,
         reached: bool = False,
         busy: bool = False,
+        forbidden: bool = False,
         peer: str = "",
         joint: str = ": ",
     ) -> None:
@@ -49,6 +51,7 @@ class DeliveryError(Exception):
         self.perhaps_received = perhaps_received
         self.reached = reached
         self.busy = busy
+        self.forbidden = forbidden
         self.peer = peer
         self.joint = joint
 
@@ -75,6 +78,7 @@ def failure_at(
         perhaps_received=row.receipt is Receipt.PERHAPS,
         reached=row.is_reached,
         busy=row.is_busy,
+        forbidden=row.is_forbidden,
         peer=quoted.get(row.quote, ""),
         joint=row.joint,
     )

@@ -246,6 +246,7 @@ def test_a_status_that_the_proxy_may_have_sent_is_retried(
         outcome = outcome_of(http_receiver.url())
         assert_as_declared(outcome, row)
         assert (outcome.reason or "").endswith(f"{answer}: so it says")
+        assert not outcome.asks_for_less
         http_receiver.answer(404)
         assert_as_declared(outcome_of(http_receiver.url()), row_of(HTTP, Stage.STATUS, 404))
         assert len(proxy.requests) == 2

@@ -180,6 +180,8 @@ def test_a_receiver_that_takes_others_fails_nothing() -> None:
         ({"perhaps_received": True}, False),
         ({"perhaps_received": True, "retry_after": 3}, True),
         ({"perhaps_received": True, "busy": True}, True),
+        ({"forbidden": True}, False),
+        ({"forbidden": True, "retry_after": 3}, True),
         ({"fault": DeliveryFault.HOST}, False),
         ({"fault": DeliveryFault.MESSAGE}, False),
         ({"status": DeliveryStatus.DELIVERED}, False),
