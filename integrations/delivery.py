@@ -20,6 +20,7 @@ from integrations.messages import Message
 from integrations.outcome import Outcome, Posted
 from integrations.peer_text import peer_text, with_peer_text
 from opsapi.metric_series import counter, histogram
+from opsapi.outgoing_proxy import basic_secrets
 
 logger = logging.getLogger(__name__)
 
@@ -69,6 +70,7 @@ def _secrets(channel_type: ChannelType, config: Mapping[str, str]) -> Sequence[s
         config[field.name] for field in fields if field.secret is SecretKind.HEADERS and field.name in config
     ]
     values += [value for text in headers for value in json.loads(text).values()]
+    values += [secret for value in values for secret in basic_secrets(value)]
     # The scheme of a credential, such as Bearer, is no secret.
     values += [value.rpartition(" ")[2] for value in values if " " in value]
     urls = [config.get(field.name, "") for field in fields if field.secret is SecretKind.URL]
@@ -108,9 +110,9 @@ def _outcome(result: DeliveryError | Posted | None, latency_ms: int, secrets: Se
         perhaps_received=result.perhaps_received,
         reached=result.reached,
         busy=result.busy,
+        forbidden=result.forbidden,
     )
 
-        forbidden=result.forbidden,
 
 def _attempt(
     channel_type: ChannelType, config: Mapping[str, str], message: Message, now: datetime

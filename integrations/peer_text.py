@@ -4,20 +4,18 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import quote
 
 import orjson
 
 from integrations.messages import printable
 from opsapi.outbound.guard import AddressVerdict, check_destination
-from opsapi.redaction import MASK, redact_urls
+from opsapi.redaction import MASK, redact_urls, without_secrets
 
 LONGEST_TEXT = 200
 """The maximum number of characters of a receiver's text."""
 LONGEST_REASON = 300
 """The maximum number of characters of a reason with a receiver's text, which is the size of the columns."""
 _LONGEST_READ = 2_000
-_SHORTEST_SECRET = 4
 _NAMES: Sequence[str] = ("error", "errors", "code", "title", "message", "messages", "detail", "description")
 """Fields of JSON answers in which services say why they refused: Slack, PagerDuty, Opsgenie, Twilio, Datadog,
 Splunk On-Call, HipChat, Power Automate (Teams)."""
@@ -43,10 +41,8 @@ def peer_text(text: str, *, secrets: Iterable[str] = ()) -> str:
     `******` replaces secrets, credentials, mail addresses, addresses and names of internal networks, and the
     user info and query of URLs.
     """
-    line = printable(text, _LONGEST_READ)
-    for secret in sorted({form for each in secrets for form in _forms(each)}, key=len, reverse=True):
-        line = re.sub(re.escape(secret), MASK, line, flags=re.IGNORECASE)
-    line = redact_urls(line)
+    # Cut without a mark of it, so that a secret at the end is recognized.
+    line = redact_urls(without_secrets(printable(text[:_LONGEST_READ], _LONGEST_READ), secrets))
     line = _CREDENTIAL.sub(lambda found: f"{found[1]}{MASK}", line)
     line = _MAIL_ADDRESS.sub(MASK, line)
     line = _ADDRESS.sub(lambda found: MASK if _is_internal(found[0]) else found[0], line)
@@ -90,13 +86,6 @@ def _said(document: Any, depth: int) -> list[str]:
 
 def _of_fields(document: Mapping[str, Any], depth: int) -> list[str]:
     return [text for name in _NAMES if name in document for text in _said(document[name], depth - 1)]
-
-
-def _forms(secret: str) -> list[str]:
-    """The secret as it can appear in a text: as it is, and escaped in a URL."""
-    if len(secret) < _SHORTEST_SECRET:
-        return []
-    return [secret, quote(secret, safe="")]
 
 
 def _is_internal(text: str) -> bool:

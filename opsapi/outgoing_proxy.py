@@ -34,9 +34,7 @@ class OutgoingProxy:
         """The log-in in the forms in which a text can show it; none without a log-in."""
         if not self.authorization:
             return []
-        sent = self.authorization.partition(" ")[2]
-        password = b64decode(sent).decode().partition(":")[2]
-        return [sent, *([password] if password else [])]
+        return [self.authorization.partition(" ")[2], *basic_secrets(self.authorization)]
 
     @classmethod
     def of_url(cls, url: str) -> Self:
@@ -61,6 +59,18 @@ class OutgoingProxy:
         if host is None:
             raise ValueError("the host of the proxy is neither a host name nor an IP address")
         return cls(parts.scheme, host, port or _DEFAULT_PORTS[parts.scheme], _authorization(parts))
+
+
+def basic_secrets(authorization: str) -> Sequence[str]:
+    """Return the log-in and the password of a Basic `Authorization` (RFC 7617); nothing for other values."""
+    scheme, _, sent = authorization.partition(" ")
+    if scheme.lower() != "basic":
+        return []
+    try:
+        log_in = b64decode(sent.strip(), validate=True).decode()
+    except ValueError:  # It is not base64, or not UTF-8.
+        return []
+    return [text for text in (log_in, log_in.partition(":")[2]) if text]
 
 
 def _authorization(parts: SplitResult) -> str:

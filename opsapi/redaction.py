@@ -1,13 +1,19 @@
 """Redacts secrets in responses and messages. Pure."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 MASK = "******"
+_SHORTEST_SECRET = 4
+"""Shorter secrets are not looked for in a text: they are parts of words."""
+_SHORTEST_CUT = 8
+"""The least characters of a secret that the end of a text has cut off."""
 _SHOWN = 4
 _SHORT = 8
 _AUTHORITY: Final = "://"
+_UNPRINTABLE = re.compile(r"[^\x21-\x7e]+")
 _WORD = re.compile(r"\S+")
 # Everything before the last @ of the authority. If the authority is neither `host` nor `host:port`, the
 # password contains a slash, a question mark or a #: then everything before the last @.
@@ -30,6 +36,30 @@ def redact_url(value: str) -> str:
     parts = urlsplit(value)
     host = parts.netloc.rpartition("@")[2]
     return f"{parts.scheme}://{host}/{MASK}{parts.path.strip('/')[-_SHOWN:]}"
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    """Return the text with `******` for the secrets, also if its end cuts one off. Shorten it afterwards.
+
+    A secret is found as it is, escaped for a URL, and with a space for each run of characters that are no
+    printable ASCII.
+    """
+    forms = sorted({form for secret in secrets for form in _forms(secret)}, key=len, reverse=True)
+    for form in forms:
+        text = re.sub(re.escape(form), MASK, text, flags=re.IGNORECASE)
+    end = text.lower()
+    cut = [
+        length
+        for form in forms
+        for length in range(_SHORTEST_CUT, len(form))
+        if end.endswith(form[:length].lower())
+    ]
+    return f"{text[: -max(cut)]}{MASK}" if cut else text
+
+
+def _forms(secret: str) -> Iterable[str]:
+    forms = (secret, quote(secret, safe=""), _UNPRINTABLE.sub(" ", secret).strip())
+    return [form for form in forms if len(form) >= _SHORTEST_SECRET]
 
 
 def redact_urls(text: str) -> str:

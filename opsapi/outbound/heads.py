@@ -19,7 +19,7 @@ _FRAMING = frozenset({b"content-length", b"transfer-encoding", b"connection"})
 _USED = frozenset({b"retry-after", b"content-type", b"content-encoding", b"keep-alive"})
 _SAID = frozenset({b"proxy-status", b"x-squid-error"})
 """Header fields in which proxies say why they refused a request (RFC 9209; Squid)."""
-_SAID_AT_MOST = 300
+_READ_AT_MOST = 2_000
 _UNPRINTABLE = re.compile(rb"[^\x21-\x7e]+")
 _NOTHING_FOLLOWS = b"Content-Length: 0\r\nConnection: close\r\n"
 
@@ -56,14 +56,17 @@ class ProxyAnswer:
     def is_taken(self) -> bool:
         return 200 <= self.status <= 299
 
-    def said(self, source: io.BufferedIOBase) -> str:
-        """Return the text of a refusal, at most 300 characters in a line. Reads the start of a plain text."""
+    def said(self, source: io.BufferedIOBase) -> list[str]:
+        """Return the texts of a refusal, each a line of at most 2,000 characters. They can show secrets.
+
+        It reads the start of a plain text.
+        """
         parts = [self.phrase, *(field for name, field in self.fields if name in _SAID)]
         if any(name == b"content-type" and b"text/plain" in field.lower() for name, field in self.fields):
             with suppress(OSError):  # The status and the phrase are known.
-                parts.append(source.read1(_SAID_AT_MOST))
-        text = b"; ".join(_UNPRINTABLE.sub(b" ", part).strip() for part in parts if part.strip())
-        return text[:_SAID_AT_MOST].decode("ascii")
+                parts.append(source.read1(_READ_AT_MOST))
+        parts = [_UNPRINTABLE.sub(b" ", part[:_READ_AT_MOST]).strip() for part in parts]
+        return [part.decode("ascii") for part in parts if part]
 
 
 def proxy_answer(source: io.BufferedIOBase) -> ProxyAnswer:

@@ -6,7 +6,7 @@ The proxy gets the name of the receiver, not the checked address: many proxies d
 import logging
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import cast
@@ -21,9 +21,11 @@ from opsapi.outbound.heads import proxy_answer
 from opsapi.outbound.pool import BoundedSocket, Deadline
 from opsapi.outbound.trust import Purpose, tls_fault, trusting
 from opsapi.outgoing_proxy import OutgoingProxy
-from opsapi.redaction import MASK
+from opsapi.redaction import without_secrets
 
 logger = logging.getLogger(__name__)
+_SAID_AT_MOST = 300
+"""The most characters of the proxy's text in the log."""
 _BODY_SECONDS = 2.0
 """Limit for reading the text of a refusal."""
 
@@ -75,11 +77,10 @@ class ProxyRoute:
                     bounded.deadline = bounded.deadline.at_most(_BODY_SECONDS)
                     raise self.refusal(answer.status, answer.said(reader))
 
-    def refusal(self, status: int, said: str = "") -> OutboundError:
-        """The failure, also in the log, if the proxy answered with an error. `said` is its text."""
-        for secret in self.proxy.secrets:
-            said = said.replace(secret, MASK)
-        self.log(Stage.PROXY_ANSWER, f"{status} {said}".strip())
+    def refusal(self, status: int, said: Sequence[str] = ()) -> OutboundError:
+        """The failure, also in the log, if the proxy answered with an error. `said` are its texts."""
+        text = "; ".join(without_secrets(each, self.proxy.secrets) for each in said)
+        self.log(Stage.PROXY_ANSWER, f"{status} {text[:_SAID_AT_MOST]}".strip())
         return OutboundError(OutboundReason.REFUSED, stage=Stage.PROXY_ANSWER, code=status)
 
     def log(self, place: str, details: str) -> None:

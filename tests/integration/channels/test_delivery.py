@@ -1,6 +1,8 @@
 """Delivery of one message: every end is an outcome."""
 
+import json
 import socket
+from base64 import b64encode
 from collections.abc import Mapping
 from datetime import datetime
 from ipaddress import ip_network
@@ -111,6 +113,16 @@ def test_a_parameter_of_the_url_is_a_secret_with_and_without_its_escapes(http_re
     outcome = deliver(ChannelType("WEBHOOK"), config, make_message(), now=NOW)
     assert b"abcd+efgh/ijkl" in http_receiver.requests[0].body
     assert outcome.reason == "the receiver answered 400: no topic ****** (******)"
+
+
+def test_the_log_in_of_a_header_field_is_a_secret_in_each_form(http_receiver: HttpReceiver) -> None:
+    sent = b64encode(b"ada:hunter2 and more").decode()
+    said = f"no user {sent}, ada:hunter2 and more; the password is hunter2 and more"
+    http_receiver.answer(400, {"Content-Type": "text/plain"}, said.encode())
+    config = {"url": http_receiver.url(), "headers": json.dumps({"X-Log-In": f"Basic {sent}"})}
+    outcome = deliver(ChannelType("WEBHOOK"), config, make_message(), now=NOW)
+    assert http_receiver.requests[0].headers["X-Log-In"] == f"Basic {sent}"
+    assert outcome.reason == "the receiver answered 400: no user ******, ******; the password is ******"
 
 
 def test_a_destination_keeps_its_connection_and_shares_it_with_no_other(settings: Settings) -> None:

@@ -75,3 +75,11 @@ def test_the_known_fields_of_json_are_shown(body: object, content_type: str, tex
 )
 def test_plain_text_is_shown_and_markup_is_not(body: bytes, content_type: str | None, text: str) -> None:
     assert answer_text(body, content_type) == text
+
+
+def test_a_secret_that_the_end_of_a_text_cuts_off_is_masked() -> None:
+    secret = "R0UT1NGK3Y-and-more"
+    before = f"{secret} " * 150  # more than is read, and short when it is masked
+    for length in range(8, len(secret)):
+        for text in (f"refused {secret[:length]}", before[length:]):
+            assert "R0UT1NGK" not in peer_text(text, secrets=[secret])

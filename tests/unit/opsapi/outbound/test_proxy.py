@@ -176,6 +176,27 @@ def test_neither_error_nor_log_shows_the_log_in(
         assert secret not in shown
 
 
+@pytest.mark.parametrize("place", ["phrase", "field", "text"])
+def test_a_log_in_is_masked_before_the_text_of_the_proxy_is_cut(
+    settings: Settings, caplog: pytest.LogCaptureFixture, place: str
+) -> None:
+    sent = LOG_IN.partition(" ")[2]
+    with Proxy().running() as proxy:
+        settings.OPSAPI_OUTBOUND_PROXY = proxy.setting(USER_INFO)
+        for secret in (PASSWORD, sent, f"ada:{PASSWORD}"):
+            for length in range(300 - len(secret), 300, 3):
+                said = b"x" * length + secret.encode()
+                parts = {name: said if name == place else b"" for name in ("phrase", "field", "text")}
+                proxy.answer(
+                    b"HTTP/1.1 403 %(phrase)s\r\nX-Squid-Error: %(field)s\r\n"
+                    b"Content-Type: text/plain\r\n\r\n%(text)s"
+                    % {name.encode(): part for name, part in parts.items()}
+                )
+                failure_of("https://hook.example/")
+    assert "xxx" in caplog.text
+    assert not any(form in caplog.text for form in (PASSWORD[:4], sent[:4], "ada:"))
+
+
 @pytest.mark.parametrize(
     ("raw", "expected", "logged"),
     [
