@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from http import HTTPStatus
+from ipaddress import IPv4Address
 from typing import Literal, cast
 
 from django.conf import settings
@@ -149,11 +150,24 @@ def _parse(url: str) -> _Target:
     default_port = _DEFAULT_PORTS.get(parts.scheme or "")
     if default_port is None or not parts.scheme or not parts.host or parts.auth is not None:
         raise OutboundError(OutboundReason.INVALID_URL)
-    authority = parts.host if parts.port is None else f"{parts.host}:{parts.port}"
+    host = _with_dots(parts.host)
+    authority = host if parts.port is None else f"{host}:{parts.port}"
     if not _SENDABLE.fullmatch(authority):
         raise OutboundError(OutboundReason.INVALID_URL)
     port = default_port if parts.port is None else parts.port
-    return _Target(parts.scheme, parts.host.strip("[]"), port, authority, _path_of(url) or parts.request_uri)
+    return _Target(parts.scheme, host.strip("[]"), port, authority, _path_of(url) or parts.request_uri)
+
+
+def _with_dots(host: str) -> str:
+    """Return an IPv4 address in its usual form, and other hosts as they are.
+
+    The resolver reads `2130706433`, `0x7f.1` and `0177.0.0.1` as IPv4 addresses. A proxy may read another
+    address, which nobody has checked.
+    """
+    try:
+        return str(IPv4Address(socket.inet_aton(host)))
+    except OSError:
+        return host
 
 
 def _path_of(url: str) -> str | None:

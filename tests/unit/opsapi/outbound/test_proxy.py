@@ -197,6 +197,20 @@ def test_a_log_in_is_masked_before_the_text_of_the_proxy_is_cut(
     assert not any(form in caplog.text for form in (PASSWORD[:4], sent[:4], "ada:"))
 
 
+@pytest.mark.parametrize("host", ["2130706433", "0x7f000001", "0x7f.1", "0177.0.0.1", "127.1"])
+def test_the_proxy_gets_the_checked_address_of_a_host_that_is_a_number(
+    http_receiver: HttpReceiver, settings: Settings, host: str
+) -> None:
+    with Proxy().running() as proxy:
+        settings.OPSAPI_OUTBOUND_PROXY = proxy.setting()
+        assert post(http_receiver.url("/hook", host=host), b"{}", {}).status == 200
+        assert failure_of(f"https://{host}:{http_receiver.port}/").stage is Stage.TLS
+    plain, tunnel = proxy.requests
+    authority = f"127.0.0.1:{http_receiver.port}"
+    assert (plain.path, plain.headers["Host"]) == (f"http://{authority}/hook", authority)
+    assert (tunnel.path, tunnel.headers["Host"]) == (authority, authority)
+
+
 @pytest.mark.parametrize(
     ("raw", "expected", "logged"),
     [
