@@ -70,6 +70,19 @@ def answer_text(body: bytes, content_type: str | None) -> str:
     return "; ".join(dict.fromkeys(_said(document, _DEEPEST)[:_PIECES_AT_MOST]))
 
 
+def json_number(body: bytes, members: Sequence[str]) -> str | None:
+    """The whole number at this place of a JSON document, in digits; None without one."""
+    if not members:
+        return None
+    try:
+        found = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+    for name in members:
+        found = found.get(name) if isinstance(found, dict) else None
+    return str(found) if isinstance(found, int) and not isinstance(found, bool) else None
+
+
 def _said(document: Any, depth: int) -> list[str]:
     """The texts of the known fields, in the order of their names."""
     match document:

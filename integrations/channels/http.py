@@ -1,7 +1,7 @@
 """Shared code of the channels that use HTTP."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -15,7 +15,7 @@ from integrations.channels.base import DeliveryError, Send, cannot_send, failure
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind, Region
 from integrations.messages import Message, printable
 from integrations.outcome import parse_retry_after
-from integrations.peer_text import answer_text
+from integrations.peer_text import answer_text, json_number
 from integrations.stages import HTTP, row_of, status_row
 from opsapi import VERSION
 from opsapi.outbound import Method, OutboundError, OutboundResponse, post
@@ -51,10 +51,13 @@ def deliver_over_http(
     body_limit: int = 0,
     total_timeout: float = TOTAL_SECONDS,
     method: Method = "POST",
+    pause_at: Sequence[str] = (),
 ) -> OutboundResponse:
     """Send the body and return the answer of a receiver that accepted it (2xx).
 
     `body_limit` is the number of bytes to read; 0 if the status is enough. `total_timeout` is in seconds.
+    `pause_at`: where a refusal without Retry-After has the seconds to wait, as names of members in its JSON
+    document.
 
     Raises: DeliveryError: on any other status, and without an answer.
     """
@@ -79,7 +82,7 @@ def deliver_over_http(
         row,
         code=response.status,
         peer=answer_text(response.body, response.content_type),
-        retry_after=parse_retry_after(response.retry_after, now),
+        retry_after=parse_retry_after(response.retry_after or json_number(response.body, pause_at), now),
     )
 
 

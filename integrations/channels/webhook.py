@@ -70,8 +70,13 @@ def _template(config: Mapping[str, str]) -> Template | None:
 
 def _tracks_alerts(config: Mapping[str, str]) -> bool:
     """Whether the service of the ready template tracks alerts."""
-    template = None if config.get("body") else TEMPLATES.get(config.get("template", ""))
+    template = _ready_template(config)
     return template is not None and template.tracks_alerts
+
+
+def _ready_template(config: Mapping[str, str]) -> Template | None:
+    """The ready template of the configuration; None without one."""
+    return None if config.get("body") else TEMPLATES.get(config.get("template", ""))
 
 
 def _document(message: Message) -> dict[str, object]:
@@ -90,7 +95,7 @@ def sign(body: bytes, secret: str, *, now: datetime) -> str:
 
 
 def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
-    """Send the request to `config["url"]`. Reads only the status.
+    """Send the request to `config["url"]`. Reads the status, and the pause that a refusal asks for.
 
     The alert of a test is closed at once, if the service of the template tracks alerts.
 
@@ -98,10 +103,18 @@ def send(config: Mapping[str, str], message: Message, *, now: datetime) -> None:
         DeliveryError: on anything but a 2xx.
     """
 
+    template = _ready_template(config)
+
     def deliver(part: Message, seconds: float = TOTAL_SECONDS) -> None:
         request, headers = build_request(config, part, now=now)
         deliver_over_http(
-            request.url, request.body, headers, now=now, total_timeout=seconds, method=request.method
+            request.url,
+            request.body,
+            headers,
+            now=now,
+            total_timeout=seconds,
+            method=request.method,
+            pause_at=template.retry_after if template else (),
         )
 
     if message.is_test and _tracks_alerts(config):

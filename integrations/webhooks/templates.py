@@ -9,6 +9,8 @@ A ready template is a file `ready/NAME.json`:
     authorization  optional: an example of the value of the header Authorization, which the service needs
     tracksAlerts   optional: true if the service keeps an alert open until a message closes it. The alert
                    of a test is closed at once
+    retryAfter     optional: where a refusal of the service has the seconds to wait, as names of members in
+                   its JSON document, such as ["parameters", "retry_after"]. Retry-After takes precedence
     escape         optional: texts in values, and the texts that are inserted instead, so that the service
                    reads no name as markup or as a mention. It changes no words, parameters and links
     words          optional: words by name; for each the JSON value by kind of message, with {{word.NAME}}
@@ -23,7 +25,7 @@ query can have placeholders (`integrations.webhooks.placeholders`).
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -51,7 +53,17 @@ Method = Literal["POST", "PUT"]
 METHODS: tuple[Method, ...] = ("POST", "PUT")
 _KINDS = frozenset({DEFAULT, *(kind.value for kind in MessageKind)})
 _MEMBERS = frozenset(
-    {"label", "url", "parameters", "authorization", "tracksAlerts", "escape", "words", "requests"}
+    {
+        "label",
+        "url",
+        "parameters",
+        "authorization",
+        "tracksAlerts",
+        "retryAfter",
+        "escape",
+        "words",
+        "requests",
+    }
 )
 _REQUEST_MEMBERS = frozenset({"body", "method", "path", "query"})
 _READY = Path(__file__).parent / "ready"
@@ -82,6 +94,7 @@ class Template:
     parameters: Mapping[str, str] = field(default_factory=dict)
     authorization: str | None = None
     tracks_alerts: bool = False
+    retry_after: Sequence[str] = ()
     escape: Escapes = field(default_factory=dict)
     words: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
@@ -215,6 +228,7 @@ def read_template(name: str, document: Any) -> Template:
         parameters=document.get("parameters", {}),
         authorization=document.get("authorization"),
         tracks_alerts=document.get("tracksAlerts", False),
+        retry_after=document.get("retryAfter", ()),
         escape=document.get("escape", {}),
         words=document.get("words", {}),
     )

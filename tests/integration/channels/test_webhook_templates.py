@@ -12,6 +12,7 @@ from integrations.channels.webhook import WEBHOOK
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from integrations.webhooks.templates import TEMPLATES, WebhookRequest
+from tests.each import each
 from tests.integration.channels.provider import json_of, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
 from tests.unit.integrations.messages import NOW, make_message
@@ -71,3 +72,29 @@ def test_an_error_of_the_service_reaches_people(http_receiver: HttpReceiver) -> 
         WEBHOOK.send(config_of(http_receiver, "telegram"), make_message(), now=NOW)
     assert "chat not found" in caught.value.peer
     assert not caught.value.retryable
+
+
+@each(
+    ("header", "body", "seconds"),
+    [
+        ({}, {"parameters": {"retry_after": 35}}, 35),
+        ({"Retry-After": "7"}, {"parameters": {"retry_after": 35}}, 7),
+        ({}, {"parameters": {"retry_after": 10**9}}, 3600),
+        ({}, {"parameters": {"retry_after": -1}}, None),
+        ({}, {"parameters": {"retry_after": True}}, None),
+        ({}, {"parameters": {"retry_after": "35"}}, None),
+        ({}, {"parameters": [35]}, None),
+        ({}, ["parameters"], None),
+        ({}, {}, None),
+    ],
+)
+def test_telegram_says_in_its_document_how_long_to_wait(
+    http_receiver: HttpReceiver, header: dict[str, str], body: object, seconds: int | None
+) -> None:
+    http_receiver.answer(429, {"Content-Type": "application/json", **header}, orjson.dumps(body))
+    with pytest.raises(DeliveryError) as telegram:
+        WEBHOOK.send(config_of(http_receiver, "telegram"), make_message(), now=NOW)
+    with pytest.raises(DeliveryError) as discord:
+        WEBHOOK.send(config_of(http_receiver, "discord"), make_message(), now=NOW)
+    assert telegram.value.retry_after == seconds
+    assert discord.value.retry_after == (7 if header else None)
