@@ -28,6 +28,7 @@ class AlertingConfig(AppConfig):
         from alerting.notices import project_notices, setup_checklist  # noqa: PLC0415
         from alerting.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
         from alerting.selectors import progress  # noqa: PLC0415
+        from alerting.selectors.destinations import proxy_fault_words  # noqa: PLC0415
         from alerting.selectors.overview import clock_words, failing_loop_words, workers_seen  # noqa: PLC0415
         from alerting.services import config_coverage, configs, purge  # noqa: PLC0415
 
@@ -43,6 +44,7 @@ class AlertingConfig(AppConfig):
             "evaluation": progress.evaluation_late_words,
             "delivery": progress.delivery_late_words,
             "clock": clock_words,
+            "outgoingProxy": proxy_fault_words,
         }
         self.notes = {
             "evaluation": progress.evaluation_share_words,
@@ -61,7 +63,7 @@ class AlertingConfig(AppConfig):
     @property
     def readiness(self) -> dict[str, object]:
         """Problems that need action: no worker runs, a loop of a worker fails, alerts or messages are late,
-        or a clock is wrong.
+        a clock is wrong, or messages fail because of the outgoing proxy.
         """
         missing = "no worker was seen in the last minute"
         return {

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import Model
 
 from alerting.access import WRITE
@@ -23,7 +24,7 @@ from alerting.rules.patterns import MAX_REGEX_LENGTH
 from alerting.rules.windows import category_list
 from alerting.rules.wording import target_words
 from alerting.selectors.alerts import Age, active_first_rows, alerts_matching
-from alerting.selectors.destinations import any_message_delivered, destinations_failing
+from alerting.selectors.destinations import any_message_delivered, destinations_failing, proxy_fault_words
 from alerting.selectors.notification_log import NotifiedEvent, events_of_notifications, origins_of
 from alerting.selectors.overview import (
     AgeCount,
@@ -78,6 +79,8 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
         ),
     ):
         yield Notice(f"{words[0].upper()}{words[1:]}.")
+    if visible_scope.everything and (fault := proxy_fault_words(now)):
+        yield Notice(f"The outgoing proxy is {settings.OPSAPI_OUTBOUND_PROXY}, and {fault}.")
     yield _alerts(visible_scope, now)
     failing = notifications_failing(visible_scope=visible_scope, now=now)
     destinations = destinations_failing(visible_scope=visible_scope)

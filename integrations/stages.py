@@ -344,6 +344,13 @@ _PROXY: Sequence[StageRow] = (
 )
 """The outgoing proxy (OPSAPI_OUTBOUND_PROXY), before the receiver is connected."""
 
+_OF_EACH_RECEIVER = {ANYTHING, "5xx", _REASON.NO_ANSWER}
+"""Answers with which a proxy can refuse some receivers and connect to others."""
+PROXY_FAULTS: Sequence[str] = tuple(
+    row.said.partition(" ({code}")[0] for row in _PROXY if _OF_EACH_RECEIVER.isdisjoint(row.answers)
+)
+"""The beginnings of the sentences that blame the proxy itself, whichever receiver it is asked for."""
+
 _PROXY_OR_RECEIVER = "the receiver or the outgoing proxy answered {code}"
 PROXIED: Sequence[StageRow] = (
     # A rule of the proxy, or a receiver that knows no such sender: both stay until a setting changes.

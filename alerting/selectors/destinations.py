@@ -1,7 +1,9 @@
 """Destinations with their state and the notifications that wait for them."""
 
+from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.db.models import (
     Case,
     CharField,
@@ -21,8 +23,15 @@ from django.db.models.functions import Coalesce
 
 from alerting.choices import DestinationState, NotificationStatus
 from alerting.models import Destination, Notification, UnreachableHost
+from integrations.stages import PROXY_FAULTS
 from opsapi.api.principal import VisibleScope
+from opsapi.clock import age_words
 from opsapi.first_rows import FirstRows, first_rows
+
+FAILS_AFTER = timedelta(seconds=30)
+"""How long messages must fail because of the outgoing proxy before it is reported."""
+TRIED_WITHIN = timedelta(minutes=10)
+"""A destination that was not tried for longer says nothing about the proxy. Retries are more frequent."""
 
 _STATE = Case(
     When(failures__gt=0, then=Value(DestinationState.FAILING.value)),
@@ -63,6 +72,28 @@ def destinations_failing(*, visible_scope: VisibleScope) -> FirstRows[Destinatio
     """The destinations in reach whose last attempt failed, the latest first."""
     failing = _in_visible_scope(visible_scope).filter(failing_since__isnull=False)
     return first_rows(with_waiting(failing).select_related("group"))
+
+
+def proxy_fault_words(now: datetime) -> str | None:
+    """Why and since when messages fail because of the outgoing proxy; None if they do not.
+
+    The words name no address. A receiver of an `http` URL can answer 407 itself, so its answer does not
+    count.
+    """
+    if settings.OPSAPI_OUTBOUND_PROXY is None:
+        return None
+    of_proxy = Q()
+    for sentence in PROXY_FAULTS:
+        of_proxy |= Q(last_error__startswith=sentence)
+    failing = Destination.objects.filter(
+        of_proxy,
+        failing_since__lte=now - FAILS_AFTER,
+        tried__gte=now - TRIED_WITHIN,
+    ).exclude(host__startswith="http:", last_error__endswith="(407)")
+    row = failing.order_by("failing_since", "id").first()
+    if row is None or row.failing_since is None:
+        return None
+    return f"messages have failed for {age_words(now - row.failing_since)}: {row.last_error}"
 
 
 def any_message_delivered(visible_scope: VisibleScope) -> bool:

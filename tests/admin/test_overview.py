@@ -12,6 +12,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from pytest_django import Settings
 
 from accesslist.models import Project, User
 from alerting.models import Alert, MaintenanceWindow, WorkerHeartbeat
@@ -22,6 +23,7 @@ from events.models import Event, Signal
 from opsapi import clock
 from opsapi.clock import time_words
 from opsapi.first_rows import MOST_COUNTED
+from opsapi.outgoing_proxy import OutgoingProxy
 from opsapi.roles import Role
 from opsapi.sql import database_time
 from tests.admin.operators import browser_with
@@ -367,3 +369,19 @@ class TestRefreshing:
     def test_a_user_without_roles_is_redirected_to_the_log_in(self, operator: User, console: Client) -> None:
         operator.grants.all().delete()
         assert console.get(reverse("admin:overview")).status_code == 302
+
+
+def test_an_outgoing_proxy_that_fails_is_named_to_those_who_read_everything(
+    project: Project, console: Client, settings: Settings
+) -> None:
+    settings.OPSAPI_OUTBOUND_PROXY = OutgoingProxy("http", "proxy.example", 3128, "Basic c2VjcmV0")
+    now = clock.now()
+    error = "the outgoing proxy could not be reached"
+    make_destination(project, last_error=error, failing_since=now - HOUR, tried=now)
+    page = start_page(console)
+    notices = re.findall(r'<p class="console-notice.*?</p>', page, re.DOTALL)
+    assert [error in notice for notice in notices if "http://proxy.example:3128" in notice] == [True]
+    assert "c2VjcmV0" not in page
+    reader = start_page(browser_with(Role.GROUP_READ_ONLY, project=project))
+    assert error in panel(reader, "destinations")
+    assert "proxy.example" not in reader

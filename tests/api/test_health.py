@@ -10,6 +10,7 @@ from django.db import Error, InternalError, OperationalError, connection, transa
 from django.db.models import F
 from django.test import Client
 from psycopg import errors
+from pytest_django import Settings
 
 from accesslist.apps import authentication_trial
 from accesslist.models import DigestUse, Project
@@ -23,6 +24,7 @@ from opsapi.api import root
 from opsapi.api.root import write_trial
 from opsapi.clock import time_words
 from opsapi.embedded.layout import Layout
+from opsapi.outgoing_proxy import OutgoingProxy
 from opsapi.postgresql.faults import DatabaseFault, database_fault
 from opsapi.sql import database_time, execute
 from tests.client import ApiClient
@@ -335,3 +337,49 @@ def test_a_wrong_clock_of_this_machine_is_named() -> None:
     worker_seen(name="host:1", now=clock.now())
     status, document = ready()
     assert (status, list(document["missing"])) == (503, ["clock"])
+
+
+@each(
+    ("changes", "is_ready"),
+    [
+        ({}, False),
+        ({"failing_since": 20}, True),
+        ({"tried": 700}, True),
+        ({"failing_since": None}, True),
+        ({"last_error": "the receiver answered 500"}, True),
+        ({"last_error": "the outgoing proxy refused the connection (403)"}, True),
+        ({"last_error": "the receiver cannot be reached through the outgoing proxy"}, True),
+        ({"last_error": "the certificate of the outgoing proxy could not be verified: expired"}, False),
+        ({"last_error": "the outgoing proxy refused the log-in of the platform (407)"}, False),
+        # A receiver without TLS can answer this itself.
+        (
+            {
+                "last_error": "the outgoing proxy refused the log-in of the platform (407)",
+                "host": "http://hook.example:80",
+            },
+            True,
+        ),
+    ],
+)
+def test_an_outgoing_proxy_that_fails_is_named_without_its_address(
+    settings: Settings, changes: dict[str, Any], is_ready: bool
+) -> None:
+    settings.OPSAPI_OUTBOUND_PROXY = OutgoingProxy("http", "proxy.example", 3128)
+    state = {
+        "failing_since": 40,
+        "tried": 5,
+        "last_error": "the outgoing proxy could not be reached",
+        "host": "https://hook.example:443",
+        **changes,
+    }
+    moments = {
+        name: clock.now() - timedelta(seconds=seconds)
+        for name, seconds in state.items()
+        if isinstance(seconds, int)
+    }
+    make_destination(ProjectFactory.create(), **{**state, "failures": 1, **moments})
+    status, document = ready()
+    assert (status == 200, "outgoingProxy" in document.get("missing", {})) == (is_ready, not is_ready)
+    assert "proxy.example" not in repr(document)
+    settings.OPSAPI_OUTBOUND_PROXY = None
+    assert ready() == (200, {"ok": True})
