@@ -5,21 +5,25 @@ import socket
 import ssl
 import struct
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
 from pytest_django import Settings
 
+from integrations.channels import webhook
 from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, MessageKind
 from integrations.delivery import deliver
+from integrations.messages import Message
 from integrations.outcome import Outcome, Posted
 from integrations.stages import (
     ANYTHING,
     CHAT_POST_MESSAGE,
     CHAT_UPDATE,
     HTTP,
+    INCOMPLETE,
     PROXIED,
     UNREADABLE_CODE,
     Quote,
@@ -27,21 +31,32 @@ from integrations.stages import (
     StageRow,
     row_of,
 )
+from opsapi.outbound import client, guard, tunnel
 from opsapi.outbound.errors import UNREACHABLE, OutboundReason, Stage
+from opsapi.outbound.guard import Address
 from opsapi.outgoing_proxy import OutgoingProxy
 from tests.integration.channels.provider import provide
+from tests.integration.channels.tried_rows import (
+    TriedRows,
+    closing_port,
+    full_port,
+    hanging_resolver,
+    silent_port,
+)
 from tests.processes.certificates import make_certificate
 from tests.proxies import Proxy
 from tests.receivers import LOOPBACK, HttpReceiver
 from tests.unit.integrations.messages import NOW, make_message
 
 CODES: Mapping[str, int] = {"2xx": 204, "3xx": 307, "4xx": 422, "5xx": 502, UNREADABLE_CODE: 799}
-STATUSES = [
+TRIED, TRIED_OF_SLACK, TRIED_OF_CHANGES = TriedRows(), TriedRows(), TriedRows()
+"""Of HTTP, of new messages in Slack, and of changed messages in Slack."""
+STATUSES = TRIED.all_of(
     (row, answer)
     for row in HTTP
     for answer in row.answers
     if row.stage is Stage.STATUS and answer not in set(OutboundReason)
-]
+)
 
 
 def outcome_of(url: str, **config: str) -> Outcome:
@@ -70,6 +85,7 @@ def test_each_status_has_the_consequence_of_its_row(
     assert len(http_receiver.requests) == 1
 
 
+@TRIED.by(Stage.STATUS, OutboundReason.NO_ANSWER, OutboundReason.BAD_RESPONSE)
 @pytest.mark.parametrize(
     ("raw", "answer"),
     [
@@ -177,6 +193,8 @@ def test_retry_after_counts_among_150_fields(http_receiver: HttpReceiver) -> Non
     assert outcome_of(http_receiver.url()).retry_after == 9
 
 
+@TRIED.by(Stage.RESOLVE, OutboundReason.UNRESOLVABLE)
+@TRIED.by(Stage.CONNECT, OutboundReason.REFUSED_ADDRESS, OutboundReason.NOT_CONNECTED)
 def test_the_guard_a_closed_port_and_an_unknown_name_read_the_same(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as closed:
         port = closed.getsockname()[1]
@@ -192,6 +210,7 @@ def test_the_guard_a_closed_port_and_an_unknown_name_read_the_same(settings: Set
         )
 
 
+@TRIED.by(Stage.TLS, OutboundReason.BAD_CERTIFICATE, OutboundReason.BAD_TLS)
 def test_the_reason_of_the_tls_library_is_shown(settings: Settings, tmp_path: Path) -> None:
     settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -205,12 +224,12 @@ def test_the_reason_of_the_tls_library_is_shown(settings: Settings, tmp_path: Pa
     assert_as_declared(outcome, row_of(HTTP, Stage.TLS, OutboundReason.BAD_TLS))
 
 
-REFUSALS = [
+REFUSALS = TRIED.all_of(
     (row, answer)
     for row in HTTP
     for answer in row.answers
     if row.stage is Stage.PROXY_ANSWER and answer not in set(OutboundReason)
-]
+)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +253,7 @@ def test_each_refusal_of_the_proxy_has_the_consequence_of_its_row(
 
 @pytest.mark.parametrize(
     ("row", "answer"),
-    [(row, answer) for row in PROXIED for answer in row.answers],
+    TRIED.all_of((row, answer) for row in PROXIED for answer in row.answers),
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_status_that_the_proxy_may_have_sent_is_retried(
@@ -252,6 +271,10 @@ def test_a_status_that_the_proxy_may_have_sent_is_retried(
         assert len(proxy.requests) == 2
 
 
+@TRIED.by(Stage.PROXY_RESOLVE, OutboundReason.UNRESOLVABLE)
+@TRIED.by(Stage.PROXY_CONNECT, OutboundReason.NOT_CONNECTED)
+@TRIED.by(Stage.PROXY_TLS, OutboundReason.BAD_TLS)
+@TRIED.by(Stage.PROXY_ANSWER, OutboundReason.BAD_RESPONSE, OutboundReason.NO_ANSWER)
 def test_a_proxy_that_is_away_or_speaks_no_http_has_the_consequence_of_its_row(settings: Settings) -> None:
     settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
     with socket.create_server(("127.0.0.1", 0)) as closed:
@@ -273,6 +296,7 @@ def test_a_proxy_that_is_away_or_speaks_no_http_has_the_consequence_of_its_row(s
             assert_as_declared(outcome_of("https://127.0.0.1/"), row)
 
 
+@TRIED.by(Stage.PROXY_TLS, OutboundReason.BAD_CERTIFICATE)
 def test_the_certificate_of_the_proxy_has_the_consequence_of_its_row(
     settings: Settings, tmp_path: Path
 ) -> None:
@@ -300,7 +324,9 @@ def test_closed_and_filtered_ports_look_the_same_through_a_proxy(settings: Setti
 
 @pytest.mark.parametrize(
     ("row", "answer"),
-    [(row, answer) for row in CHAT_POST_MESSAGE for answer in row.answers if row.quote is Quote.PEER],
+    TRIED_OF_SLACK.all_of(
+        (row, answer) for row in CHAT_POST_MESSAGE for answer in row.answers if row.quote is Quote.PEER
+    ),
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_error_of_slack_has_the_consequence_of_its_row_and_is_named(
@@ -317,7 +343,9 @@ def test_each_error_of_slack_has_the_consequence_of_its_row_and_is_named(
 
 @pytest.mark.parametrize(
     ("row", "answer"),
-    [(row, answer) for row in CHAT_UPDATE for answer in row.answers if row.quote is Quote.PEER],
+    TRIED_OF_CHANGES.all_of(
+        (row, answer) for row in CHAT_UPDATE for answer in row.answers if row.quote is Quote.PEER
+    ),
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_each_error_of_a_change_in_slack_has_the_consequence_of_its_row(
@@ -342,3 +370,107 @@ def test_each_error_of_a_change_in_slack_has_the_consequence_of_its_row(
         assert_as_declared(outcome, row)
         assert (outcome.reason or "").endswith(f": {name}")
         assert len(http_receiver.requests) == 1
+
+
+@pytest.fixture
+def brief(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request of a webhook may take 0.4 s, and its connection half of this time.
+
+    Addresses need no thread of the resolver, which a busy machine can start late.
+    """
+    settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
+    monkeypatch.setattr(webhook, "TOTAL_SECONDS", 0.4)
+
+    def resolve(host: str, port: int, timeout: float) -> Sequence[Address]:
+        return [ip_address(host)] if host == "127.0.0.1" else guard.resolve(host, port, timeout)
+
+    monkeypatch.setattr(client, "resolve", resolve)
+    monkeypatch.setattr(tunnel, "resolve", resolve)
+
+
+@TRIED.by(Stage.CONNECT, OutboundReason.TIMED_OUT)
+@pytest.mark.usefixtures("brief")
+def test_a_receiver_that_drops_packets_is_the_fault_of_the_host() -> None:
+    row = row_of(HTTP, Stage.CONNECT, OutboundReason.TIMED_OUT)
+    for scheme in ("http", "https"):
+        with full_port() as port:
+            assert_as_declared(outcome_of(f"{scheme}://127.0.0.1:{port}/"), row)
+
+
+@TRIED.by(Stage.PROXY_RESOLVE, OutboundReason.TIMED_OUT)
+@pytest.mark.usefixtures("brief")
+def test_a_resolver_that_hangs_for_the_proxy_has_the_consequence_of_its_row(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.OPSAPI_OUTBOUND_PROXY = OutgoingProxy("http", "proxy.example", 3128)
+    with hanging_resolver(monkeypatch, "proxy.example"):
+        outcome = outcome_of("https://127.0.0.1/")
+    assert_as_declared(outcome, row_of(HTTP, Stage.PROXY_RESOLVE, OutboundReason.TIMED_OUT))
+
+
+@TRIED.by(Stage.PROXY_CONNECT, OutboundReason.TIMED_OUT)
+@pytest.mark.usefixtures("brief")
+def test_a_proxy_that_drops_packets_has_the_consequence_of_its_row(settings: Settings) -> None:
+    with full_port() as port:
+        settings.OPSAPI_OUTBOUND_PROXY = OutgoingProxy("http", "127.0.0.1", port)
+        outcome = outcome_of("https://127.0.0.1/")
+    assert_as_declared(outcome, row_of(HTTP, Stage.PROXY_CONNECT, OutboundReason.TIMED_OUT))
+
+
+@TRIED.by(Stage.PROXY_TLS, OutboundReason.TIMED_OUT, OutboundReason.NOT_CONNECTED)
+@pytest.mark.usefixtures("brief")
+def test_a_proxy_that_never_answers_or_hangs_up_in_tls_has_the_consequence_of_its_row(
+    settings: Settings,
+) -> None:
+    for open_port, reason in (
+        (silent_port, OutboundReason.TIMED_OUT),
+        (closing_port, OutboundReason.NOT_CONNECTED),
+    ):
+        with open_port() as port:
+            settings.OPSAPI_OUTBOUND_PROXY = OutgoingProxy("https", "127.0.0.1", port)
+            outcome = outcome_of("https://127.0.0.1/")
+        assert_as_declared(outcome, row_of(HTTP, Stage.PROXY_TLS, reason))
+
+
+@TRIED.by(Stage.SETTINGS, OutboundReason.INVALID_URL)
+def test_an_invalid_url_is_the_fault_of_the_message() -> None:
+    row = row_of(HTTP, Stage.SETTINGS, OutboundReason.INVALID_URL)
+    for url in ("ftp://hook.example/", "https://user:password@hook.example/", "http://"):
+        assert_as_declared(outcome_of(url), row)
+
+
+@TRIED.by(Stage.SETTINGS, OutboundReason.INCOMPLETE)
+def test_a_webhook_without_a_url_fails_for_good() -> None:
+    outcome = deliver(ChannelType("WEBHOOK"), {}, make_message(), now=NOW)
+    assert (outcome.status, outcome.fault) == (INCOMPLETE.status, INCOMPLETE.fault)
+    assert not outcome.perhaps_received
+
+
+@TRIED_OF_SLACK.by(Stage.BODY, "ok", OutboundReason.BAD_RESPONSE)
+@TRIED_OF_CHANGES.by(Stage.BODY, "ok", OutboundReason.BAD_RESPONSE)
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (CHAT_POST_MESSAGE, make_message()),
+        (CHAT_UPDATE, make_message(kind=MessageKind.CLOSE, handle="C123ABC456 1503435956.000247")),
+    ],
+    ids=["new", "changed"],
+)
+def test_slack_says_ok_or_something_else(
+    http_receiver: HttpReceiver, settings: Settings, table: Sequence[StageRow], message: Message
+) -> None:
+    settings.OPSAPI_CHAT_BASE_URL = http_receiver.url("")
+    config = {"apiToken": "xoxb-0123456789", "channelName": "oncall", "updateInPlace": "True"}
+    for body, answer in ((b'{"ok": true}', "ok"), (b"<html>", OutboundReason.BAD_RESPONSE)):
+        http_receiver.answer(200, {}, body)
+        outcome = deliver(ChannelType("CHAT_SERVICE"), config, message, now=NOW)
+        assert_as_declared(outcome, row_of(table, Stage.BODY, answer))
+
+
+def test_each_row_is_tried() -> None:
+    for tried, rows in (
+        (TRIED, [INCOMPLETE, *HTTP]),
+        (TRIED_OF_SLACK, CHAT_POST_MESSAGE),
+        (TRIED_OF_CHANGES, CHAT_UPDATE),
+    ):
+        assert tried.missing(rows) == set()

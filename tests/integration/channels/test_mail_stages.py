@@ -2,8 +2,6 @@
 
 import socket
 import ssl
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -13,10 +11,11 @@ from integrations.channels.base import DeliveryError
 from integrations.channels.email import EMAIL, send
 from integrations.choices import DeliveryFault, DeliveryStatus
 from integrations.delivery import deliver
-from integrations.stages import ANYTHING, MAIL, UNREADABLE_CODE, Quote, Receipt, StageRow, row_of
+from integrations.stages import ANYTHING, INCOMPLETE, MAIL, UNREADABLE_CODE, Quote, Receipt, StageRow, row_of
 from opsapi.outbound import smtp
 from opsapi.outbound.errors import OutboundReason, Stage
 from opsapi.outbound.mail import mails_while
+from tests.integration.channels.tried_rows import TriedRows, full_port, hanging_resolver
 from tests.processes.certificates import make_certificate
 from tests.scripted_mail import NoReply, Reply, ScriptedMailServer
 from tests.unit.integrations.messages import NOW, make_message
@@ -25,13 +24,14 @@ CONFIG = {"emailAddress": "oncall@example.com"}
 CODES = {"4xx": 451, "5xx": 554, ANYTHING: 571, UNREADABLE_CODE: 355}
 ROWS = [(row, answer) for row in MAIL for answer in row.answers if row.status is not DeliveryStatus.DELIVERED]
 UNSAID = {Stage.SETTINGS, Stage.RESOLVE, Stage.CONNECT}
-SAID = [
+TRIED = TriedRows()
+SAID = TRIED.all_of(
     (row, answer)
     for row, answer in ROWS
     if row.stage not in UNSAID
     and answer != OutboundReason.OVERDUE
     and (row.stage, answer) != (Stage.TLS, OutboundReason.TIMED_OUT)
-]
+)
 
 
 def name_of(value: object) -> str | None:
@@ -102,6 +102,7 @@ def test_each_answer_has_the_consequence_of_its_row(
     assert (server.mails == []) is (row.stage is not Stage.END)
 
 
+@TRIED.by(Stage.DATA, OutboundReason.OVERDUE)
 def test_a_mail_that_nobody_wants_any_more_is_not_sent(settings: Settings) -> None:
     with ScriptedMailServer().running() as server, mails_while(lambda: False):
         server.named_by(settings)
@@ -110,6 +111,7 @@ def test_a_mail_that_nobody_wants_any_more_is_not_sent(settings: Settings) -> No
     assert server.mails == []
 
 
+@TRIED.by(Stage.RESOLVE, OutboundReason.UNRESOLVABLE)
 def test_a_name_without_an_address_is_the_fault_of_the_host(settings: Settings) -> None:
     with ScriptedMailServer().running() as server:
         server.named_by(settings)
@@ -117,6 +119,55 @@ def test_a_name_without_an_address_is_the_fault_of_the_host(settings: Settings) 
         assert_as_declared(failure_of(), row_of(MAIL, Stage.RESOLVE, OutboundReason.UNRESOLVABLE))
 
 
+@TRIED.by(Stage.RESOLVE, OutboundReason.TIMED_OUT)
+def test_a_resolver_that_hangs_is_the_fault_of_the_host(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smtp, "SECONDS", {**smtp.SECONDS, Stage.RESOLVE: 0.05})
+    with ScriptedMailServer().running() as server, hanging_resolver(monkeypatch, "mail.example"):
+        server.named_by(settings)
+        settings.EMAIL_HOST = "mail.example"
+        assert_as_declared(failure_of(), row_of(MAIL, Stage.RESOLVE, OutboundReason.TIMED_OUT))
+
+
+@TRIED.by(Stage.TLS, OutboundReason.TIMED_OUT)
+def test_a_server_that_never_answers_in_tls_is_the_fault_of_the_host(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(smtp, "SECONDS", {**smtp.SECONDS, Stage.TLS: 0.1})
+    with ScriptedMailServer({Stage.TLS: NoReply.WAIT}).running() as server:
+        server.named_by(settings)
+        settings.EMAIL_USE_TLS = True
+        assert_as_declared(failure_of(), row_of(MAIL, Stage.TLS, OutboundReason.TIMED_OUT))
+    assert server.mails == []
+
+
+@TRIED.by(Stage.SETTINGS, OutboundReason.INCOMPLETE)
+def test_a_mail_without_an_address_fails_for_good(settings: Settings) -> None:
+    with ScriptedMailServer().running() as server:
+        server.named_by(settings)
+        outcome = deliver(EMAIL.type, {}, make_message(), now=NOW)
+    assert (outcome.status, outcome.fault, outcome.perhaps_received) == (
+        INCOMPLETE.status,
+        INCOMPLETE.fault,
+        False,
+    )
+    assert server.commands == []
+
+
+@TRIED.by(Stage.END, "2xx")
+def test_a_mail_that_the_server_takes_is_delivered(settings: Settings) -> None:
+    with ScriptedMailServer().running() as server:
+        server.named_by(settings)
+        outcome = deliver(EMAIL.type, CONFIG, make_message(), now=NOW)
+    assert (outcome.status, len(server.mails)) == (DeliveryStatus.DELIVERED, 1)
+
+
+def test_each_row_is_tried() -> None:
+    assert TRIED.missing([INCOMPLETE, *MAIL]) == set()
+
+
+@TRIED.by(Stage.CONNECT, OutboundReason.NOT_CONNECTED)
 def test_a_closed_port_is_the_fault_of_the_host(settings: Settings) -> None:
     with ScriptedMailServer().running() as server:
         server.named_by(settings)
@@ -127,6 +178,7 @@ def test_a_closed_port_is_the_fault_of_the_host(settings: Settings) -> None:
     assert failure.peer == "connection refused"
 
 
+@TRIED.by(Stage.CONNECT, OutboundReason.TIMED_OUT)
 def test_a_port_that_drops_packets_is_the_fault_of_the_host(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,19 +188,6 @@ def test_a_port_that_drops_packets_is_the_fault_of_the_host(
         settings.EMAIL_PORT = port
         failure = failure_of()
     assert_as_declared(failure, row_of(MAIL, Stage.CONNECT, OutboundReason.TIMED_OUT))
-
-
-@contextmanager
-def full_port() -> Iterator[int]:
-    """A port whose queue of connections is full, so that the kernel ignores more connections."""
-    with ExitStack() as stack:
-        listener = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
-        port = int(listener.getsockname()[1])
-        for _ in range(3):
-            waiting = stack.enter_context(socket.socket())
-            waiting.setblocking(False)
-            waiting.connect_ex(("127.0.0.1", port))
-        yield port
 
 
 @pytest.mark.parametrize("stage", [Stage.GREETING, Stage.EHLO, Stage.MAIL, Stage.RCPT, Stage.DATA, Stage.END])
@@ -287,6 +326,7 @@ def test_a_line_that_begins_with_a_dot_arrives(settings: Settings) -> None:
     assert server.mails == [b"Subject: x\r\n\r\n..\r\n...two\r\n"]
 
 
+@TRIED.by(Stage.SETTINGS, OutboundReason.INVALID_ADDRESS)
 @pytest.mark.parametrize("address", ["j\N{LATIN SMALL LETTER O WITH DIAERESIS}rg@example.com"])
 def test_an_address_that_needs_smtputf8_is_refused_with_the_reason(address: str, settings: Settings) -> None:
     with ScriptedMailServer().running() as server:
