@@ -99,6 +99,11 @@ class Host(models.Model):
         choices=[(host_type.value, TYPE_WORDS[host_type]) for host_type in HostType],
         default=HostType.NO_DATA.value,
     )
+    type_guessed = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The host was never reached: its agent assumes the type.",
+    )
     down = models.BooleanField(default=False)
     version = models.CharField(max_length=50, null=True)
     engine = models.CharField(

@@ -7,6 +7,7 @@ build) do not count. A version that cannot be parsed is neither newer nor older,
 import re
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from automation.choices import HostType
 from automation.metrics import Engine
@@ -83,20 +84,42 @@ _NOW = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostState:
-    """The state of a host before a report."""
+    """The state of a host before a report. `type_guessed`: no report of the reachable host says its type."""
 
     type_name: HostType
+    type_guessed: bool = False
     down: bool
     version: str | None
     uptime_seconds: int | None
 
 
+class KnownType(NamedTuple):
+    """The type of a host. `is_guess`: the host was never reached, and its agent assumes the type."""
+
+    type_name: HostType
+    is_guess: bool = False
+
+
+def type_after(before: KnownType, report: HostReport) -> KnownType:
+    """The type of a host after a report: what is known stays until the reachable host shows another type.
+
+    NO_DATA never replaces a type. An unreachable host keeps its type; without a type, it takes the type that
+    its agent assumes.
+    """
+    if report.type_name is HostType.NO_DATA:
+        return before
+    if report.reachable:
+        return KnownType(report.type_name)
+    return KnownType(report.type_name, is_guess=True) if before.type_name is HostType.NO_DATA else before
+
+
 def host_events(before: HostState, report: HostReport) -> list[EventType]:
     """All events that the report implies."""
+    after = type_after(KnownType(before.type_name, before.type_guessed), report).type_name
     events = (
         reachability_event(was_down=before.down, reachable=report.reachable),
-        recovering_event(before.type_name, report.type_name),
-        role_event(before.type_name, report.type_name),
+        recovering_event(before.type_name, after),
+        role_event(HostType.NO_DATA if before.type_guessed else before.type_name, after),
         restart_event(before.uptime_seconds, report.uptime_seconds),
         version_event(before.version, report.version),
     )
@@ -118,7 +141,7 @@ def recovering_event(before: HostType, after: HostType) -> EventType | None:
 
 
 def role_event(before: HostType, after: HostType) -> EventType | None:
-    """HOST_NOW_… when the role of a host changes; not for a first report or another prefix."""
+    """HOST_NOW_… when the role of a host changes; not for a first known role or another prefix."""
     if before is HostType.NO_DATA or role(before) == role(after):
         return None
     return _NOW.get(role(after))

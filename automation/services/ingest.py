@@ -248,6 +248,7 @@ def _edges(hosts: HostsByKey, reports: Sequence[HostReport]) -> list[tuple[Host,
 def _known_state(host: Host) -> HostState:
     return HostState(
         type_name=HostType(host.type_name),
+        type_guessed=host.type_guessed,
         down=host.down,
         version=host.version,
         uptime_seconds=host.uptime_seconds,

@@ -13,7 +13,7 @@ from automation.addresses import Address
 from automation.choices import HostType
 from automation.models import Cluster, Host
 from automation.reports import HostReport
-from automation.rules.hosts import engine_of, has_left
+from automation.rules.hosts import KnownType, engine_of, has_left, type_after
 from automation.rules.observed import latest_of, newest_moments
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.services.limits import CLUSTERS, DATABASES, rows_limited
@@ -27,6 +27,7 @@ ClustersByName = Mapping[str, Cluster]
 
 _REPORTED_COLUMNS: Mapping[str, str] = {
     "type_name": "text",
+    "type_guessed": "boolean",
     "down": "boolean",
     "version": "text",
     "engine": "text",
@@ -236,17 +237,25 @@ def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> se
 
 
 def _apply(host: Host, report: HostReport, clusters: ClustersByName, now: datetime) -> None:
-    if has_left(HostType(host.type_name), report.type_name, reachable=report.reachable):
+    before = KnownType(HostType(host.type_name), host.type_guessed)
+    after = type_after(before, report)
+    if has_left(before.type_name, after.type_name, reachable=report.reachable):
         _leave_all(host)
-    host.type_name, host.down, host.last_report = report.type_name.value, not report.reachable, now
-    for name in ("version", "replica_set_name", "shard_name", "uptime_seconds"):
+    host.type_name, host.type_guessed = after.type_name.value, after.is_guess
+    host.down, host.last_report = not report.reachable, now
+    for name in ("version", "uptime_seconds"):
         value = getattr(report, name)
         if value is not None:
+            setattr(host, name, value)
+    # The agent assumes where an unreachable host belongs, which does not replace what is known.
+    for name in ("replica_set_name", "shard_name"):
+        value = getattr(report, name)
+        if value is not None and (report.reachable or getattr(host, name) is None):
             setattr(host, name, value)
     _see_samples(host, report, now)
     if engine := engine_of(report):
         host.engine = engine.value
-    if report.cluster_name is not None:
+    if report.cluster_name is not None and (report.reachable or host.cluster_id is None):
         host.cluster = clusters[report.cluster_name]
         # The same spelling for all hosts, because alerts identify clusters by name.
         host.cluster_name = host.cluster.name

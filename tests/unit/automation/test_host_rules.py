@@ -7,11 +7,13 @@ from automation.choices import HostType
 from automation.reports import HostReport
 from automation.rules.hosts import (
     HostState,
+    KnownType,
     host_events,
     reachability_event,
     recovering_event,
     restart_event,
     role_event,
+    type_after,
 )
 from events.types import EventType
 from tests.each import each
@@ -108,6 +110,32 @@ def said(**changes: Any) -> HostReport:
     return HostReport(**{**report, **changes})
 
 
+PRIMARY, SECONDARY, NO_DATA = HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY, HostType.NO_DATA
+GUESS = KnownType(SECONDARY, is_guess=True)
+
+
+@each(
+    ("before", "report", "after"),
+    [
+        (KnownType(NO_DATA), said(), KnownType(SECONDARY)),
+        (KnownType(NO_DATA), said(reachable=False), GUESS),
+        (KnownType(NO_DATA), said(reachable=False, type_name=NO_DATA), KnownType(NO_DATA)),
+        (KnownType(NO_DATA), said(type_name=NO_DATA), KnownType(NO_DATA)),
+        (KnownType(PRIMARY), said(), KnownType(SECONDARY)),
+        (KnownType(PRIMARY), said(reachable=False), KnownType(PRIMARY)),
+        (KnownType(PRIMARY), said(type_name=NO_DATA), KnownType(PRIMARY)),
+        (GUESS, said(reachable=False, type_name=PRIMARY), GUESS),
+        (GUESS, said(type_name=NO_DATA), GUESS),
+        (GUESS, said(), KnownType(SECONDARY)),
+        (GUESS, said(type_name=PRIMARY), KnownType(PRIMARY)),
+    ],
+)
+def test_only_a_reachable_host_shows_another_type(
+    before: KnownType, report: HostReport, after: KnownType
+) -> None:
+    assert type_after(before, report) == after
+
+
 @each(
     ("before", "report", "expected"),
     [
@@ -128,8 +156,22 @@ def said(**changes: Any) -> HostReport:
             said(reachable=False),
             ["HOST_DOWN"],
         ),
+        (known(), said(reachable=False, type_name=HostType.REPLICA_PRIMARY), ["HOST_DOWN"]),
+        (known(type_name=HostType.RECOVERING), said(reachable=False), ["HOST_DOWN"]),
+        (known(down=True), said(type_name=HostType.REPLICA_PRIMARY), ["HOST_UP", "HOST_NOW_PRIMARY"]),
+        (known(down=True, type_guessed=True), said(type_name=HostType.REPLICA_PRIMARY), ["HOST_UP"]),
     ],
-    ids=["as-before", "left-out", "restarted-as-primary", "back", "first-report"],
+    ids=[
+        "as-before",
+        "left-out",
+        "restarted-as-primary",
+        "back",
+        "first-report",
+        "down-as-primary",
+        "down-while-recovering",
+        "another-role-after-the-outage",
+        "first-reached",
+    ],
 )
 def test_a_report_can_report_several_at_once(
     before: HostState, report: HostReport, expected: list[str]
