@@ -134,6 +134,9 @@ class Host(models.Model):
         null=True, help_text="The newest observation of its state. Older observations change nothing."
     )
     measured = models.DateTimeField(null=True, help_text="The newest sample of any of its metrics.")
+    problem = models.TextField(
+        null=True, help_text="Why the agent could not measure the host, although it is reachable."
+    )
     # Without a constraint, because agents are deleted only with their project, after its hosts.
     reported_by = models.ForeignKey(
         "Agent", null=True, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"

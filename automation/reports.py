@@ -25,7 +25,8 @@ class HostReport:
     """The report of a host; `databases` is None if the list was left out.
 
     `engine` is the engine that the agent names; `engine_of` also reads it from the metrics.
-    `lease` is the lease under which the host was polled, if the agent shares hosts.
+    `lease` is the lease under which the host was polled, if the agent shares hosts. `problem` is why the host
+    could not be measured although it is reachable.
     """
 
     address: Address
@@ -40,6 +41,7 @@ class HostReport:
     samples: Samples = field(default_factory=dict)
     lease: str | None = None
     engine: Engine | None = None
+    problem: str | None = None
 
     @property
     def sample_count(self) -> int:

@@ -306,6 +306,7 @@ SPECTACULAR_SETTINGS = {
     "ENUM_NAME_OVERRIDES": {
         "StateNameEnum": "automation.choices.AgentState",
         "AgentType": "automation.choices.AgentType",
+        "HostType": "automation.choices.HostType",
         "EventTypeName": "events.types.EventType",
         "RoleName": "opsapi.roles.Role",
         "GroupRoleName": "alerting.notification_types.GROUP_ROLES",

@@ -42,7 +42,15 @@ _STAYS = "If left out, the stored value stays, unless the host has become STANDA
 _ABOUT_DATA = (
     "Kept for " + " and ".join(spec.name for spec in EVENT_TYPES.values() if spec.about_data) + " only."
 )
-_HOST_TYPES = [host_type.value for host_type in HostType if host_type is not HostType.NO_DATA]
+_HOST_TYPES = [host_type.value for host_type in HostType]
+_TYPE = (
+    "NO_DATA if the agent cannot tell the type: the stored type stays. The type of an unreachable host is "
+    "stored only if none is known."
+)
+_PROBLEM = (
+    "Why the agent could not measure a host that is reachable, such as a refused login. Secrets in URLs are "
+    "removed."
+)
 _LEASE = (
     "The lease of the host, from the answer to `leases`. If another agent holds the host now, only "
     "measurements from before that change are stored."
@@ -168,7 +176,7 @@ class ReportedHostDocument(Document):
 
     hostname = Hostname()
     port = Port()
-    typeName = OneOf(_HOST_TYPES, source="type_name")
+    typeName = OneOf(_HOST_TYPES, source="type_name", help_text=_TYPE)
     reachable = Flag()
     engine = OneOf(
         [engine.value for engine in Engine],
@@ -190,6 +198,7 @@ class ReportedHostDocument(Document):
     )
     measurements = SampleList(source="samples")
     lease = Text(max_length=64, required=False, help_text=_LEASE)
+    problem = Text(max_length=500, single_line=False, required=False, help_text=_PROBLEM)
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Refuse a repeated database."""
@@ -431,6 +440,8 @@ def _host(values: Values) -> HostReport:
     host = {**own, "type_name": HostType(own["type_name"]), "databases": databases}
     if "engine" in own:
         host["engine"] = Engine(own["engine"])
+    # A driver's error can quote the URL of the connection, whose secrets readers must not see.
+    host["problem"] = redact_urls(own.get("problem") or "") or None
     return HostReport(address=Address(values["hostname"], values["port"]), **host)
 
 

@@ -37,6 +37,7 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
     "cluster_name": "text",
     "shard_name": "text",
     "uptime_seconds": "bigint",
+    "problem": "text",
     "last_report": "timestamptz",
     "observed": "timestamptz",
     "measured": "timestamptz",
@@ -252,6 +253,7 @@ def _apply(host: Host, report: HostReport, clusters: ClustersByName, now: dateti
         value = getattr(report, name)
         if value is not None and (report.reachable or getattr(host, name) is None):
             setattr(host, name, value)
+    host.problem = report.problem if report.reachable else None
     _see_samples(host, report, now)
     if engine := engine_of(report):
         host.engine = engine.value

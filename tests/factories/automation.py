@@ -36,6 +36,7 @@ def host_report(
     shard_name: str | None = None,
     uptime_seconds: int | None = None,
     databases: Sequence[str] | None = None,
+    problem: str | None = None,
     **metrics: float,
 ) -> HostReport:
     """What is said of a standalone host on port 27017; metrics by name, one sample each."""
@@ -51,6 +52,7 @@ def host_report(
         uptime_seconds=uptime_seconds,
         databases=None if databases is None else {name: {} for name in databases},
         samples=samples,
+        problem=problem,
     )
 
 
