@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 import psycopg
+from psycopg import pq
 
 from opsapi.embedded.cluster import find_binaries
 from opsapi.embedded.owner import server_owner
@@ -145,8 +146,8 @@ class DebianServer:
         """How the agent reaches it."""
         return f"postgresql://{role}:{quote(password, safe='')}@{self.address}/postgres"
 
-    def start(self) -> None:
-        """Start it, and wait until it takes connections."""
+    def start(self, *, admits: bool = True) -> None:
+        """Start it, and wait until it takes connections, or says that it does not when it `admits` nobody."""
         command = [str(self._binaries / "postgres"), "-D", self.data, "-p", str(self.port)]
         for name, value in self._settings.items():
             command += ["-c", f"{name}={value}"]
@@ -162,7 +163,8 @@ class DebianServer:
                 start_new_session=True,
                 **_as(owner),
             )
-        eventually(self._answers, 60, message=f"PostgreSQL {self.version} takes no connections")
+        answers = self._answers if admits else self._rejects
+        eventually(answers, 60, message=f"PostgreSQL {self.version} answers nobody")
 
     def stop(self, signum: signal.Signals = signal.SIGQUIT) -> None:
         """Stop it: at once, unless another signal of the server is given."""
@@ -221,6 +223,11 @@ class DebianServer:
         )
         assert done.returncode == 0, done.stdout + done.stderr
 
+    def let_in(self, *rules: str) -> None:
+        """Use these rules of pg_hba.conf from now on; superusers come in as before."""
+        self.write("pg_hba.conf", _HBA + "".join(f"{rule}\n" for rule in rules))
+        self.ask("SELECT pg_reload_conf()")
+
     def write(self, name: str, text: str) -> None:
         """Write one of its files."""
         (self._directory / name).write_text(text)
@@ -231,6 +238,10 @@ class DebianServer:
         with suppress(psycopg.OperationalError):
             return bool(self.ask("SELECT true"))
         return False
+
+    def _rejects(self) -> bool:
+        ping = pq.PGconn.ping(f"hostaddr=127.0.0.1 port={self.port} user=postgres".encode())
+        return ping == pq.Ping.REJECT
 
 
 def _programs(version: int, directory: Path) -> Path:
@@ -259,9 +270,9 @@ def _programs(version: int, directory: Path) -> Path:
 
 
 @contextmanager
-def servers(version: int) -> Iterator[tuple[DebianServer, DebianServer]]:
-    """A primary and its standby."""
-    with _two(version) as (primary, standby):
+def servers(version: int, **settings: str) -> Iterator[tuple[DebianServer, DebianServer]]:
+    """A primary and its standby, both with these settings."""
+    with _two(version, **settings) as (primary, standby):
         primary.create()
         standby.copy(primary)
         eventually(
@@ -294,15 +305,15 @@ def upgrade(old: int, new: int) -> Iterator[tuple[DebianServer, Callable[[], Deb
 
 
 @contextmanager
-def _two(version: int) -> Iterator[tuple[DebianServer, DebianServer]]:
+def _two(version: int, **settings: str) -> Iterator[tuple[DebianServer, DebianServer]]:
     """Two in a directory of their own, without clusters."""
     directory = Path(tempfile.mkdtemp(prefix="opsapi-pg-"))
     owner = server_owner()
     if owner.is_lent:
         os.chown(directory, owner.uid, owner.gid)
     programs = _programs(version, directory / "programs")
-    first = DebianServer(directory / "first", version, programs)
-    second = DebianServer(directory / "second", version, programs)
+    first = DebianServer(directory / "first", version, programs, **settings)
+    second = DebianServer(directory / "second", version, programs, **settings)
     try:
         yield first, second
     finally:

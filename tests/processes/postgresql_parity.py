@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from automation.agent.postgresql.engine import PostgreSQL
-from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE
+from automation.agent.postgresql.metrics import METRICS
 from automation.agent.rates import Why
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
@@ -84,8 +84,7 @@ def _columns(
 def page(columns: Mapping[str, Mapping[str, str]]) -> str:
     """The page, with a row for each metric."""
     rows = [["metric", *columns], ["---"] * (len(columns) + 1)]
-    metrics = [*(row.metric for row in SERVER), SIZE, DEAD_ROWS]
-    rows += [[f"`{metric}`", *(reasons[metric] for reasons in columns.values())] for metric in metrics]
+    rows += [[f"`{metric}`", *(reasons[metric] for reasons in columns.values())] for metric in METRICS]
     return _HEAD.lstrip() + "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
 

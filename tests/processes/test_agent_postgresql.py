@@ -311,7 +311,10 @@ def test_a_server_that_does_not_let_us_in_is_none_that_is_down(
     _, standby = pair
     uri = standby.uri().replace("postgresql://", "").replace(*change)
     with closing(PostgreSQL([f"postgresql://{uri}"])) as engine:
-        assert asked(engine) == {}
+        reading = asked(engine)[standby.port]
+    assert (reading.type_name, reading.reachable) == ("NO_DATA", True)
+    assert fault in str(reading.problem)
+    assert "another" not in str(reading.problem)
     assert fault in caplog.text
     assert "another" not in caplog.text
     assert PASSWORD not in caplog.text

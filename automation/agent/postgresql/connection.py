@@ -8,6 +8,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 import psycopg
@@ -31,6 +32,8 @@ _DROPPED = _LISTS | {"target_session_attrs", "load_balance_hosts", "replication"
 _SECRETS = ("password", "sslpassword", "oauth_client_secret")
 _ASKED = ("port", "dbname", "user", "connect_timeout")
 """Parameters for the check whether a server accepts sessions; none of them is secret."""
+_SHUT_DOWN = "57P"
+"""The class of errors of a server that ends, or has not yet started, its sessions."""
 _NO_FILE = f"{os.devnull}/none"
 """A path that cannot exist: libpq replaces an empty path with its default, and rejects a device."""
 
@@ -43,6 +46,17 @@ _SETTINGS = {
 }
 
 Row = Mapping[str, Any]
+
+
+class Admission(Enum):
+    """What a server that gave us no session does with the sessions of others."""
+
+    NONE = "nothing answers"
+    STARTING = "it accepts no sessions while it starts, recovers or shuts down"
+    OPEN = "it accepts sessions"
+
+
+_ADMISSIONS = {pq.Ping.OK: Admission.OPEN, pq.Ping.REJECT: Admission.STARTING}
 
 
 @dataclass(frozen=True)
@@ -62,15 +76,22 @@ class PostgresAccess:
             parameters["dbname"] = database
         return PostgresSession(parameters)
 
-    def lets_in(self, error: psycopg.Error) -> bool:
-        """Whether a server that refused a session accepts sessions of other users or other parameters."""
+    def admission(self, error: psycopg.Error) -> Admission:
+        """Whether a server that gave no session accepts sessions of other users or other parameters."""
         found = error.pgconn
-        if isinstance(error, errors.ConnectionTimeout) or found is None or not found.hostaddr:
-            return False  # nothing answered, or the name does not exist
-        # Connect to the address: resolving the name again may take long.
+        if found is None:
+            # The server answered a statement with an error, or the name does not exist.
+            answered = error.sqlstate is not None and not error.sqlstate.startswith(_SHUT_DOWN)
+            return Admission.OPEN if answered else Admission.NONE
+        if isinstance(error, errors.ConnectionTimeout):
+            return Admission.NONE
         asked = {name: self.parameters[name] for name in _ASKED if name in self.parameters}
-        asked.update(hostaddr=found.hostaddr.decode(), passfile=_NO_FILE, sslmode="prefer")
-        return pq.PGconn.ping(make_conninfo("", **asked).encode()) == pq.Ping.OK
+        asked.update(passfile=_NO_FILE, sslmode="prefer")
+        # An invalid parameter fails before a connection: libpq knows no address then. Otherwise connect to
+        # the address, because resolving the name again may take long.
+        place = found.hostaddr.decode() or self.parameters.get("hostaddr")
+        asked.update({"hostaddr": place} if place else {"host": self.parameters["host"]})
+        return _ADMISSIONS.get(pq.Ping(pq.PGconn.ping(make_conninfo("", **asked).encode())), Admission.NONE)
 
     def explain(self, error: Exception) -> str:
         """An error for the log, without secrets."""

@@ -19,6 +19,10 @@ NAME = "POSTGRESQL"
 """This engine in reports."""
 
 STANDALONE, PRIMARY, STANDBY = "STANDALONE", "REPLICA_PRIMARY", "REPLICA_SECONDARY"
+RECOVERING, NO_DATA = "RECOVERING", "NO_DATA"
+
+_LONGEST_PROBLEM = 500
+"""Characters that the platform accepts."""
 
 _OF_DEBIAN = re.compile(r"\d+(\.\d+)?/[^/]+")
 """The `cluster_name` that Debian gives every cluster, `15/main`, which does not distinguish sets."""
@@ -93,7 +97,7 @@ class PostgreSQL:
             except Exception as error:  # noqa: BLE001 - a failure affects no other server.
                 log_unexpected(address, error)
             else:
-                readings.extend([replace(reading, engine=NAME)] if reading else [])
+                readings.append(replace(reading, engine=NAME))
         return readings
 
     def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:
@@ -113,14 +117,16 @@ class PostgreSQL:
             self._hosts[access.address] = PostgresHost(access)
             self._together[access.address] = addresses
 
-    def _reading(self, address: ServerAddress, answer: PostgresAnswer) -> HostReading | None:
+    def _reading(self, address: ServerAddress, answer: PostgresAnswer) -> HostReading:
         hello = answer.hello or self._seen.get(address)
+        not_measured = answer.reachable and not answer.measured
+        problem = answer.problem[:_LONGEST_PROBLEM] if not_measured else None
         if hello is None:
-            return self._never_seen(address, answer)
+            return self._never_seen(address, answer, problem)
         name = set_of(hello) if self._type(hello) != STANDALONE else None
         return HostReading(
             address=address,
-            type_name=self._type(hello),
+            type_name=RECOVERING if answer.starting else self._type(hello),
             reachable=answer.reachable,
             version=hello.version,
             replica_set=name,
@@ -128,16 +134,20 @@ class PostgreSQL:
             uptime=int(hello.uptime) if answer.hello and hello.uptime is not None else None,
             samples=answer.samples,
             databases=answer.databases,
+            problem=problem,
         )
 
-    def _never_seen(self, address: ServerAddress, answer: PostgresAnswer) -> HostReading | None:
-        """Whether a server has never accepted our session. If it accepts others, a report would be wrong."""
-        if answer.reachable:
-            return None
+    def _never_seen(self, address: ServerAddress, answer: PostgresAnswer, problem: str | None) -> HostReading:
+        """The reading of a server that has never accepted our session: its type and version are unknown."""
         others = [self._seen[member] for member in self._together[address] if member in self._seen]
         name = set_of(others[0]) if others else None
         return HostReading(
-            address, STANDBY if name else STANDALONE, reachable=False, replica_set=name, cluster=name
+            address,
+            RECOVERING if answer.starting else NO_DATA,
+            reachable=answer.reachable,
+            replica_set=name,
+            cluster=name,
+            problem=problem,
         )
 
     def _type(self, hello: Hello) -> str:

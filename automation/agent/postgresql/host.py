@@ -13,8 +13,22 @@ import psycopg
 
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample
 from automation.agent.faults import log_unexpected, printable
-from automation.agent.postgresql.connection import ANSWER_SECONDS, PostgresAccess, PostgresSession, Row
-from automation.agent.postgresql.metrics import DEAD_ROWS, RESET, SERVER, SIZE, SOURCES, MetricQuery
+from automation.agent.postgresql.connection import (
+    ANSWER_SECONDS,
+    PostgresAccess,
+    PostgresSession,
+    Admission,
+    Row,
+)
+from automation.agent.postgresql.metrics import (
+    DEAD_ROWS,
+    METRICS,
+    RESET,
+    SERVER,
+    SIZE,
+    SOURCES,
+    MetricQuery,
+)
 from automation.agent.rates import Numbers, NumbersAt, Why, values_of
 
 MOST_CONNECTED = 20
@@ -73,7 +87,9 @@ class Hello:
 class PostgresAnswer:
     """The result of a poll. Without a session, `hello` is None and `problem` says why.
 
-    `reachable` is also True for a server that accepts other sessions and rejects ours.
+    `reachable` is also True for a server that accepts other sessions and rejects ours, and for a server that
+    is `starting`: it rejects all sessions while it starts, recovers or shuts down. `measured` is True if any
+    statement gave a value; `problem` then is about the others.
     """
 
     reachable: bool
@@ -81,6 +97,8 @@ class PostgresAnswer:
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
     problem: str = ""
+    starting: bool = False
+    measured: bool = False
 
 
 class PostgresHost:
@@ -107,22 +125,32 @@ class PostgresHost:
         try:
             session, hello = self._hello()
         except psycopg.Error as error:
-            return PostgresAnswer(reachable=self._access.lets_in(error), problem=self._access.explain(error))
+            admission, problem = self._access.admission(error), self._access.explain(error)
+            return self._failed(
+                admission is not Admission.NONE, problem, starting=admission is Admission.STARTING
+            )
         except Exception as error:  # noqa: BLE001 - an error in our code is logged and affects no other host
             log_unexpected(self.address, error)
-            return PostgresAnswer(reachable=False, problem=type(error).__name__)
+            return self._failed(False, type(error).__name__)
         try:
             return self._measured(session, hello)
         except psycopg.Error as error:
-            return PostgresAnswer(reachable=True, hello=hello, problem=self._access.explain(error))
+            return self._failed(True, self._access.explain(error), hello)
         except Exception as error:  # noqa: BLE001 - as above
             log_unexpected(self.address, error)
-            return PostgresAnswer(reachable=True, hello=hello, problem=type(error).__name__)
+            return self._failed(True, type(error).__name__, hello)
 
     def close(self) -> None:
         if self._session is not None:
             self._session.close()
             self._session = None
+
+    def _failed(
+        self, reachable: bool, problem: str, hello: Hello | None = None, *, starting: bool = False
+    ) -> PostgresAnswer:
+        """The answer of a server that was not measured: every metric is missing."""
+        self.missing = dict.fromkeys(METRICS, Why.FAILED)
+        return PostgresAnswer(reachable=reachable, hello=hello, problem=problem, starting=starting)
 
     # --- hello ------------------------------------------------------------------------------------
 
@@ -174,6 +202,7 @@ class PostgresHost:
             samples=[Sample(metric, number, taken) for metric, number in values.items()],
             databases=databases,
             problem="; ".join([*reader.problems(), *self._databases.problems()]),
+            measured=bool(numbers),
         )
 
     # --- databases --------------------------------------------------------------------------------

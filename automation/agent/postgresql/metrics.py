@@ -201,3 +201,6 @@ SERVER = (
 
 SIZE, DEAD_ROWS = "DATABASE_STORAGE_SIZE", "PG_DEAD_ROWS"
 """The metrics of a database, every ten minutes. Only a primary counts dead rows."""
+
+METRICS = (*(row.metric for row in SERVER), SIZE, DEAD_ROWS)
+"""The names of all metrics."""

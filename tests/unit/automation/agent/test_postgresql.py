@@ -170,16 +170,18 @@ def test_the_last_server_of_a_set_stays_its_primary_after_a_start_of_the_agent()
     engine = PostgreSQL(["postgresql://db1,db2"])
     assert types(readings_of_round(engine, answered(), UNREACHABLE)) == [
         ("REPLICA_PRIMARY", True, HELLO.identifier),
-        ("REPLICA_SECONDARY", False, HELLO.identifier),
+        ("NO_DATA", False, HELLO.identifier),
     ]
 
 
-def test_a_server_that_never_admits_the_agent_is_not_reported(
+def test_a_server_that_never_admits_the_agent_is_reported_with_the_reason(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
     refused = PostgresAnswer(reachable=True, problem="password authentication failed")
-    assert [str(host.address) for host in readings_of_round(engine, refused, UNREACHABLE)] == ["db2:5432"]
+    found = readings_of_round(engine, refused, UNREACHABLE)
+    assert types(found) == [("NO_DATA", True, None), ("NO_DATA", False, None)]
+    assert [reading.problem for reading in found] == ["password authentication failed", None]
     assert "db1:5432 cannot be measured: password authentication failed" in caplog.text
 
 
@@ -188,7 +190,26 @@ def test_a_server_that_refuses_us_later_stays_what_it_was() -> None:
     readings_of_round(engine, answered(in_recovery=True))
     (reading,) = readings_of_round(engine, PostgresAnswer(reachable=True, problem="too many clients"))
     assert types([reading]) == [("REPLICA_SECONDARY", True, HELLO.identifier)]
-    assert (reading.uptime, list(reading.samples)) == (None, [])
+    assert (reading.uptime, list(reading.samples), reading.problem) == (None, [], "too many clients")
+
+
+def test_a_server_that_admits_nobody_yet_is_recovering() -> None:
+    engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
+    starting = PostgresAnswer(reachable=True, problem="starting up", starting=True)
+    readings_of_round(engine, answered(has_standbys=True), starting)
+    found = readings_of_round(engine, starting, starting)
+    assert types(found) == [("RECOVERING", True, HELLO.identifier), ("RECOVERING", True, None)]
+    assert [(reading.version, reading.problem) for reading in found] == [
+        ("18.1", "starting up"),
+        (None, "starting up"),
+    ]
+
+
+def test_only_a_server_without_any_value_has_a_problem() -> None:
+    engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
+    partly = replace(answered(), problem="pg_locks: timeout", measured=True)
+    first, second = readings_of_round(engine, partly, replace(answered(), problem="x" * 600))
+    assert (first.problem, second.problem) == (None, "x" * 500)
 
 
 def test_a_late_answer_is_reported_with_the_next() -> None:
