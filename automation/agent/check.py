@@ -30,22 +30,24 @@ from automation.agent.client import (
     trusting,
 )
 from automation.agent.engine import CONNECT_SECONDS, CheckStep, ServerAddress, connection_steps
+from automation.agent.faults import shown
 from automation.agent.mongodb.connection import (
     ANSWER_SECONDS,
     NOT_FOUND,
     REFUSALS,
+    STATUS,
     Command,
     Document,
     MongoAccess,
     MongoSession,
     all_of,
     ask_hello,
-    without_secrets,
+    reason_of,
 )
 from automation.agent.mongodb.connection import (
     read as read_connection_string,
 )
-from automation.agent.mongodb.topology import members_of_set
+from automation.agent.mongodb.topology import NAMES_ALLOWED, NamedServers, members_of_set
 from automation.agent.postgresql import MISSING
 from automation.agent.sender import check_owner
 from automation.agent.settings import PREFIX, Settings, SettingsError
@@ -231,7 +233,7 @@ class _Deployment:
         self._has_user = "username" in options or "authmechanism" in options
 
     def steps(self) -> Iterator[CheckStep]:
-        """Try the seeds, then the members of their replica sets, each once."""
+        """Try the seeds, then the members of their replica sets, hidden members too, each once."""
         seen: list[ServerAddress] = []
         waiting = list(self._access.seeds)
         while waiting and len(seen) < MOST_SERVERS:
@@ -239,20 +241,26 @@ class _Deployment:
             if address in seen:
                 continue
             seen.append(address)
-            hello = yield from self._server(address)
-            waiting += [member.address for member in members_of_set(hello, None, None).members]
+            named = yield from self._server(address)
+            waiting += [member.address for member in named.members]
 
-    def _server(self, address: ServerAddress) -> Generator[CheckStep, None, Document]:
-        """Try a server. Returns its answer to `hello`, empty if there is none."""
+    def _server(self, address: ServerAddress) -> Generator[CheckStep, None, NamedServers]:
+        """Try a server. Returns the servers it names."""
         what = f"mongodb {address}"
         if not (yield from connection_steps(what, *address)):
-            return {}
+            return NamedServers()
         hello = yield from self._hello(what, address)
+        status = None
         if hello.get("arbiterOnly"):
             yield CheckStep(f"{what}: arbiter, no more checks")
         elif hello:
-            yield from self._asked(what, address, hello)
-        return hello
+            status = yield from self._asked(what, address, hello)
+        named = members_of_set(hello, status, None)
+        if named.has_other_names:
+            yield CheckStep(f"{what}: members have several names, hidden members are not looked for")
+        for text in named.unreadable:
+            yield CheckStep(f"{what}: member {shown(text)}", f"is not reported: {NAMES_ALLOWED}")
+        return named
 
     def _hello(self, what: str, address: ServerAddress) -> Generator[CheckStep, None, Document]:
         """Connect without credentials, so that a connection problem does not look like a log-in problem."""
@@ -278,19 +286,27 @@ class _Deployment:
             return "check that the server accepts TLS, and check the tls options of the connection string"
         return "check that a MongoDB server listens on this port; if it requires TLS, add tls=true"
 
-    def _asked(self, what: str, address: ServerAddress, hello: Document) -> Iterator[CheckStep]:
-        """Log in, and check the permission for each command."""
+    def _asked(
+        self, what: str, address: ServerAddress, hello: Document
+    ) -> Generator[CheckStep, None, Document | None]:
+        """Log in, and check the permission for each command. Returns the status of the replica set."""
         try:
             session = self._access.session(address, with_credentials=True)
         except (PyMongoError, OSError, ValueError) as error:
             yield CheckStep(f"{what}: log-in", f"{self._explain(error)}: check the connection string")
-            return
+            return None
         with contextlib.closing(session):
             log_in = self._log_in(what, session)
             yield log_in
-            if not log_in.fault:
-                for command in all_of(hello):
-                    yield self._command(what, session, command)
+            if log_in.fault:
+                return None
+            for command in all_of(hello):
+                yield self._command(what, session, command)
+            if not hello.get("setName"):
+                return None
+            with contextlib.suppress(PyMongoError):
+                return session.command(STATUS.command, ANSWER_SECONDS)
+        return None
 
     def _log_in(self, what: str, session: MongoSession) -> CheckStep:
         if not self._has_user:
@@ -324,8 +340,4 @@ class _Deployment:
         return CheckStep(tried)
 
     def _explain(self, error: Exception) -> str:
-        """The first part of an error, without secrets: pymongo adds time-outs and the topology."""
-        text = without_secrets(str(error), self._text) or type(error).__name__
-        for rest in (", full error: ", ", Timeout: ", " (configured timeouts: "):
-            text = text.partition(rest)[0]
-        return text
+        return reason_of(error, self._text)

@@ -127,7 +127,7 @@ def test_check_finds_a_user_with_the_monitoring_role_enough_for_a_replica_set(
 
 @pytest.mark.parametrize(
     ("password", "reported"),
-    [(PASSWORD, "hosts=4 reachable=4"), (WRONG, "is not measured in full: Authentication failed")],
+    [(PASSWORD, "hosts=4 reachable=4"), (WRONG, "is not measured: Authentication failed")],
 )
 def test_while_the_platform_is_away_reports_wait_and_no_secret_is_reported(
     tmp_path: Path, members: RunningReplicaSet, password: str, reported: str

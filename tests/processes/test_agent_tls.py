@@ -92,8 +92,11 @@ def test_a_connection_without_tls_is_refused(server: Mongod) -> None:
     assert "tls=true" in line
 
 
-def test_a_certificate_is_for_a_user_with_the_monitoring_role(server: Mongod, authority: Authority) -> None:
-    text = uri(server, authority, **by_certificate(authority.issue("agent")))
+@pytest.mark.parametrize("credentials", ["", "CN%3Dagent"])
+def test_a_certificate_is_for_a_user_with_the_monitoring_role(
+    credentials: str, server: Mongod, authority: Authority
+) -> None:
+    text = uri(server, authority, credentials, **by_certificate(authority.issue("agent")))
     assert faults(text) == []
     _, reasons = asked(text)
     assert Why.REPORTED in reasons

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,12 +17,13 @@ import pymongo
 from bson.codec_options import CodecOptions
 from bson.raw_bson import RawBSONDocument
 from pymongo import MongoClient, ReadPreference, uri_parser
-from pymongo.errors import ConfigurationError, InvalidURI, OperationFailure
+from pymongo.errors import ConfigurationError, InvalidURI, NetworkTimeout, OperationFailure, PyMongoError
 from pymongo.pool_options import PoolOptions
 from pymongo.synchronous.pool import Pool
 
 from automation.agent.engine import CONNECT_SECONDS, ServerAddress, address_of
-from automation.agent.mongodb.topology import DEFAULT_PORT
+from automation.agent.faults import shown
+from automation.agent.mongodb.topology import DEFAULT_PORT, NAMES_ALLOWED
 
 Document = Mapping[str, Any]
 
@@ -30,6 +32,10 @@ REFUSALS = frozenset({13, 18})
 
 NOT_FOUND = 59
 """Error code CommandNotFound."""
+
+
+class SettingsFault(ValueError):  # noqa: N818 - what it is for people
+    """The settings of the agent prevent every conversation with a server, which can be healthy."""
 
 
 class Command(NamedTuple):
@@ -53,7 +59,8 @@ OPLOG = Command(
 )
 """The part of `serverStatus` missing in diagnostic data before 6.0, without the largest sections."""
 
-DATABASES = Command("listDatabases", {"listDatabases": 1, "nameOnly": True})
+STATUS = Command("replSetGetStatus", {"replSetGetStatus": 1})
+DATABASES = Command("listDatabases", {"listDatabases": 1})
 SHARDS = Command("listShards", {"listShards": 1})
 
 
@@ -65,7 +72,7 @@ def sections_of(hello: Document) -> Iterator[Command]:
     """Commands for data that is not in the diagnostic data."""
     yield Command("serverStatus", {"serverStatus": 1, "oplog": 1})
     if hello.get("setName"):
-        yield Command("replSetGetStatus", {"replSetGetStatus": 1})
+        yield STATUS
         yield Command("local.oplog.rs.stats", {"collStats": "oplog.rs"}, "local")
 
 
@@ -120,7 +127,13 @@ _KEPT = frozenset(
 _AS_READ: CodecOptions[Document] = CodecOptions(document_class=RawBSONDocument)
 """Decodes parts of an answer on access: most of the diagnostic data is never read."""
 
+_CREDENTIALS = frozenset({"username", "password"})
+
 _EXTERNAL = frozenset({"MONGODB-X509", "GSSAPI", "MONGODB-AWS", "MONGODB-OIDC"})
+
+
+_HARMLESS = _EXTERNAL | {"SCRAM-SHA-1", "SCRAM-SHA-256", "PLAIN", "$external", "admin", "true", "false"}
+"""Values of options that reveal nothing."""
 
 
 @dataclass(frozen=True)
@@ -133,38 +146,94 @@ class MongoAccess:
     _options: dict[tuple[object, ...], PoolOptions] = field(default_factory=dict, repr=False, compare=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
+    @property
+    def uses_tls(self) -> bool:
+        """Whether the connections are encrypted."""
+        return bool(self.options.get("tls"))
+
     def session(self, address: ServerAddress, *, with_credentials: bool) -> MongoSession:
         """A session with a single server, which connects on first use.
 
-        Raises: PyMongoError, OSError, ValueError: a file of the TLS options cannot be used.
+        Raises: SettingsFault: an option, or a file of the TLS options, cannot be used.
         """
         # Certificates are read once for all servers, and again after a file was replaced.
-        files = [Path(str(value)) for name, value in self.options.items() if name.endswith("File")]
-        marks = (with_credentials, *(file.stat().st_mtime_ns for file in files))
+        files = tuple(map(_changed, (item for item in self.options.items() if item[0].endswith("File"))))
+        marks = (with_credentials, *files)
         with self._guard:
             if marks not in self._options:
-                self._options.clear()
-                for with_them in (True, False):
-                    self._options[(with_them, *marks[1:])] = self._pool_options(with_credentials=with_them)
+                for known in [known for known in self._options if known[1:] != files]:
+                    del self._options[known]
+                self._options[marks] = self._pool_options(
+                    {
+                        name: value
+                        for name, value in self.options.items()
+                        if with_credentials or not (name.startswith("auth") or name in _CREDENTIALS)
+                    }
+                )
             return MongoSession(address, self._options[marks])
 
-    def _pool_options(self, *, with_credentials: bool) -> PoolOptions:
-        options = {
-            name: value
-            for name, value in self.options.items()
-            if with_credentials or not (name.startswith("auth") or name in {"username", "password"})
-        }
+    def tls_fault(self, address: ServerAddress, error: Exception) -> str:
+        """Why the settings for TLS do not fit a server that accepts connections; empty if they may fit.
+
+        `error` is the reason why there was no conversation.
+        """
+        if isinstance(error, NetworkTimeout):
+            return ""
+        if not self.uses_tls:
+            return "the server accepts only TLS: add tls=true" if _speaks_tls(address) else ""
+        cause = error if isinstance(error, ssl.SSLError) else error.__cause__
+        if isinstance(cause, ssl.SSLCertVerificationError) or _is_alert(cause):
+            return f"no TLS with the server: {cause}"
+        plain = MongoSession(address, self._pool_options({}))
+        try:
+            ask_hello(plain.command)
+        except PyMongoError:
+            return ""
+        finally:
+            plain.close()
+        return "the server accepts no TLS: remove tls=true, or configure TLS on the server"
+
+    def _pool_options(self, options: Mapping[str, Any]) -> PoolOptions:
         # The client only parses the options and is never opened.
-        client = MongoClient[Document](
-            connect=False,
-            directConnection=True,
-            connectTimeoutMS=int(CONNECT_SECONDS * 1000),
-            socketTimeoutMS=int(ANSWER_SECONDS * 1000),
-            maxPoolSize=1,
-            appName="opsapi-agent",
-            **options,
-        )
+        try:
+            client = MongoClient[Document](
+                connect=False,
+                directConnection=True,
+                connectTimeoutMS=int(CONNECT_SECONDS * 1000),
+                socketTimeoutMS=int(ANSWER_SECONDS * 1000),
+                maxPoolSize=1,
+                appName="opsapi-agent",
+                **options,
+            )
+        except (PyMongoError, OSError, ValueError) as error:
+            raise SettingsFault(str(error)) from error
         return client.options.pool_options
+
+
+def _changed(option: tuple[str, Any]) -> int:
+    """When the file of an option was last changed, in nanoseconds. Raises SettingsFault without the file."""
+    name, file = option
+    try:
+        return Path(str(file)).stat().st_mtime_ns
+    except OSError as error:
+        raise SettingsFault(f"the file of {name} cannot be read: {error.strerror}") from error
+
+
+def _speaks_tls(address: ServerAddress) -> bool:
+    """Whether a TLS handshake gets an answer; nothing is verified and nothing is sent."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    try:
+        with socket.create_connection(address, timeout=CONNECT_SECONDS) as plain:
+            context.wrap_socket(plain, server_hostname=address.hostname).close()
+    except OSError as error:
+        return _is_alert(error)
+    return True
+
+
+def _is_alert(error: BaseException | None) -> bool:
+    """Whether the peer ended a TLS handshake with a reason."""
+    return isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or "")
 
 
 class MongoSession:
@@ -232,15 +301,19 @@ def read(text: str) -> MongoAccess:
     for hostname, port in parsed["nodelist"]:
         seed = address_of(hostname, port) if port else None
         if seed is None:
-            raise ValueError("has a server that is not a host name (RFC 1123) or an IP address")
+            name = without_secrets(shown(hostname), text)
+            raise ValueError(f"has the server {name}: {NAMES_ALLOWED}")
         seeds.append(seed)
     given: Mapping[str, Any] = parsed["options"]
     if str(given.get("authMechanism", "")) == "PLAIN" and not given.get("tls"):
         raise ValueError("would send the password unencrypted: authMechanism=PLAIN needs tls=true")
     options = {name: given[name] for name in given if name.lower() in _KEPT}
     if parsed["username"] is not None:
-        options.update(username=parsed["username"], password=parsed["password"])
         mechanism = str(given.get("authMechanism", ""))
+        options["username"] = parsed["username"]
+        # The parser makes an empty password of none, and x.509 allows a user without a password.
+        if parsed["password"] or mechanism not in _EXTERNAL:
+            options["password"] = parsed["password"]
         if (
             parsed["database"]
             and "authsource" not in {name.lower() for name in given}
@@ -263,10 +336,21 @@ def without_secrets(message: str, connection_string: str) -> str:
     secrets |= set(re.split(r"[:/?@&=]", credentials)) if at else set()
     secrets |= {value for pair in query.split("&") for value in [pair.partition("=")[2]]}
     for secret in sorted(secrets | {unquote_plus(quoted) for quoted in secrets}, key=len, reverse=True):
-        # Words such as `true` reveal nothing, and a username of one letter would make the message unreadable.
-        if len(secret) > 1 and secret not in {"true", "false"}:
+        # Such words reveal nothing, and a username of one letter would make the message unreadable.
+        if len(secret) > 1 and secret not in _HARMLESS:
             message = message.replace(secret, "***")
     return " ".join(message.split())[:500]
+
+
+def reason_of(error: Exception, connection_string: str) -> str:
+    """The reason in an error, without secrets, and without the additions of pymongo.
+
+    They are the answer as a document, time-outs, and the servers of the deployment.
+    """
+    text = without_secrets(str(error), connection_string) or type(error).__name__
+    for rest in (", full error: ", ", Timeout: ", " (configured timeouts"):
+        text = text.partition(rest)[0]
+    return text
 
 
 def probe(address: ServerAddress) -> None:

@@ -11,11 +11,12 @@ from weakref import WeakKeyDictionary
 
 from automation.agent.engine import HostReading, ServerAddress, joined
 from automation.agent.faults import Problems, log_unexpected, printable, shown
-from automation.agent.mongodb.connection import MongoAccess, check, read, without_secrets
+from automation.agent.mongodb.connection import MongoAccess, check, read, reason_of
 from automation.agent.mongodb.host import MongoAnswer, MongoHost
 from automation.agent.mongodb.topology import (
     ARBITER,
-    STANDALONE,
+    NAMES_ALLOWED,
+    NO_DATA,
     NamedMember,
     NamedServers,
     Shard,
@@ -38,6 +39,9 @@ MOST_HOSTS = 1000
 
 LONGEST_SET = 200
 """Maximum length of a replica set name that the platform accepts."""
+
+LONGEST_PROBLEM = 500
+"""Maximum length of a problem that the platform accepts."""
 
 LOOK_UP_AGAIN = 10.0
 """Seconds between DNS queries while `mongodb+srv://` does not resolve."""
@@ -153,10 +157,12 @@ class Deployment:
             )
             self._shards = dict(answer.cluster.shards or self._shards)
         for text in named.unreadable[:MOST_MEMBERS]:
-            allowed = "host names of RFC 1123 and IP addresses"
-            self._problems.report(
-                shown(text), "name", f"{shown(text)} is not reported: the platform takes {allowed}"
-            )
+            self._problems.report(shown(text), "name", f"{shown(text)} is not reported: {NAMES_ALLOWED}")
+        if named.has_other_names:
+            set_name = shown(hello.get("setName"))
+            other = f"{set_name}: clients and members use different names for the members"
+            line = f"{other} (split horizons): hidden members are not looked for"
+            self._problems.report((set_name, "names"), "other names", line)
         if len(named.members) > MOST_MEMBERS and answer.cluster is None:
             most = f"{answer.address} names {len(named.members)} members of its set, {MOST_MEMBERS} are asked"
             self._problems.report((answer.address, "members"), "many", most)
@@ -234,7 +240,7 @@ class Deployment:
     def _reading(self, answer: MongoAnswer) -> HostReading | None:
         """The result to report; None for a seed that is another name of a member."""
         if answer.hello is None:
-            return self._unreachable(answer.address)
+            return self._unanswered(answer)
         address = self._name_of(answer)
         if address != answer.address:
             return None
@@ -254,46 +260,54 @@ class Deployment:
             uptime=answer.uptime,
             samples=answer.samples,
             databases=answer.databases,
+            problem=None if answer.is_measured else printable(answer.problem, LONGEST_PROBLEM),
         )
 
-    def _unreachable(self, address: ServerAddress) -> HostReading | None:
+    def _unanswered(self, answer: MongoAnswer) -> HostReading | None:
+        """The result for a server that did not say what it is."""
+        address, reachable = answer.address, answer.is_reachable
+        problem = printable(answer.problem, LONGEST_PROBLEM) if reachable else None
         last, member = self._last.get(address), self._members.get(address)
-        if last is not None:
-            return replace(last, reachable=False, uptime=None)
+        if last is not None and last.type_name != NO_DATA:
+            return replace(last, reachable=reachable, uptime=None, problem=problem)
         if member is not None:
-            cluster = member.cluster or member.replica_set
             return HostReading(
                 address,
                 member.type_name,
-                reachable=False,
+                reachable=reachable,
                 replica_set=member.replica_set,
-                cluster=cluster,
+                cluster=member.cluster or member.replica_set,
                 shard=member.shard,
+                problem=problem,
             )
         if self._members or self._access is None:
             return None
         set_name = self._access.replica_set
         return HostReading(
             address,
-            "REPLICA_SECONDARY" if set_name else STANDALONE,
-            reachable=False,
+            NO_DATA,
+            reachable=reachable,
             replica_set=set_name,
             cluster=set_name,
+            problem=problem,
         )
 
     # --- log --------------------------------------------------------------------------------------
 
     def _log(self, answer: MongoAnswer) -> None:
-        if answer.hello is None:
+        if not answer.is_reachable:
             line = f"{answer.address} does not answer: {answer.problem}"
             # Log it once, because the wording of the driver varies.
             self._problems.report(answer.address, "no answer", line)
+        elif not answer.is_measured:
+            line = f"{answer.address} is not measured: {answer.problem}"
+            self._problems.report(answer.address, answer.problem, line)
         else:
             line = f"{answer.address} is not measured in full: {answer.problem}"
             self._problems.report(answer.address, answer.problem, line)
 
     def _explain(self, error: Exception) -> str:
-        return without_secrets(str(error), self._text) or type(error).__name__
+        return reason_of(error, self._text)
 
     def _look_up(self) -> None:
         before = ""

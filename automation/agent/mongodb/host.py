@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
+import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from math import isfinite
-from typing import Any, Callable
+from typing import Any, Callable, NamedTuple
 
-from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
+from pymongo.errors import ConfigurationError, ConnectionFailure, OperationFailure, PyMongoError
 
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample, ServerAddress
 from automation.agent.faults import log_unexpected, printable
@@ -21,9 +22,11 @@ from automation.agent.mongodb.connection import (
     OPLOG,
     REFUSALS,
     SHARDS,
+    STATUS,
     Command,
     MongoAccess,
     MongoSession,
+    SettingsFault,
     ask_hello,
     is_router,
     probe,
@@ -52,7 +55,12 @@ _SIZES = ("dataSize", "storageSize", "indexSize", "avgObjSize", "objects", "coll
 
 @dataclass(frozen=True)
 class MongoAnswer:
-    """The result of a poll. If the server does not answer, `hello` is None and `problem` says why."""
+    """The result of a poll. If the server does not answer, `hello` is None and `problem` says why.
+
+    `listens` is true if the server is there without an answer, because the settings of the agent prevent the
+    conversation. `is_measured` is false if nothing could be measured; then `problem` says why. Otherwise
+    `problem` names the refused parts.
+    """
 
     address: ServerAddress
     hello: Mapping[str, Any] | None = None
@@ -64,8 +72,22 @@ class MongoAnswer:
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
     problem: str = ""
+    listens: bool = False
+    is_measured: bool = True
     is_look: bool = False
     """Whether the server was only polled for the servers it names."""
+
+    @property
+    def is_reachable(self) -> bool:
+        """Whether the server is there."""
+        return self.hello is not None or self.listens
+
+
+class _Refusal(NamedTuple):
+    """Why there was no log-in; `why` is the state of the metrics."""
+
+    problem: str
+    why: Why
 
 
 class MongoHost:
@@ -98,64 +120,93 @@ class MongoHost:
         """Ask only which servers it names."""
         return replace(self._asked(self._named), is_look=True)
 
-    def _asked(self, then: Callable[[Mapping[str, Any], str], MongoAnswer]) -> MongoAnswer:
+    def _asked(self, then: Callable[[Mapping[str, Any], _Refusal | None], MongoAnswer]) -> MongoAnswer:
         """Ask `hello` and the rest. Returns an answer, whatever happens."""
         try:
-            hello, note = self._hello()
+            hello, refusal = self._hello()
         except Exception as error:  # noqa: BLE001 - an error in our code is logged and affects no other host
-            if not isinstance(error, (OSError, PyMongoError)):
-                log_unexpected(self.address, error)
             self.close()  # The next poll first checks whether anything listens.
-            return MongoAnswer(self.address, problem=self._brief(error))
+            is_down = isinstance(error, (OSError, ConnectionFailure))
+            return self._unmeasured(None, error, listens=not is_down)
         try:
-            return then(hello, note)
+            return then(hello, refusal)
         except Exception as error:  # noqa: BLE001 - as above
-            if not isinstance(error, PyMongoError):
-                log_unexpected(self.address, error)
-            return MongoAnswer(self.address, hello, problem=self._brief(error))
+            return self._unmeasured(hello, error)
+
+    def _unmeasured(
+        self, hello: Mapping[str, Any] | None, error: Exception, *, listens: bool = True
+    ) -> MongoAnswer:
+        """The answer of a server that could not be measured because of an error."""
+        problem = self._explain(error)
+        if not isinstance(error, (OSError, PyMongoError, SettingsFault)):
+            log_unexpected(self.address, error)
+            problem = f"an error of the agent: {type(error).__name__}"
+        self._miss(Why.FAILED)
+        return MongoAnswer(self.address, hello, problem=problem, listens=listens, is_measured=False)
+
+    def _miss(self, why: Why) -> None:
+        """All metrics are missing for this reason, except metrics that the server does not have."""
+        known = self.missing
+        self.missing = {
+            row.metric: Why.ABSENT if known.get(row.metric) is Why.ABSENT else why for row in SERVER
+        }
 
     def close(self) -> None:
         if self._session is not None:
             self._session.close()
             self._session = None
 
-    def _brief(self, error: Exception) -> str:
-        """An error without the pymongo additions: its settings and the state of the deployment."""
-        return self._explain(error).split(" (configured timeouts")[0].split(", Timeout:")[0]
-
     # --- hello ------------------------------------------------------------------------------------
 
-    def _hello(self) -> tuple[Mapping[str, Any], str]:
-        """The answer to `hello`, and a note if the credentials were rejected.
+    def _hello(self) -> tuple[Mapping[str, Any], _Refusal | None]:
+        """The answer to `hello`, and why there was no log-in.
 
         A server that listens but does not answer in time, because it is stopped for a moment, is asked again.
+
+        Raises: OSError, ConnectionFailure: the server does not answer. SettingsFault: it would answer other
+        settings. PyMongoError: it answers, and refuses `hello`.
         """
         end = self._clock() + ANSWER_SECONDS
-        if self._session is None:
+        is_new = self._session is None
+        if is_new:
             probe(self.address)
         while True:
             try:
                 return self._ask_hello()
-            except ConnectionFailure:
+            except (ConnectionFailure, ssl.SSLError) as error:
+                fault = self._access.tls_fault(self.address, error) if is_new else ""
+                if fault:
+                    raise SettingsFault(fault) from error
                 if self._clock() >= end:
                     raise
+            is_new = False
             probe(self.address)
             time.sleep(PAUSE)
 
-    def _ask_hello(self) -> tuple[Mapping[str, Any], str]:
+    def _ask_hello(self) -> tuple[Mapping[str, Any], _Refusal | None]:
         try:
-            return ask_hello(self._command), ""
-        except OperationFailure as error:
-            if error.code not in REFUSALS or not self._with_credentials:
-                raise
-            refusal = self._brief(error)
+            return self._ask_hello_with_credentials(), None
+        except (OperationFailure, ConfigurationError, SettingsFault) as error:
+            is_refused = isinstance(error, OperationFailure) and error.code in REFUSALS
+            refusal = _Refusal(self._explain(error), Why.REFUSED if is_refused else Why.FAILED)
         self._reconnect(with_credentials=False)
+        is_arbiter = False
+        try:
+            hello = ask_hello(self._command)
+            is_arbiter = bool(hello.get("arbiterOnly"))
+        finally:
+            if not is_arbiter:
+                # Try the credentials again next time: somebody may create the user.
+                self._reconnect(with_credentials=True)
+        return hello, None if is_arbiter else refusal
+
+    def _ask_hello_with_credentials(self) -> Mapping[str, Any]:
+        """The answer of an arbiter without credentials, or of another member with them."""
         hello = ask_hello(self._command)
-        if hello.get("arbiterOnly"):
-            return hello, ""
-        # Try the credentials again next time: somebody may create the user.
-        self._reconnect(with_credentials=True)
-        return hello, refusal
+        if self._with_credentials or hello.get("arbiterOnly"):
+            return hello
+        self._reconnect(with_credentials=True)  # It is no longer an arbiter.
+        return ask_hello(self._command)
 
     def _reconnect(self, *, with_credentials: bool) -> None:
         self.close()
@@ -170,30 +221,29 @@ class MongoHost:
 
     # --- what it names ----------------------------------------------------------------------------
 
-    def _named(self, hello: Mapping[str, Any], note: str) -> MongoAnswer:
-        if hello.get("arbiterOnly") or note:
-            return MongoAnswer(self.address, hello, problem=note)
+    def _named(self, hello: Mapping[str, Any], refusal: _Refusal | None) -> MongoAnswer:
+        if hello.get("arbiterOnly") or refusal:
+            return MongoAnswer(self.address, hello, problem=refusal.problem if refusal else "")
         end = self._clock() + ANSWER_SECONDS
-        status = None
-        if hello.get("setName"):
-            asked = Command("replSetGetStatus", {"replSetGetStatus": 1})
-            status = self._section(asked, end, set())
+        status = self._section(STATUS, end, set()) if hello.get("setName") else None
         cluster = self._cluster({}) if is_router(hello) else None
         return MongoAnswer(self.address, hello, status=status, cluster=cluster)
 
     # --- measurements -----------------------------------------------------------------------------
 
-    def _measured(self, hello: Mapping[str, Any], note: str) -> MongoAnswer:
+    def _measured(self, hello: Mapping[str, Any], refusal: _Refusal | None) -> MongoAnswer:
         if hello.get("arbiterOnly"):
             self.missing = {row.metric: Why.ABSENT for row in SERVER}
             return MongoAnswer(self.address, hello, version=self._version())
-        if note:
-            self.missing = {row.metric: Why.REFUSED for row in SERVER}
-            return MongoAnswer(self.address, hello, problem=note)
+        if refusal:
+            self._miss(refusal.why)
+            return MongoAnswer(self.address, hello, problem=refusal.problem, is_measured=False)
         taken = datetime.now(timezone.utc)
         end = self._clock() + ANSWER_SECONDS
         routes = is_router(hello)
         answers = self._answers(hello, end)
+        if "serverStatus" not in answers.sections:
+            return self._refused(hello, answers.refused)
         databases = None if routes else self._database_samples()
         numbers = {**numbers_of(answers), **self._databases.totals()}
         process, seconds = restart_mark(answers)
@@ -216,6 +266,19 @@ class MongoHost:
             databases=databases,
             problem=f"refused: {', '.join(sorted(refused))}" if refused else "",
         )
+
+    def _refused(self, hello: Mapping[str, Any], refused: Collection[str]) -> MongoAnswer:
+        """The answer of a server that shows the user nothing."""
+        self.close()  # If the user was dropped, the next log-in fails, with a better reason.
+        self._before = None
+        if not refused:
+            self._miss(Why.FAILED)
+            problem = "the server does not know serverStatus"
+        else:
+            self._miss(Why.REFUSED)
+            names = ", ".join(sorted(refused))
+            problem = f"refused: {names}. The user needs the role clusterMonitor"
+        return MongoAnswer(self.address, hello, problem=problem, is_measured=False)
 
     def _measured_before(self, reasons: Mapping[str, Why]) -> Mapping[str, Why]:
         """Metrics that come only every ten minutes and were reported last time."""

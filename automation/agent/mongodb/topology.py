@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,11 +12,18 @@ from automation.agent.faults import printable
 
 DEFAULT_PORT = 27017
 
+NAMES_ALLOWED = (
+    "the platform accepts IP addresses and host names of RFC 1123, which have letters, digits, hyphens and"
+    " dots, and no underscores"
+)
+
 STANDALONE = "STANDALONE"
 ARBITER = "REPLICA_ARBITER"
 ROUTER = "SHARD_MONGOS"
 CONFIG_SERVER = "SHARD_CONFIG"
 RECOVERING = "RECOVERING"
+NO_DATA = "NO_DATA"
+"""The type of a server that never answered."""
 
 ROUTER_GONE = timedelta(hours=1)
 """A router writes to `config.mongos` every 30 s; the row of a router that stopped stays."""
@@ -24,7 +31,11 @@ ROUTER_GONE = timedelta(hours=1)
 
 @dataclass(frozen=True)
 class NamedMember:
-    """A server as named by others. `type_name` is assumed until the server answers."""
+    """A server as named by others.
+
+    `type_name` is the type of a server that only others know, NO_DATA if its type can change: which member is
+    primary is known when it answers.
+    """
 
     address: ServerAddress
     type_name: str
@@ -43,11 +54,15 @@ class Shard:
 
 @dataclass(frozen=True)
 class NamedServers:
-    """The servers that a server names, invalid addresses, and the sets of a sharded cluster."""
+    """The servers that a server names, invalid addresses, and the sets of a sharded cluster.
+
+    `has_other_names` says that the members know each other under other names than clients (split horizons).
+    """
 
     members: tuple[NamedMember, ...] = ()
     unreadable: tuple[str, ...] = ()
     shards: Mapping[str, Shard] | None = None
+    has_other_names: bool = False
 
 
 def type_of(hello: Mapping[str, Any], *, is_shard: bool) -> str:
@@ -76,21 +91,25 @@ def own_address(hello: Mapping[str, Any]) -> ServerAddress | None:
 def members_of_set(
     hello: Mapping[str, Any], status: Mapping[str, Any] | None, shard: Shard | None
 ) -> NamedServers:
-    """The members of a replica set: `hello` lists all but the hidden members, which the status lists."""
+    """The members of a replica set: `hello` lists all but the hidden members, which the status lists.
+
+    With split horizons, `hello` lists the names that this client can use, and the status lists other names of
+    the same members. Then only the names of `hello` count, and hidden members are unknown.
+    """
     set_name = printable(hello.get("setName"))
     if not set_name:
         return NamedServers()
     arbiters = set(_texts(hello.get("arbiters")))
     texts = {text for part in ("hosts", "passives") for text in _texts(hello.get(part))} | arbiters
-    members = (status or {}).get("members")
-    for member in members if isinstance(members, list) else ():
-        name = member.get("name") if isinstance(member, Mapping) else None
-        if isinstance(name, str):
-            texts.add(name)
-            if member.get("stateStr") == "ARBITER":
-                arbiters.add(name)
-    usual = _type_in(shard, is_config="configsvr" in hello)
-    return _named(
+    states = _states(status or {})
+    has_other_names = bool(states) and own_address(hello) not in {
+        read_address(name, DEFAULT_PORT) for name in states
+    }
+    if not has_other_names:
+        texts |= states.keys()
+        arbiters |= {name for name, state in states.items() if state == "ARBITER"}
+    usual = CONFIG_SERVER if "configsvr" in hello else NO_DATA
+    named = _named(
         texts,
         lambda address, text: NamedMember(
             address,
@@ -100,6 +119,17 @@ def members_of_set(
             shard.cluster if shard else None,
         ),
     )
+    return replace(named, has_other_names=has_other_names)
+
+
+def _states(status: Mapping[str, Any]) -> Mapping[str, object]:
+    """The members in the status of a replica set: name → state; invalid items are skipped."""
+    members = status.get("members")
+    return {
+        member["name"]: member.get("stateStr")
+        for member in (members if isinstance(members, list) else ())
+        if isinstance(member, Mapping) and isinstance(member.get("name"), str)
+    }
 
 
 def members_of_cluster(
@@ -131,7 +161,7 @@ def members_of_cluster(
         set_name, hosts = _set_and_hosts(str(row.get("host", "")))
         if set_name:
             places[set_name] = Shard(cluster, name)
-        type_name = "SHARD_SECONDARY" if set_name else "SHARD_STANDALONE"
+        type_name = NO_DATA if set_name else "SHARD_STANDALONE"
         found.append(_in_shard(hosts, type_name, set_name, name, cluster))
     return NamedServers(
         tuple(member for part in found for member in part.members),
@@ -149,12 +179,6 @@ def _in_shard(
     hosts: Iterable[str], type_name: str, set_name: str | None, shard: str, cluster: str
 ) -> NamedServers:
     return _named(hosts, lambda address, _: NamedMember(address, type_name, set_name, shard, cluster))
-
-
-def _type_in(shard: Shard | None, *, is_config: bool) -> str:
-    if is_config:
-        return CONFIG_SERVER
-    return "SHARD_SECONDARY" if shard else "REPLICA_SECONDARY"
 
 
 def _named(texts: Iterable[str], member: Any) -> NamedServers:

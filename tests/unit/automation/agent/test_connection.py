@@ -6,10 +6,12 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from pymongo.errors import OperationFailure
 
 from automation.agent.engine import ServerAddress, read_address
-from automation.agent.mongodb.connection import check, read, without_secrets
+from automation.agent.mongodb.connection import check, read, reason_of, without_secrets
 from automation.agent.mongodb.engine import MongoDB
+from automation.agent.mongodb.host import MongoHost
 from tests.each import each
 from tests.processes.certificates import Authority
 from tests.unit.automation.agent.stand_ins import mongod
@@ -68,6 +70,33 @@ def test_what_is_none_is_refused_without_quoting_it(text: str) -> None:
     with pytest.raises(ValueError, match="connection string 2") as refusal:
         MongoDB(["mongodb://db1", text])
     assert "secret" not in str(refusal.value)
+
+
+@each("credentials", ["", "CN%3Dagent@", "CN%3Dagent:@"])
+def test_x509_takes_a_user_without_a_password(credentials: str) -> None:
+    access = read(f"mongodb://{credentials}db1/?authMechanism=MONGODB-X509&tls=true")
+    assert access.session(access.seeds[0], with_credentials=True)
+    assert access.options.get("username") == ("CN=agent" if credentials else None)
+
+
+def test_a_server_with_an_underscore_is_named() -> None:
+    with pytest.raises(ValueError, match=r"'db_1'.*underscores"):
+        read("mongodb://u:secret@db1,db_1:27018/")
+
+
+def test_a_reason_has_no_answer_of_the_server_and_no_secret() -> None:
+    answer = {"errmsg": "no hidden-word", "code": 18, "$clusterTime": {"clusterTime": 1}}
+    error = OperationFailure("no hidden-word", 18, answer)
+    assert reason_of(error, "mongodb://u:hidden-word@db1/") == "no ***"
+
+
+@each("is_arbiter", [True, False])
+def test_a_server_that_refuses_the_log_in_is_not_measured(is_arbiter: bool) -> None:
+    with mongod({"saslStart": 18}) as port:
+        access = read(f"mongodb://u:hidden-word@127.0.0.1:{port}/")
+        answer = MongoHost(access.seeds[0], access, str, is_arbiter=is_arbiter).poll()
+    assert (answer.is_reachable, answer.is_measured) == (True, False)
+    assert "no saslStart for you" in answer.problem
 
 
 def test_a_file_that_is_not_there_is_refused() -> None:

@@ -64,13 +64,13 @@ def test_a_member_that_does_not_answer_keeps_its_last_type() -> None:
     assert found[B].reachable
 
 
-def test_a_member_that_never_answered_has_the_type_its_set_reports() -> None:
+def test_a_member_that_never_answered_has_the_type_its_set_knows_or_none() -> None:
     deployment = Deployment("mongodb://a:1")
     named = primary(A)
     assert named.hello is not None
     answer = MongoAnswer(A, {**named.hello, "arbiters": ["c:1"]})
     found = round_of(deployment, answer, no_answer(B), no_answer(C))
-    assert (found[B].type_name, found[B].replica_set, found[B].cluster) == ("REPLICA_SECONDARY", "rs0", "rs0")
+    assert (found[B].type_name, found[B].replica_set, found[B].cluster) == ("NO_DATA", "rs0", "rs0")
     assert (found[C].type_name, found[C].reachable) == ("REPLICA_ARBITER", False)
 
 
@@ -94,13 +94,52 @@ def test_seeds_are_asked_again_while_no_member_answers() -> None:
     }
 
 
-@each(
-    ("text", "type_name"),
-    [("mongodb://a:1", "STANDALONE"), ("mongodb://a:1/?replicaSet=rs0", "REPLICA_SECONDARY")],
-)
-def test_a_seed_that_never_answered_is_reported(text: str, type_name: str) -> None:
+@each(("text", "replica_set"), [("mongodb://a:1", None), ("mongodb://a:1/?replicaSet=rs0", "rs0")])
+def test_a_seed_that_never_answered_is_reported_without_a_type(text: str, replica_set: str | None) -> None:
     found = round_of(Deployment(text), no_answer(A))
-    assert (found[A].type_name, found[A].reachable) == (type_name, False)
+    assert (found[A].type_name, found[A].reachable, found[A].replica_set) == ("NO_DATA", False, replica_set)
+
+
+def test_a_member_that_was_down_at_first_gets_the_type_that_its_set_learns() -> None:
+    deployment = Deployment("mongodb://a:1")
+    named = member(A, arbiters=["c:1"])
+    round_of(deployment, no_answer(A))
+    found = round_of(deployment, named, no_answer(C))
+    assert found[C].type_name == "REPLICA_ARBITER"
+
+
+def test_a_server_that_is_reachable_and_not_measured_is_reported_with_the_reason() -> None:
+    deployment = Deployment("mongodb://a:1")
+    round_of(deployment, primary(A), member(B))
+    refused = replace(member(B), problem="Authentication failed.", is_measured=False)
+    listens = MongoAnswer(A, problem="no TLS\n", listens=True, is_measured=False)
+    found = round_of(deployment, listens, refused)
+    assert [(reading.reachable, reading.problem, reading.type_name) for reading in found.values()] == [
+        (True, "no TLS", "REPLICA_PRIMARY"),
+        (True, "Authentication failed.", "REPLICA_SECONDARY"),
+    ]
+    after = round_of(deployment, no_answer(A), member(B))
+    assert [(reading.reachable, reading.problem) for reading in after.values()] == [
+        (False, None),
+        (True, None),
+    ]
+
+
+def test_a_part_that_is_refused_is_no_problem_of_the_host() -> None:
+    found = round_of(Deployment("mongodb://a:1"), replace(primary(A), problem="refused: systemMetrics"))
+    assert found[A].problem is None
+
+
+def test_members_with_split_horizons_have_the_names_of_hello_and_it_is_logged_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    deployment = Deployment("mongodb://a:1")
+    names = ["mongo-0.svc:27017", "mongo-1.svc:27017", "hidden.svc:27017"]
+    status = {"members": [{"name": name, "stateStr": "SECONDARY"} for name in names]}
+    for _ in range(2):
+        found = round_of(deployment, replace(primary(A), status=status), replace(member(B), status=status))
+        assert found.keys() == {A, B} == asked(deployment)
+    assert len([line for line in caplog.messages if "split horizons" in line]) == 1
 
 
 def test_a_standalone_server_stays_when_it_stops_answering() -> None:
@@ -140,7 +179,7 @@ def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
     hello = {"msg": "isdbgrid", "isWritablePrimary": True}
     shard = ServerAddress("a", 27018)
     of_shard = {"setName": "rs0", "hosts": ["a:27018", "b:27018"], "me": "a:27018", "isWritablePrimary": True}
-    status = {"members": [{"name": "hidden:27018", "stateStr": "SECONDARY"}]}
+    status = {"members": [{"name": name, "stateStr": "SECONDARY"} for name in ("a:27018", "hidden:27018")]}
     found = round_of(
         deployment,
         MongoAnswer(router, hello, cluster=cluster, own_name="router1:27017"),
@@ -160,7 +199,7 @@ def test_a_router_leads_to_all_servers_of_its_cluster() -> None:
     )
     assert len(asked(deployment)) == 8
     hidden = round_of(deployment, no_answer(ServerAddress("hidden", 27018)))[ServerAddress("hidden", 27018)]
-    assert (hidden.type_name, hidden.shard) == ("SHARD_SECONDARY", "shard0")
+    assert (hidden.type_name, hidden.shard) == ("NO_DATA", "shard0")
 
 
 def test_a_router_under_another_name_is_known_by_its_own() -> None:

@@ -58,13 +58,31 @@ def test_a_recorded_primary_names_the_hidden_member_by_its_status_alone() -> Non
     assert by_status - by_hello == {hidden}
 
 
+@each(
+    ("me", "names", "hidden"),
+    [
+        ("a:1", ["a:1", "b:1", "h:1"], {"h"}),
+        ("A:1", ["a:1", "b:1", "h:1"], {"h"}),
+        ("a:1", ["a.svc:1", "b.svc:1", "h.svc:1"], set()),
+        ("a:1", [], set()),
+    ],
+)
+def test_members_in_the_status_count_if_the_server_has_one_name(
+    me: str, names: list[str], hidden: set[str]
+) -> None:
+    status = {"members": [{"name": name, "stateStr": "SECONDARY"} for name in names]}
+    named = members_of_set({**SET, "me": me}, status, None)
+    assert {member.address.hostname for member in named.members} - {"a", "b"} == hidden
+    assert named.has_other_names == (bool(names) and not hidden)
+
+
 def test_hosts_passives_and_arbiters_are_members_with_their_types() -> None:
     hello = {**SET, "passives": ["[2001:DB8::1]:27018"], "arbiters": ["C.example.com:27019"]}
     found = {member.address: member.type_name for member in members_of_set(hello, None, None).members}
     assert found == {
-        ServerAddress("a", 1): "REPLICA_SECONDARY",
-        ServerAddress("b", 1): "REPLICA_SECONDARY",
-        ServerAddress("2001:db8::1", 27018): "REPLICA_SECONDARY",
+        ServerAddress("a", 1): "NO_DATA",
+        ServerAddress("b", 1): "NO_DATA",
+        ServerAddress("2001:db8::1", 27018): "NO_DATA",
         ServerAddress("c.example.com", 27019): "REPLICA_ARBITER",
     }
 
@@ -77,7 +95,7 @@ def test_a_name_that_the_platform_does_not_take_is_reported() -> None:
 
 def test_members_of_a_shard_belong_to_its_cluster() -> None:
     (member, _) = members_of_set(SET, None, Shard("csrs", "shard0")).members
-    assert (member.type_name, member.shard, member.cluster) == ("SHARD_SECONDARY", "shard0", "csrs")
+    assert (member.type_name, member.shard, member.cluster) == ("NO_DATA", "shard0", "csrs")
 
 
 # As `listShards`, `getShardMap` and `config.mongos` of a cluster with two shards answer.
@@ -99,9 +117,9 @@ def test_a_router_reports_its_cluster() -> None:
         str(member.address): (member.type_name, member.replica_set, member.shard) for member in named.members
     }
     assert found == {
-        "a:27018": ("SHARD_SECONDARY", "rs0", "shard0"),
-        "b:27018": ("SHARD_SECONDARY", "rs0", "shard0"),
-        "c:27018": ("SHARD_SECONDARY", "rs1", "shard1"),
+        "a:27018": ("NO_DATA", "rs0", "shard0"),
+        "b:27018": ("NO_DATA", "rs0", "shard0"),
+        "c:27018": ("NO_DATA", "rs1", "shard1"),
         "d:27018": ("SHARD_STANDALONE", None, "old"),
         "cfg1:27019": ("SHARD_CONFIG", "csrs", None),
         "cfg2:27019": ("SHARD_CONFIG", "csrs", None),

@@ -1,0 +1,238 @@
+"""Broken states of real MongoDB servers, and what the agent reports of each."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from automation.agent.engine import HostReading
+from automation.agent.mongodb.engine import MongoDB
+from automation.agent.rates import Why
+from tests.processes.certificates import Authority
+from tests.processes.mongod import (
+    HIDDEN,
+    MONITOR,
+    PASSWORD,
+    PRIMARY,
+    ROOT,
+    ROOT_PASSWORD,
+    Mongod,
+    RunningReplicaSet,
+    replica_set,
+    standalone,
+)
+from tests.processes.platform import free_port
+
+pytestmark = [pytest.mark.processes, pytest.mark.mongod, pytest.mark.slow]
+
+CREDENTIALS = f"{MONITOR}:{quote(PASSWORD, safe='')}"
+
+
+@dataclass
+class WatchedDeployment:
+    """An engine of the agent, which polls all its servers when the test asks it to."""
+
+    text: str
+    engine: MongoDB = field(init=False)
+    found: Mapping[int, HostReading] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.engine = MongoDB([self.text])
+
+    def round(self) -> Mapping[int, HostReading]:
+        """The readings of a round, by port."""
+        waiting = list(self.engine.targets())
+        while waiting:
+            host = waiting.pop(0)
+            waiting += self.engine.learn(host, host.poll())
+        self.found = {reading.address.port: reading for reading in self.engine.readings()}
+        return self.found
+
+    def why(self, port: int) -> set[Why]:
+        """The states of the metrics of a server."""
+        (states,) = [states for address, states in self.engine.why_missing().items() if address.port == port]
+        return set(states.values())
+
+    def value(self, port: int, metric: str) -> float | None:
+        """The newest value of a metric of the last round."""
+        values = [sample.number for sample in self.found[port].samples if sample.metric == metric]
+        return values[-1] if values else None
+
+    def close(self) -> None:
+        """End the connections."""
+        for host in self.engine.targets():
+            host.close()
+        self.engine.close()
+
+
+@pytest.fixture
+def watching() -> Iterator[Callable[[str], WatchedDeployment]]:
+    """Makes watches."""
+    with ExitStack() as stack:
+        yield lambda text: stack.enter_context(closing(WatchedDeployment(text)))
+
+
+@pytest.fixture(scope="module")
+def members() -> Iterator[RunningReplicaSet]:
+    """A primary and a hidden member."""
+    with replica_set([PRIMARY, HIDDEN]) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
+    """Of the server with TLS."""
+    return Authority(tmp_path_factory.mktemp("authority") / "known")
+
+
+@pytest.fixture(scope="module")
+def encrypted(authority: Authority) -> Iterator[Mongod]:
+    """A server that accepts only TLS, with a monitoring user."""
+    options = ["--auth", "--tlsMode", "requireTLS", "--tlsAllowConnectionsWithoutCertificates"]
+    options += ["--tlsCertificateKeyFile", str(authority.issue("server", "localhost"))]
+    options += ["--tlsCAFile", str(authority.file)]
+    reached = {"tls": True, "tlsCAFile": str(authority.file), "tlsAllowInvalidHostnames": True}
+    with standalone(*options, client_options=reached) as made:
+        with made.client() as client:
+            client.admin.command("createUser", ROOT, pwd=ROOT_PASSWORD, roles=["root"])
+        with made.client(username=ROOT, password=ROOT_PASSWORD) as client:
+            client.admin.command("createUser", MONITOR, pwd=PASSWORD, roles=["clusterMonitor"])
+        yield made
+
+
+def assert_not_measured(watch: WatchedDeployment, port: int, reason: str) -> None:
+    """The server is reachable and not measured, and the reason is one of these words without noise."""
+    reading = watch.found[port]
+    assert reading.reachable
+    assert reading.problem is not None
+    assert reason in reading.problem
+    assert not [noise for noise in ("$clusterTime", "full error", PASSWORD) if noise in reading.problem]
+    assert reading.samples == ()
+    assert not {Why.REPORTED, Why.WAITS} & watch.why(port)
+
+
+def test_nothing_is_raised_for_a_healthy_set(
+    members: RunningReplicaSet, watching: Callable[[str], WatchedDeployment]
+) -> None:
+    watch = watching(members.seed)
+    for _ in range(2):
+        found = watch.round()
+        assert sorted(found) == sorted(member.port for member in members.members)
+        assert all(reading.reachable and reading.problem is None for reading in found.values())
+        assert all(Why.FAILED not in watch.why(port) and Why.REFUSED not in watch.why(port) for port in found)
+
+
+@pytest.mark.parametrize("state", ["dropped", "password"])
+def test_a_log_in_that_is_refused_after_it_worked(
+    state: str, members: RunningReplicaSet, watching: Callable[[str], WatchedDeployment]
+) -> None:
+    with members.admin() as client:
+        client.admin.command("createUser", "passing", pwd="before", roles=["clusterMonitor"])
+        port = members.primary().port
+        watch = watching(f"mongodb://passing:before@127.0.0.1:{port}/")
+        assert watch.round()[port].problem is None
+        assert Why.REPORTED in watch.why(port)
+        if state == "password":
+            client.admin.command("updateUser", "passing", pwd="after")
+            for host in watch.engine.targets():
+                host.close()  # The server keeps connections of a user whose password has changed.
+            watch.round()
+        client.admin.command("dropUser", "passing")
+    if state == "dropped":
+        watch.round()
+        assert_not_measured(watch, port, "clusterMonitor")
+        watch.round()
+    assert_not_measured(watch, port, "Authentication failed")
+    assert watch.found[port].type_name == "REPLICA_PRIMARY"
+
+
+def test_a_log_in_that_was_always_refused(
+    members: RunningReplicaSet, watching: Callable[[str], WatchedDeployment]
+) -> None:
+    port = members.hidden.port
+    watch = watching(f"mongodb://nobody:nothing@127.0.0.1:{port}/")
+    watch.round()
+    assert_not_measured(watch, port, "Authentication failed")
+    assert watch.found[port].type_name == "REPLICA_SECONDARY"
+
+
+OWN_SETTINGS = {
+    "X.509 with a password": ("tls=true&tlsCAFile={ca}&authMechanism=MONGODB-X509", "X509"),
+    "a certificate that is no user": (
+        "tls=true&tlsCAFile={ca}&authMechanism=MONGODB-X509&tlsCertificateKeyFile={agent}",
+        "",
+    ),
+    "another mechanism": ("tls=true&tlsCAFile={ca}&authMechanism=GSSAPI", ""),
+    "another authority": ("tls=true&tlsCAFile={other}", "CERTIFICATE_VERIFY_FAILED"),
+    "no authority": ("tls=true", "CERTIFICATE_VERIFY_FAILED"),
+    "a file that was removed": ("tls=true&tlsCAFile={gone}", "tlsCAFile"),
+    "a file that is no certificate": ("tls=true&tlsCAFile={text}", ""),
+    "no TLS": ("", "tls=true"),
+    "another user": ("tls=true&tlsCAFile={ca}&authSource=elsewhere", "Authentication failed"),
+}
+"""Options of the connection string, and a word of the reason."""
+
+
+@pytest.mark.parametrize("name", OWN_SETTINGS)
+def test_settings_of_the_agent_that_do_not_fit_a_healthy_server(
+    name: str,
+    encrypted: Mongod,
+    authority: Authority,
+    tmp_path: Path,
+    watching: Callable[[str], WatchedDeployment],
+) -> None:
+    options, reason = OWN_SETTINGS[name]
+    gone, text = tmp_path / "gone.pem", tmp_path / "text.pem"
+    for file in (gone, text):
+        file.write_bytes(authority.file.read_bytes())
+    files = {
+        "ca": authority.file,
+        "other": Authority(tmp_path / "other", "Another authority").file,
+        "gone": gone,
+        "text": text,
+        "agent": authority.issue("nobody"),
+    }
+    given = options.format(**{key: quote(str(file), safe="") for key, file in files.items()})
+    credentials = CREDENTIALS if "agent" not in options else "CN%3Dnobody"
+    watch = watching(f"mongodb://{credentials}@localhost:{encrypted.port}/?{given}")
+    gone.unlink()
+    text.write_text("no certificate")
+    watch.round()
+    assert_not_measured(watch, encrypted.port, reason)
+
+
+def test_settings_for_tls_at_a_server_without_it(watching: Callable[[str], WatchedDeployment]) -> None:
+    with standalone() as server:
+        watch = watching(f"mongodb://127.0.0.1:{server.port}/?tls=true")
+        watch.round()
+        assert_not_measured(watch, server.port, "no TLS")
+        assert watch.found[server.port].type_name == "NO_DATA"
+
+
+def test_a_certificate_file_that_is_removed_after_it_was_read_leaves_the_type(
+    encrypted: Mongod, authority: Authority, tmp_path: Path, watching: Callable[[str], WatchedDeployment]
+) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_bytes(authority.file.read_bytes())
+    text = (
+        f"mongodb://{CREDENTIALS}@localhost:{encrypted.port}/?tls=true&tlsCAFile={quote(str(file), safe='')}"
+    )
+    watch = watching(text)
+    assert watch.round()[encrypted.port].problem is None
+    file.unlink()
+    for host in watch.engine.targets():
+        host.close()
+    watch.round()
+    assert_not_measured(watch, encrypted.port, "tlsCAFile")
+    assert watch.found[encrypted.port].type_name == "STANDALONE"
+
+
+def test_a_server_that_never_answered_is_down_without_a_guessed_type(
+    watching: Callable[[str], WatchedDeployment],
+) -> None:
+    port = free_port()
+    (reading,) = watching(f"mongodb://{CREDENTIALS}@127.0.0.1:{port}/?replicaSet=rs0").round().values()
+    assert (reading.reachable, reading.type_name, reading.problem) == (False, "NO_DATA", None)
