@@ -253,6 +253,7 @@ class Sender:
         self._reductions: dict[str, int] = {}
         self._untimed: set[str] = set()
         self._failure = ""
+        self._has_wrong_clock = False
         self.sent = 0
 
     @property
@@ -317,6 +318,8 @@ class Sender:
         if answer.accepted or answer.code == _DONE_BEFORE:
             self._works()
             self.sent += 1
+            if answer.accepted and waiting.name not in self._reductions:
+                self._clocks_agree()
             self._done(waiting)
             return None
         is_setting = answer.status in _SETTINGS or answer.code == _OTHER_PATH
@@ -348,14 +351,13 @@ class Sender:
             self._done(waiting)
             return None
         if not unknown:
-            log.error("the platform rejects part of report %s: %s", waiting.key, answer.detail)
             if all(field == OBSERVED or field.endswith(".timestamp") for field in answer.bad_fields):
                 # The platform lists only some of many faults. The clocks differ, and hosts must not look down
                 # because of that.
-                if answer.date is not None:
-                    clock = clock_words(answer.date)
-                    log.error("the clock of this machine is %s: correct it, for example with NTP", clock)
+                self._clocks_differ(answer)
                 reduced = without_measurements(reduced)
+            else:
+                log.error("the platform rejects part of report %s: %s", waiting.key, answer.detail)
         self._reductions[waiting.name] = reductions + 1
         try:
             # Store it before sending: a repeat after a restart needs the same body.
@@ -388,6 +390,20 @@ class Sender:
             return body, unknown
         reduced, names = without(body, others)
         return reduced, unknown | names
+
+    def _clocks_differ(self, answer: PlatformAnswer) -> None:
+        """Log it once, until the platform accepts the times of a report again."""
+        if self._has_wrong_clock:
+            return
+        self._has_wrong_clock = True
+        clock = clock_words(answer.date) if answer.date is not None else f"wrong ({answer.detail})"
+        todo = "correct it, for example with NTP. Until then, measurements are not stored"
+        log.error("the clock of this machine is %s: %s", clock, todo)
+
+    def _clocks_agree(self) -> None:
+        if self._has_wrong_clock:
+            log.info("the clocks agree again")
+        self._has_wrong_clock = False
 
     def _done(self, waiting: Waiting) -> None:
         self._untimed.discard(waiting.name)

@@ -1,5 +1,6 @@
 """Broken states of real MongoDB servers, and what the agent reports of each."""
 
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ import pytest
 from automation.agent.engine import HostReading
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.rates import Why
+from tests.eventually import eventually
 from tests.processes.certificates import Authority
 from tests.processes.mongod import (
     HIDDEN,
@@ -236,3 +238,82 @@ def test_a_server_that_never_answered_is_down_without_a_guessed_type(
     port = free_port()
     (reading,) = watching(f"mongodb://{CREDENTIALS}@127.0.0.1:{port}/?replicaSet=rs0").round().values()
     assert (reading.reachable, reading.type_name, reading.problem) == (False, "NO_DATA", None)
+
+
+def test_a_seed_that_was_removed_from_its_set_is_recovering(
+    watching: Callable[[str], WatchedDeployment],
+) -> None:
+    with replica_set([PRIMARY, PRIMARY]) as members:
+        primary = members.primary()
+        (other,) = [member for member in members.members if member is not primary]
+        watch = watching(f"mongodb://{CREDENTIALS}@{other.address}/")
+        assert watch.round()[other.port].type_name == "REPLICA_SECONDARY"
+        with members.admin() as client:
+            config = dict(client.admin.command("replSetGetConfig")["config"])
+            config["version"] += 1
+            config["members"] = [row for row in config["members"] if row["host"] == primary.address]
+            client.admin.command("replSetReconfig", config)
+        eventually(lambda: not other.hello().get("setName"), message="the member knows that it was removed")
+        other_set = watching(f"mongodb://{CREDENTIALS}@{other.address}/")
+        reading = other_set.round()[other.port]
+    assert (reading.reachable, reading.type_name, reading.replica_set) == (True, "RECOVERING", None)
+
+
+def test_a_member_that_waits_for_its_set_is_recovering(watching: Callable[[str], WatchedDeployment]) -> None:
+    with standalone("--replSet", "rs0") as server:
+        reading = watching(f"mongodb://{server.address}/").round()[server.port]
+    assert (reading.reachable, reading.type_name) == (True, "RECOVERING")
+
+
+def test_a_primary_that_is_down_when_the_agent_starts_has_no_guessed_type(
+    watching: Callable[[str], WatchedDeployment],
+) -> None:
+    with replica_set([PRIMARY, HIDDEN]) as members:
+        primary = members.primary()
+        primary.signal(signal.SIGKILL)
+        found = watching(members.seed).round()
+        readings = {
+            port: (reading.reachable, reading.type_name, reading.replica_set)
+            for port, reading in found.items()
+        }
+    assert readings == {
+        primary.port: (False, "NO_DATA", "rs0"),
+        members.hidden.port: (True, "REPLICA_SECONDARY", "rs0"),
+    }
+
+
+def test_members_with_split_horizons_are_reported_once(
+    tmp_path: Path,
+    authority: Authority,
+    watching: Callable[[str], WatchedDeployment],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    options = ["--replSet", "rs0", "--tlsMode", "allowTLS", "--tlsAllowConnectionsWithoutCertificates"]
+    options += ["--tlsCertificateKeyFile", str(authority.issue("horizon", "localhost"))]
+    options += ["--tlsCAFile", str(authority.file)]
+    with ExitStack() as stack:
+        servers = [stack.enter_context(standalone(*options)) for _ in range(3)]
+        config = {
+            "_id": "rs0",
+            "members": [
+                {
+                    "_id": number,
+                    "host": server.address,
+                    "horizons": {"outside": f"localhost:{server.port}"},
+                    **(HIDDEN if number == 2 else {}),
+                }
+                for number, server in enumerate(servers)
+            ],
+        }
+        with servers[0].client() as client:
+            client.admin.command("replSetInitiate", config)
+        eventually(lambda: all(server.hello().get("secondary") for server in servers[1:]), message="a set")
+        tls = f"tls=true&tlsCAFile={quote(str(authority.file), safe='')}"
+        outside = watching(f"mongodb://localhost:{servers[0].port}/?{tls}")
+        inside = watching(f"mongodb://{servers[0].address}/")
+        for _ in range(2):
+            from_outside = {str(reading.address) for reading in outside.round().values()}
+            from_inside = {str(reading.address) for reading in inside.round().values()}
+    assert from_outside == {f"localhost:{server.port}" for server in servers[:2]}
+    assert from_inside == {server.address for server in servers}
+    assert len([line for line in caplog.messages if "split horizons" in line]) == 1

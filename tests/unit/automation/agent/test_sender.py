@@ -1,6 +1,7 @@
 """The sender: reports arrive in order and once, and no answer of the platform stops it for good."""
 
 import json
+import logging
 import re
 import threading
 from collections.abc import Iterator
@@ -237,6 +238,23 @@ def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
     ((_, body),) = platform.taken
     assert json.loads(body)["hosts"] == [{"hostname": "db1", "measurements": []}]
     assert "ahead of the platform's" in caplog.text
+
+
+def test_a_clock_that_is_wrong_is_logged_once_until_the_clocks_agree(
+    sender: Sender, spool: Spool, platform: FakePlatform, caplog: pytest.LogCaptureFixture
+) -> None:
+    taken = (202, {}, {})
+    refused = (400, {}, {"badFields": [{"field": "hosts[0].measurements[0].timestamp"}]})
+    caplog.set_level(logging.INFO)
+    platform.say(refused, taken, refused, taken, taken, taken, refused, taken)
+    send(sender, spool, *(report(number, "CONNECTIONS") for number in range(5)))
+    lines = [record.getMessage() for record in caplog.records if "clock" in record.getMessage()]
+    assert [line.startswith("the clock of this machine is ") for line in lines] == [True, False, True]
+    assert [
+        record
+        for record in caplog.records
+        if record.levelno >= logging.ERROR and "clock" not in record.getMessage()
+    ] == []
 
 
 @pytest.mark.parametrize("status", [400, 413, 415, 422])
