@@ -175,15 +175,16 @@ class Metric(StrEnum):
         "Network requests", "Requests that the server received.")
     OPLOG_SLAVE_LAG_MASTER_TIME = ("OPLOG_SLAVE_LAG_MASTER_TIME",
         GAUGE, MetricSubject.REPLICATION, Unit.SECONDS, MONGODB, "Replication lag",
-        "How far a secondary is behind its primary.")
+        "How far a secondary is behind its primary, without the delay that is configured for it.")
     OPLOG_MASTER_TIME = ("OPLOG_MASTER_TIME", GAUGE, MetricSubject.REPLICATION, Unit.SECONDS, MONGODB,
         "Replication oplog window",
-        "Time from the oldest to the newest entry of the oplog. A member that is down for longer needs an "
-        "initial sync.")
+        "Time from the oldest to the newest entry of the oplog of the primary. A member that is down for "
+        "longer needs an initial sync. Reported once the oplog is near its maximum size; before, no entry is "
+        "lost.")
     OPLOG_MASTER_LAG_TIME_DIFF = ("OPLOG_MASTER_LAG_TIME_DIFF",
         GAUGE, MetricSubject.REPLICATION, Unit.SECONDS, MONGODB, "Replication headroom",
-        "Oplog window of the primary minus the lag of the secondary; at 0, the secondary needs an initial "
-        "sync.")
+        "Oplog window of the primary minus the whole lag of the secondary; at 0, the secondary needs an "
+        "initial sync. Reported once the oplog of the primary is near its maximum size.")
     OPLOG_RATE_GB_PER_HOUR = ("OPLOG_RATE_GB_PER_HOUR", GAUGE, MetricSubject.REPLICATION, Unit.RAW, MONGODB,
         "Oplog gigabytes per hour", "Gigabytes of oplog that the primary writes in an hour.")
     DB_STORAGE_TOTAL = ("DB_STORAGE_TOTAL", GAUGE, MetricSubject.DATABASES, Unit.BYTES, MONGODB,
@@ -407,6 +408,25 @@ class Metric(StrEnum):
         "Dead rows", "Rows that were deleted or replaced and not yet vacuumed.")
     PG_ARCHIVE_FAILURES = ("PG_ARCHIVE_FAILURES", RATE, MetricSubject.LOG, Unit.RAW, POSTGRESQL,
         "Archive failures", "Files of the write-ahead log that could not be archived.")
+    MONGO_DISK_SIZE_TOTAL = ("MONGO_DISK_SIZE_TOTAL", GAUGE, MetricSubject.DATABASES, Unit.BYTES, MONGODB,
+        "Size of all databases on disk",
+        "Space that the collections and indexes of all databases take on disk.")
+    MONGO_FSYNC_LOCKED = ("MONGO_FSYNC_LOCKED", GAUGE, MetricSubject.LOCKS, Unit.RAW, MONGODB,
+        "Writes locked out", "1 while fsyncLock locks out all writes, otherwise 0.")
+    MONGO_FLOW_CONTROL_LAGGED = ("MONGO_FLOW_CONTROL_LAGGED",
+        GAUGE, MetricSubject.REPLICATION, Unit.PERCENT, MONGODB, "Time under flow control",
+        "Share of the time in which the primary slowed writes down because a majority lags behind.")
+    MONGO_FLOW_CONTROL_WAIT = ("MONGO_FLOW_CONTROL_WAIT",
+        RATE, MetricSubject.REPLICATION, Unit.MILLISECONDS, MONGODB, "Waits for flow control",
+        "Time that writes waited because of flow control.")
+    MONGO_ELECTIONS = ("MONGO_ELECTIONS", RATE, MetricSubject.REPLICATION, Unit.RAW, MONGODB,
+        "Elections called", "Elections that the member called.")
+    MONGO_MAJORITY_LAG = ("MONGO_MAJORITY_LAG", GAUGE, MetricSubject.REPLICATION, Unit.SECONDS, MONGODB,
+        "Majority lag",
+        "How far the writes that a majority of members has are behind the newest write of the primary.")
+    MONGO_MEMBERS_UNREACHABLE = ("MONGO_MEMBERS_UNREACHABLE",
+        GAUGE, MetricSubject.REPLICATION, Unit.RAW, MONGODB, "Members out of reach",
+        "Members of the replica set that this member cannot reach.")
     # fmt: on
 
 

@@ -249,6 +249,13 @@ class RunningReplicaSet:
         """A client of the primary that may do everything."""
         return self.primary().client(username=ROOT, password=ROOT_PASSWORD)
 
+    def fill_oplog(self) -> None:
+        """Write until the oplog of the primary is near its maximum size."""
+        with self.admin() as client:
+            while (sizes := client.local.command("collStats", "oplog.rs"))["size"] < 0.9 * sizes["maxSize"]:
+                client.shop.filler.insert_one({"text": "x" * 8_000_000})
+            client.shop.filler.drop()
+
     def end(self) -> None:
         """Leave nothing running."""
         for member in self.members:

@@ -109,7 +109,7 @@ def test_without_the_diagnostic_data_commands_of_their_own_are_asked(members: Ru
     answer = measured(host)
     assert answer.version == VERSION
     assert host.missing["CONNECTIONS"] is Why.REPORTED
-    assert host.missing["OPLOG_MASTER_TIME"] is Why.REPORTED
+    assert host.missing["MONGO_FSYNC_LOCKED"] is Why.REPORTED
     assert host.missing["OPLOG_SLAVE_LAG_MASTER_TIME"] is Why.REFUSED
     assert host.missing["SYSTEM_CPU_USER"] is Why.REFUSED
     assert host.missing["DB_DATA_SIZE_TOTAL"] is Why.REFUSED

@@ -317,3 +317,88 @@ def test_members_with_split_horizons_are_reported_once(
     assert from_outside == {f"localhost:{server.port}" for server in servers[:2]}
     assert from_inside == {server.address for server in servers}
     assert len([line for line in caplog.messages if "split horizons" in line]) == 1
+
+
+def test_a_locked_server_is_seen_and_so_is_its_release(
+    members: RunningReplicaSet, watching: Callable[[str], WatchedDeployment]
+) -> None:
+    watch = watching(members.seed)
+    port = members.hidden.port
+    with members.hidden.client(username=ROOT, password=ROOT_PASSWORD) as client:
+        client.admin.command("fsync", lock=True)
+        try:
+            watch.round()
+            assert watch.value(port, "MONGO_FSYNC_LOCKED") == 1
+            assert watch.value(members.primary().port, "MONGO_FSYNC_LOCKED") == 0
+        finally:
+            client.admin.command("fsyncUnlock")
+    watch.round()
+    assert watch.value(port, "MONGO_FSYNC_LOCKED") == 0
+
+
+def test_a_member_that_is_delayed_on_purpose_does_not_lag(
+    watching: Callable[[str], WatchedDeployment],
+) -> None:
+    with replica_set([PRIMARY, {**HIDDEN, "secondaryDelaySecs": 3600}]) as members:
+        with members.admin() as client:
+            client.shop.orders.insert_one({"total": 2})
+        delayed = members.members[1]
+        watch = watching(members.seed)
+
+        def lag() -> tuple[float, float] | None:
+            """What the member lags behind, and what is reported of it."""
+            watch.round()
+            reported = watch.value(delayed.port, "OPLOG_SLAVE_LAG_MASTER_TIME")
+            with delayed.client(username=ROOT, password=ROOT_PASSWORD) as client:
+                states = {
+                    member["stateStr"]: member["optimeDate"]
+                    for member in client.admin.command("replSetGetStatus")["members"]
+                }
+            if states.keys() != {"PRIMARY", "SECONDARY"} or reported is None:
+                return None
+            behind = (states["PRIMARY"] - states["SECONDARY"]).total_seconds()
+            return (behind, reported) if behind > 0 else None
+
+        behind, reported = eventually(lag, message="the delayed member is behind")
+        assert 0 < behind < 3600
+        assert reported == 0
+
+
+def test_members_that_cannot_be_reached_by_a_member_are_counted(
+    watching: Callable[[str], WatchedDeployment],
+) -> None:
+    with replica_set([PRIMARY, HIDDEN]) as members:
+        watch = watching(members.seed)
+        primary = members.primary()
+        watch.round()
+        assert watch.value(primary.port, "MONGO_MEMBERS_UNREACHABLE") == 0
+        members.hidden.signal(signal.SIGKILL)
+
+        def counted() -> float | None:
+            watch.round()
+            return watch.value(primary.port, "MONGO_MEMBERS_UNREACHABLE")
+
+        assert eventually(counted, message="the primary misses the member") == 1
+        assert not watch.found[members.hidden.port].reachable
+
+
+def test_the_window_and_the_headroom_are_reported_once_the_oplog_is_full(
+    watching: Callable[[str], WatchedDeployment],
+) -> None:
+    with replica_set([PRIMARY, HIDDEN]) as members:
+        watch = watching(members.seed)
+        primary, secondary = members.primary(), members.hidden
+        watch.round()
+        watch.round()
+        assert watch.value(primary.port, "OPLOG_MASTER_TIME") is None
+        assert watch.value(secondary.port, "OPLOG_MASTER_LAG_TIME_DIFF") is None
+        members.fill_oplog()
+
+        def are_reported() -> bool:
+            watch.round()
+            window = watch.value(primary.port, "OPLOG_MASTER_TIME")
+            headroom = watch.value(secondary.port, "OPLOG_MASTER_LAG_TIME_DIFF")
+            return window is not None and headroom is not None
+
+        eventually(are_reported, message="window and headroom")
+        assert watch.value(secondary.port, "OPLOG_MASTER_TIME") is None

@@ -47,12 +47,16 @@ def measured(host: MongoHost) -> MongoAnswer:
 
 
 def assert_as_recorded(host: MongoHost, kind: str, version: str = VERSION) -> None:
-    """It has what its recording has, once the server took all of its numbers for the first time."""
+    """It has what its recording has, once the server took all of its numbers for the first time.
+
+    The recorded servers have a full oplog.
+    """
+    others = OF_DATABASES | {"OPLOG_MASTER_TIME", "OPLOG_MASTER_LAG_TIME_DIFF"}
     _, recorded = recording(kind, version).values()
-    absent = {metric for metric, why in recorded.items() if why is Why.ABSENT} - OF_DATABASES
+    absent = {metric for metric, why in recorded.items() if why is Why.ABSENT} - others
 
     def found() -> set[str]:
         measured(host)
-        return {metric for metric, why in host.missing.items() if why is Why.ABSENT} - OF_DATABASES
+        return {metric for metric, why in host.missing.items() if why is Why.ABSENT} - others
 
     eventually(lambda: found() == absent, 30, message=f"{kind} of {version} lacks {absent}")

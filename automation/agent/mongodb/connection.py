@@ -61,6 +61,9 @@ OPLOG = Command(
 
 STATUS = Command("replSetGetStatus", {"replSetGetStatus": 1})
 DATABASES = Command("listDatabases", {"listDatabases": 1})
+OPERATIONS = Command("currentOp", {"currentOp": 1, "$ownOps": True})
+"""Whether writes are locked out, without the operations of others."""
+
 SHARDS = Command("listShards", {"listShards": 1})
 
 
@@ -74,6 +77,8 @@ def sections_of(hello: Document) -> Iterator[Command]:
     if hello.get("setName"):
         yield STATUS
         yield Command("local.oplog.rs.stats", {"collStats": "oplog.rs"}, "local")
+    if not is_router(hello):
+        yield OPERATIONS
 
 
 def all_of(hello: Document) -> Iterator[Command]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Callable
@@ -20,11 +21,12 @@ from automation.agent.mongodb.topology import (
     NamedMember,
     NamedServers,
     Shard,
+    is_primary,
     members_of_set,
     own_address,
     type_of,
 )
-from automation.agent.rates import Why
+from automation.agent.rates import LONGEST_PAIR, Why
 
 log = logging.getLogger("opsapi.agent")
 
@@ -78,6 +80,7 @@ class Deployment:
         self._shards: dict[str, Shard] = {}
         self._last: dict[ServerAddress, HostReading] = {}
         self._fresh: dict[ServerAddress, HostReading] = {}
+        self._windows: dict[str, tuple[float | None, float]] = {}
         self._problems = Problems()
         if connection_string.startswith("mongodb+srv://"):
             check(connection_string)
@@ -122,6 +125,8 @@ class Deployment:
             self._log(answer)
         if answer.hello is None:
             return []
+        if is_primary(answer.hello) and not answer.is_look:
+            self._windows[str(answer.hello.get("setName"))] = (answer.window, time.monotonic())
         known = frozenset(self._hosts)
         self._take_members(answer)
         return [self._host(address) for address in self._members if address not in known]
@@ -223,8 +228,15 @@ class Deployment:
         if address not in self._hosts:
             member = self._members.get(address)
             is_arbiter = member is not None and member.type_name == ARBITER
-            self._hosts[address] = MongoHost(address, access, self._explain, is_arbiter=is_arbiter)
+            self._hosts[address] = MongoHost(
+                address, access, self._explain, is_arbiter=is_arbiter, window_of=self._window_of
+            )
         return self._hosts[address]
+
+    def _window_of(self, set_name: str) -> float | None:
+        """The oplog window of the primary of a set in seconds, if it was measured in the last minutes."""
+        window, measured = self._windows.get(set_name, (None, 0.0))
+        return window if time.monotonic() - measured < LONGEST_PAIR else None
 
     def _name_of(self, answer: MongoAnswer) -> ServerAddress:
         """The address under which others know the server that answered."""

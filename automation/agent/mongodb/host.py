@@ -37,8 +37,10 @@ from automation.agent.mongodb.metrics import (
     DATABASE,
     OF_DATABASES,
     SERVER,
+    SUMS,
     Answers,
     numbers_of,
+    oplog_window,
     restart_mark,
     space,
 )
@@ -59,7 +61,7 @@ class MongoAnswer:
 
     `listens` is true if the server is there without an answer, because the settings of the agent prevent the
     conversation. `is_measured` is false if nothing could be measured; then `problem` says why. Otherwise
-    `problem` names the refused parts.
+    `problem` names the refused parts. `window` is the oplog window of a primary in seconds.
     """
 
     address: ServerAddress
@@ -69,6 +71,7 @@ class MongoAnswer:
     status: Mapping[str, Any] | None = None
     cluster: NamedServers | None = None
     own_name: str | None = None
+    window: float | None = None
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
     problem: str = ""
@@ -100,12 +103,17 @@ class MongoHost:
         explain: Callable[[Exception], str],
         *,
         is_arbiter: bool = False,
+        window_of: Callable[[str], float | None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`explain` writes an error without secrets. `clock` returns monotonic seconds."""
+        """`explain` writes an error without secrets. `clock` returns monotonic seconds.
+
+        `window_of` returns the oplog window of the primary of a replica set in seconds; None if unknown.
+        """
         self.address = address
         self.missing: Mapping[str, Why] = {}
         self._access, self._explain, self._clock = access, explain, clock
+        self._window_of = window_of
         # Arbiters have no users: they accept no credentials and answer `hello` to everybody.
         self._with_credentials = not is_arbiter
         self._session: MongoSession | None = None
@@ -251,6 +259,8 @@ class MongoHost:
         refused = answers.refused | self._databases.refused
         values, reasons = values_of(SERVER, self._before, now, refused)
         self.missing = {**reasons, **self._measured_before(reasons)}
+        if self._databases.is_cut:
+            self.missing = {**self.missing, **dict.fromkeys(SUMS, Why.FAILED)}
         self._before = now if seconds is not None else None
         status = answers.sections.get("serverStatus", {})
         return MongoAnswer(
@@ -262,6 +272,7 @@ class MongoHost:
             status=answers.sections.get("replSetGetStatus"),
             cluster=self._cluster(status) if routes else None,
             own_name=printable(status.get("host"), 300),
+            window=oplog_window(answers.sections),
             samples=[Sample(metric, number, taken) for metric, number in values.items()],
             databases=databases,
             problem=f"refused: {', '.join(sorted(refused))}" if refused else "",
@@ -306,7 +317,13 @@ class MongoHost:
             sections["serverStatus"] = {**status, "oplog": oplog.get("oplog", {})}
         if DIAGNOSTICS.section in refused:
             refused = (refused - {DIAGNOSTICS.section}) | {"systemMetrics"}
-        return Answers(sections, frozenset(refused), self._db_path(end))
+        return Answers(
+            sections,
+            frozenset(refused),
+            self._db_path(end),
+            _delay(hello),
+            self._window_of(str(hello.get("setName"))),
+        )
 
     def _section(self, asked: Command, end: float, refused: set[str]) -> Mapping[str, Any] | None:
         """The answer; None if the server has none, in which case `refused` says whether a role is missing.
@@ -371,7 +388,18 @@ class MongoHost:
 
     def _database_names(self) -> Sequence[str]:
         answer = self._command(DATABASES.command, ANSWER_SECONDS)
-        names = sorted(str(database.get("name")) for database in answer.get("databases", ()))[:MOST_DATABASES]
+        databases = [(str(row.get("name")), row.get("sizeOnDisk")) for row in answer.get("databases", ())]
+        largest = sorted(databases, key=lambda row: (-_size(row[1]), row[0]))[:MOST_DATABASES]
+        is_cut = len(databases) > MOST_DATABASES
+        if is_cut and not self._databases.is_cut:
+            log.warning(
+                "%s has %d databases: the %d largest are measured, and the sums over all are not reported",
+                self.address,
+                len(databases),
+                MOST_DATABASES,
+            )
+        self._databases.is_cut, self._databases.size_on_disk = is_cut, answer.get("totalSize")
+        names = [name for name, _ in largest]
         self._databases.keep(names)
         return names
 
@@ -397,6 +425,9 @@ class _MongoDatabases:
     refused: frozenset[str] = frozenset()
     path: str | None = None
     path_of: object = None
+    size_on_disk: object = None
+    is_cut: bool = False
+    """Whether there are more databases than are measured."""
     _summed: tuple[int, ...] = ()
 
     def keep(self, names: Sequence[str]) -> None:
@@ -404,21 +435,35 @@ class _MongoDatabases:
         self.sizes = {name: sizes for name, sizes in self.sizes.items() if name in names}
 
     def totals(self) -> Mapping[str, float]:
-        """The sums over all databases and the disk space, if all were measured and at least one now."""
+        """The sums over all databases and the disk space, if all were measured and at least one now.
+
+        If only the largest databases are measured, there are no sums.
+        """
         marks = tuple(id(sizes) for sizes in self.sizes.values())
         due = self.turns.due
         if not due or self.sizes.keys() != due.keys() or marks == self._summed:
             return {}
         self._summed = marks
-        found: dict[str, float | None] = {
-            "dbStats/DATA_SIZE": sum(float(sizes.get("dataSize", 0)) for sizes in self.sizes.values()),
-            "dbStats/STORAGE_SIZE": sum(float(sizes.get("storageSize", 0)) for sizes in self.sizes.values()),
-        }
+        found: dict[str, float | None] = {}
+        if isinstance(self.size_on_disk, (int, float)):
+            found["dbStats/SIZE_ON_DISK"] = float(self.size_on_disk)
+        if not self.is_cut:
+            for path, name in (("DATA_SIZE", "dataSize"), ("STORAGE_SIZE", "storageSize")):
+                found[f"dbStats/{path}"] = sum(float(sizes.get(name, 0)) for sizes in self.sizes.values())
         newest = list(self.sizes.values())[-1]
         used, total = newest.get("fsUsedSize"), newest.get("fsTotalSize")
         if isinstance(used, (int, float)) and isinstance(total, (int, float)):
             found.update(space("dbStats", free=float(total - used), used=float(used)))
         return {path: value for path, value in found.items() if value is not None}
+
+
+def _size(value: object) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _delay(hello: Mapping[str, Any]) -> float:
+    """The seconds by which a member is configured to lag behind; before 5.0 under another name."""
+    return max(0.0, _size(hello.get("secondaryDelaySecs", hello.get("slaveDelay"))))
 
 
 def _is_fresh(data: Mapping[str, Any], hello: Mapping[str, Any]) -> bool:

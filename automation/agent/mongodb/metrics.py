@@ -14,6 +14,8 @@ from typing import Any
 from automation.agent.rates import Numbers, RateKind, RateRow, gauge, per, rate, share
 
 MIB = 1_048_576.0
+_FULL = 0.8
+"""From this share of its maximum size on, an oplog loses its oldest entries, in parts of up to a tenth."""
 _GIB = 1024.0**3
 
 _CACHE = "serverStatus/wiredTiger/cache/"
@@ -104,7 +106,7 @@ SERVER = (
     # Milliseconds in each second, as percent: of one processor, and of all of them.
     *(rate(f"SYSTEM_CPU_{name}", path, scale=0.1) for name, path in _CPU.items()),
     *(
-        rate(f"SYSTEM_NORMALIZED_CPU_{name}", path, by="systemMetrics/cpu/num_cpus", scale=0.1)
+        rate(f"SYSTEM_NORMALIZED_CPU_{name}", path, by="systemMetrics/cpu/CORES", scale=0.1)
         for name, path in _CPU.items()
     ),
     gauge("DISK_PARTITION_SPACE_FREE", "systemMetrics/mounts/FREE", "dbStats/FREE"),
@@ -121,8 +123,19 @@ SERVER = (
     RateRow("DISK_PARTITION_UTILIZATION", RateKind.BUSIEST, ("systemMetrics/disks/*/io_time_ms",), None, 0.1),
     gauge("DB_DATA_SIZE_TOTAL", "dbStats/DATA_SIZE"),
     gauge("DB_STORAGE_TOTAL", "dbStats/STORAGE_SIZE"),
+    gauge("MONGO_DISK_SIZE_TOTAL", "dbStats/SIZE_ON_DISK"),
+    gauge("MONGO_FSYNC_LOCKED", "currentOp/FSYNC_LOCKED"),
+    # Microseconds in each second: as percent, and as milliseconds.
+    rate("MONGO_FLOW_CONTROL_LAGGED", "serverStatus/flowControl/isLaggedTimeMicros", scale=0.0001),
+    rate("MONGO_FLOW_CONTROL_WAIT", "serverStatus/flowControl/timeAcquiringMicros", scale=0.001),
+    rate("MONGO_ELECTIONS", "serverStatus/ELECTIONS"),
+    gauge("MONGO_MAJORITY_LAG", "replSetGetStatus/MAJORITY_LAG"),
+    gauge("MONGO_MEMBERS_UNREACHABLE", "replSetGetStatus/UNREACHABLE"),
 )
 """The metrics of a server."""
+
+SUMS = frozenset({"DB_DATA_SIZE_TOTAL", "DB_STORAGE_TOTAL"})
+"""The metrics that are sums over all databases."""
 
 OF_DATABASES = frozenset(
     row.metric for row in SERVER if any(path.startswith("dbStats/") for path in row.sources)
@@ -148,12 +161,19 @@ class Answers:
     """The answered sections of a server, by name.
 
     `refused` names the sections for which the user lacks a role. `db_path` is the data directory, if known.
+    `delay` is the time in seconds by which the member is configured to lag behind. `primary_window` is the
+    oplog window of the primary in seconds; None if it is unknown or still grows.
     """
 
     sections: Mapping[str, Mapping[str, Any]]
     refused: frozenset[str] = frozenset()
     db_path: str | None = None
+    delay: float = 0.0
+    primary_window: float | None = None
 
+
+_CORES = ("num_logical_cores", "num_cpus", "num_cores_available_to_process")
+"""The names of the number of cores, from 7.0 on and before; the times are of all cores of the machine."""
 
 _PATHS = frozenset(path for row in SERVER for path in (*row.sources, row.by) if path and "*" not in path)
 
@@ -186,12 +206,14 @@ def _derived(answers: Answers) -> Numbers:
             _at(sections, "serverStatus/mem/virtual"), -(_at(sections, "serverStatus/mem/mapped") or 0.0)
         ),
     }
+    found["systemMetrics/cpu/CORES"] = _first(sections, *(f"systemMetrics/cpu/{name}" for name in _CORES))
     memory = sections.get("systemMetrics", {}).get("memory", {})
     found["systemMetrics/memory/USED"] = _less(memory.get("MemTotal_kb"), memory.get("MemAvailable_kb"))
     found["systemMetrics/memory/SWAP_USED"] = _less(memory.get("SwapTotal_kb"), memory.get("SwapFree_kb"))
     found.update(_disks(sections.get("systemMetrics", {}).get("disks", {})))
     found.update(_mount(sections.get("systemMetrics", {}).get("mounts", {}), answers.db_path))
-    found.update(_replication(sections))
+    found.update(_replication(answers))
+    found.update(_states(sections))
     return {path: value for path, value in found.items() if value is not None}
 
 
@@ -236,20 +258,72 @@ def space(section: str, *, free: float | None, used: float | None) -> Mapping[st
     }
 
 
-def _replication(sections: Mapping[str, Mapping[str, Any]]) -> Mapping[str, float | None]:
+def oplog_window(sections: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """The oplog window of a primary in seconds; None for other members, and while the oplog still grows.
+
+    Before the oplog is near its maximum size, its window is the age of the data, and nothing is lost.
+    """
+    size, largest = _of_oplog(sections, "size"), _of_oplog(sections, "maxSize")
+    if size is None or not largest or size < _FULL * largest or not _is_primary(sections):
+        return None
+    return _window(sections.get("serverStatus", {}).get("oplog", {}))
+
+
+def _replication(answers: Answers) -> Mapping[str, float | None]:
     """Lag, oplog window and headroom in seconds, and the growth of the primary's oplog."""
-    members = sections.get("replSetGetStatus", {}).get("members", ())
-    window = _window(sections.get("serverStatus", {}).get("oplog", {}))
+    sections = answers.sections
+    status = sections.get("replSetGetStatus", {})
+    members = status.get("members", ())
     lag = _lag(members)
-    size = _number(sections.get("local.oplog.rs.stats", {}).get("size"))
-    is_primary = any(member.get("self") and member.get("stateStr") == "PRIMARY" for member in members)
-    grows = size / window * 3600 / _GIB if is_primary and size is not None and window else None
+    span, size = _window(sections.get("serverStatus", {}).get("oplog", {})), _of_oplog(sections, "size")
+    grows = size / span * 3600 / _GIB if _is_primary(sections) and size is not None and span else None
+    others = [member for member in members if not member.get("self")]
     return {
-        "replSetGetStatus/LAG": lag,
-        "oplog/WINDOW": window,
-        "oplog/HEADROOM": _less(window, lag),
+        "replSetGetStatus/LAG": None if lag is None else max(0.0, lag - answers.delay),
+        "replSetGetStatus/MAJORITY_LAG": _majority_lag(sections),
+        "replSetGetStatus/UNREACHABLE": float(sum(member.get("health") == 0 for member in others))
+        if members
+        else None,
+        "oplog/WINDOW": oplog_window(sections),
+        # A delayed member needs all entries since its own newest entry.
+        "oplog/HEADROOM": _less(answers.primary_window, lag),
         "oplog/GB_PER_HOUR": grows,
     }
+
+
+def _is_primary(sections: Mapping[str, Mapping[str, Any]]) -> bool:
+    members = sections.get("replSetGetStatus", {}).get("members", ())
+    return any(member.get("self") and member.get("stateStr") == "PRIMARY" for member in members)
+
+
+def _majority_lag(sections: Mapping[str, Mapping[str, Any]]) -> float | None:
+    """How far the writes that a majority has are behind the writes of the primary; None for other members."""
+    times = sections.get("replSetGetStatus", {}).get("optimes", {})
+    committed, applied = times.get("lastCommittedWallTime"), times.get("lastAppliedWallTime")
+    if not _is_primary(sections) or not isinstance(committed, datetime) or not isinstance(applied, datetime):
+        return None
+    return max(0.0, (applied - committed).total_seconds())
+
+
+def _states(sections: Mapping[str, Mapping[str, Any]]) -> Mapping[str, float | None]:
+    """Whether writes are locked out, and how many elections the member has called."""
+    elections = sections.get("serverStatus", {}).get("electionMetrics", {})
+    called = [
+        number
+        for reason in elections.values()
+        if isinstance(reason, Mapping) and (number := _number(reason.get("called"))) is not None
+    ]
+    operations = sections.get("currentOp")
+    return {
+        "serverStatus/ELECTIONS": sum(called) if called else None,
+        "currentOp/FSYNC_LOCKED": None if operations is None else float(bool(operations.get("fsyncLock"))),
+    }
+
+
+def _of_oplog(sections: Mapping[str, Any], name: str) -> float | None:
+    """A size of the collection of the oplog; from 7.0 on the diagnostic data have it one level deeper."""
+    place = "local.oplog.rs.stats/"
+    return _first(sections, f"{place}storageStats/{name}", f"{place}{name}")
 
 
 def _lag(members: Sequence[Mapping[str, Any]]) -> float | None:
@@ -278,6 +352,11 @@ def _at(sections: Mapping[str, Any], path: str) -> float | None:
             return None
         place = place[name]
     return _number(place)
+
+
+def _first(sections: Mapping[str, Any], *paths: str) -> float | None:
+    """The number at the first path that has one."""
+    return next((number for path in paths if (number := _at(sections, path)) is not None), None)
 
 
 def _number(value: object) -> float | None:

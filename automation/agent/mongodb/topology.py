@@ -65,6 +65,11 @@ class NamedServers:
     has_other_names: bool = False
 
 
+def is_primary(hello: Mapping[str, Any]) -> bool:
+    """Whether it is the primary of a replica set."""
+    return bool(hello.get("setName") and (hello.get("isWritablePrimary") or hello.get("ismaster")))
+
+
 def type_of(hello: Mapping[str, Any], *, is_shard: bool) -> str:
     """The type of a server from its answer to `hello`. Only a router knows whether a set is a shard."""
     if hello.get("msg") == "isdbgrid":
@@ -76,7 +81,7 @@ def type_of(hello: Mapping[str, Any], *, is_shard: bool) -> str:
     if not hello.get("setName") and not hello.get("isreplicaset"):
         return "SHARD_STANDALONE" if is_shard else STANDALONE
     prefix = "SHARD" if is_shard else "REPLICA"
-    if hello.get("setName") and (hello.get("isWritablePrimary") or hello.get("ismaster")):
+    if is_primary(hello):
         return f"{prefix}_PRIMARY"
     # Without a set name, the server is waiting to be added to a set.
     return f"{prefix}_SECONDARY" if hello.get("secondary") else RECOVERING

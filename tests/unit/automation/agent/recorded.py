@@ -11,6 +11,8 @@ from automation.agent.mongodb.metrics import SERVER, Answers, numbers_of, restar
 from automation.agent.rates import NumbersAt, Why, values_of
 
 DIRECTORY = Path(__file__).parent / "recorded"
+SHAPED_VERSIONS = ("7.0", "8.0")
+"""Versions whose recordings are data of 6.0 in their shape: no test has a server of these versions."""
 _OPTIONS = json_util.JSONOptions(tz_aware=False)
 
 
@@ -23,11 +25,12 @@ class Recording:
     hello: Mapping[str, Any]
     polls: tuple[Mapping[str, Any], Mapping[str, Any]]
     db_path: str
+    primary_window: float | None = None
 
     def moment(self, poll: int, refused: frozenset[str] = frozenset()) -> NumbersAt:
         """The numbers of the first poll (0) or the second (1), without sections that are refused."""
         sections = {name: part for name, part in self.polls[poll].items() if name not in refused}
-        answers = Answers(sections, refused, self.db_path)
+        answers = Answers(sections, refused, self.db_path, primary_window=self.primary_window)
         process, seconds = restart_mark(answers)
         return NumbersAt(numbers_of(answers), process, seconds or 0.0)
 
@@ -50,4 +53,5 @@ def _read(path: Path) -> Recording:
     version, _, kind = path.stem.partition("-")
     document = json_util.loads(path.read_text(), json_options=_OPTIONS)
     first, second = document["polls"]
-    return Recording(version, kind, document["hello"], (first, second), document["dbPath"])
+    window = document.get("primaryWindow")
+    return Recording(version, kind, document["hello"], (first, second), document["dbPath"], window)

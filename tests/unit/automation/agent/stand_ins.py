@@ -27,15 +27,22 @@ _OP_MSG, _OP_REPLY, _OP_QUERY = 2013, 1, 2004
 
 
 @contextmanager
-def mongod(refused: Mapping[str, int] | None = None, **hello: Any) -> Iterator[int]:
-    """A server that accepts every command except `refused`, which it refuses with a code; yields its port."""
-    codes = refused or {}
+def mongod(
+    refused: Mapping[str, int] | None = None, answers: Mapping[str, Command] | None = None, **hello: Any
+) -> Iterator[int]:
+    """A server that accepts every command except `refused`, which it refuses with a code; yields its port.
+
+    `answers` are its answers by command; other commands have an empty answer.
+    """
+    codes, known = {} if refused is None else refused, answers or {}
 
     def answer(command: Command) -> Mapping[str, Any]:
         name = next(iter(command))
         if name in codes:
             return {"ok": 0, "code": codes[name], "errmsg": f"no {name} for you"}
-        return {"ok": 1, **HELLO, **hello} if name in {"hello", "isMaster", "ismaster"} else {"ok": 1}
+        if name in {"hello", "isMaster", "ismaster"}:
+            return {"ok": 1, **HELLO, **hello}
+        return {"ok": 1, **known.get(name, {})}
 
     class StandInConnection(socketserver.StreamRequestHandler):
         def handle(self) -> None:

@@ -75,6 +75,7 @@ def test_everything_works_and_an_empty_report_is_all_that_is_sent(settings: Sett
         "no log-in, because the connection string has no user",
         "getDiagnosticData",
         "serverStatus",
+        "currentOp",
         "listDatabases",
         "dbStats",
     ]

@@ -1,16 +1,21 @@
 """The table of metrics: its names are the platform's, and recorded servers have what it names."""
 
+from datetime import datetime, timedelta
+from typing import Any
+
 import pytest
+from bson import Timestamp
 
 from automation.agent.mongodb import topology
-from automation.agent.mongodb.metrics import DATABASE, SERVER
+from automation.agent.mongodb.metrics import _CPU, DATABASE, SERVER, Answers, numbers_of, oplog_window
 from automation.agent.rates import Why, values_of
 from automation.choices import HostType
 from automation.metrics import Metric
 from tests.each import each
 from tests.unit.automation.agent.parity import NEVER
-from tests.unit.automation.agent.recorded import recording
+from tests.unit.automation.agent.recorded import SHAPED_VERSIONS, recording
 
+AT = datetime(2026, 11, 28, 12)  # noqa: DTZ001 - times of the server bear no zone
 NAMES = {row.metric for row in (*SERVER, *DATABASE)}
 
 
@@ -33,14 +38,42 @@ def test_a_metric_is_there_once() -> None:
 def test_a_recorded_server_has_nearly_all(kind: str) -> None:
     _, reasons = recording(kind).values()
     missing = {metric for metric, why in reasons.items() if why is Why.ABSENT}
-    of_set = {"OPLOG_SLAVE_LAG_MASTER_TIME", "OPLOG_MASTER_LAG_TIME_DIFF", "OPLOG_RATE_GB_PER_HOUR"}
+    of_primary = {"OPLOG_RATE_GB_PER_HOUR", "OPLOG_MASTER_TIME", "MONGO_MAJORITY_LAG"}
+    of_secondary = {"OPLOG_SLAVE_LAG_MASTER_TIME", "OPLOG_MASTER_LAG_TIME_DIFF"}
     expected = {
-        "primary": {"OPLOG_SLAVE_LAG_MASTER_TIME", "OPLOG_MASTER_LAG_TIME_DIFF"},
-        "hidden": {"OPLOG_RATE_GB_PER_HOUR"},
-        "standalone": {*of_set, "OPLOG_MASTER_TIME"},
+        "primary": of_secondary,
+        "hidden": of_primary,
+        "standalone": {*of_primary, *of_secondary, "MONGO_MEMBERS_UNREACHABLE"},
     }
     # Sizes of databases come from other commands.
-    assert missing == {"MEMORY_MAPPED", "DB_DATA_SIZE_TOTAL", "DB_STORAGE_TOTAL", *expected[kind]}
+    of_databases = {"DB_DATA_SIZE_TOTAL", "DB_STORAGE_TOTAL", "MONGO_DISK_SIZE_TOTAL"}
+    assert missing == {"MEMORY_MAPPED", *of_databases, *expected[kind]}
+
+
+@each("version", SHAPED_VERSIONS)
+def test_a_later_version_has_the_same_metrics_at_other_places(version: str) -> None:
+    moved = {f"SYSTEM_NORMALIZED_CPU_{name}" for name in _CPU} | {"OPLOG_RATE_GB_PER_HOUR"}
+    values, reasons = recording("primary", version).values()
+    known_values, known = recording("primary").values()
+    assert len(moved) == 9
+    assert moved <= values.keys()
+    assert reasons == known
+    assert values == known_values
+
+
+@each(
+    ("cpu", "cores"),
+    [
+        ({"num_cpus": 8}, 8),
+        ({"num_logical_cores": 8, "num_cores_available_to_process": 2}, 8),
+        ({"num_cores_available_to_process": 2}, 2),
+        ({}, None),
+    ],
+)
+def test_the_times_of_the_machine_are_divided_by_all_its_cores(
+    cpu: dict[str, int], cores: int | None
+) -> None:
+    assert numbers_of(Answers({"systemMetrics": {"cpu": cpu}})).get("systemMetrics/cpu/CORES") == cores
 
 
 def test_values_of_a_recorded_primary_are_in_their_units() -> None:
@@ -58,10 +91,54 @@ def test_values_of_a_recorded_primary_are_in_their_units() -> None:
 
 
 def test_a_secondary_that_is_not_behind_has_no_lag_and_all_the_window_as_headroom() -> None:
-    values, _ = recording("hidden").values()
-    assert values["OPLOG_SLAVE_LAG_MASTER_TIME"] >= 0
-    headroom = values["OPLOG_MASTER_TIME"] - values["OPLOG_SLAVE_LAG_MASTER_TIME"]
-    assert values["OPLOG_MASTER_LAG_TIME_DIFF"] == headroom
+    found = recording("hidden")
+    values, _ = found.values()
+    assert values["OPLOG_SLAVE_LAG_MASTER_TIME"] == 0
+    assert values["OPLOG_MASTER_LAG_TIME_DIFF"] == found.primary_window
+
+
+@each(
+    ("behind", "delay", "lag", "headroom"),
+    [(90, 0, 90, 510), (90, 60, 30, 510), (30, 60, 0, 570), (700, 60, 640, -100)],
+)
+def test_the_configured_delay_is_no_lag_and_takes_headroom(
+    behind: int, delay: int, lag: int, headroom: int
+) -> None:
+    members = [
+        {"stateStr": "PRIMARY", "optimeDate": AT},
+        {"stateStr": "SECONDARY", "self": True, "optimeDate": AT - timedelta(seconds=behind)},
+    ]
+    answers = Answers({"replSetGetStatus": {"members": members}}, delay=delay, primary_window=600)
+    numbers = numbers_of(answers)
+    assert (numbers["replSetGetStatus/LAG"], numbers["oplog/HEADROOM"]) == (lag, headroom)
+
+
+@each(
+    ("state", "size", "window"),
+    [("PRIMARY", 100, 50), ("PRIMARY", 80, 50), ("PRIMARY", 79, None), ("SECONDARY", 100, None)],
+)
+def test_the_window_is_that_of_a_primary_whose_oplog_is_full(
+    state: str, size: int, window: int | None
+) -> None:
+    oplog = {"earliestOptime": Timestamp(100, 1), "latestOptime": Timestamp(150, 1)}
+    sections: dict[str, dict[str, Any]] = {
+        "replSetGetStatus": {"members": [{"self": True, "stateStr": state}]},
+        "serverStatus": {"oplog": oplog},
+        "local.oplog.rs.stats": {"size": size, "maxSize": 100},
+    }
+    assert oplog_window(sections) == window
+    assert numbers_of(Answers(sections)).get("oplog/WINDOW") == window
+
+
+def test_the_majority_lags_behind_the_newest_write_of_the_primary() -> None:
+    times = {"lastCommittedWallTime": AT - timedelta(seconds=5), "lastAppliedWallTime": AT}
+    lags = [
+        numbers_of(
+            Answers({"replSetGetStatus": {"optimes": times, "members": [{"self": True, "stateStr": state}]}})
+        ).get("replSetGetStatus/MAJORITY_LAG")
+        for state in ("PRIMARY", "SECONDARY")
+    ]
+    assert lags == [5, None]
 
 
 def test_a_restart_between_two_polls_drops_every_rate() -> None:

@@ -243,8 +243,12 @@ def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
 def test_a_clock_that_is_wrong_is_logged_once_until_the_clocks_agree(
     sender: Sender, spool: Spool, platform: FakePlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
-    taken = (202, {}, {})
-    refused = (400, {}, {"badFields": [{"field": "hosts[0].measurements[0].timestamp"}]})
+    taken: tuple[int, dict[str, str], object] = (202, {}, {})
+    refused: tuple[int, dict[str, str], object] = (
+        400,
+        {},
+        {"badFields": [{"field": "hosts[0].measurements[0].timestamp"}]},
+    )
     caplog.set_level(logging.INFO)
     platform.say(refused, taken, refused, taken, taken, taken, refused, taken)
     send(sender, spool, *(report(number, "CONNECTIONS") for number in range(5)))

@@ -1,0 +1,116 @@
+"""Polls of a server that answers as the test asks."""
+
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from automation.agent.engine import MOST_DATABASES
+from automation.agent.mongodb.connection import read
+from automation.agent.mongodb.host import MongoAnswer, MongoHost
+from automation.agent.mongodb.metrics import SERVER
+from automation.agent.rates import Why
+from tests.each import each
+from tests.unit.automation.agent.stand_ins import mongod
+
+SIZES = {"dataSize": 10, "storageSize": 5}
+SUMS = ("DB_DATA_SIZE_TOTAL", "DB_STORAGE_TOTAL", "MONGO_DISK_SIZE_TOTAL")
+
+
+def host_at(port: int, credentials: str = "", **more: Any) -> MongoHost:
+    """The agent's view of a server."""
+    access = read(f"mongodb://{credentials}127.0.0.1:{port}/")
+    return MongoHost(access.seeds[0], access, str, **more)
+
+
+def databases(count: int) -> Mapping[str, Any]:
+    """An answer to listDatabases: the last database is the largest."""
+    rows = [{"name": f"db{number:04}", "sizeOnDisk": 1000 + number} for number in range(count)]
+    return {"databases": rows, "totalSize": sum(row["sizeOnDisk"] for row in rows)}
+
+
+def values_in(answer: MongoAnswer) -> dict[str, float]:
+    """The values of the server by metric."""
+    return {sample.metric: sample.number for sample in answer.samples}
+
+
+@each(
+    ("count", "sums"),
+    [
+        (2, {"DB_DATA_SIZE_TOTAL": 20, "DB_STORAGE_TOTAL": 10, "MONGO_DISK_SIZE_TOTAL": 2001}),
+        (MOST_DATABASES + 209, {"MONGO_DISK_SIZE_TOTAL": 1_939_236}),
+    ],
+)
+def test_a_sum_is_reported_only_if_it_covers_all_databases(count: int, sums: Mapping[str, int]) -> None:
+    answers = {"listDatabases": databases(count), "dbStats": SIZES}
+    with mongod(answers=answers) as port, closing(host_at(port)) as host:
+        found = host.poll()
+        states = {metric: host.missing[metric] for metric in SUMS}
+    assert {metric: value for metric, value in values_in(found).items() if metric in SUMS} == sums
+    assert states == {metric: Why.REPORTED if metric in sums else Why.FAILED for metric in SUMS}
+
+
+def test_the_largest_databases_are_measured_and_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    answers = {"listDatabases": databases(MOST_DATABASES + 209), "dbStats": SIZES}
+    with mongod(answers=answers) as port, closing(host_at(port)) as host:
+        found = host.poll()
+        host.poll()
+    measured = found.databases or {}
+    assert len(measured) == MOST_DATABASES
+    assert min(measured) == "db0209"
+    assert [line for line in caplog.messages if "1209 databases" in line] == [caplog.messages[0]]
+
+
+@each("locked", [True, False])
+def test_a_lock_of_all_writes_is_reported(locked: bool) -> None:
+    answers = {"currentOp": {"inprog": [], **({"fsyncLock": True} if locked else {})}}
+    with mongod(answers=answers) as port, closing(host_at(port)) as host:
+        found = values_in(host.poll())
+    assert found["MONGO_FSYNC_LOCKED"] == locked
+
+
+@each("delay", [{"secondaryDelaySecs": 60}, {"slaveDelay": 60}, {}])
+def test_the_configured_delay_of_a_member_is_no_lag(delay: dict[str, Any]) -> None:
+    now = datetime.now(UTC)
+    members = [
+        {"name": "a:1", "stateStr": "PRIMARY", "optimeDate": now},
+        {"name": "b:1", "stateStr": "SECONDARY", "self": True, "optimeDate": now - timedelta(seconds=90)},
+    ]
+    answers = {"replSetGetStatus": {"members": members}}
+    with mongod(answers=answers, setName="rs0", **delay) as port, closing(host_at(port)) as host:
+        found = values_in(host.poll())
+    assert found["OPLOG_SLAVE_LAG_MASTER_TIME"] == (30 if delay else 90)
+
+
+@each(
+    ("refused", "why", "word"),
+    [
+        ({"getDiagnosticData": 13, "serverStatus": 13}, Why.REFUSED, "clusterMonitor"),
+        ({"hello": 8000}, Why.FAILED, "no hello for you"),
+        ({"serverStatus": 8000}, Why.FAILED, "serverStatus"),
+    ],
+)
+def test_metrics_that_were_reported_are_missing_when_nothing_is_measured(
+    refused: dict[str, int], why: Why, word: str
+) -> None:
+    codes: dict[str, int] = {}
+    answers = {"listDatabases": databases(2), "dbStats": SIZES}
+    with mongod(codes, answers) as port, closing(host_at(port)) as host:
+        assert host.poll().is_measured
+        assert host.missing["DB_DATA_SIZE_TOTAL"] is Why.REPORTED
+        codes.update(refused)
+        found = host.poll()
+    assert (found.is_reachable, found.is_measured, found.samples) == (True, False, ())
+    assert word in found.problem
+    assert set(host.missing.values()) <= {why, Why.ABSENT}
+    assert host.missing["DB_DATA_SIZE_TOTAL"] is why
+
+
+def test_a_server_that_is_gone_is_not_reachable() -> None:
+    with mongod() as port, closing(host_at(port)) as host:
+        assert host.poll().is_reachable
+    found = host.poll()
+    assert (found.is_reachable, found.is_measured) == (False, False)
+    assert {row.metric for row in SERVER} == host.missing.keys()
