@@ -427,6 +427,23 @@ class Metric(StrEnum):
     MONGO_MEMBERS_UNREACHABLE = ("MONGO_MEMBERS_UNREACHABLE",
         GAUGE, MetricSubject.REPLICATION, Unit.RAW, MONGODB, "Members out of reach",
         "Members of the replica set that this member cannot reach.")
+    SYSTEM_MEMORY_PERCENT_USED = ("SYSTEM_MEMORY_PERCENT_USED",
+        GAUGE, MetricSubject.MACHINE, Unit.PERCENT, BOTH, "Used share of the system memory",
+        "Share of the memory of the machine, or of its container's limit, that is not available to programs.")
+    SYSTEM_LOAD_1 = ("SYSTEM_LOAD_1", GAUGE, MetricSubject.CPU, Unit.RAW, POSTGRESQL, "Load average",
+        "Mean number of processes that ran, or waited for a processor or a disk, over a minute.")
+    DISK_PARTITION_INODES_PERCENT_USED = ("DISK_PARTITION_INODES_PERCENT_USED",
+        GAUGE, MetricSubject.DISK, Unit.PERCENT, POSTGRESQL, "Used share of the inodes",
+        "Used share of the inodes of the partition that holds the data; at 100, no file can be created.")
+    PG_WAL_DISK_FREE = ("PG_WAL_DISK_FREE", GAUGE, MetricSubject.DISK, Unit.BYTES, POSTGRESQL,
+        "Free disk space of the write-ahead log",
+        "Free space of the partition that holds the write-ahead log; at 0, the server stops.")
+    PG_WAL_DISK_PERCENT_USED = ("PG_WAL_DISK_PERCENT_USED",
+        GAUGE, MetricSubject.DISK, Unit.PERCENT, POSTGRESQL, "Used share of the disk of the write-ahead log",
+        "Used share of the partition that holds the write-ahead log; at 100, the server stops.")
+    PG_TABLESPACE_DISK_PERCENT_USED = ("PG_TABLESPACE_DISK_PERCENT_USED",
+        GAUGE, MetricSubject.DISK, Unit.PERCENT, POSTGRESQL, "Used share of the fullest tablespace's disk",
+        "Used share of the fullest partition that holds a tablespace outside of the data directory.")
     # fmt: on
 
 

@@ -152,6 +152,8 @@ def test_the_agent_s_unit_gives_it_what_it_reads() -> None:
     }
     assert given == {"DynamicUser": "true", "ProtectSystem": "strict", "StateDirectory": "opsapi-agent"}
     assert agent.value("Service", "CapabilityBoundingSet") == ""
+    of_machine = {name: agent.value("Service", name) for name in ("ProtectProc", "ProcSubset")}
+    assert of_machine == {"ProtectProc": "default", "ProcSubset": "all"}
 
 
 @pytest.mark.systemd

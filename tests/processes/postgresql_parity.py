@@ -32,7 +32,8 @@ The servers have the defaults of their version, and the primary has a replicatio
 - `PG_REPLICATION_SLOT_RETAINED_BYTES` needs a slot. `PG_REPLICATION_LAG_TIME` and
   `PG_REPLICATION_LAG_BYTES` of a primary need a connected standby.
 - `PG_DEAD_ROWS` is counted on primaries.
-- Processor, memory and disk of the machine are not in PostgreSQL's statistics, and not reported.
+- Processor, memory and disk are not in PostgreSQL's statistics. The agent reads them of
+  [the machine](../how-to/watch-postgresql.md#the-machine), if it runs there.
 
 """
 
@@ -66,14 +67,14 @@ def _columns(
             engine.learn(host, host.poll())
         for server in (primary, standby):
             server.ask("SELECT count(*) FROM pg_class")
-        reasons = [why for missing in engine.why_missing().values() for why in missing.values()]
+        reasons = [missing.get(metric) for missing in engine.why_missing().values() for metric in METRICS]
         return set(reasons) <= {Why.REPORTED, Why.ABSENT}
 
     eventually(settled, message="every metric is reported or absent")
     primary.ask("SELECT pg_drop_replication_slot('parity')")
     return {
         f"{server.version} {role}": {
-            metric: "yes" if why is Why.REPORTED else "–" for metric, why in missing.items()
+            metric: "yes" if missing[metric] is Why.REPORTED else "–" for metric in METRICS
         }
         for role, server, missing in zip(
             ("primary", "standby"), (primary, standby), engine.why_missing().values(), strict=True

@@ -15,6 +15,7 @@ from pymongo.errors import ConfigurationError, ConnectionFailure, OperationFailu
 
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample, ServerAddress
 from automation.agent.faults import log_unexpected, printable
+from automation.agent.machine.metrics import space
 from automation.agent.mongodb.connection import (
     ANSWER_SECONDS,
     DATABASES,
@@ -42,7 +43,6 @@ from automation.agent.mongodb.metrics import (
     numbers_of,
     oplog_window,
     restart_mark,
-    space,
 )
 from automation.agent.mongodb.topology import NamedServers, members_of_cluster
 from automation.agent.rates import NumbersAt, Why, values_of

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from automation.agent.machine.metrics import space, system_rows
 from automation.agent.rates import Numbers, RateKind, RateRow, gauge, per, rate, share
 
 MIB = 1_048_576.0
@@ -30,11 +31,6 @@ _OPERATIONS = {
     "INSERT": "insert",
 }
 _QUERIES, _RETURNED = "serverStatus/metrics/queryExecutor/", "serverStatus/metrics/document/returned"
-_SAME = {"USER": "user", "NICE": "nice", "IOWAIT": "iowait", "IRQ": "irq", "SOFTIRQ": "softirq"}
-_CPU = {
-    name: f"systemMetrics/cpu/{place}_ms"
-    for name, place in {**_SAME, "KERNEL": "system", "STEAL": "steal", "GUEST": "guest"}.items()
-}
 
 SERVER = (
     *(
@@ -96,19 +92,7 @@ SERVER = (
     rate("QUERY_EXECUTOR_SCANNED_OBJECTS", _QUERIES + "scannedObjects"),
     per("QUERY_TARGETING_SCANNED_PER_RETURNED", _QUERIES + "scanned", _RETURNED),
     per("QUERY_TARGETING_SCANNED_OBJECTS_PER_RETURNED", _QUERIES + "scannedObjects", _RETURNED),
-    gauge("SYSTEM_MEMORY_FREE", "systemMetrics/memory/MemFree_kb", scale=1024),
-    gauge("SYSTEM_MEMORY_AVAILABLE", "systemMetrics/memory/MemAvailable_kb", scale=1024),
-    gauge("SYSTEM_MEMORY_USED", "systemMetrics/memory/USED", scale=1024),
-    gauge("SWAP_USAGE_FREE", "systemMetrics/memory/SwapFree_kb", scale=1024),
-    gauge("SWAP_USAGE_USED", "systemMetrics/memory/SWAP_USED", scale=1024),
-    rate("SYSTEM_NETWORK_BYTES_IN", "systemMetrics/netstat/IpExt:InOctets"),
-    rate("SYSTEM_NETWORK_BYTES_OUT", "systemMetrics/netstat/IpExt:OutOctets"),
-    # Milliseconds in each second, as percent: of one processor, and of all of them.
-    *(rate(f"SYSTEM_CPU_{name}", path, scale=0.1) for name, path in _CPU.items()),
-    *(
-        rate(f"SYSTEM_NORMALIZED_CPU_{name}", path, by="systemMetrics/cpu/CORES", scale=0.1)
-        for name, path in _CPU.items()
-    ),
+    *system_rows("systemMetrics/"),
     gauge("DISK_PARTITION_SPACE_FREE", "systemMetrics/mounts/FREE", "dbStats/FREE"),
     gauge("DISK_PARTITION_SPACE_USED", "systemMetrics/mounts/USED", "dbStats/USED"),
     gauge("DISK_PARTITION_SPACE_PERCENT_FREE", "systemMetrics/mounts/PERCENT_FREE", "dbStats/PERCENT_FREE"),
@@ -206,7 +190,7 @@ def _derived(answers: Answers) -> Numbers:
             _at(sections, "serverStatus/mem/virtual"), -(_at(sections, "serverStatus/mem/mapped") or 0.0)
         ),
     }
-    found["systemMetrics/cpu/CORES"] = _first(sections, *(f"systemMetrics/cpu/{name}" for name in _CORES))
+    found["systemMetrics/cpu/num_cpus"] = _first(sections, *(f"systemMetrics/cpu/{name}" for name in _CORES))
     memory = sections.get("systemMetrics", {}).get("memory", {})
     found["systemMetrics/memory/USED"] = _less(memory.get("MemTotal_kb"), memory.get("MemAvailable_kb"))
     found["systemMetrics/memory/SWAP_USED"] = _less(memory.get("SwapTotal_kb"), memory.get("SwapFree_kb"))
@@ -243,19 +227,6 @@ def _mount(mounts: Mapping[str, Mapping[str, Any]], db_path: str | None) -> Mapp
     mount = mounts[max(above, key=len)]
     free, used = _number(mount.get("available")), _less(mount.get("capacity"), mount.get("free"))
     return space("systemMetrics/mounts", free=free, used=used)
-
-
-def space(section: str, *, free: float | None, used: float | None) -> Mapping[str, float | None]:
-    """Space as in df(1): percentages relate to used space and space available to the server."""
-    if free is None or used is None or free + used <= 0:
-        return {}
-    percent = used / (free + used) * 100
-    return {
-        f"{section}/FREE": free,
-        f"{section}/USED": used,
-        f"{section}/PERCENT_USED": percent,
-        f"{section}/PERCENT_FREE": 100 - percent,
-    }
 
 
 def oplog_window(sections: Mapping[str, Mapping[str, Any]]) -> float | None:

@@ -38,3 +38,4 @@ def _server(access: PostgresAccess) -> Iterator[CheckStep]:
     yield CheckStep(f"{what}: log-in, is {kind} of version {hello.version}")
     todo = "" if hello.sees_others else f": GRANT {ROLE} TO {access.parameters.get('user', 'USER')}"
     yield CheckStep(f"{what}: statements", f"{answer.problem}{todo}" if answer.problem else "")
+    yield CheckStep(f"{what}: the machine {host.machine.note}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import struct
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -136,6 +137,14 @@ class PostgresSession:
     @property
     def database(self) -> str:
         return self._connection.info.dbname
+
+    @property
+    def listener(self) -> int | None:
+        """The process that listens on the Unix socket of this connection, on Linux; None for TCP."""
+        if self._socket.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
+            return None
+        found = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", found)[0])
 
     def row(self, statement: str, *parameters: object) -> Row:
         """The first row of the answer; empty if there is none. Raises psycopg.Error."""

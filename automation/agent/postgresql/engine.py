@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from automation.agent.engine import HostReading, ServerAddress, joined
 from automation.agent.faults import Problems, log_unexpected
+from automation.agent.machine.reader import LocalMachine
 from automation.agent.postgresql.connection import PostgresAccess, read
 from automation.agent.postgresql.host import ROLE, Hello, PostgresAnswer, PostgresHost
 from automation.agent.rates import Why
@@ -38,6 +39,7 @@ class PostgreSQL:
 
         Raises: ValueError: with the number of the URI that is invalid or repeats a server, without secrets.
         """
+        self._machine = LocalMachine()
         self._hosts: dict[ServerAddress, PostgresHost] = {}
         self._together: dict[ServerAddress, Sequence[ServerAddress]] = {}
         for number, text in enumerate(uris, 1):
@@ -114,7 +116,7 @@ class PostgreSQL:
         for access in found:
             if access.address in self._hosts:
                 raise ValueError(f"names {access.address} again")
-            self._hosts[access.address] = PostgresHost(access)
+            self._hosts[access.address] = PostgresHost(access, machine=self._machine)
             self._together[access.address] = addresses
 
     def _reading(self, address: ServerAddress, answer: PostgresAnswer) -> HostReading:

@@ -13,13 +13,15 @@ import psycopg
 
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample
 from automation.agent.faults import log_unexpected, printable
+from automation.agent.machine.reader import LocalMachine
 from automation.agent.postgresql.connection import (
     ANSWER_SECONDS,
+    Admission,
     PostgresAccess,
     PostgresSession,
-    Admission,
     Row,
 )
+from automation.agent.postgresql.machine import PostgresMachine
 from automation.agent.postgresql.metrics import (
     DEAD_ROWS,
     METRICS,
@@ -109,9 +111,11 @@ class PostgresHost:
         access: PostgresAccess,
         sources: Sequence[MetricQuery] = SOURCES,
         clock: Callable[[], float] = time.monotonic,
+        machine: LocalMachine | None = None,
     ) -> None:
-        """`clock` returns monotonic seconds."""
+        """`clock` returns monotonic seconds. `machine` is the agent's machine, read once for all servers."""
         self.address = access.address
+        self.machine = PostgresMachine(machine or LocalMachine(), access.address, clock)
         self.missing: Mapping[str, Why] = {}
         self._access, self._sources, self._clock = access, sources, clock
         self._session: PostgresSession | None = None
@@ -192,14 +196,16 @@ class PostgresHost:
         values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
         self._before = now
         databases = self._database_samples(session, hello)
+        of_machine = self.machine.samples(session)
         self.missing = {
+            **self.machine.missing,
             **{row.metric: reader.reason(row.sources, reasons[row.metric]) for row in SERVER},
             **self._databases.reasons,
         }
         return PostgresAnswer(
             reachable=True,
             hello=hello,
-            samples=[Sample(metric, number, taken) for metric, number in values.items()],
+            samples=[*(Sample(metric, number, taken) for metric, number in values.items()), *of_machine],
             databases=databases,
             problem="; ".join([*reader.problems(), *self._databases.problems()]),
             measured=bool(numbers),

@@ -1,0 +1,143 @@
+"""Texts of the file system /proc as numbers (proc(5)). Pure.
+
+The paths of numbers have the names of MongoDB's `systemMetrics`, which are read from the same files.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from automation.agent.rates import Numbers
+
+_CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
+_CORE = re.compile(r"^cpu[0-9]+ ", re.MULTILINE)
+_MEMORY = re.compile(r"^(MemTotal|MemFree|MemAvailable|SwapTotal|SwapFree): +([0-9]+) kB$", re.MULTILINE)
+_OCTETS = re.compile(r"^(Ip6InOctets|Ip6OutOctets)\s+([0-9]+)$", re.MULTILINE)
+_ESCAPED = re.compile(r"\\([0-7]{3})")
+
+IN, OUT = "netstat/IpExt:InOctets", "netstat/IpExt:OutOctets"
+
+
+def read_cpu(stat: str, ticks: int) -> Numbers:
+    """/proc/stat: milliseconds since the start by kind, and the number of cores. `ticks` are per second."""
+    first = stat.split("\n", 1)[0].split()
+    cores = len(_CORE.findall(stat))
+    if first[:1] != ["cpu"] or not cores:
+        return {}
+    found = {f"cpu/{name}_ms": float(value) * 1000 / ticks for name, value in zip(_CPU, first[1:])}
+    return {**found, "cpu/num_cpus": float(cores)}
+
+
+def read_memory(meminfo: str) -> Numbers:
+    """/proc/meminfo, in KiB; used memory is what programs cannot have."""
+    found = {f"memory/{name}_kb": float(value) for name, value in _MEMORY.findall(meminfo)}
+    for name, whole, free in (("USED", "MemTotal", "MemAvailable"), ("SWAP_USED", "SwapTotal", "SwapFree")):
+        if f"memory/{whole}_kb" in found and f"memory/{free}_kb" in found:
+            found[f"memory/{name}"] = found[f"memory/{whole}_kb"] - found[f"memory/{free}_kb"]
+    return found
+
+
+def read_load(loadavg: str) -> Numbers:
+    """/proc/loadavg: the mean number of processes that ran or waited for a disk, over a minute."""
+    mean = loadavg.split(" ", 1)[0]
+    return {"load/1": float(mean)} if mean else {}
+
+
+def read_network(netstat: str, snmp6: str) -> Numbers:
+    """/proc/net/netstat and /proc/net/snmp6: bytes of IPv4 and IPv6, including the loopback interface."""
+    lines = [line.split() for line in netstat.splitlines() if line.startswith("IpExt:")]
+    if len(lines) != 2:  # a line of names, and a line of values
+        return {}
+    found = dict(zip(*lines))
+    newer = dict(_OCTETS.findall(snmp6))
+    return {
+        IN: float(found.get("InOctets", 0)) + float(newer.get("Ip6InOctets", 0)),
+        OUT: float(found.get("OutOctets", 0)) + float(newer.get("Ip6OutOctets", 0)),
+    }
+
+
+def read_disks(diskstats: str) -> Mapping[str, Numbers]:
+    """/proc/diskstats: the counters of a disk or partition by device number, `8:1`."""
+    found: dict[str, Numbers] = {}
+    for line in diskstats.splitlines():
+        fields = line.split()
+        if len(fields) < 14:  # Partitions of Linux before 2.6.25 have four fields
+            continue
+        reads, read_ms, writes, write_ms, busy_ms = (float(fields[place]) for place in (3, 6, 7, 10, 12))
+        found[f"{fields[0]}:{fields[1]}"] = {
+            "disk/reads": reads,
+            "disk/writes": writes,
+            "disk/operations": reads + writes,
+            "disk/read_time_ms": read_ms,
+            "disk/write_time_ms": write_ms,
+            "disk/io_time_ms": busy_ms,
+        }
+    return found
+
+
+@dataclass(frozen=True)
+class Mount:
+    """A line of mountinfo: the file system `device` (`8:1`), from its directory `root`, is at `point`."""
+
+    device: str
+    root: str
+    point: str
+    kind: str
+    options: frozenset[str]
+
+    @property
+    def is_disk(self) -> bool:
+        """Whether a block device other than a loop device holds it."""
+        return self.device.split(":")[0] not in {"0", "7"}
+
+
+def read_mounts(mountinfo: str) -> Sequence[Mount]:
+    """/proc/PID/mountinfo, in the order of mounting."""
+    found: list[Mount] = []
+    for line in mountinfo.splitlines():
+        fields = line.split(" ")
+        if "-" not in fields[6:]:
+            continue
+        rest = fields[fields.index("-", 6) + 1 :]
+        options = frozenset(rest[2].split(",")) if len(rest) > 2 else frozenset()
+        found.append(Mount(fields[2], _plain(fields[3]), _plain(fields[4]), rest[0], options))
+    return found
+
+
+def mount_of(path: str, mounts: Iterable[Mount]) -> Mount | None:
+    """The mount that holds an absolute path without symbolic links: the longest prefix, mounted last."""
+    found: Mount | None = None
+    for mount in mounts:
+        if is_within(path, mount.point) and (found is None or len(mount.point) >= len(found.point)):
+            found = mount
+    return found
+
+
+def is_within(path: str, directory: str) -> bool:
+    """Whether an absolute path is the directory or in it."""
+    return f"{path.rstrip('/')}/".startswith(f"{directory.rstrip('/')}/")
+
+
+@dataclass(frozen=True)
+class ServerProcess:
+    """A process: its parent, its start in seconds since the start of the machine, and its title."""
+
+    parent: int
+    started: float
+    title: str
+
+
+def read_process(stat: str, cmdline: str, ticks: int) -> ServerProcess:
+    """/proc/PID/stat and /proc/PID/cmdline. Raises ValueError: another format."""
+    _, closed, rest = stat.rpartition(")")  # The name before it may contain blanks and brackets.
+    fields = rest.split()
+    if not closed or len(fields) < 20:  # The 22nd field is the start.
+        raise ValueError("unexpected format")
+    return ServerProcess(int(fields[1]), int(fields[19]) / ticks, cmdline.replace("\0", " ").strip())
+
+
+def _plain(text: str) -> str:
+    """A path without the octal escapes of blanks and backslashes."""
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), text)

@@ -1,0 +1,79 @@
+"""Reads the machine that the agent runs on, once for all servers of a round."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+
+from automation.agent.machine.proc import read_cpu, read_disks, read_load, read_memory, read_network
+from automation.agent.rates import Numbers
+
+FRESH_SECONDS = 20.0
+"""How old a reading may be that another server of the round uses."""
+
+_MOST_BYTES = 4_000_000
+"""Of a file; the statistics of 10,000 disks have 1 MB."""
+
+
+@dataclass(frozen=True)
+class MachineReading:
+    """The numbers of the machine, and of each disk by device number. `seconds` are monotonic.
+
+    `unread` names the files that could not be read.
+    """
+
+    numbers: Numbers
+    disks: Mapping[str, Numbers]
+    taken: datetime
+    seconds: float
+    unread: tuple[str, ...] = ()
+
+
+class LocalMachine:
+    """The machine. Thread-safe."""
+
+    def __init__(self, proc: str = "/proc") -> None:
+        self.ticks = os.sysconf("SC_CLK_TCK")
+        self._proc = proc
+        self._lock = threading.Lock()
+        self._newest: MachineReading | None = None
+
+    def read(self, path: str) -> str:
+        """A file, in /proc if the path is relative. Raises OSError."""
+        with Path(self._proc, path).open("rb") as file:
+            return file.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
+
+    def since_start(self) -> float:
+        """Seconds since the start of the machine, including the time that it slept."""
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+    def reading(self, last: MachineReading | None) -> MachineReading:
+        """A reading that is newer than the caller's last: the newest if it is fresh, otherwise a new one."""
+        with self._lock:
+            newest = self._newest
+            if newest is None or newest is last or time.monotonic() - newest.seconds > FRESH_SECONDS:
+                newest = self._newest = self._read()
+            return newest
+
+    def _read(self) -> MachineReading:
+        texts: dict[str, str] = {}
+        unread: list[str] = []
+        taken, seconds = datetime.now(timezone.utc), time.monotonic()
+        for name in ("stat", "meminfo", "loadavg", "diskstats", "net/netstat", "net/snmp6"):
+            try:
+                texts[name] = self.read(name)
+            except OSError:
+                texts[name] = ""
+                unread += [] if name == "net/snmp6" else [name]  # A machine without IPv6 has no such file.
+        numbers = {
+            **read_cpu(texts["stat"], self.ticks),
+            **read_memory(texts["meminfo"]),
+            **read_load(texts["loadavg"]),
+            **read_network(texts["net/netstat"], texts["net/snmp6"]),
+        }
+        return MachineReading(numbers, read_disks(texts["diskstats"]), taken, seconds, tuple(unread))

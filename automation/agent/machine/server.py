@@ -1,0 +1,300 @@
+"""A database server that may run on the agent's machine: whether it does, and the samples of the machine.
+
+A server is on this machine only if there is evidence that cannot come from another machine or another
+container. Otherwise nothing is measured, and the reason is said.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Callable
+
+from automation.agent.engine import Sample
+from automation.agent.machine.cgroup import MACHINE as WHOLE
+from automation.agent.machine.cgroup import ControlGroup, cpu_of, groups_of, memory_of
+from automation.agent.machine.metrics import DATA, INODES, LOG, MACHINE, OTHERS, space
+from automation.agent.machine.proc import Mount, is_within, mount_of, read_mounts, read_process
+from automation.agent.machine.reader import LocalMachine, MachineReading
+from automation.agent.rates import Numbers, NumbersAt, Why, values_of
+
+log = logging.getLogger("opsapi.agent")
+
+MOST_DIFFERENCE = 10.0
+"""Seconds between the start of a process by the server and by /proc: the answer of the server takes time."""
+
+_PARTITIONS = ("/boot", "/efi", "/snap")
+"""Mount points of block devices that hold no data of servers."""
+_WITHOUT_DEVICE = frozenset(
+    {"btrfs", "zfs", "nfs", "nfs4", "cifs", "overlay", "ceph", "glusterfs", "bcachefs"}
+)
+"""File systems that can hold data, and whose device number is not that of a block device."""
+
+
+class NotHere(Exception):  # noqa: N818 - what is said
+    """Why a server, or a directory of it, cannot be measured here."""
+
+
+@dataclass(frozen=True)
+class ServerClaim:
+    """A server's description of the process that answers, and of its directories.
+
+    The title of the process begins with `program` and contains `client`, the agent. `age` is in seconds.
+    `parent` is None if the connection does not show it. `data` is None if the server hides its directory.
+    """
+
+    program: str
+    pid: int
+    client: str
+    age: float
+    parent: int | None
+    data: str | None
+    log: str | None
+    others: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class DataDirectory:
+    """A directory: a path on its file system for statvfs, and the device number of the file system."""
+
+    path: str
+    device: str
+
+
+@dataclass(frozen=True)
+class LocatedServer:
+    """A server on this machine. `unknown` says which directories are not measured, and why."""
+
+    group: ControlGroup
+    data: DataDirectory | None
+    log: DataDirectory | None
+    others: Sequence[DataDirectory]
+    unknown: Sequence[str] = ()
+
+
+class ServerMachine:
+    """The machine of a server. One thread at a time measures; any thread can read `missing` and `note`."""
+
+    def __init__(self, machine: LocalMachine, about: object) -> None:
+        """`about` is the server in the log."""
+        self.missing: Mapping[str, Why] = {row.metric: Why.ABSENT for row in MACHINE}
+        self.note = "not measured yet"
+        self._machine, self._about = machine, about
+        self._found: LocatedServer | None = None
+        self._last: MachineReading | None = None
+        self._before: NumbersAt | None = None
+
+    def locate(self, ask: Callable[[], ServerClaim]) -> None:
+        """Find out whether the server runs on this machine. `ask` raises NotHere."""
+        try:
+            self._found = find(ask(), self._machine)
+            self._say("; ".join(["is measured", *self._found.unknown]))
+        except NotHere as reason:
+            self._found = None
+            self._say(f"is not measured: {reason}")
+
+    def samples(self) -> Sequence[Sample]:
+        """The samples of the machine; none if the server runs elsewhere."""
+        found = self._found
+        if found is None:
+            self._last = self._before = None
+            self.missing = {row.metric: Why.ABSENT for row in MACHINE}
+            return ()
+        reading = self._last = self._machine.reading(self._last)
+        numbers, process = self._numbers(found, reading)
+        now = NumbersAt(numbers, process, reading.seconds)
+        values, self.missing = values_of(MACHINE, self._before, now)
+        self._before = now
+        return [Sample(metric, number, reading.taken) for metric, number in values.items()]
+
+    def _numbers(self, found: LocatedServer, reading: MachineReading) -> tuple[Numbers, object]:
+        """All numbers, and the groups and the disk whose counters they are."""
+        read, ticks = self._machine.read, self._machine.ticks
+        memory = memory_of(found.group, reading.numbers, read)
+        cpu = cpu_of(found.group, reading.numbers, read, ticks)
+        numbers = dict(reading.numbers)
+        if memory is not WHOLE:
+            numbers = {path: value for path, value in numbers.items() if not path.startswith("memory/")}
+            numbers.update(memory.numbers or {})
+        if cpu is not WHOLE:
+            numbers = {
+                path: value for path, value in numbers.items() if not path.startswith(("cpu/", "load/"))
+            }
+            numbers.update(cpu.numbers or {})
+        device = found.data.device if found.data else ""
+        numbers.update(reading.disks.get(device, {}))
+        numbers.update(_spaces(found))
+        return numbers, (memory.place, cpu.place, device)
+
+    def _say(self, note: str) -> None:
+        if note != self.note:
+            self.note = note
+            log.info("%s: the machine %s", self._about, note)
+
+
+def find(claim: ServerClaim, machine: LocalMachine) -> LocatedServer:
+    """The server on this machine. Raises NotHere.
+
+    The process that answers must exist here with the start, the program and the port that the server says.
+    Another machine or container has another process of this number. It must see the same root directory:
+    otherwise it is in a container, and its directories are other directories.
+    """
+    if not sys.platform.startswith("linux"):
+        raise NotHere("the agent measures machines with Linux only")
+    _check_process(claim, machine)
+    try:
+        ours, theirs = (read_mounts(machine.read(f"{pid}/mountinfo")) for pid in ("self", claim.pid))
+        group = groups_of(machine.read(f"{claim.pid}/cgroup"), ours)
+    except (OSError, ValueError) as error:
+        raise NotHere(f"/proc does not show its file systems and groups ({_text(error)})") from None
+    if _root(ours) != _root(theirs):
+        raise NotHere(
+            "the server runs in a container of its own on this machine, and the agent outside of it"
+        )
+    unknown = [] if claim.data else ["without disks: the server does not say where its data directory is"]
+    data, written = (
+        next(_places([path] if path else (), ours, theirs, unknown), None) for path in (claim.data, claim.log)
+    )
+    others = list(_places(claim.others, ours, theirs, unknown))
+    # The fullest tablespace is known only if all are.
+    are_known = len(others) == len(claim.others)
+    systems = list({place.device: place for place in others}.values()) if are_known else []
+    return LocatedServer(group, data, written, systems, unknown)
+
+
+def place_of(
+    path: str,
+    ours: Sequence[Mount],
+    theirs: Sequence[Mount],
+    closed_above: Callable[[str], str | None] | None = None,
+) -> DataDirectory:
+    """The file system of a directory of the server. Raises NotHere.
+
+    `ours` and `theirs` are the mounts that the agent and the server see. `closed_above` is `first_closed`.
+    """
+    real = os.path.realpath(path)
+    closed = (closed_above or first_closed)(real)
+    mine, its = mount_of(real, ours), mount_of(real, theirs)
+    if mine is None or its is None or (mine.device, mine.root) != (its.device, its.root):
+        raise NotHere(f"the agent does not see the file system of {path}: its service hides it")
+    if closed is None:
+        _check_device(real, mine)
+        return DataDirectory(real, mine.device)
+    # In a closed directory, a symbolic link could lead to another disk. A mount point is no link.
+    if mine.point != real and _disks(ours) != {mine.device}:
+        raise NotHere(
+            f"the user of the agent may not search {closed}, so {real} could be a link to another disk"
+        )
+    return DataDirectory(mine.point, mine.device)
+
+
+def first_closed(path: str) -> str | None:
+    """The first directory above `path` that the agent may not search; None if it may search all.
+
+    Raises NotHere: there is no such path.
+    """
+    parts = path.strip("/").split("/")
+    for count in range(1, len(parts) + 1):
+        try:
+            os.lstat("/" + "/".join(parts[:count]))
+        except PermissionError:
+            return "/" + "/".join(parts[: count - 1])
+        except OSError as error:
+            raise NotHere(f"{path} is not on this machine ({_text(error)})") from None
+    return None
+
+
+def _check_process(claim: ServerClaim, machine: LocalMachine) -> None:
+    try:
+        process = read_process(
+            machine.read(f"{claim.pid}/stat"), machine.read(f"{claim.pid}/cmdline"), machine.ticks
+        )
+    except PermissionError:
+        raise NotHere(_HIDDEN) from None
+    except (OSError, ValueError):
+        try:
+            machine.read("1/stat")
+        except OSError:
+            raise NotHere(_HIDDEN) from None
+        raise NotHere("the server runs on another machine or in a container, or /proc hides it") from None
+    is_it = process.title.startswith(claim.program) and claim.client in process.title
+    is_it = is_it and claim.parent in {None, process.parent}
+    if not is_it or abs(machine.since_start() - process.started - claim.age) > MOST_DIFFERENCE:
+        raise NotHere("the server runs on another machine or in a container")
+
+
+_HIDDEN = (
+    "it is unknown whether the server runs on this machine, because /proc hides the processes of other users:"
+    " for a systemd service, set ProtectProc=default and ProcSubset=all"
+)
+
+
+def _places(
+    paths: Sequence[str], ours: Sequence[Mount], theirs: Sequence[Mount], unknown: list[str]
+) -> Iterator[DataDirectory]:
+    for path in paths:
+        try:
+            yield place_of(path, ours, theirs)
+        except NotHere as reason:
+            unknown.append(f"without {path}: {reason}")
+
+
+def _check_device(path: str, mount: Mount) -> None:
+    """Whether the path is on the device; file systems without a block device have numbers of their own."""
+    try:
+        number = Path(path).stat().st_dev
+    except OSError as error:
+        raise NotHere(f"{path} cannot be read ({_text(error)})") from None
+    if mount.is_disk and f"{os.major(number)}:{os.minor(number)}" != mount.device:
+        raise NotHere(f"{path} is on another file system than its mount point")
+
+
+def _root(mounts: Sequence[Mount]) -> tuple[str, str] | None:
+    root = mount_of("/", mounts)
+    return None if root is None else (root.device, root.root)
+
+
+def _disks(mounts: Sequence[Mount]) -> frozenset[str]:
+    """The file systems with a block device on which data can be."""
+    return frozenset(
+        mount.device
+        for mount in mounts
+        if (mount.is_disk or mount.kind in _WITHOUT_DEVICE)
+        and not any(is_within(mount.point, place) for place in _PARTITIONS)
+    )
+
+
+def _spaces(found: LocatedServer) -> Numbers:
+    """The space of the directories; of the tablespaces, the space of the fullest file system."""
+    numbers = dict(_space(DATA, found.data) if found.data else {})
+    numbers.update(_space(LOG, found.log) if found.log else {})
+    spaces = [_space(OTHERS, place) for place in found.others]
+    if spaces and all(spaces):
+        numbers.update(max(spaces, key=lambda room: room[f"{OTHERS}/PERCENT_USED"]))
+    return numbers
+
+
+def _space(section: str, place: DataDirectory) -> Numbers:
+    try:
+        room = os.statvfs(place.path)
+    except OSError:  # The directory was removed or hidden since.
+        return {}
+    found = dict(
+        space(
+            section,
+            free=float(room.f_bavail * room.f_frsize),
+            used=float((room.f_blocks - room.f_bfree) * room.f_frsize),
+        )
+    )
+    if section == DATA and room.f_files:
+        used = room.f_files - room.f_ffree
+        found[f"{INODES}/PERCENT_USED"] = used / max(1, used + room.f_favail) * 100
+    return found
+
+
+def _text(error: Exception) -> str:
+    return getattr(error, "strerror", None) or type(error).__name__

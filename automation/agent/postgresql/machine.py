@@ -1,0 +1,94 @@
+"""The machine of a PostgreSQL server, if it is the agent's machine."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Callable
+
+import psycopg
+
+from automation.agent.engine import Sample, ServerAddress
+from automation.agent.faults import log_unexpected
+from automation.agent.machine.reader import LocalMachine
+from automation.agent.machine.server import NotHere, ServerClaim, ServerMachine
+from automation.agent.postgresql.connection import ANSWER_SECONDS, PostgresSession
+from automation.agent.rates import Why
+
+LOCATE_EVERY = 600.0
+"""Seconds after which the directories are asked again: tablespaces come and go."""
+
+_MOST_TABLESPACES = 1000
+
+_CLAIM = """
+SELECT pg_backend_pid() AS pid, inet_client_port() AS port,
+       extract(epoch FROM clock_timestamp() - backend_start)::float8 AS age,
+       CASE WHEN pg_has_role('pg_read_all_settings', 'USAGE')
+            THEN current_setting('data_directory') END AS data,
+       ARRAY(SELECT pg_tablespace_location(oid) FROM pg_tablespace
+              WHERE starts_with(pg_tablespace_location(oid), '/') ORDER BY 1 LIMIT %s) AS tablespaces
+  FROM pg_stat_activity WHERE pid = pg_backend_pid()
+"""
+
+
+class PostgresMachine:
+    """The samples of the machine of a server. One thread at a time measures."""
+
+    def __init__(
+        self, machine: LocalMachine, address: ServerAddress, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`clock` returns monotonic seconds."""
+        self._address, self._clock = address, clock
+        self._server = ServerMachine(machine, address)
+        self._session: PostgresSession | None = None
+        self._due = 0.0
+
+    @property
+    def missing(self) -> Mapping[str, Why]:
+        """By metric, whether it was reported last time, or why not."""
+        return self._server.missing
+
+    @property
+    def note(self) -> str:
+        """Whether the machine is measured, or why not, after `the machine`."""
+        return self._server.note
+
+    def samples(self, session: PostgresSession) -> Sequence[Sample]:
+        """The samples of the machine; none of another machine. Raises psycopg.Error: the session is lost."""
+        try:
+            if session is not self._session or self._clock() >= self._due:
+                with session.within(ANSWER_SECONDS):
+                    self._server.locate(lambda: _claim(session))
+                self._session, self._due = session, self._clock() + LOCATE_EVERY
+            return self._server.samples()
+        except psycopg.Error:
+            raise
+        except Exception as error:  # noqa: BLE001 - an error in our code must not take the server's metrics
+            log_unexpected(self._address, error)
+            return ()
+
+
+def _claim(session: PostgresSession) -> ServerClaim:
+    """Raises NotHere: the server refuses the statement. Raises psycopg.Error: no session left."""
+    try:
+        row = session.row(_CLAIM, _MOST_TABLESPACES)
+    except psycopg.Error as error:
+        if session.is_lost:
+            raise
+        raise NotHere(f"the server does not describe its process (SQLSTATE {error.sqlstate})") from None
+    if not row or row["age"] is None:
+        raise NotHere("the server does not describe its process")
+    listener = session.listener
+    if row["port"] is None and listener is None:
+        raise NotHere("the server is connected through a proxy, which hides where it runs")
+    data = row["data"]
+    return ServerClaim(
+        program="postgres",
+        pid=row["pid"],
+        client="[local]" if row["port"] is None else f"({row['port']})",
+        age=row["age"],
+        parent=listener if row["port"] is None else None,
+        data=data,
+        log=f"{data.rstrip('/')}/pg_wal" if data else None,
+        others=row["tablespaces"],
+    )
