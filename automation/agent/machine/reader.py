@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from pathlib import Path
 
 from automation.agent.machine.proc import read_cpu, read_disks, read_load, read_memory, read_network
 from automation.agent.rates import Numbers
@@ -16,8 +15,8 @@ from automation.agent.rates import Numbers
 FRESH_SECONDS = 20.0
 """How old a reading may be that another server of the round uses."""
 
-_MOST_BYTES = 4_000_000
-"""Of a file; the statistics of 10,000 disks have 1 MB."""
+_READ_BYTES, _MOST_READS = 65_536, 256
+"""Bytes of a read, and reads of a file; the statistics of 10,000 disks have 1 MB. /proc may return less."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,15 @@ class LocalMachine:
 
     def read(self, path: str) -> str:
         """A file, in /proc if the path is relative. Raises OSError."""
-        with Path(self._proc, path).open("rb") as file:
-            return file.read(_MOST_BYTES).decode("utf-8", "surrogateescape")
+        name = path if path.startswith("/") else f"{self._proc}/{path}"
+        file = os.open(name, os.O_RDONLY | os.O_CLOEXEC)  # Half the time of a file object.
+        try:
+            parts: list[bytes] = []
+            while len(parts) < _MOST_READS and (part := os.read(file, _READ_BYTES)):
+                parts.append(part)
+        finally:
+            os.close(file)
+        return b"".join(parts).decode("utf-8", "surrogateescape")
 
     def since_start(self) -> float:
         """Seconds since the start of the machine, including the time that it slept."""

@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable
+from typing import Callable, NamedTuple
 
 from automation.agent.engine import Sample
 from automation.agent.machine.cgroup import MACHINE as WHOLE
-from automation.agent.machine.cgroup import ControlGroup, cpu_of, groups_of, memory_of
+from automation.agent.machine.cgroup import ControlGroup, GroupNumbers, cpu_of, groups_of, memory_of
 from automation.agent.machine.metrics import DATA, INODES, LOG, MACHINE, OTHERS, space
 from automation.agent.machine.proc import Mount, is_within, mount_of, read_mounts, read_process
 from automation.agent.machine.reader import LocalMachine, MachineReading
@@ -57,6 +57,14 @@ class ServerClaim:
     others: Sequence[str] = ()
 
 
+class AnsweringProcess(NamedTuple):
+    """The process that answers, as /proc shows it."""
+
+    pid: int
+    client: str
+    started: float
+
+
 @dataclass(frozen=True)
 class DataDirectory:
     """A directory: a path on its file system for statvfs, and the device number of the file system."""
@@ -69,6 +77,7 @@ class DataDirectory:
 class LocatedServer:
     """A server on this machine. `unknown` says which directories are not measured, and why."""
 
+    proof: AnsweringProcess
     group: ControlGroup
     data: DataDirectory | None
     log: DataDirectory | None
@@ -91,11 +100,17 @@ class ServerMachine:
     def locate(self, ask: Callable[[], ServerClaim]) -> None:
         """Find out whether the server runs on this machine. `ask` raises NotHere."""
         try:
-            self._found = find(ask(), self._machine)
-            self._say("; ".join(["is measured", *self._found.unknown]))
+            self._found = find(ask(), self._machine, self._found.proof if self._found else None)
         except NotHere as reason:
             self._found = None
             self._say(f"is not measured: {reason}")
+            return
+        reading = self._machine.reading(self._last)
+        memory, cpu = self._limits(self._found, reading)
+        limits = {"memory": memory.place, "processor": cpu.place}
+        notes = [f"{what} within the limit of {place}" for what, place in limits.items() if place]
+        notes += [f"without /proc/{name}, which cannot be read" for name in reading.unread]
+        self._say("; ".join(["is measured", *notes, *self._found.unknown]))
 
     def samples(self) -> Sequence[Sample]:
         """The samples of the machine; none if the server runs elsewhere."""
@@ -113,9 +128,7 @@ class ServerMachine:
 
     def _numbers(self, found: LocatedServer, reading: MachineReading) -> tuple[Numbers, object]:
         """All numbers, and the groups and the disk whose counters they are."""
-        read, ticks = self._machine.read, self._machine.ticks
-        memory = memory_of(found.group, reading.numbers, read)
-        cpu = cpu_of(found.group, reading.numbers, read, ticks)
+        memory, cpu = self._limits(found, reading)
         numbers = dict(reading.numbers)
         if memory is not WHOLE:
             numbers = {path: value for path, value in numbers.items() if not path.startswith("memory/")}
@@ -130,14 +143,24 @@ class ServerMachine:
         numbers.update(_spaces(found))
         return numbers, (memory.place, cpu.place, device)
 
+    def _limits(self, found: LocatedServer, reading: MachineReading) -> tuple[GroupNumbers, GroupNumbers]:
+        """Memory and processor of the groups that may have less than the machine."""
+        read, ticks = self._machine.read, self._machine.ticks
+        return (
+            memory_of(found.group, reading.numbers, read),
+            cpu_of(found.group, reading.numbers, read, ticks),
+        )
+
     def _say(self, note: str) -> None:
         if note != self.note:
             self.note = note
             log.info("%s: the machine %s", self._about, note)
 
 
-def find(claim: ServerClaim, machine: LocalMachine) -> LocatedServer:
+def find(claim: ServerClaim, machine: LocalMachine, before: AnsweringProcess | None = None) -> LocatedServer:
     """The server on this machine. Raises NotHere.
+
+    `before` is the proof of the last time.
 
     The process that answers must exist here with the start, the program and the port that the server says.
     Another machine or container has another process of this number. It must see the same root directory:
@@ -145,7 +168,7 @@ def find(claim: ServerClaim, machine: LocalMachine) -> LocatedServer:
     """
     if not sys.platform.startswith("linux"):
         raise NotHere("the agent measures machines with Linux only")
-    _check_process(claim, machine)
+    proof = _proof(claim, machine, before)
     try:
         ours, theirs = (read_mounts(machine.read(f"{pid}/mountinfo")) for pid in ("self", claim.pid))
         group = groups_of(machine.read(f"{claim.pid}/cgroup"), ours)
@@ -163,7 +186,7 @@ def find(claim: ServerClaim, machine: LocalMachine) -> LocatedServer:
     # The fullest tablespace is known only if all are.
     are_known = len(others) == len(claim.others)
     systems = list({place.device: place for place in others}.values()) if are_known else []
-    return LocatedServer(group, data, written, systems, unknown)
+    return LocatedServer(proof, group, data, written, systems, unknown)
 
 
 def place_of(
@@ -208,7 +231,7 @@ def first_closed(path: str) -> str | None:
     return None
 
 
-def _check_process(claim: ServerClaim, machine: LocalMachine) -> None:
+def _proof(claim: ServerClaim, machine: LocalMachine, before: AnsweringProcess | None) -> AnsweringProcess:
     try:
         process = read_process(
             machine.read(f"{claim.pid}/stat"), machine.read(f"{claim.pid}/cmdline"), machine.ticks
@@ -223,8 +246,12 @@ def _check_process(claim: ServerClaim, machine: LocalMachine) -> None:
         raise NotHere("the server runs on another machine or in a container, or /proc hides it") from None
     is_it = process.title.startswith(claim.program) and claim.client in process.title
     is_it = is_it and claim.parent in {None, process.parent}
-    if not is_it or abs(machine.since_start() - process.started - claim.age) > MOST_DIFFERENCE:
+    proof = AnsweringProcess(claim.pid, claim.client, process.started)
+    # When the clock is set, the age that the server says changes, and the process is the same.
+    difference = abs(machine.since_start() - process.started - claim.age)
+    if not is_it or (difference > MOST_DIFFERENCE and proof != before):
         raise NotHere("the server runs on another machine or in a container")
+    return proof
 
 
 _HIDDEN = (

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -371,11 +372,20 @@ def test_other_evidence_is_not_this_machine(
 
 def test_a_process_of_another_parent_or_number_is_not_the_server(tmp_path: Path) -> None:
     machine = machine_of(tmp_path, title="postgres: monitor postgres [local] idle")
-    local = {**CLAIM.__dict__, "client": "[local]"}
-    find(ServerClaim(**{**local, "parent": 12}), machine)
-    for claim in ({**local, "parent": 13}, {**local, "pid": 58}):
+    local = replace(CLAIM, client="[local]", parent=12)
+    find(local, machine)
+    for claim in (replace(local, parent=13), replace(local, pid=58)):
         with pytest.raises(NotHere, match="another machine"):
-            find(ServerClaim(**claim), machine)
+            find(claim, machine)
+
+
+def test_a_server_stays_on_this_machine_when_the_clock_is_set(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path)
+    later = replace(CLAIM, age=5000.0)
+    proof = find(CLAIM, machine).proof
+    assert find(later, machine, proof).proof == proof
+    with pytest.raises(NotHere, match="another machine"):
+        find(later, machine)
 
 
 def test_elsewhere_nothing_is_measured_and_the_reason_is_logged_once(
@@ -409,8 +419,27 @@ def test_a_server_here_has_the_machine_at_once_and_rates_with_the_second_reading
     assert "SYSTEM_CPU_USER" not in first
     assert "DISK_PARTITION_SPACE_FREE" not in first
     assert "without disks" in server.note
+    assert "/proc/loadavg" not in server.note
     second = {sample.metric for sample in server.samples()}
     assert {"SYSTEM_CPU_USER", "SYSTEM_NETWORK_BYTES_IN"} <= second
+
+
+def test_limits_and_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path, cgroup="0::/database\n")
+    (tmp_path / "loadavg").unlink()
+    group = tmp_path / "groups" / "database"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("2147483648\n")
+    (group / "memory.current").write_text("1073741824\n")
+    (group / "memory.stat").write_text("inactive_file 0\n")
+    (tmp_path / "self/mountinfo").write_text(SYSTEMD.replace("/sys/fs/cgroup", str(tmp_path / "groups")))
+    server = ServerMachine(machine, "db1:5432")
+    server.locate(lambda: CLAIM)
+    assert f"memory within the limit of {group}" in server.note
+    assert "without /proc/loadavg" in server.note
+    found = {sample.metric: sample.number for sample in server.samples()}
+    assert found["SYSTEM_MEMORY_PERCENT_USED"] == 50.0
+    assert server.missing["SYSTEM_LOAD_1"] is Why.ABSENT
 
 
 def test_a_metric_of_the_machine_is_a_metric_of_the_platform() -> None:
