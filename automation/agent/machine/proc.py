@@ -89,8 +89,8 @@ class Mount:
 
     @property
     def is_disk(self) -> bool:
-        """Whether a block device other than a loop device holds it."""
-        return self.device.split(":")[0] not in {"0", "7"}
+        """Whether a block device holds it."""
+        return not self.device.startswith("0:")
 
 
 def read_mounts(mountinfo: str) -> Sequence[Mount]:

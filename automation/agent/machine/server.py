@@ -267,7 +267,7 @@ def _places(
         try:
             yield place_of(path, ours, theirs)
         except NotHere as reason:
-            unknown.append(f"without {path}: {reason}")
+            unknown.append(f"without the disk of {path}: {reason}")
 
 
 def _check_device(path: str, mount: Mount) -> None:
@@ -291,6 +291,7 @@ def _disks(mounts: Sequence[Mount]) -> frozenset[str]:
         mount.device
         for mount in mounts
         if (mount.is_disk or mount.kind in _WITHOUT_DEVICE)
+        and mount.kind != "squashfs"
         and not any(is_within(mount.point, place) for place in _PARTITIONS)
     )
 
