@@ -1,5 +1,7 @@
 """What an agent assumes about a host that it cannot reach does not replace what is known."""
 
+from typing import Any
+
 import pytest
 
 from accesslist.models import Project
@@ -24,14 +26,14 @@ def counted(name: str = "rs0") -> tuple[int, int, int]:
 
 
 def test_a_primary_that_is_down_keeps_its_type_and_counts_as_no_primary(project: Project) -> None:
-    members = {"replica_set_name": "rs0", "cluster_name": "orders"}
+    members: dict[str, Any] = {"replica_set_name": "rs0", "cluster_name": "orders"}
     ingest(
         project,
         host_report("a", type_name=PRIMARY, **members),
         host_report("b", type_name=SECONDARY, **members),
     )
     # An agent that starts during the outage has never seen the primary.
-    assumed = {"replica_set_name": "rs1", "cluster_name": "other", "shard_name": "s1"}
+    assumed: dict[str, Any] = {"replica_set_name": "rs1", "cluster_name": "other", "shard_name": "s1"}
     ingest(project, host_report("a", type_name=SECONDARY, reachable=False, **assumed), agent="another")
     host = Host.objects.get(hostname="a")
     assert (host.type_name, host.type_guessed, host.down) == (PRIMARY, False, True)

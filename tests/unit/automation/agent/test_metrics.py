@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 from bson import Timestamp
 
+from automation.agent.machine.metrics import _CPU
 from automation.agent.mongodb import topology
-from automation.agent.mongodb.metrics import _CPU, DATABASE, SERVER, Answers, numbers_of, oplog_window
+from automation.agent.mongodb.metrics import DATABASE, SERVER, Answers, numbers_of, oplog_window
 from automation.agent.rates import Why, values_of
 from automation.choices import HostType
 from automation.metrics import Engine, Metric
