@@ -212,11 +212,15 @@ def _list(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
 
 
 def _search(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
-    return Call("GET", f"/admin/{genes['of']}/?{urlencode({'q': genes['text']})}")
+    # Events are found by filters: `q` accepts only an ID.
+    name = "host" if genes["of"] == "events/event" else "q"
+    return Call("GET", f"/admin/{genes['of']}/?{urlencode({name: genes['text']})}")
 
 
 def _export(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
-    return Call("GET", f"/admin/events/event/csv/?{urlencode({'q': genes['text']})}")
+    project = {"project": tenant.id} if genes["of project"] else {}
+    found = _EVENT_FILTERS[genes["filter"]]
+    return Call("GET", f"/admin/events/event/csv/?{urlencode({**project, **found})}")
 
 
 def _measurements(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
@@ -232,6 +236,16 @@ def _status(bench: Bench, tenant: Tenant, genes: Genes) -> Call:
 _MATCHED: Choices = {"pattern": PATTERNS, "matchers": (1, 10, 50)}
 _OF_WINDOW: Choices = {"pattern": PATTERNS, "matchers": (1, 9)}
 _TEXTS = ("db1", "% _%", "a" * 200, "HOST")
+_EVENT_FILTERS = {
+    "unknown ID": {"q": "0" * 24},
+    "unknown user": {"who": "nobody"},
+    "unknown host": {"host": "a" * 200},
+    "unknown address": {"address": "192.0.2.1"},
+    "host": {"host": "db1.example.com"},
+    "last hour": {"last": "hour"},
+    "type": {"type": "HOST_DOWN"},
+    "all": {},
+}
 
 OPERATIONS = (
     Operation(
@@ -341,7 +355,12 @@ OPERATIONS = (
         _search,
         reads=True,
     ),
-    Operation("events as CSV", {"text": ("", *_TEXTS)}, _export, reads=True),
+    Operation(
+        "events as CSV",
+        {"filter": tuple(_EVENT_FILTERS), "of project": (True, False)},
+        _export,
+        reads=True,
+    ),
     Operation(
         "measurements of a host",
         {"granularity": ("PT1H", "PT5M", "PT1M"), "period": ("PT1H", "P1D", "P3D")},

@@ -15,7 +15,7 @@ from tests.receivers import HttpReceiver
 pytestmark = pytest.mark.processes
 
 TRIES = 12 if LONG else 2
-SAMPLE = ("list", "search in the console")
+SAMPLE = ("list", "search in the console", "events as CSV")
 """Operations whose inputs are never refused by a measurement."""
 MOST_DELAY = 2.0
 """Seconds. Asserted only in `make faults`, which runs alone."""
