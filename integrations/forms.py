@@ -18,9 +18,16 @@ from integrations.redaction import Secrets
 from integrations.serializers import IntegrationDocument
 from integrations.types import INTEGRATION_TYPES
 from integrations.webhook_fields import WebhookBody
-from integrations.webhook_inputs import JsonInput, read_body, read_headers, shown_secret, shown_text
-from integrations.webhooks.preview import PreviewedRequest, previewed_requests
-from integrations.webhooks.templates import NAMES, TEMPLATES, own_template
+from integrations.webhook_inputs import (
+    NOTHING_TO_PREVIEW,
+    JsonInput,
+    preview_of,
+    read_body,
+    read_headers,
+    shown_secret,
+    shown_text,
+)
+from integrations.webhooks.preview import PreviewedRequest
 from opsapi.api.documents import InvalidField
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import OneOf, Option
@@ -57,23 +64,13 @@ class _TypedForm(ConsoleForm):
             return
         self._errors, self.cleaned_data = ErrorDict(), {}
         self.previewed: Sequence[PreviewedRequest] = ()
-        sent = {name: self.data.get(name, "") for name in ("template", "body")}
-        body = read_body(sent["body"])
         try:
-            if body is not None:
-                self.previewed = previewed_requests(own_template(WebhookBody().run_validation(body)))
-            elif sent["template"]:
-                self.previewed = previewed_requests(TEMPLATES[OneOf(NAMES).run_validation(sent["template"])])
-            else:
-                self.add_error(
-                    "template",
-                    "Select a template, or enter a body. Without them, the webhook "
-                    "gets the document of the alert.",
-                )
+            self.previewed = preview_of(self.data.get("template", ""), self.data.get("body", ""))
         except InvalidField as error:
-            name = "template" if body is None else "body"
-            bad = [fault.below(name) for fault in error.bad_fields]
-            self.add_refusal(ApiError.of_fields(bad))
+            self.add_refusal(ApiError.of_fields(error.bad_fields))
+        else:
+            if not self.previewed:
+                self.add_error("template", NOTHING_TO_PREVIEW)
 
     def add_fields(self, kind: FieldSet, stored: Mapping[str, Any]) -> None:
         """Add the fields of the type; `stored` are the stored values with redacted secrets."""

@@ -1,14 +1,22 @@
 """How forms of the console show and read header fields and documents."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django import forms
 
-from integrations.webhook_fields import Unread
+from integrations.webhook_fields import Unread, WebhookBody
+from integrations.webhooks.preview import PreviewedRequest, previewed_requests
+from integrations.webhooks.templates import NAMES, TEMPLATES, own_template
+from opsapi.api.documents import InvalidField
+from opsapi.api.fields import OneOf
 from opsapi.console.forms import VERBATIM, DocumentInput
 from opsapi.wire_json import read_json
+
+NOTHING_TO_PREVIEW = (
+    "Select a template, or enter a body. Without them, the webhook gets the document of the alert."
+)
 
 
 class JsonInput(DocumentInput):
@@ -40,6 +48,22 @@ def read_headers(text: str) -> dict[str, str] | Unread | None:
             return Unread(f"{name} is given twice")
         headers[name] = value
     return headers or None
+
+
+def preview_of(template: str, body: str) -> Sequence[PreviewedRequest]:
+    """The requests that a webhook sends with this template or body, as they are typed; none without both.
+
+    Raises:
+        InvalidField: the path is that of a wrong field, `template` or `body`, and of the place in it.
+    """
+    name, document = "body", read_body(body)
+    try:
+        if document is not None:
+            return previewed_requests(own_template(WebhookBody().run_validation(document)))
+        name = "template"
+        return previewed_requests(TEMPLATES[OneOf(NAMES).run_validation(template)]) if template else ()
+    except InvalidField as error:
+        raise InvalidField(*(fault.below(name) for fault in error.bad_fields)) from None
 
 
 def read_body(text: str) -> Any:

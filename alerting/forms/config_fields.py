@@ -235,6 +235,11 @@ class ShownInput:
     clear: forms.BoundField | None = None
     boxes: Sequence[Box] = ()
 
+    @property
+    def is_webhook_body(self) -> bool:
+        """Whether it is the document of a webhook, which is wide and has a preview."""
+        return isinstance(self.field.field, JsonInput)
+
 
 @dataclass(frozen=True, slots=True)
 class FormRow:

@@ -47,8 +47,11 @@ from alerting.selectors.configs import (
     writable_projects,
 )
 from alerting.serializers.configs import config_document, found_facts
+from integrations.webhook_inputs import NOTHING_TO_PREVIEW, preview_of
+from integrations.webhooks.preview import PreviewedRequest
 from opsapi import clock
-from opsapi.api.errors import ApiError
+from opsapi.api.documents import InvalidField
+from opsapi.api.errors import ApiError, BadField
 from opsapi.api.principal import Operator
 from opsapi.api.resources import Facts
 from opsapi.console.forms import ConsoleForm, the_only, themed
@@ -56,6 +59,8 @@ from opsapi.roles import INSTALLATION, Scope
 
 ADD = "add"
 """The button that adds a row without JavaScript; its value is the part."""
+PREVIEW = "preview"
+"""The button that shows what a webhook sends, without saving; its value is the row."""
 TRY = "try"
 """The button that shows what the configuration would have done, without saving."""
 _BLANK = "__n__"
@@ -88,8 +93,14 @@ class ConfigForm(ConsoleForm):
         self.typed = renumbered(dict(data.lists())) if data is not None else self.at_first(initial or {})
         self.added = "" if data is None else str(data.get(ADD, ""))
         self.part_faults: dict[str, list[str]] = {}
+        self.previewed: Sequence[PreviewedRequest] = ()
+        self.preview_faults: Sequence[str] = ()
+        is_preview = data is not None and PREVIEW in data
+        if data is not None and is_preview:
+            self._preview(data, str(data[PREVIEW]))
         asked = MultiValueDict({name: list(texts) for name, texts in self.typed.items()})
-        super().__init__(None if data is None or self.added else asked, operator=operator, row=row)
+        is_unchecked = data is None or self.added or is_preview
+        super().__init__(None if is_unchecked else asked, operator=operator, row=row)
         self.fields.update(self.asked())
         self.initial = initial_of(self.fields, self.typed)
 
@@ -197,6 +208,20 @@ class ConfigForm(ConsoleForm):
     def teams(self) -> list[Offer]:
         return offered_teams(self.operator)
 
+    # --- preview ---------------------------------------------------------------------------------------
+
+    preview_name = PREVIEW
+
+    def _preview(self, data: Mapping[str, str], row: str) -> None:
+        """Show what the webhook of a row sends about a sample alert. Its other inputs are not checked."""
+        typed = (data.get(f"{row}.{name}", "") for name in ("webhookTemplate", "webhookBody"))
+        try:
+            self.previewed = preview_of(*typed)
+        except InvalidField as error:
+            self.preview_faults = [_fault_words(fault) for fault in error.bad_fields]
+        else:
+            self.preview_faults = () if self.previewed else (NOTHING_TO_PREVIEW,)
+
     # --- trial -----------------------------------------------------------------------------------------
 
     try_name = TRY
@@ -277,6 +302,11 @@ class ConfigForm(ConsoleForm):
                 self.add_error(name, message)
         if not refusal.bad_fields:
             self.add_error(None, refusal.document()["detail"])
+
+
+def _fault_words(fault: BadField) -> str:
+    allowed = f" ({', '.join(fault.allowed)})" if fault.allowed else ""
+    return f"{fault.field}: {fault.message}{allowed}"
 
 
 GLOBAL = "global"

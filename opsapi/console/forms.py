@@ -73,16 +73,36 @@ class DocumentInput(LinesField):
     """A document. Errors name the wrong part of it."""
 
 
-class SecretLines(widgets.UnfoldAdminTextareaWidget):  # type: ignore[misc]  # the theme is not typed
-    """A multi-line input that never shows its value."""
+class _NeverShown:
+    """An input that never shows its value. If a value was typed, it asks for the value again."""
 
-    def format_value(self, value: Any) -> str:
-        """Nothing."""
-        return ""
+    template_name = "console/secret.html"
+    plain_template: ClassVar[str]
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        """The context without the value."""
+        if value:
+            note = f"{(attrs or {}).get('id', name)}_again"
+            attrs = {**(attrs or {}), "placeholder": "enter it again", "aria-describedby": note}
+        context: dict[str, Any] = super().get_context(name, None, attrs)  # type: ignore[misc]  # of the widget
+        context["widget"] |= {"plain_template": self.plain_template, "is_lost": bool(value)}
+        return context
+
+
+class SecretLine(_NeverShown, UnfoldAdminPasswordWidget):  # type: ignore[misc]  # the theme is not typed
+    """An input for a secret on a single line."""
+
+    plain_template = UnfoldAdminPasswordWidget.template_name
+
+
+class SecretLines(_NeverShown, widgets.UnfoldAdminTextareaWidget):  # type: ignore[misc]  # see above
+    """An input for a secret with several lines."""
+
+    plain_template = widgets.UnfoldAdminTextareaWidget.template_name
 
 
 class SecretInput(forms.CharField):
-    """A secret, which is never shown.
+    """A secret, which is never shown. A form that is shown again asks for a typed secret again.
 
     `stored` is the redacted stored value, if any; it stays if the field is empty. `note` is an additional
     help text; a new secret has it unless there is a `help_text`. `has_lines`: the secret can have several
@@ -107,9 +127,7 @@ class SecretInput(forms.CharField):
         elif note:
             options.setdefault("help_text", note.strip())
         self.has_lines = has_lines
-        widget = (
-            SecretLines({"rows": "3", **attributes}) if has_lines else UnfoldAdminPasswordWidget(attributes)
-        )
+        widget = SecretLines({"rows": "3", **attributes}) if has_lines else SecretLine(attributes)
         super().__init__(required=required and stored is None, widget=widget, **options)
 
     def removal(self) -> forms.BooleanField:

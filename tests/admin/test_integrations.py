@@ -245,6 +245,14 @@ def test_a_preview_of_a_wrong_body_says_why(console: Client, project: Project, b
     assert not Integration.objects.exists()
 
 
+def test_a_form_with_an_error_asks_again_for_typed_secrets(console: Client, project: Project) -> None:
+    page = confirm(console, ADD, **typed(project, HOOK, secret="", body="["))
+    text = page.content.decode()
+    lost = re.findall(r'id="id_(\w+)_again"', text)
+    assert lost == ["url"]
+    assert not Integration.objects.exists()
+
+
 @pytest.mark.parametrize("preview", [{}, {"preview": "yes"}])
 def test_an_error_in_a_body_names_its_place_and_the_placeholders(
     console: Client, project: Project, preview: dict[str, str]

@@ -44,10 +44,21 @@ def test_a_missing_secret_is_required(required: bool, stored: str | None, asked:
 
 def test_a_stored_secret_is_shown_only_redacted() -> None:
     field = SecretInput(label="Token", stored="<****ab>", note=" Take care.")
-    assert field.widget.render("token", "typed") == field.widget.render("token", None)
+    assert "typed-secret" not in field.widget.render("token", "typed-secret")
     assert field.widget.attrs["placeholder"] == "unchanged"
     assert field.help_text == "Stored: <code>&lt;****ab&gt;</code>. Leave blank to keep it. Take care."
     assert field.removal().label == "Remove the stored “Token”"
+
+
+@each("has_lines", [False, True])
+def test_a_typed_secret_is_asked_for_again(has_lines: bool) -> None:
+    widget = SecretInput(stored="<****ab>", has_lines=has_lines).widget
+    shown = [widget.render("token", value, {"id": "id_token"}) for value in ("typed-secret", "", None)]
+    assert ["Enter it again" in html for html in shown] == [True, False, False]
+    assert ['placeholder="unchanged"' in html for html in shown] == [False, True, True]
+    assert 'aria-describedby="id_token_again"' in shown[0]
+    assert 'id="id_token_again"' in shown[0]
+    assert "typed-secret" not in shown[0]
 
 
 def test_a_new_secret_shows_no_stored_value() -> None:
