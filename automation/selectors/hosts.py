@@ -17,6 +17,8 @@ from automation.models import Cluster, Database, Host, ReplicaSet
 from automation.rules.heartbeats import heard_limit
 from automation.rules.hosts import Members, MemberTally, tally
 from events.facts import EventFacts
+from events.models import Event
+from events.types import EventType
 from opsapi.api.principal import VisibleScope
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, bounded_count, first_rows, in_visible_scope
@@ -111,6 +113,18 @@ def _hosts_named(group_id: str, keys: Collection[tuple[str, int]]) -> QuerySet[H
         return Host.objects.none()
     hosts = Host.objects.filter(group_id=group_id).alias(key=Lower("hostname"))
     return hosts.filter(Among("key", {name for name, _ in keys}))
+
+
+def hosts_deleted_between(group_id: str, first: datetime, last: datetime) -> set[tuple[str, int]]:
+    """Return the keys of the addresses of hosts that users have deleted between these times.
+
+    A deleted host leaves only its event.
+    """
+    deletions = Event.objects.filter(
+        group_id=group_id, event_type=EventType.DELETE_HOST_AUDIT.value, created__range=(first, last)
+    )
+    found = deletions.values_list("details__hostname", "details__port")
+    return {Address(hostname, port).key for hostname, port in found}
 
 
 def facts_of_host(host: Host) -> EventFacts:

@@ -122,7 +122,10 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         reported=[host.address for host in report.hosts],
         mentioned=_mentioned(report.events),
         now=now,
+        observed=observed if observed < now else None,
     )
+    # Without hosts that users have deleted since then.
+    report = replace(report, hosts=[host for host in report.hosts if host.address.key in hosts])
     report, late = fence_report(group_id=group_id, report=report)
     versions = {host.id: host.version for host in hosts.values()}
     newest_samples = {host.id: host.measured for host in hosts.values()}

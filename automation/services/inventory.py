@@ -15,7 +15,12 @@ from automation.models import Cluster, Host
 from automation.reports import HostReport
 from automation.rules.hosts import KnownType, engine_of, has_left, type_after
 from automation.rules.observed import latest_of, newest_moments
-from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
+from automation.selectors.hosts import (
+    hosts_deleted_between,
+    hosts_locked,
+    hosts_locked_if_known,
+    known_addresses,
+)
 from automation.services.limits import CLUSTERS, DATABASES, rows_limited
 from automation.services.replica_sets import SetKey, replica_sets_named
 from opsapi.fields import Among
@@ -122,12 +127,17 @@ def known_clusters(*, group_id: str, names: Collection[str]) -> ClustersByName:
 
 
 def hosts_named(
-    *, group_id: str, reported: Collection[Address], mentioned: Collection[Address], now: datetime
+    *,
+    group_id: str,
+    reported: Collection[Address],
+    mentioned: Collection[Address],
+    now: datetime,
+    observed: datetime | None = None,
 ) -> tuple[HostsByKey, Sequence[Host]]:
     """Return the hosts at these addresses, locked by id, and the hosts that this call added.
 
-    Unknown `reported` hosts are added, unknown `mentioned` hosts are not. Of two concurrent reports, one
-    adds a host.
+    Unknown `reported` hosts are added, unless a user has deleted them since the report was `observed`.
+    Unknown `mentioned` hosts are not added. Of two concurrent reports, one adds a host.
     """
     addresses = {address.key: address for address in reported}
     keys = addresses.keys() | {address.key for address in mentioned}
@@ -135,7 +145,10 @@ def hosts_named(
     if hosts.keys() >= addresses.keys():
         return hosts, []
     known = known_addresses(group_id, addresses.keys())
-    missing = [addresses[key] for key in sorted(addresses.keys() - known)]
+    unknown = addresses.keys() - known
+    if unknown and observed is not None:
+        unknown -= hosts_deleted_between(group_id, observed, now)
+    missing = [addresses[key] for key in sorted(unknown)]
     added = _add_hosts(group_id, missing, now) if missing else set()
     hosts = hosts_locked(group_id, keys)
     return hosts, [host for host in hosts.values() if host.id in added]

@@ -1,6 +1,7 @@
 """Hosts that are deleted or move: who is notified, what is left, what races."""
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,11 +12,13 @@ from accesslist.models import Project
 from automation.hooks import host_deleting, host_moving
 from automation.metrics import Metric
 from automation.models import Host, Reading
+from automation.reports import EventReport
 from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
 from automation.selectors.measurements import newest_measurements
 from automation.services import hosts as hosts_service
 from automation.services.hosts import deleted_host_purge, host_change, host_create, host_delete
 from events.models import Event
+from events.types import EventType
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
@@ -191,3 +194,47 @@ class TestRaces:
         there, counted = self.counts(project)
         assert there == counted
         assert Host.objects.filter(hostname="h3").exists()
+
+
+def test_a_report_from_before_the_deletion_does_not_add_the_host_again(project: Project) -> None:
+    """A backlog of an agent can arrive after a user has deleted one of its hosts."""
+    minute, start = timedelta(minutes=1), clock.now() - timedelta(hours=1)
+
+    def known() -> list[str]:
+        return sorted(Host.objects.filter(group=project).values_list("hostname", flat=True))
+
+    def report(observed: datetime, now: datetime) -> None:
+        hosts = (host_report("DB1", CONNECTIONS=5), host_report("db2", CONNECTIONS=5))
+        down = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
+        ingest(project, *hosts, events=(down,), observed=observed, now=now)
+
+    report(start, start)
+    host = Host.objects.get(group=project, hostname="DB1")
+    host_delete(group_id=project.id, host_id=host.id, actor=SYSTEM, now=start + 5 * minute)
+    report(start + minute, start + 6 * minute)
+    assert known() == ["db2"]
+    assert Host.objects.get(group=project).observed == (start + minute)
+    report(start + 6 * minute, start + 7 * minute)
+    assert known() == ["DB1", "db2"]
+
+
+def test_a_user_can_add_a_deleted_host_again_while_old_reports_arrive(project: Project) -> None:
+    minute, start = timedelta(minutes=1), clock.now() - timedelta(hours=1)
+    ingest(project, host_report("db1"), observed=start, now=start)
+    delete_at, add_at = start + 5 * minute, start + 6 * minute
+    host_delete(group_id=project.id, host_id=Host.objects.get().id, actor=SYSTEM, now=delete_at)
+    values = {"hostname": "db1", "port": 27017}
+    host_create(group_id=project.id, values=values, actor=SYSTEM, now=add_at)
+    ingest(project, host_report("db1"), observed=start + minute, now=start + 7 * minute)
+    assert Host.objects.get().observed == start + minute
+
+
+def test_a_deletion_in_the_future_keeps_no_host_away(project: Project) -> None:
+    """It was recorded while the clock was ahead."""
+    minute, start = timedelta(minutes=1), clock.now() - timedelta(hours=1)
+    ingest(project, host_report("db1"), observed=start, now=start)
+    host_delete(
+        group_id=project.id, host_id=Host.objects.get().id, actor=SYSTEM, now=start + timedelta(days=1)
+    )
+    ingest(project, host_report("db1"), observed=start + minute, now=start + 2 * minute)
+    assert Host.objects.count() == 1
