@@ -114,14 +114,14 @@ class Preset(StrEnum):
     https://www.mongodb.com/docs/manual/core/replica-set-oplog/"""
     DISK_SPACE = PresetSpec(
         "DISK_SPACE",
-        MONGODB,
+        BOTH,
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "Less than 10 % of the data disk is free.",
         _below(Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 10, Unit.PERCENT),
     )
     """A server stops when it cannot write its journal, and the repair needs space, too:
-    https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/. PostgreSQL does not show
-    its disks to the agent."""
+    https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/. The disk of a PostgreSQL
+    server is measured by an agent on its machine."""
     CONNECTIONS = PresetSpec(
         "CONNECTIONS",
         BOTH,
