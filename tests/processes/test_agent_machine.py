@@ -25,6 +25,19 @@ pytestmark = pytest.mark.processes
 _CHECK = "import sys; from automation.agent.postgresql.check import postgresql_steps; \
 print(*postgresql_steps(sys.argv[1:]), sep='\\n')"
 _IN_OTHER_PROCESSES = ("unshare", "--pid", "--fork", "--mount-proc")
+_OTHER_ROOT = """
+mount -t tmpfs none /media
+for entry in /*; do
+    if [ -L "$entry" ]; then
+        cp -P "$entry" "/media$entry"
+    elif [ -d "$entry" ] && [ "$entry" != /media ]; then
+        mkdir "/media$entry"
+        mount --rbind "$entry" "/media$entry"
+    fi
+done
+exec chroot /media env -C "$PWD" "$@"
+"""
+_IN_OTHER_ROOT = ("unshare", "--mount", "sh", "-euc", _OTHER_ROOT, "sh")
 _HIDDEN = ("unshare", "--mount", "sh", "-c", 'mount -t proc -o hidepid=2 proc /proc && exec "$@"', "sh")
 _NOBODY = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has name spaces of its own")
@@ -135,9 +148,10 @@ def test_an_agent_of_another_user_finds_the_server(server: DebianServer) -> None
     ("within", "reason"),
     [
         (_IN_OTHER_PROCESSES, "another machine or in a container"),
+        (_IN_OTHER_ROOT, "container of its own"),
         ((*_HIDDEN, *_NOBODY), "ProtectProc=default"),
     ],
-    ids=["container", "hidden"],
+    ids=["processes", "root", "hidden"],
 )
 def test_an_agent_that_cannot_see_the_server_says_that_it_does_not_measure_the_machine(
     server: DebianServer, within: tuple[str, ...], reason: str
