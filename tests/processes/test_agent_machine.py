@@ -7,7 +7,8 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,31 +46,38 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root has name sp
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[DebianServer]:
-    """A server with a tablespace, and a link to its write-ahead log in memory or on the disk of /var/tmp."""
-    with servers(18) as (primary, _), tempfile.TemporaryDirectory(dir=_elsewhere(primary.data)) as other:
-        Path(other).chmod(0o711)
-        owner = server_owner()
-        place = Path(f"{primary.data}.tablespace")
-        place.mkdir()
-        os.chown(place, owner.uid, owner.gid)
+    """A server with a tablespace, a Unix socket, and a link to its write-ahead log on another file system."""
+    with tempfile.TemporaryDirectory(dir=_elsewhere()) as other, ExitStack() as stack:
+        _owned(Path(other))
+        primary, _ = stack.enter_context(servers(18, unix_socket_directories=other))
+        _owned(place := Path(f"{primary.data}.tablespace"))
         primary.ask(f"CREATE TABLESPACE other LOCATION '{place}'")
         primary.stop(signal.SIGINT)
         log = Path(primary.data, "pg_wal")
-        shutil.copytree(log, f"{other}/log")
-        for path in Path(other, "log").rglob("*"):
-            os.chown(path, owner.uid, owner.gid)
-        os.chown(f"{other}/log", owner.uid, owner.gid)
+        shutil.copytree(log, Path(other, "log"))
         shutil.rmtree(log)
-        log.symlink_to(f"{other}/log")
+        log.symlink_to(Path(other, "log"))
+        for path in Path(other).rglob("*"):
+            _owned(path)
+        access = Path(primary.data, "pg_hba.conf").read_text()
+        primary.write("pg_hba.conf", f"{access}local all all scram-sha-256\n")
         primary.start()
         yield primary
-        primary.end()
 
 
-def _elsewhere(directory: str) -> str:
-    """A directory on another file system, if the machine has memory as a file system."""
-    memory = Path("/dev/shm")  # noqa: S108 - with a name of its own
-    return str(memory) if memory.is_dir() and not directory.startswith("/dev/shm/") else "/var/tmp"  # noqa: S108
+def _elsewhere() -> str:
+    """A directory on another file system than the servers, if the machine has one in memory."""
+    memory, disk = Path("/dev/shm"), "/var/tmp"  # noqa: S108 - with names of their own
+    return str(memory) if memory.is_dir() and memory not in Path(tempfile.gettempdir()).parents else disk
+
+
+def _owned(path: Path) -> None:
+    """Let the user of the servers have it."""
+    if not path.exists():
+        path.mkdir()
+    owner = server_owner()
+    if owner.is_lent:
+        os.chown(path, owner.uid, owner.gid)
 
 
 def free(path: str) -> float:
@@ -126,6 +134,15 @@ def test_processor_and_memory_of_the_machine_are_measured(server: DebianServer) 
     whole = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     assert 0 < found["SYSTEM_MEMORY_USED"] < whole
     assert 0 < found["SYSTEM_MEMORY_PERCENT_USED"] < 100
+
+
+def test_a_server_is_found_through_its_unix_socket(server: DebianServer) -> None:
+    (access,) = read(server.uri())
+    (directory,) = server.ask("SHOW unix_socket_directories").split(",")
+    with closing(PostgresHost(replace(access, parameters={**access.parameters, "host": directory}))) as host:
+        found = polled(host)
+    assert host.machine.note.startswith("is measured")
+    assert "DISK_PARTITION_SPACE_FREE" in found
 
 
 def test_without_pg_monitor_the_processor_is_measured_and_the_disk_is_not(server: DebianServer) -> None:
