@@ -444,6 +444,49 @@ class Metric(StrEnum):
     PG_TABLESPACE_DISK_PERCENT_USED = ("PG_TABLESPACE_DISK_PERCENT_USED",
         GAUGE, MetricSubject.DISK, Unit.PERCENT, POSTGRESQL, "Used share of the fullest tablespace's disk",
         "Used share of the fullest partition that holds a tablespace outside of the data directory.")
+    PG_REPLICATION_CONNECTED = ("PG_REPLICATION_CONNECTED",
+        GAUGE, MetricSubject.REPLICATION, Unit.RAW, POSTGRESQL, "Standby connected",
+        "Whether a standby receives write-ahead log from its primary: 1 or 0.")
+    PG_STANDBYS_CONNECTED = ("PG_STANDBYS_CONNECTED",
+        GAUGE, MetricSubject.REPLICATION, Unit.RAW, POSTGRESQL, "Standbys connected",
+        "Standbys that receive write-ahead log from this primary.")
+    PG_SYNC_STANDBYS_MISSING = ("PG_SYNC_STANDBYS_MISSING",
+        GAUGE, MetricSubject.REPLICATION, Unit.RAW, POSTGRESQL, "Synchronous standbys missing",
+        "Synchronous standbys that the primary needs and does not have; above 0, commits wait.")
+    PG_SLOTS_LOST = ("PG_SLOTS_LOST",
+        GAUGE, MetricSubject.REPLICATION, Unit.RAW, POSTGRESQL, "Replication slots lost",
+        "Replication slots whose write-ahead log is removed; their standbys or subscribers cannot continue.")
+    PG_SLOTS_INACTIVE = ("PG_SLOTS_INACTIVE",
+        GAUGE, MetricSubject.REPLICATION, Unit.RAW, POSTGRESQL, "Replication slots inactive",
+        "Replication slots of a primary that nothing uses; each keeps write-ahead log.")
+    PG_SLOT_SAFE_WAL_BYTES = ("PG_SLOT_SAFE_WAL_BYTES",
+        GAUGE, MetricSubject.REPLICATION, Unit.BYTES, POSTGRESQL, "Write-ahead log until a slot is lost",
+        "Write-ahead log that the server can still write before the slot that is furthest behind is lost.")
+    PG_SLOT_XMIN_AGE = ("PG_SLOT_XMIN_AGE",
+        GAUGE, MetricSubject.REPLICATION, Unit.RAW, POSTGRESQL, "Transaction age of slots",
+        "Transactions since the oldest transaction whose deleted rows a replication slot retains.")
+    PG_ARCHIVE_WAITING = ("PG_ARCHIVE_WAITING",
+        GAUGE, MetricSubject.LOG, Unit.RAW, POSTGRESQL, "Files waiting to be archived",
+        "Files of the write-ahead log that are complete and not archived yet.")
+    PG_ARCHIVE_AGE = ("PG_ARCHIVE_AGE",
+        GAUGE, MetricSubject.LOG, Unit.SECONDS, POSTGRESQL, "Longest wait for the archive",
+        "How long the oldest file of the write-ahead log has been waiting to be archived.")
+    PG_LONGEST_LOCK_WAIT = ("PG_LONGEST_LOCK_WAIT",
+        GAUGE, MetricSubject.LOCKS, Unit.SECONDS, POSTGRESQL, "Longest wait for a lock",
+        "How long the session that has been blocked longest has been waiting for a lock.")
+    PG_XMIN_AGE = ("PG_XMIN_AGE",
+        GAUGE, MetricSubject.TRANSACTIONS, Unit.RAW, POSTGRESQL, "Age of the vacuum horizon",
+        "Transactions since the oldest transaction whose deleted rows vacuum must keep, for a session, a "
+        "prepared transaction or a replication slot.")
+    PG_WAL_SIZE = ("PG_WAL_SIZE",
+        GAUGE, MetricSubject.LOG, Unit.BYTES, POSTGRESQL, "Size of the write-ahead log",
+        "Size of the files of the write-ahead log, including files that will be reused.")
+    PG_CRASHED_IN_LAST_HOUR = ("PG_CRASHED_IN_LAST_HOUR",
+        GAUGE, MetricSubject.PROCESS, Unit.RAW, POSTGRESQL, "Crashed in the last hour",
+        "Whether the server restarted its processes after a crash in the last hour: 1 or 0.")
+    PG_TABLES_NEED_VACUUM = ("PG_TABLES_NEED_VACUUM",
+        GAUGE, MetricSubject.DATABASES, Unit.RAW, POSTGRESQL, "Tables that need vacuum",
+        "Tables with more dead rows than the threshold of autovacuum.")
     # fmt: on
 
 

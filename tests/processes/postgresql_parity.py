@@ -25,24 +25,31 @@ The metrics that the agent reports of a server with a login role that has only `
 ([watch PostgreSQL](../how-to/watch-postgresql.md)), by version and role of the server. "yes": reported; "–":
 the server does not have the metric. [Metrics](metrics.md) explains them.
 
-The servers have the defaults of their version, and the primary has a replication slot.
+The servers have the defaults of their version, except `archive_mode = on` and `max_slot_wal_keep_size = 1GB`.
+The primary has a replication slot.
 
 - `PG_CHECKSUM_FAILURES` needs data checksums, which are the default in version 18 and optional before.
 - `PG_IO_READS`, `PG_IO_WRITES` and `PG_IO_FSYNCS` need version 16.
-- `PG_REPLICATION_SLOT_RETAINED_BYTES` needs a slot. `PG_REPLICATION_LAG_TIME` and
-  `PG_REPLICATION_LAG_BYTES` of a primary need a connected standby.
-- `PG_DEAD_ROWS` is counted on primaries.
+- `PG_REPLICATION_LAG_TIME` and `PG_REPLICATION_LAG_BYTES` of a primary need a connected standby.
+- `PG_REPLICATION_CONNECTED` needs a standby with `primary_conninfo`.
+- `PG_SLOT_SAFE_WAL_BYTES` needs `max_slot_wal_keep_size`.
+- `PG_ARCHIVE_WAITING` and `PG_ARCHIVE_AGE` need `archive_mode`: `on` on a primary, `always` on a standby.
+- `PG_DEAD_ROWS` and `PG_TABLES_NEED_VACUUM` are counted on primaries.
 - Processor, memory and disk are not in PostgreSQL's statistics. The agent reads them of
   [the machine](../how-to/watch-postgresql.md#the-machine), if it runs there.
 
 """
 
 
+COMPLETE = {"archive_mode": "on", "archive_command": "true", "max_slot_wal_keep_size": "1GB"}
+"""The settings of servers that have every metric."""
+
+
 def main() -> None:
     """Write the page."""
     columns: dict[str, Mapping[str, str]] = {}
     for version in VERSIONS:
-        with servers(version) as (primary, standby):
+        with servers(version, **COMPLETE) as (primary, standby):
             columns.update(columns_of(primary, standby))
     PAGE.write_text(page(columns))
 

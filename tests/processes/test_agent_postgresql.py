@@ -14,7 +14,7 @@ from automation.agent.postgresql.check import postgresql_steps
 from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.engine import PostgreSQL
 from automation.agent.postgresql.host import PostgresHost
-from automation.agent.postgresql.metrics import DEAD_ROWS, SIZE, SOURCES, MetricQuery
+from automation.agent.postgresql.metrics import DEAD_ROWS, NEED_VACUUM, SIZE, SOURCES, MetricQuery
 from automation.agent.rates import Why
 from automation.agent.report import bodies_of
 from automation.models import Host as PlatformHost
@@ -24,7 +24,7 @@ from tests.eventually import eventually
 from tests.factories.alerting import make_config
 from tests.integration.alerting.pipeline import evaluate, statuses
 from tests.processes.postgresql import MONITOR, PASSWORD, STRANGER, DebianServer, servers
-from tests.processes.postgresql_parity import columns_of, columns_written
+from tests.processes.postgresql_parity import COMPLETE, columns_of, columns_written
 
 pytestmark = pytest.mark.processes
 
@@ -35,7 +35,7 @@ Pair = tuple[DebianServer, DebianServer]
 @pytest.fixture(scope="module", params=VERSIONS, ids=str)
 def pair(request: pytest.FixtureRequest) -> Iterator[Pair]:
     """A primary and its standby."""
-    with servers(request.param) as made:
+    with servers(request.param, **COMPLETE) as made:
         yield made
 
 
@@ -127,7 +127,9 @@ def test_counters_become_rates_once_there_are_two_samples(watch: AnyWatch, pair:
     eventually(lambda: values(asked(engine)[primary.port])["PG_ROWS_INSERTED"] > 0)
     found = values(asked(engine)[primary.port])
     assert found["CONNECTIONS"] >= 1
-    assert found["CONNECTIONS_PERCENT"] == found["CONNECTIONS"] * 2  # of 50
+    assert found["CONNECTIONS_PERCENT"] == pytest.approx(
+        found["CONNECTIONS"] / 47 * 100
+    )  # 3 of 50 are reserved
 
 
 def test_transactions_and_locks_are_seen_while_they_last(watch: AnyWatch, pair: Pair) -> None:
@@ -151,7 +153,8 @@ def test_transactions_and_locks_are_seen_while_they_last(watch: AnyWatch, pair: 
 
 def test_databases_are_reported_with_their_sizes_and_dead_rows(watch: AnyWatch, pair: Pair) -> None:
     primary, standby = pair
-    primary.ask("CREATE TABLE IF NOT EXISTS emptied WITH (autovacuum_enabled = off) AS SELECT 1 AS number")
+    never = "autovacuum_enabled = off, autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0"
+    primary.ask(f"CREATE TABLE IF NOT EXISTS emptied WITH ({never}) AS SELECT 1 AS number")
     primary.ask("DELETE FROM emptied")
 
     def databases() -> Mapping[str, Mapping[str, float]]:
@@ -160,6 +163,7 @@ def test_databases_are_reported_with_their_sizes_and_dead_rows(watch: AnyWatch, 
         return {name: {sample.metric: sample.number for sample in samples} for name, samples in found.items()}
 
     eventually(lambda: databases()["postgres"][DEAD_ROWS] >= 1)
+    assert databases()["postgres"][NEED_VACUUM] >= 1
     found = databases()
     assert found.keys() == {"postgres", "closed"}
     assert found["closed"].keys() == {SIZE}  # it lets nobody in, and pg_monitor may ask for its size
@@ -189,11 +193,20 @@ def test_a_role_without_pg_monitor_loses_what_it_may_not_see_and_no_more(
     asked(engine)
     found = values(asked(engine)[primary.port])
     hidden = {"CONNECTIONS", "CONNECTIONS_PERCENT", "PG_LONGEST_TRANSACTION", "PG_IDLE_IN_TRANSACTION"}
-    assert missing(engine, standby, Why.REFUSED) == hidden
+    hidden |= {
+        "PG_XMIN_AGE",
+        "PG_CRASHED_IN_LAST_HOUR",
+        "PG_ARCHIVE_WAITING",
+        "PG_ARCHIVE_AGE",
+        "PG_WAL_SIZE",
+    }
+    assert missing(engine, standby, Why.REFUSED) == hidden | {"PG_REPLICATION_CONNECTED"}
     lag = {"PG_REPLICATION_LAG_TIME", "PG_REPLICATION_LAG_BYTES"}
-    assert missing(engine, primary, Why.REFUSED) == hidden | lag
+    standbys = {"PG_STANDBYS_CONNECTED", "PG_SYNC_STANDBYS_MISSING"}
+    assert missing(engine, primary, Why.REFUSED) == hidden | lag | standbys
     assert {"PG_WAL_BYTES", "PG_XID_AGE", "PG_LOCKS_WAITING"} <= found.keys()
-    assert "refused without pg_monitor: pg_stat_activity, pg_stat_replication" in caplog.text
+    refused = "pg_ls_archive_statusdir, pg_ls_waldir, pg_stat_activity, pg_stat_replication"
+    assert f"refused without pg_monitor: {refused}" in caplog.text
 
 
 def test_an_idle_primary_has_no_late_standby_and_a_standby_that_stops_to_replay_is_late(

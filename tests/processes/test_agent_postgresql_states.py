@@ -1,5 +1,7 @@
 """Real PostgreSQL servers in broken states: what the agent reports of each of them."""
 
+import os
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -137,6 +139,104 @@ def standby_that_never_admitted_the_agent(pair: WatchedPair) -> None:
     pair.watch()
 
 
+def standby_without_write_ahead_log(pair: WatchedPair) -> None:
+    pair.standby.stop(signal.SIGINT)
+    move_on(pair.primary)
+    pair.standby.start()
+    pair.watch()
+
+
+def standby_that_is_down(pair: WatchedPair) -> None:
+    watched(pair)
+    pair.standby.stop()
+
+
+def delayed_standby(pair: WatchedPair) -> None:
+    pair.standby.configure("recovery_min_apply_delay", "1h")
+    eventually(lambda: pair.standby.ask("SHOW recovery_min_apply_delay") == "1h")
+    watched(pair)
+    pair.primary.ask("CREATE TABLE delayed (number int)")
+
+
+def missing_synchronous_standby(pair: WatchedPair) -> None:
+    watched(pair)
+    pair.primary.configure("synchronous_standby_names", "FIRST 2 (*)")
+
+
+def inactive_slot(pair: WatchedPair) -> None:
+    watched(pair)
+    pair.primary.ask("SELECT pg_create_physical_replication_slot('unused', true)")
+    pair.primary.configure("max_slot_wal_keep_size", "1GB")
+
+
+def lost_slot(pair: WatchedPair) -> None:
+    """Lose the slot of a server that nothing follows any more."""
+    pair.standby.stop()
+    pair.primary.ask("SELECT pg_create_physical_replication_slot('unused', true)")
+    pair.primary.configure("max_slot_wal_keep_size", "1MB")
+
+    def is_lost() -> bool:
+        move_on(pair.primary)
+        return bool(pair.primary.ask("SELECT wal_status = 'lost' FROM pg_replication_slots"))
+
+    eventually(is_lost)
+    pair.engine = PostgreSQL([pair.primary.uri()])
+    pair.stack.callback(pair.engine.close)
+
+
+def hanging_archive_command(pair: WatchedPair) -> None:
+    watched(pair)
+    pair.primary.configure("archive_command", "while test -f PG_VERSION; do sleep 0.2; done")
+    move_on(pair.primary)
+
+
+def failing_archive_command(pair: WatchedPair) -> None:
+    watched(pair)
+    pair.primary.configure("archive_command", "false")
+    move_on(pair.primary)
+
+
+def full_connections(pair: WatchedPair) -> None:
+    watched(pair)
+    fill(pair)
+
+
+def blocked_session(pair: WatchedPair) -> None:
+    watched(pair)
+    pair.primary.ask("CREATE TABLE locked (number int)")
+    holding, waiting = (pair.stack.enter_context(closing(pair.primary.connect())) for _ in range(2))
+    pair.stack.enter_context(holding.transaction(force_rollback=True))
+    holding.execute("LOCK TABLE locked")
+    waiting.pgconn.send_query(b"SELECT * FROM locked")
+
+
+def old_snapshot(pair: WatchedPair) -> None:
+    watched(pair)
+    holding = pair.stack.enter_context(closing(pair.primary.connect()))
+    holding.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
+    pair.stack.enter_context(holding.transaction())
+    holding.execute("SELECT 1")
+    for _ in range(3):
+        pair.primary.ask("SELECT txid_current()")
+
+
+def crash(pair: WatchedPair) -> None:
+    """Kill a session, once the start of the server is long enough ago to be another event."""
+    watched(pair)
+    up = "SELECT clock_timestamp() - pg_postmaster_start_time() > interval '11 seconds'"
+    eventually(lambda: pair.primary.ask(up))
+    with closing(pair.primary.connect()) as connection:
+        os.kill(connection.info.backend_pid, signal.SIGKILL)
+
+
+def move_on(server: DebianServer) -> None:
+    """Write and remove some files of write-ahead log."""
+    for _ in range(3):
+        server.ask("SELECT txid_current()")
+        server.ask("SELECT pg_switch_wal()")
+        server.ask("CHECKPOINT")
+
+
 def fill(pair: WatchedPair) -> None:
     """Take all connections that ordinary clients can have."""
     while True:
@@ -162,6 +262,14 @@ def nothing(found: object) -> bool:
     return not found
 
 
+def above(limit: float) -> Check:
+    return lambda found: found is not None and found > limit
+
+
+def below(limit: float) -> Check:
+    return lambda found: found is not None and found < limit
+
+
 NOT_MEASURED: Mapping[str, Check] = {"reachable": exactly(True), "reported": nothing}
 NEVER_MEASURED = {**NOT_MEASURED, "type": exactly("NO_DATA")}
 PRIMARY, STANDBY = "primary", "standby"
@@ -170,7 +278,22 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
     "healthy primary": (
         healthy,
         PRIMARY,
-        {"reachable": exactly(True), "type": exactly("REPLICA_PRIMARY"), "problem": nothing},
+        {
+            "reachable": exactly(True),
+            "type": exactly("REPLICA_PRIMARY"),
+            "problem": nothing,
+            "CONNECTIONS_PERCENT": below(100),
+            "PG_STANDBYS_CONNECTED": exactly(1),
+            "PG_SYNC_STANDBYS_MISSING": exactly(0),
+            "PG_SLOTS_LOST": exactly(0),
+            "PG_SLOTS_INACTIVE": exactly(0),
+            "PG_REPLICATION_SLOT_RETAINED_BYTES": exactly(0),
+            "PG_ARCHIVE_WAITING": exactly(0),
+            "PG_ARCHIVE_AGE": exactly(0),
+            "PG_LONGEST_LOCK_WAIT": exactly(0),
+            "PG_CRASHED_IN_LAST_HOUR": exactly(0),
+            "PG_WAL_SIZE": above(0),
+        },
     ),
     "healthy standby": (
         healthy,
@@ -181,6 +304,9 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
             "problem": nothing,
             "PG_REPLICATION_LAG_TIME": exactly(0),
             "PG_REPLICATION_LAG_BYTES": exactly(0),
+            "PG_REPLICATION_CONNECTED": exactly(1),
+            "PG_SLOTS_LOST": exactly(0),
+            "PG_ARCHIVE_WAITING": exactly(None),
         },
     ),
     "role without LOGIN": (
@@ -253,6 +379,76 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
         STANDBY,
         {**NOT_MEASURED, "type": exactly("RECOVERING"), "problem": says("not accepting connections")},
     ),
+    "standby whose write-ahead log is gone": (
+        standby_without_write_ahead_log,
+        STANDBY,
+        {
+            "reachable": exactly(True),
+            "type": exactly("REPLICA_SECONDARY"),
+            "PG_REPLICATION_CONNECTED": exactly(0),
+            "PG_REPLICATION_LAG_TIME": above(0),
+        },
+    ),
+    "primary whose standby is down": (
+        standby_that_is_down,
+        PRIMARY,
+        {"type": exactly("REPLICA_PRIMARY"), "PG_STANDBYS_CONNECTED": exactly(0)},
+    ),
+    "delayed standby": (
+        delayed_standby,
+        STANDBY,
+        {"PG_REPLICATION_LAG_TIME": exactly(0), "PG_REPLICATION_LAG_BYTES": above(0)},
+    ),
+    "primary of a delayed standby": (
+        delayed_standby,
+        PRIMARY,
+        {"PG_REPLICATION_LAG_TIME": exactly(0), "PG_REPLICATION_LAG_BYTES": above(0)},
+    ),
+    "missing synchronous standby": (
+        missing_synchronous_standby,
+        PRIMARY,
+        {"PG_SYNC_STANDBYS_MISSING": exactly(1)},
+    ),
+    "inactive slot": (
+        inactive_slot,
+        PRIMARY,
+        {
+            "PG_SLOTS_INACTIVE": exactly(1),
+            "PG_SLOTS_LOST": exactly(0),
+            "PG_SLOT_SAFE_WAL_BYTES": above(0),
+        },
+    ),
+    "lost slot": (
+        lost_slot,
+        PRIMARY,
+        {
+            "type": exactly("STANDALONE"),
+            "PG_SLOTS_LOST": exactly(1),
+            "PG_SLOTS_INACTIVE": exactly(0),
+        },
+    ),
+    "hanging archive_command": (
+        hanging_archive_command,
+        PRIMARY,
+        {"PG_ARCHIVE_WAITING": above(0), "PG_ARCHIVE_AGE": above(0)},
+    ),
+    "failing archive_command": (
+        failing_archive_command,
+        PRIMARY,
+        {"PG_ARCHIVE_WAITING": above(0), "PG_ARCHIVE_AGE": above(0)},
+    ),
+    "no connection left for ordinary clients": (
+        full_connections,
+        PRIMARY,
+        {"problem": nothing, "CONNECTIONS_PERCENT": exactly(100)},
+    ),
+    "blocked session": (
+        blocked_session,
+        PRIMARY,
+        {"PG_LOCKS_WAITING": exactly(1), "PG_LONGEST_LOCK_WAIT": above(0)},
+    ),
+    "old snapshot": (old_snapshot, PRIMARY, {"PG_XMIN_AGE": above(2)}),
+    "crash": (crash, PRIMARY, {"reachable": exactly(True), "PG_CRASHED_IN_LAST_HOUR": exactly(1)}),
 }
 """By state: what breaks the servers, the server that is reported, and the facts of its report."""
 
@@ -260,7 +456,9 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
 @pytest.fixture(params=VERSIONS, ids=str)
 def pair(request: pytest.FixtureRequest) -> Iterator[WatchedPair]:
     """A primary and its standby, which nobody watches yet."""
-    with servers(request.param, max_connections="10") as (primary, standby), ExitStack() as stack:
+    settings = {"max_connections": "10", "archive_mode": "on"}
+    with servers(request.param, **settings) as (primary, standby), ExitStack() as stack:
+        primary.configure("archive_command", "true")
         yield WatchedPair(primary, standby, stack)
 
 
@@ -276,3 +474,11 @@ def test_a_broken_server_is_reported_as_what_it_is(pair: WatchedPair, state: str
 
     eventually(lambda: not unmet(), message=f"{state}: {unmet()}")
     assert PASSWORD not in str(pair.facts(server)["problem"])
+
+
+def test_a_standby_that_the_primary_turns_away_again_and_again_is_never_connected(pair: WatchedPair) -> None:
+    standby_without_write_ahead_log(pair)
+    found = [pair.facts(pair.standby) for _ in range(50)]
+    assert {facts["PG_REPLICATION_CONNECTED"] for facts in found} == {0}
+    assert all(facts["PG_REPLICATION_LAG_TIME"] > 0 for facts in found)
+    assert not any("PG_REPLICATION_LAG_BYTES" in facts for facts in found)

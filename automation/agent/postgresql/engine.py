@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from automation.agent.engine import HostReading, ServerAddress, joined
+from automation.agent.engine import HostReading, Sample, ServerAddress, joined
 from automation.agent.faults import Problems, log_unexpected
 from automation.agent.machine.reader import LocalMachine
 from automation.agent.postgresql.connection import PostgresAccess, read
 from automation.agent.postgresql.host import ROLE, Hello, PostgresAnswer, PostgresHost
+from automation.agent.postgresql.metrics import LAG_TIME
 from automation.agent.rates import Why
 
 log = logging.getLogger("opsapi.agent")
@@ -134,10 +135,21 @@ class PostgreSQL:
             replica_set=name,
             cluster=name,
             uptime=int(hello.uptime) if answer.hello and hello.uptime is not None else None,
-            samples=answer.samples,
+            samples=list(self._without_delay(hello, answer.samples)),
             databases=answer.databases,
             problem=problem,
         )
+
+    def _without_delay(self, hello: Hello, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """The samples; a primary's lag is without the configured delay of its standbys.
+
+        A primary knows how late its standbys are, but not their settings.
+        """
+        standbys = [other for other in self._seen.values() if other.identifier == hello.identifier]
+        delay = 0.0 if hello.in_recovery else max((other.delay for other in standbys), default=0.0)
+        for sample in samples:
+            late = delay and sample.metric == LAG_TIME
+            yield sample._replace(number=max(sample.number - delay, 0.0)) if late else sample
 
     def _never_seen(self, address: ServerAddress, answer: PostgresAnswer, problem: str | None) -> HostReading:
         """The reading of a server that has never accepted our session: its type and version are unknown."""

@@ -23,8 +23,13 @@ from automation.agent.postgresql.connection import (
 )
 from automation.agent.postgresql.machine import PostgresMachine
 from automation.agent.postgresql.metrics import (
+    CAUGHT_UP,
     DEAD_ROWS,
+    DEAD_ROWS_QUERY,
+    LAG,
     METRICS,
+    NEED_VACUUM,
+    OF_DATABASES,
     RESET,
     SERVER,
     SIZE,
@@ -48,12 +53,15 @@ SELECT current_setting('server_version') AS version,
        current_setting('cluster_name') AS cluster_name,
        extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::float8 AS uptime,
        pg_postmaster_start_time()::text AS started,
-       pg_has_role('pg_read_all_stats', 'USAGE') AS sees_others
+       pg_has_role('pg_read_all_stats', 'USAGE') AS sees_others,
+       extract(epoch FROM current_setting('recovery_min_apply_delay')::interval)::float8 AS delay
 """
 _IDENTIFIER = "SELECT system_identifier::text AS identifier FROM pg_control_system()"
-# A base backup is not a standby, and a logical subscriber has no copy of the server.
+# A base backup is not a standby, and a logical subscriber has no copy of the server. No standby can continue
+# from a lost slot.
 _HAS_STANDBYS = """
-SELECT EXISTS (SELECT FROM pg_replication_slots WHERE slot_type = 'physical' AND NOT temporary)
+SELECT EXISTS (SELECT FROM pg_replication_slots
+               WHERE slot_type = 'physical' AND NOT temporary AND wal_status IS DISTINCT FROM 'lost')
     OR EXISTS (SELECT FROM pg_stat_replication
                WHERE state IS DISTINCT FROM 'backup'
                  AND pid NOT IN (SELECT active_pid FROM pg_replication_slots
@@ -66,13 +74,16 @@ SELECT datname AS name, has_database_privilege(oid, 'CONNECT') AS connects
  WHERE NOT datistemplate AND datallowconn
  ORDER BY tup_updated + tup_deleted DESC NULLS LAST, datname LIMIT %s
 """
-_SIZE = "SELECT pg_database_size(%s::name)::float8 AS number"
-_DEAD_ROWS = "SELECT coalesce(sum(n_dead_tup), 0)::float8 AS number FROM pg_stat_all_tables"
+_SIZE = f'SELECT pg_database_size(%s::name)::float8 AS "{SIZE}"'
 
 
 @dataclass(frozen=True)
 class Hello:
-    """The server's description of itself; `uptime` in seconds by its own clock, None if unknown."""
+    """The server's description of itself.
+
+    `uptime` is in seconds by its own clock, None if unknown. `delay` is the number of seconds that a standby
+    waits before it replays a commit.
+    """
 
     version: str
     number: int
@@ -83,6 +94,7 @@ class Hello:
     sees_others: bool
     identifier: str | None = None
     has_standbys: bool = False
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -122,6 +134,7 @@ class PostgresHost:
         self._identifier: str | None = None
         self._absent: dict[str, dict[str, str]] = {}
         self._before: NumbersAt | None = None
+        self._caught_up: float | None = None
         self._databases = _PostgresDatabases()
 
     def poll(self) -> PostgresAnswer:
@@ -168,7 +181,7 @@ class PostgresHost:
                 return self._session, self._ask_hello(self._session)
             except psycopg.Error:
                 self.close()
-        self._identifier, self._absent = None, {}
+        self._identifier, self._absent, self._caught_up = None, {}, None
         self._session = self._access.session()
         try:
             return self._session, self._ask_hello(self._session)
@@ -192,7 +205,7 @@ class PostgresHost:
         reader = _MetricReader(self._sources, self._absent, hello, self._access.explain)
         with session.within(ANSWER_SECONDS):
             numbers = reader.read(session, self._clock, self._clock() + ANSWER_SECONDS)
-        now = NumbersAt(numbers, hello.started, hello.uptime or 0.0)
+        now = NumbersAt(self._with_lag(numbers, hello), hello.started, hello.uptime or 0.0)
         values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
         self._before = now
         databases = self._database_samples(session, hello)
@@ -211,6 +224,21 @@ class PostgresHost:
             measured=bool(numbers),
         )
 
+    def _with_lag(self, numbers: Numbers, hello: Hello) -> Numbers:
+        """The numbers, with the lag of a standby without its configured delay.
+
+        A standby is at most as late as the time since it had replayed everything. The time since its last
+        commit is longer if its primary was idle.
+        """
+        lag, now = numbers.get(LAG), self._clock()
+        if numbers.get(CAUGHT_UP):
+            self._caught_up = now
+        if lag is None:
+            return numbers
+        if self._caught_up is not None:
+            lag = min(lag, now - self._caught_up)
+        return {**numbers, LAG: max(lag - hello.delay, 0.0)}
+
     # --- databases --------------------------------------------------------------------------------
 
     def _database_samples(
@@ -228,31 +256,35 @@ class PostgresHost:
         return known.turns.take_samples()
 
     def _database(self, session: PostgresSession, name: str, hello: Hello) -> Iterator[Sample]:
-        questions: dict[str, Callable[[], Row]] = {SIZE: lambda: session.row(_SIZE, name)}
+        questions: list[tuple[Sequence[str], Callable[[], Row]]] = [
+            ((SIZE,), lambda: session.row(_SIZE, name))
+        ]
         if not hello.in_recovery and name in self._databases.counted:
-            questions[DEAD_ROWS] = lambda: self._dead_rows(session, name)
-        for metric in (SIZE, DEAD_ROWS):
+            questions.append(((DEAD_ROWS, NEED_VACUUM), lambda: self._dead_rows(session, name)))
+        for metric in OF_DATABASES:
             self._databases.notes.pop((metric, name), None)
-        for metric, ask in questions.items():
+        for metrics, ask in questions:
             taken = datetime.now(timezone.utc)
             try:
-                number = ask()["number"]
+                row = ask()
             except psycopg.Error as error:
                 if session.is_lost:
                     raise
                 why = Why.REFUSED if error.sqlstate == _REFUSED else Why.FAILED
-                self._databases.notes[metric, name] = (why, self._access.explain(error))
+                self._databases.notes.update(
+                    {(metric, name): (why, self._access.explain(error)) for metric in metrics}
+                )
             else:
-                self._databases.reported.add(metric)
-                yield Sample(metric, number, taken)
+                self._databases.reported.update(metrics)
+                yield from (Sample(metric, row[metric], taken) for metric in metrics)
 
     def _dead_rows(self, session: PostgresSession, name: str) -> Row:
         if session.database == name:
-            return session.row(_DEAD_ROWS)
+            return session.row(DEAD_ROWS_QUERY)
         other = self._access.session(name)
         try:
             with other.within(ANSWER_SECONDS):
-                return other.row(_DEAD_ROWS)
+                return other.row(DEAD_ROWS_QUERY)
         finally:
             other.close()
 
@@ -353,7 +385,7 @@ class _PostgresDatabases:
         noted = {metric: why for (metric, _), (why, _) in self.notes.items()}
         return {
             metric: Why.REPORTED if metric in self.reported else noted.get(metric, Why.ABSENT)
-            for metric in (SIZE, DEAD_ROWS)
+            for metric in OF_DATABASES
         }
 
     def problems(self) -> Iterator[str]:
@@ -379,6 +411,7 @@ def read_hello(row: Row, identifier: object, *, has_standbys: bool) -> Hello:
         sees_others=bool(row.get("sees_others")),
         identifier=printable(identifier),
         has_standbys=has_standbys,
+        delay=float(row.get("delay") or 0) if row.get("in_recovery") else 0.0,
     )
 
 

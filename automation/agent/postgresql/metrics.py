@@ -67,25 +67,66 @@ FROM pg_stat_replication
 WHERE replay_lsn IS NOT NULL
   AND pid NOT IN (SELECT active_pid FROM pg_replication_slots
                   WHERE slot_type = 'logical' AND active_pid IS NOT NULL)"""
-_RECEIVES = "EXISTS (SELECT FROM pg_stat_wal_receiver)"
+# A receiver that the primary turns away again and again, because it no longer has the write-ahead log, calls
+# itself streaming as well. Until it has received a message, both times are the time of its start.
+_STREAMS = "status = 'streaming' AND last_msg_send_time <> last_msg_receipt_time"
+# Without pg_monitor, all columns except pid are NULL.
+_RECEIVES = f"EXISTS (SELECT FROM pg_stat_wal_receiver WHERE status IS NULL OR {_STREAMS})"
 _RECEIVED, _REPLAYED = "pg_last_wal_receive_lsn()", "pg_last_wal_replay_lsn()"
-_SINCE_REPLAYED = _seconds("clock_timestamp() - pg_last_xact_replay_timestamp()")
+# Until a server has replayed a commit, it is as late as the checkpoint that it started from.
+_SINCE_REPLAYED = _seconds(
+    "clock_timestamp() - coalesce(pg_last_xact_replay_timestamp(),"
+    " (SELECT checkpoint_time FROM pg_control_checkpoint()))"
+)
+_CAUGHT_UP = f"{_RECEIVES} AND {_REPLAYED} >= {_RECEIVED}"
+
+# In `FIRST 2 (a, b)`, `ANY 2 (a, b)` and `2 (a, b)` it is 2, in `a, b` it is 1.
+_SYNC_NEEDED = """coalesce(substring(current_setting('synchronous_standby_names')
+    FROM '^ *(?:[A-Za-z]+ +)?([0-9]+) *[(]')::int, 1)"""
+_SYNC = "(SELECT count(*) FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum'))"
+
+# A lost slot holds nothing back.
+_OF_SLOTS = """(SELECT max(greatest(age(xmin), age(catalog_xmin)))
+    FROM pg_replication_slots WHERE wal_status IS DISTINCT FROM 'lost')"""
+_OF_PREPARED = "(SELECT max(age(transaction)) FROM pg_prepared_xacts)"
+_OF_SESSIONS = """max(greatest(age(backend_xid), age(backend_xmin)))
+    FILTER (WHERE pid <> pg_backend_pid() AND backend_type <> 'autovacuum worker')"""
+
+_ARCHIVES = """(current_setting('archive_mode') = 'always'
+    OR current_setting('archive_mode') = 'on' AND NOT pg_is_in_recovery())"""
 _OWN_POSITION = f"""CASE WHEN pg_is_in_recovery()
     THEN coalesce({_RECEIVED}, {_REPLAYED}) ELSE pg_current_wal_lsn() END"""
+
+_KEPT = "current_setting('max_slot_wal_keep_size')"
 
 SOURCES = (
     MetricQuery(
         "pg_stat_activity",
         {
             "connections": "count(*) FILTER (WHERE backend_type = 'client backend')",
-            "allowed": "current_setting('max_connections')",
+            # Ordinary clients cannot have the reserved connections.
+            "allowed": """current_setting('max_connections')::int
+                - current_setting('superuser_reserved_connections')::int
+                - coalesce(current_setting('reserved_connections', true)::int, 0)""",
             "idle": "count(*) FILTER (WHERE starts_with(state, 'idle in transaction'))",
             "oldest": _seconds(f"greatest({_OLDEST}, {_OLDEST_PREPARED}, interval '0')"),
+            "xmin_age": f"greatest({_OF_SESSIONS}, {_OF_PREPARED}, {_OF_SLOTS}, 0)",
+            # After a crash the postmaster stays and starts its other processes again.
+            "crashes": """count(*) FILTER (WHERE backend_type = 'checkpointer'
+                AND backend_start > pg_postmaster_start_time() + interval '10 seconds'
+                AND backend_start > clock_timestamp() - interval '1 hour')""",
         },
         "FROM pg_stat_activity",
         of_others=True,
     ),
-    MetricQuery("pg_locks", {"waiting": "count(*)"}, "FROM pg_locks WHERE NOT granted"),
+    MetricQuery(
+        "pg_locks",
+        {
+            "waiting": "count(*)",
+            "longest": _seconds("greatest(max(clock_timestamp() - waitstart), interval '0')"),
+        },
+        "FROM pg_locks WHERE NOT granted",
+    ),
     MetricQuery(
         "pg_stat_database",
         {
@@ -113,6 +154,9 @@ SOURCES = (
             # A standby that has replayed everything has no lag after a while, rather than a lag of 0.
             "seconds": f"CASE WHEN count(*) > 0 THEN greatest({_seconds('max(replay_lag)')}, 0) END",
             "bytes": "max(greatest(pg_wal_lsn_diff(pg_current_wal_lsn(), replay_lsn), 0))",
+            "connected": "count(*)",
+            "missing": f"""CASE WHEN current_setting('synchronous_standby_names') <> ''
+                THEN greatest({_SYNC_NEEDED} - {_SYNC}, 0) ELSE 0 END""",
         },
         _STANDBYS,
         in_recovery=False,
@@ -123,16 +167,37 @@ SOURCES = (
         {
             # An idle primary sends nothing, so a standby that replayed everything it received is not late.
             # The gap of a disconnected standby is unknown; it has everything that was committed until then.
-            "seconds": f"""CASE WHEN {_RECEIVES} AND {_REPLAYED} >= {_RECEIVED} THEN 0
-                WHEN {_SINCE_REPLAYED} < 0 THEN 0 ELSE {_SINCE_REPLAYED} END""",
+            "seconds": f"CASE WHEN {_CAUGHT_UP} THEN 0 ELSE greatest({_SINCE_REPLAYED}, 0) END",
+            "caught_up": f"CASE WHEN {_CAUGHT_UP} THEN 1 ELSE 0 END",
             "bytes": f"""CASE WHEN {_RECEIVES} AND {_RECEIVED} IS NOT NULL
                 THEN greatest(pg_wal_lsn_diff({_RECEIVED}, {_REPLAYED}), 0) END""",
         },
         in_recovery=True,
     ),
     MetricQuery(
+        "pg_stat_wal_receiver",
+        # A standby that only restores archived files has no connection to lose.
+        {
+            "connected": f"""CASE WHEN current_setting('primary_conninfo') <> ''
+                THEN count(*) FILTER (WHERE {_STREAMS}) END"""
+        },
+        "FROM pg_stat_wal_receiver",
+        in_recovery=True,
+        of_others=True,
+    ),
+    MetricQuery(
         "pg_replication_slots",
-        {"retained": f"max(greatest(pg_wal_lsn_diff({_OWN_POSITION}, restart_lsn), 0))"},
+        {
+            # Without slots nothing is retained: a value, so that alerts close after the slot was dropped.
+            "retained": f"coalesce(max(greatest(pg_wal_lsn_diff({_OWN_POSITION}, restart_lsn), 0)), 0)",
+            "lost": "count(*) FILTER (WHERE wal_status = 'lost')",
+            # On a standby, the copies of the primary's slots are always inactive.
+            "inactive": """CASE WHEN NOT pg_is_in_recovery()
+                THEN count(*) FILTER (WHERE NOT active AND wal_status IS DISTINCT FROM 'lost') END""",
+            "safe": f"""CASE WHEN {_KEPT} <> '-1'
+                THEN greatest(coalesce(min(safe_wal_size), pg_size_bytes({_KEPT})), 0) END""",
+            "age": f"coalesce({_OF_SLOTS}, 0)",
+        },
         "FROM pg_replication_slots",
     ),
     MetricQuery(
@@ -155,9 +220,23 @@ SOURCES = (
     ),
     MetricQuery("pg_stat_io", _sums("reads", "writes", "fsyncs"), "FROM pg_stat_io", since=160_000),
     MetricQuery("pg_stat_archiver", _sums("failed_count"), "FROM pg_stat_archiver"),
+    MetricQuery(
+        "pg_ls_archive_statusdir",
+        {
+            "waiting": f"CASE WHEN {_ARCHIVES} THEN count(*) END",
+            "age": f"""CASE WHEN {_ARCHIVES} THEN
+                {_seconds("greatest(clock_timestamp() - min(modification), interval '0')")} END""",
+        },
+        "FROM pg_ls_archive_statusdir() WHERE name LIKE '%.ready'",
+    ),
+    MetricQuery("pg_ls_waldir", {"size": "sum(size)"}, "FROM pg_ls_waldir()"),
 )
 """The statements of a round."""
 
+
+LAG_TIME = "PG_REPLICATION_LAG_TIME"
+LAG, CAUGHT_UP = "recovery/seconds", "recovery/caught_up"
+"""The lag of a standby in seconds, and 1 if it has replayed everything that it received."""
 
 SERVER = (
     gauge("CONNECTIONS", "pg_stat_activity/connections"),
@@ -177,7 +256,7 @@ SERVER = (
     rate("PG_ROWS_INSERTED", "pg_stat_database/tup_inserted"),
     rate("PG_ROWS_UPDATED", "pg_stat_database/tup_updated"),
     rate("PG_ROWS_DELETED", "pg_stat_database/tup_deleted"),
-    gauge("PG_REPLICATION_LAG_TIME", "recovery/seconds", "pg_stat_replication/seconds"),
+    gauge(LAG_TIME, LAG, "pg_stat_replication/seconds"),
     gauge("PG_REPLICATION_LAG_BYTES", "recovery/bytes", "pg_stat_replication/bytes"),
     gauge("PG_REPLICATION_SLOT_RETAINED_BYTES", "pg_replication_slots/retained"),
     gauge("PG_XID_AGE", "pg_database/xid_age"),
@@ -196,11 +275,37 @@ SERVER = (
     rate("PG_IO_WRITES", "pg_stat_io/writes"),
     rate("PG_IO_FSYNCS", "pg_stat_io/fsyncs"),
     rate("PG_ARCHIVE_FAILURES", "pg_stat_archiver/failed_count"),
+    gauge("PG_REPLICATION_CONNECTED", "pg_stat_wal_receiver/connected"),
+    gauge("PG_STANDBYS_CONNECTED", "pg_stat_replication/connected"),
+    gauge("PG_SYNC_STANDBYS_MISSING", "pg_stat_replication/missing"),
+    gauge("PG_SLOTS_LOST", "pg_replication_slots/lost"),
+    gauge("PG_SLOTS_INACTIVE", "pg_replication_slots/inactive"),
+    gauge("PG_SLOT_SAFE_WAL_BYTES", "pg_replication_slots/safe"),
+    gauge("PG_SLOT_XMIN_AGE", "pg_replication_slots/age"),
+    gauge("PG_ARCHIVE_WAITING", "pg_ls_archive_statusdir/waiting"),
+    gauge("PG_ARCHIVE_AGE", "pg_ls_archive_statusdir/age"),
+    gauge("PG_LONGEST_LOCK_WAIT", "pg_locks/longest"),
+    gauge("PG_XMIN_AGE", "pg_stat_activity/xmin_age"),
+    gauge("PG_WAL_SIZE", "pg_ls_waldir/size"),
+    gauge("PG_CRASHED_IN_LAST_HOUR", "pg_stat_activity/crashes"),
 )
 """The metrics of a server."""
 
-SIZE, DEAD_ROWS = "DATABASE_STORAGE_SIZE", "PG_DEAD_ROWS"
+SIZE, DEAD_ROWS, NEED_VACUUM = "DATABASE_STORAGE_SIZE", "PG_DEAD_ROWS", "PG_TABLES_NEED_VACUUM"
+OF_DATABASES = (SIZE, DEAD_ROWS, NEED_VACUUM)
 """The metrics of a database, every ten minutes. Only a primary counts dead rows."""
 
-METRICS = (*(row.metric for row in SERVER), SIZE, DEAD_ROWS)
+_OPTION = """coalesce((SELECT option_value::float8 FROM pg_options_to_table(c.reloptions)
+    WHERE option_name = 'autovacuum_vacuum_{0}'), current_setting('autovacuum_vacuum_{0}')::float8)"""
+_THRESHOLD = f"{_OPTION.format('threshold')} + {_OPTION.format('scale_factor')} * greatest(c.reltuples, 0)"
+# From version 18, the threshold has a maximum; -1 is none.
+_MOST = "nullif(current_setting('autovacuum_vacuum_max_threshold', true)::float8, -1)"
+DEAD_ROWS_QUERY = f"""
+SELECT coalesce(sum(n_dead_tup), 0)::float8 AS "{DEAD_ROWS}",
+       (count(*) FILTER (WHERE n_dead_tup > least({_THRESHOLD}, {_MOST})))::float8 AS "{NEED_VACUUM}"
+  FROM pg_stat_all_tables JOIN pg_class c ON c.oid = relid
+ WHERE NOT c.relisshared"""  # noqa: S608 - contains only our own names
+"""The dead rows of a database. Its tables do not include the shared catalogues of all databases."""
+
+METRICS = (*(row.metric for row in SERVER), *OF_DATABASES)
 """The names of all metrics."""

@@ -15,7 +15,7 @@ from automation.agent.machine.metrics import MACHINE
 from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.engine import PostgreSQL, set_of
 from automation.agent.postgresql.host import Hello, PostgresAnswer, read_hello
-from automation.agent.postgresql.metrics import DEAD_ROWS, SERVER, SIZE, SOURCES
+from automation.agent.postgresql.metrics import CAUGHT_UP, METRICS, SERVER, SOURCES
 from automation.agent.settings import SettingsError, read_settings
 from automation.metrics import Engine, Metric
 from tests.each import each
@@ -239,14 +239,14 @@ def test_the_table_measures_every_metric_of_postgresql_except_the_machines() -> 
     machine = {metric for metric in Metric if metric.startswith(("SYSTEM_", "DISK_PARTITION_", "SWAP_"))}
     known = {metric.value for metric in Metric if Engine.POSTGRESQL in metric.spec.engines} - machine
     of_disks = {row.metric for row in MACHINE if row.metric.startswith("PG_")}
-    assert {row.metric for row in SERVER} | {SIZE, DEAD_ROWS} == known - of_disks
+    assert set(METRICS) == known - of_disks
 
 
 def test_every_path_of_the_table_is_a_column_that_some_statement_reads() -> None:
     paths = {f"{source.section}/{name}" for source in SOURCES for name in source.columns}
     named = {path for row in SERVER for path in (*row.sources, row.by) if path}
     assert named <= paths
-    assert paths - named == {path for path in paths if path.endswith("/stats_reset")}
+    assert paths - named == {path for path in paths if path.endswith("/stats_reset")} | {CAUGHT_UP}
 
 
 def test_either_engine_is_enough() -> None:
