@@ -412,7 +412,7 @@ class Metric(StrEnum):
         "Size of all databases on disk",
         "Space that the collections and indexes of all databases take on disk.")
     MONGO_FSYNC_LOCKED = ("MONGO_FSYNC_LOCKED", GAUGE, MetricSubject.LOCKS, Unit.RAW, MONGODB,
-        "Writes locked out", "1 while fsyncLock locks out all writes, otherwise 0.")
+        "Writes locked out", "Whether fsyncLock locks out all writes: 1 if it does, otherwise 0.")
     MONGO_FLOW_CONTROL_LAGGED = ("MONGO_FLOW_CONTROL_LAGGED",
         GAUGE, MetricSubject.REPLICATION, Unit.PERCENT, MONGODB, "Time under flow control",
         "Share of the time in which the primary slowed writes down because a majority lags behind.")

@@ -74,7 +74,7 @@ def test_a_later_version_has_the_same_metrics_at_other_places(version: str) -> N
 def test_the_times_of_the_machine_are_divided_by_all_its_cores(
     cpu: dict[str, int], cores: int | None
 ) -> None:
-    assert numbers_of(Answers({"systemMetrics": {"cpu": cpu}})).get("systemMetrics/cpu/CORES") == cores
+    assert numbers_of(Answers({"systemMetrics": {"cpu": cpu}})).get("systemMetrics/cpu/num_cpus") == cores
 
 
 def test_values_of_a_recorded_primary_are_in_their_units() -> None:
