@@ -442,6 +442,19 @@ def test_limits_and_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     assert server.missing["SYSTEM_LOAD_1"] is Why.ABSENT
 
 
+def test_numbers_that_a_limited_group_does_not_have_are_left_out(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path)
+    (tmp_path / "cpu.max").write_text("50000 100000\n")
+    (tmp_path / "cpu.stat").write_text("usage_usec 9000\nuser_usec 5000\nsystem_usec 4000\n")
+    (tmp_path / "memory.max").write_text("2147483648\n")
+    (tmp_path / "self/mountinfo").write_text(SYSTEMD.replace("/sys/fs/cgroup", str(tmp_path)))
+    server = ServerMachine(machine, "db1:5432")
+    server.locate(lambda: CLAIM)
+    found = {sample.metric for _ in range(2) for sample in server.samples()}
+    assert {"SYSTEM_CPU_USER", "SYSTEM_CPU_KERNEL", "SYSTEM_NETWORK_BYTES_IN"} <= found
+    assert not found & {"SYSTEM_CPU_IOWAIT", "SYSTEM_LOAD_1", "SYSTEM_MEMORY_FREE", "SWAP_USAGE_USED"}
+
+
 def test_a_metric_of_the_machine_is_a_metric_of_the_platform() -> None:
     for row in MACHINE:
         assert Engine.POSTGRESQL in Metric(row.metric).spec.engines
