@@ -19,6 +19,7 @@ from opsapi.embedded.cluster import find_binaries
 from opsapi.embedded.owner import server_owner
 from opsapi.libc import dying_with_parent
 from tests.eventually import eventually
+from tests.processes.certificates import make_certificate
 from tests.processes.downloads import download_npm, kept
 from tests.processes.platform import free_port
 
@@ -227,6 +228,17 @@ class DebianServer:
         """Use these rules of pg_hba.conf from now on; superusers come in as before."""
         self.write("pg_hba.conf", _HBA + "".join(f"{rule}\n" for rule in rules))
         self.ask("SELECT pg_reload_conf()")
+
+    def use_tls(self) -> None:
+        """Use a certificate that vouches for itself and ends in a day."""
+        owner = server_owner()
+        cert, key = make_certificate(self._directory)
+        for path in (cert, key):
+            path.chmod(0o600)
+            os.chown(path, owner.uid, owner.gid)
+        for name, value in {"ssl_cert_file": cert.name, "ssl_key_file": key.name, "ssl": "on"}.items():
+            self.configure(name, value)
+        eventually(lambda: self.ask("SHOW ssl") == "on")
 
     def write(self, name: str, text: str) -> None:
         """Write one of its files."""

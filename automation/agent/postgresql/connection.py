@@ -17,6 +17,7 @@ from psycopg import errors, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
+from automation.agent.certificates import presented_certificate
 from automation.agent.engine import CONNECT_SECONDS, ServerAddress, address_of
 
 STATEMENT_SECONDS = 2
@@ -37,6 +38,10 @@ _SHUT_DOWN = "57P"
 """The class of errors of a server that ends, or has not yet started, its sessions."""
 _NO_FILE = f"{os.devnull}/none"
 """A path that cannot exist: libpq replaces an empty path with its default, and rejects a device."""
+
+_ASKS_FOR_TLS = struct.pack("!II", 8, 80_877_103)
+_HAS_TLS = b"S"
+"""The start of a session with TLS, and its answer (PostgreSQL 55.2.10)."""
 
 _SETTINGS = {
     "default_transaction_read_only": "on",
@@ -115,6 +120,7 @@ class PostgresSession:
         # A second descriptor of the same socket: its number cannot be reused for another connection
         # meanwhile.
         self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
+        self._hostname = str(parameters["host"])
 
     @contextmanager
     def within(self, seconds: float) -> Iterator[None]:
@@ -154,6 +160,20 @@ class PostgresSession:
         """The rows of the answer. Raises psycopg.Error."""
         # The statements are constants of this package; everything else is in the parameters.
         return self._connection.execute(statement.encode(), parameters or None).fetchall()
+
+    def certificate(self) -> bytes | None:
+        """The certificate that the server presents, in DER, from a connection of its own; None without TLS.
+
+        libpq does not give the certificate of the session away.
+
+        Raises: OSError, ValueError: no answer, or no certificate.
+        """
+        place = self._connection.info.hostaddr, self._connection.info.port
+        with socket.create_connection(place, timeout=CONNECT_SECONDS) as connection:
+            connection.sendall(_ASKS_FOR_TLS)
+            if connection.recv(1) != _HAS_TLS:
+                return None
+            return presented_certificate(connection, self._hostname)
 
     def close(self) -> None:
         self._connection.close()

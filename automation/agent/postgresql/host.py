@@ -11,6 +11,7 @@ from typing import Callable
 
 import psycopg
 
+from automation.agent.certificates import ServerCertificate
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample
 from automation.agent.faults import log_unexpected, printable
 from automation.agent.machine.reader import LocalMachine
@@ -24,6 +25,7 @@ from automation.agent.postgresql.connection import (
 from automation.agent.postgresql.machine import PostgresMachine
 from automation.agent.postgresql.metrics import (
     CAUGHT_UP,
+    CERTIFICATE,
     DEAD_ROWS,
     DEAD_ROWS_QUERY,
     LAG,
@@ -34,7 +36,9 @@ from automation.agent.postgresql.metrics import (
     SERVER,
     SIZE,
     SOURCES,
+    SUPPORT,
     MetricQuery,
+    days_of_support,
 )
 from automation.agent.rates import Numbers, NumbersAt, Why, values_of
 
@@ -135,6 +139,7 @@ class PostgresHost:
         self._absent: dict[str, dict[str, str]] = {}
         self._before: NumbersAt | None = None
         self._caught_up: float | None = None
+        self._certificate = ServerCertificate(clock)
         self._databases = _PostgresDatabases()
 
     def poll(self) -> PostgresAnswer:
@@ -182,6 +187,7 @@ class PostgresHost:
             except psycopg.Error:
                 self.close()
         self._identifier, self._absent, self._caught_up = None, {}, None
+        self._certificate.forget()
         self._session = self._access.session()
         try:
             return self._session, self._ask_hello(self._session)
@@ -205,6 +211,7 @@ class PostgresHost:
         reader = _MetricReader(self._sources, self._absent, hello, self._access.explain)
         with session.within(ANSWER_SECONDS):
             numbers = reader.read(session, self._clock, self._clock() + ANSWER_SECONDS)
+        numbers = {**numbers, **self._of_agent(session, hello, reader, taken)}
         now = NumbersAt(self._with_lag(numbers, hello), hello.started, hello.uptime or 0.0)
         values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
         self._before = now
@@ -221,8 +228,19 @@ class PostgresHost:
             samples=[*(Sample(metric, number, taken) for metric, number in values.items()), *of_machine],
             databases=databases,
             problem="; ".join([*reader.problems(), *self._databases.problems()]),
-            measured=bool(numbers),
+            measured=reader.answered,
         )
+
+    def _of_agent(
+        self, session: PostgresSession, hello: Hello, reader: _MetricReader, now: datetime
+    ) -> Numbers:
+        """The values that no statement reads."""
+        days = {
+            CERTIFICATE: self._certificate.days(now, session.certificate),
+            SUPPORT: days_of_support(hello.number, now.date()),
+        }
+        reader.note(CERTIFICATE, self._certificate.problem)
+        return {path: float(number) for path, number in days.items() if number is not None}
 
     def _with_lag(self, numbers: Numbers, hello: Hello) -> Numbers:
         """The numbers, with the lag of a standby without its configured delay.
@@ -305,6 +323,7 @@ class _MetricReader:
         self._sources = [query for query in applying if query.section not in self._hidden]
         self._absent, self._explain = absent, explain
         self._failed: dict[str, str] = {}
+        self.answered = False
 
     @property
     def refused(self) -> frozenset[str]:
@@ -324,6 +343,7 @@ class _MetricReader:
             except psycopg.Error as error:
                 self._failed[source.section] = self._explain(error)
                 continue
+            self.answered = True
             numbers.update(
                 {f"{source.section}/{name}": value for name, value in row.items() if value is not None}
             )
@@ -333,6 +353,11 @@ class _MetricReader:
         """Why a metric of these paths is missing. A failed statement does not make it absent."""
         failed = any(path.split("/")[0] in self._failed for path in sources)
         return Why.FAILED if why is Why.ABSENT and failed else why
+
+    def note(self, path: str, problem: str) -> None:
+        """Record why a number that no statement reads is missing; an empty text records nothing."""
+        if problem:
+            self._failed[path.split("/", 1)[0]] = problem
 
     def problems(self) -> Iterator[str]:
         """The log text about missing metrics."""

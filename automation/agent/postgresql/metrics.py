@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 
 from automation.agent.rates import gauge, per, rate, share
 
@@ -238,6 +239,29 @@ LAG_TIME = "PG_REPLICATION_LAG_TIME"
 LAG, CAUGHT_UP = "recovery/seconds", "recovery/caught_up"
 """The lag of a standby in seconds, and 1 if it has replayed everything that it received."""
 
+CERTIFICATE, SUPPORT = "certificate/days", "version/support_days"
+"""Values that no statement reads: days until the server's certificate and the support of its version end."""
+
+SUPPORT_ENDS = {
+    10: date(2022, 11, 10),
+    11: date(2023, 11, 9),
+    12: date(2024, 11, 21),
+    13: date(2025, 11, 13),
+    14: date(2026, 11, 12),
+    15: date(2027, 11, 11),
+    16: date(2028, 11, 9),
+    17: date(2029, 11, 8),
+    18: date(2030, 11, 14),
+}
+"""By major version, when the community ends support (https://www.postgresql.org/support/versioning/)."""
+
+
+def days_of_support(number: int, today: date) -> int | None:
+    """Days until the community no longer supports a `server_version_num`; None for an unknown version."""
+    ends = SUPPORT_ENDS.get(number // 10_000)
+    return (ends - today).days if ends else None
+
+
 SERVER = (
     gauge("CONNECTIONS", "pg_stat_activity/connections"),
     share("CONNECTIONS_PERCENT", "pg_stat_activity/connections", "pg_stat_activity/allowed"),
@@ -288,6 +312,8 @@ SERVER = (
     gauge("PG_XMIN_AGE", "pg_stat_activity/xmin_age"),
     gauge("PG_WAL_SIZE", "pg_ls_waldir/size"),
     gauge("PG_CRASHED_IN_LAST_HOUR", "pg_stat_activity/crashes"),
+    gauge("SERVER_CERTIFICATE_DAYS", CERTIFICATE),
+    gauge("SERVER_SUPPORT_DAYS", SUPPORT),
 )
 """The metrics of a server."""
 

@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Iterable
 from dataclasses import replace
+from datetime import date
 from typing import Any
 
 import psycopg
@@ -15,7 +16,15 @@ from automation.agent.machine.metrics import MACHINE
 from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.engine import PostgreSQL, set_of
 from automation.agent.postgresql.host import Hello, PostgresAnswer, read_hello
-from automation.agent.postgresql.metrics import CAUGHT_UP, METRICS, SERVER, SOURCES
+from automation.agent.postgresql.metrics import (
+    CAUGHT_UP,
+    CERTIFICATE,
+    METRICS,
+    SERVER,
+    SOURCES,
+    SUPPORT,
+    days_of_support,
+)
 from automation.agent.settings import SettingsError, read_settings
 from automation.metrics import Engine, Metric
 from tests.each import each
@@ -245,7 +254,7 @@ def test_the_table_measures_every_metric_of_postgresql_except_the_machines() -> 
 def test_every_path_of_the_table_is_a_column_that_some_statement_reads() -> None:
     paths = {f"{source.section}/{name}" for source in SOURCES for name in source.columns}
     named = {path for row in SERVER for path in (*row.sources, row.by) if path}
-    assert named <= paths
+    assert named <= paths | {CERTIFICATE, SUPPORT}
     assert paths - named == {path for path in paths if path.endswith("/stats_reset")} | {CAUGHT_UP}
 
 
@@ -310,3 +319,8 @@ def test_one_server_that_cannot_be_read_loses_no_other() -> None:
     engine = PostgreSQL(["postgresql://db1,db2"])
     found = readings_of_round(engine, answered(uptime=float("nan")), answered())
     assert [host.address.hostname for host in found] == ["db2"]
+
+
+@each(("number", "days"), [(140_023, -1), (150_001, 363), (180_004, 1462), (90_624, None), (990_001, None)])
+def test_the_support_of_a_version_ends_on_a_day(number: int, days: int | None) -> None:
+    assert days_of_support(number, date(2026, 11, 13)) == days
