@@ -91,19 +91,18 @@ class ServerMachine:
     def __init__(self, machine: LocalMachine, about: object) -> None:
         """`about` is the server in the log."""
         self.missing: Mapping[str, Why] = {row.metric: Why.ABSENT for row in MACHINE}
-        self.note = "not measured yet"
+        self.note = "is not measured yet"
         self._machine, self._about = machine, about
         self._found: LocatedServer | None = None
         self._last: MachineReading | None = None
         self._before: NumbersAt | None = None
 
-    def locate(self, ask: Callable[[], ServerClaim]) -> None:
-        """Find out whether the server runs on this machine. `ask` raises NotHere."""
+    def locate(self, claim: ServerClaim) -> None:
+        """Find out whether the server runs on this machine."""
         try:
-            self._found = find(ask(), self._machine, self._found.proof if self._found else None)
+            self._found = find(claim, self._machine, self._found.proof if self._found else None)
         except NotHere as reason:
-            self._found = None
-            self._say(f"is not measured: {reason}")
+            self.leave(str(reason))
             return
         reading = self._machine.reading(self._last)
         memory, cpu = self._limits(self._found, reading)
@@ -112,12 +111,16 @@ class ServerMachine:
         notes += [f"without /proc/{name}, which cannot be read" for name in reading.unread]
         self._say("; ".join(["is measured", *notes, *self._found.unknown]))
 
+    def leave(self, reason: str, why: Why = Why.ABSENT) -> None:
+        """Measure no machine, until the server is located."""
+        self._found = self._last = self._before = None
+        self.missing = {row.metric: why for row in MACHINE}
+        self._say(f"is not measured: {reason}")
+
     def samples(self) -> Sequence[Sample]:
         """The samples of the machine; none if the server runs elsewhere."""
         found = self._found
         if found is None:
-            self._last = self._before = None
-            self.missing = {row.metric: Why.ABSENT for row in MACHINE}
             return ()
         reading = self._last = self._machine.reading(self._last)
         numbers, process = self._numbers(found, reading)

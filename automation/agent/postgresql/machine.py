@@ -9,7 +9,7 @@ from typing import Callable
 import psycopg
 
 from automation.agent.engine import Sample, ServerAddress
-from automation.agent.faults import log_unexpected
+from automation.agent.faults import log_unexpected, printable
 from automation.agent.machine.reader import LocalMachine
 from automation.agent.machine.server import NotHere, ServerClaim, ServerMachine
 from automation.agent.postgresql.connection import ANSWER_SECONDS, PostgresSession
@@ -18,7 +18,11 @@ from automation.agent.rates import Why
 LOCATE_EVERY = 600.0
 """Seconds after which the directories are asked again: tablespaces come and go."""
 
+ASK_AGAIN = 60.0
+"""Seconds after which a statement that failed is sent again."""
+
 _MOST_TABLESPACES = 1000
+_LONGEST_PATH = 4096
 
 _CLAIM = """
 SELECT pg_backend_pid() AS pid, inet_client_port() AS port,
@@ -57,15 +61,27 @@ class PostgresMachine:
         """The samples of the machine; none of another machine. Raises psycopg.Error: the session is lost."""
         try:
             if session is not self._session or self._clock() >= self._due:
-                with session.within(ANSWER_SECONDS):
-                    self._server.locate(lambda: _claim(session))
-                self._session, self._due = session, self._clock() + LOCATE_EVERY
+                self._locate(session)
             return self._server.samples()
         except psycopg.Error:
             raise
         except Exception as error:  # noqa: BLE001 - an error in our code must not take the server's metrics
             log_unexpected(self._address, error)
+            self._server.leave(type(error).__name__, Why.FAILED)
+            self._session = None
             return ()
+
+    def _locate(self, session: PostgresSession) -> None:
+        try:
+            with session.within(ANSWER_SECONDS):
+                claim = _claim(session)
+        except NotHere as reason:
+            self._server.leave(str(reason))
+            self._due = self._clock() + ASK_AGAIN
+        else:
+            self._server.locate(claim)
+            self._due = self._clock() + LOCATE_EVERY
+        self._session = session
 
 
 def _claim(session: PostgresSession) -> ServerClaim:
@@ -76,19 +92,21 @@ def _claim(session: PostgresSession) -> ServerClaim:
         if session.is_lost:
             raise
         raise NotHere(f"the server does not describe its process (SQLSTATE {error.sqlstate})") from None
-    if not row or row["age"] is None:
+    pid, port, age, data = (row.get(name) for name in ("pid", "port", "age", "data"))
+    if not isinstance(pid, int) or not isinstance(age, float) or not isinstance(port, (int, type(None))):
         raise NotHere("the server does not describe its process")
     listener = session.listener
-    if row["port"] is None and listener is None:
+    if port is None and listener is None:
         raise NotHere("the server is connected through a proxy, which hides where it runs")
-    data = row["data"]
+    directory = printable(data, _LONGEST_PATH)
+    places = [printable(path, _LONGEST_PATH) for path in row["tablespaces"]]
     return ServerClaim(
         program="postgres",
-        pid=row["pid"],
-        client="[local]" if row["port"] is None else f"({row['port']})",
-        age=row["age"],
-        parent=listener if row["port"] is None else None,
-        data=data,
-        log=f"{data.rstrip('/')}/pg_wal" if data else None,
-        others=row["tablespaces"],
+        pid=pid,
+        client="[local]" if port is None else f"({port})",
+        age=age,
+        parent=listener if port is None else None,
+        data=directory,
+        log=f"{directory.rstrip('/')}/pg_wal" if directory else None,
+        others=[path for path in places if path],
     )

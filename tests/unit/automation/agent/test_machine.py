@@ -394,7 +394,7 @@ def test_elsewhere_nothing_is_measured_and_the_reason_is_logged_once(
     server = ServerMachine(machine_of(tmp_path, started=70.0), "db1:5432")
     with caplog.at_level("INFO", "opsapi.agent"):
         for _ in range(2):
-            server.locate(lambda: CLAIM)
+            server.locate(CLAIM)
             assert list(server.samples()) == []
     assert set(server.missing.values()) == {Why.ABSENT}
     (line,) = caplog.messages
@@ -412,7 +412,7 @@ def test_all_servers_of_a_round_share_a_reading_and_no_server_gets_it_twice(tmp_
 
 def test_a_server_here_has_the_machine_at_once_and_rates_with_the_second_reading(tmp_path: Path) -> None:
     server = ServerMachine(machine_of(tmp_path), "db1:5432")
-    server.locate(lambda: CLAIM)
+    server.locate(CLAIM)
     first = {sample.metric: sample.number for sample in server.samples()}
     assert first["SYSTEM_MEMORY_USED"] == (24_684_096 - 22_332_088) * 1024
     assert first["SYSTEM_LOAD_1"] == 3.1
@@ -434,7 +434,7 @@ def test_limits_and_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
     (group / "memory.stat").write_text("inactive_file 0\n")
     (tmp_path / "self/mountinfo").write_text(SYSTEMD.replace("/sys/fs/cgroup", str(tmp_path / "groups")))
     server = ServerMachine(machine, "db1:5432")
-    server.locate(lambda: CLAIM)
+    server.locate(CLAIM)
     assert f"memory within the limit of {group}" in server.note
     assert "without /proc/loadavg" in server.note
     found = {sample.metric: sample.number for sample in server.samples()}
@@ -449,7 +449,7 @@ def test_numbers_that_a_limited_group_does_not_have_are_left_out(tmp_path: Path)
     (tmp_path / "memory.max").write_text("2147483648\n")
     (tmp_path / "self/mountinfo").write_text(SYSTEMD.replace("/sys/fs/cgroup", str(tmp_path)))
     server = ServerMachine(machine, "db1:5432")
-    server.locate(lambda: CLAIM)
+    server.locate(CLAIM)
     found = {sample.metric for _ in range(2) for sample in server.samples()}
     assert {"SYSTEM_CPU_USER", "SYSTEM_CPU_KERNEL", "SYSTEM_NETWORK_BYTES_IN"} <= found
     assert not found & {"SYSTEM_CPU_IOWAIT", "SYSTEM_LOAD_1", "SYSTEM_MEMORY_FREE", "SWAP_USAGE_USED"}
