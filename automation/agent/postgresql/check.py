@@ -10,6 +10,9 @@ from automation.agent.postgresql.connection import PostgresAccess, read
 from automation.agent.postgresql.host import ROLE, PostgresHost
 from automation.agent.settings import PREFIX
 
+_OF_POOLER = "unsupported startup parameter"
+"""The refusal of pgbouncer, which has the same text in every language."""
+
 
 def postgresql_steps(uris: Iterable[str]) -> Iterator[CheckStep]:
     for number, text in enumerate(uris, 1):
@@ -31,11 +34,20 @@ def _server(access: PostgresAccess) -> Iterator[CheckStep]:
         answer = host.poll()
     hello = answer.hello
     if hello is None:
-        todo = "check the user, password (percent-encoded), database and sslmode in the URI, and pg_hba.conf"
-        yield CheckStep(f"{what}: log-in", f"{answer.problem}: {todo}")
+        yield CheckStep(f"{what}: log-in", f"{answer.problem}: {_todo(answer.problem)}")
         return
     kind = "a standby" if hello.in_recovery else "no standby"
     yield CheckStep(f"{what}: log-in, is {kind} of version {hello.version}")
     todo = "" if hello.sees_others else f": GRANT {ROLE} TO {access.parameters.get('user', 'USER')}"
     yield CheckStep(f"{what}: statements", f"{answer.problem}{todo}" if answer.problem else "")
     yield CheckStep(f"{what}: the machine {host.machine.note}")
+
+
+def _todo(problem: str) -> str:
+    """What to do about a refused login; pgbouncer is known by its refusal of a parameter."""
+    if _OF_POOLER in problem:
+        return (
+            "this is pgbouncer, not PostgreSQL: write the host and port of the PostgreSQL server itself into"
+            " the URI, because a pool has no state of its own and leads to any server"
+        )
+    return "check the user, password (percent-encoded), database and sslmode in the URI, and pg_hba.conf"

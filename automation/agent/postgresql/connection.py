@@ -36,6 +36,10 @@ _ASKED = ("port", "dbname", "user", "connect_timeout")
 """Parameters for the check whether a server accepts sessions; none of them is secret."""
 _SHUT_DOWN = "57P"
 """The class of errors of a server that ends, or has not yet started, its sessions."""
+_UNDERSCORE = (
+    "contains an underscore, which host names cannot have (RFC 1123): give the machine an alias without"
+    " one, or write a valid name as host and its IP address as hostaddr"
+)
 _NO_FILE = f"{os.devnull}/none"
 """A path that cannot exist: libpq replaces an empty path with its default, and rejects a device."""
 
@@ -215,18 +219,22 @@ def read(text: str) -> Sequence[PostgresAccess]:
         ).strip(),
     )
     common.setdefault("dbname", MAINTENANCE_DATABASE)
-    return [_access(*place, common) for place in zip(hosts, ports, exact)]
+    return [_access(*place, common, number) for number, place in enumerate(zip(hosts, ports, exact), 1)]
 
 
-def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any]) -> PostgresAccess:
+def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any], place: int) -> PostgresAccess:
+    """The access to the server at a place in the URI, from 1."""
     name, number = host or hostaddr, port or _DEFAULT_PORT
     address = address_of(name, int(number)) if name and number.isascii() and number.isdigit() else None
     if address is None:
-        raise ValueError(
-            "has a server that is not a host name (RFC 1123) or an IP address with a port from 1 to 65535"
+        reason = (
+            _UNDERSCORE
+            if "_" in name and address_of(name.replace("_", "-").strip("-"), 1)
+            else "is not a host name (RFC 1123) or an IP address with a port from 1 to 65535"
         )
-    place = {"host": host or hostaddr, "port": number}
-    return PostgresAccess(address, {**common, **place, **({"hostaddr": hostaddr} if hostaddr else {})})
+        raise ValueError(f"has a host that {reason} (host {place} of the URI)")
+    where = {"host": host or hostaddr, "port": number}
+    return PostgresAccess(address, {**common, **where, **({"hostaddr": hostaddr} if hostaddr else {})})
 
 
 def _spread(text: str, count: int) -> Sequence[str] | None:

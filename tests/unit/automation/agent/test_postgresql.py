@@ -1,7 +1,9 @@
 """PostgreSQL in the agent, without a server: connection URIs, replica sets with their names, and reports."""
 
 import logging
+import socketserver
 import sys
+import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
@@ -13,6 +15,7 @@ import pytest
 from automation.agent.__main__ import main
 from automation.agent.engine import HostReading
 from automation.agent.machine.metrics import MACHINE
+from automation.agent.postgresql.check import postgresql_steps
 from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.engine import PostgreSQL, set_of
 from automation.agent.postgresql.host import Hello, PostgresAnswer, read_hello
@@ -118,6 +121,21 @@ def test_what_is_no_uri_is_refused_without_quoting_it(uri: str) -> None:
         PostgreSQL(["postgresql://db9", uri])
     assert "s3cret" not in str(refusal.value)
     assert "signs" not in str(refusal.value)
+
+
+@each(
+    ("uri", "part"),
+    [
+        ("postgresql://u:s3cret@db1,my_db,db3/app", "contains an underscore"),
+        ("postgresql://u:s3cret@db1,my%20db,db3/app", "is not a host name"),
+        ("postgresql://u:s3cret@db1,db2_s3cret%40,db3/app", "is not a host name"),
+    ],
+)
+def test_a_wrong_host_is_named_by_its_place(uri: str, part: str) -> None:
+    with pytest.raises(ValueError, match=part) as refusal:
+        PostgreSQL([uri])
+    assert "host 2 of the URI" in str(refusal.value)
+    assert "s3cret" not in str(refusal.value)
 
 
 def test_a_server_that_is_named_twice_is_refused() -> None:
@@ -324,3 +342,28 @@ def test_one_server_that_cannot_be_read_loses_no_other() -> None:
 @each(("number", "days"), [(140_023, -1), (150_001, 363), (180_004, 1462), (90_624, None), (990_001, None)])
 def test_the_support_of_a_version_ends_on_a_day(number: int, days: int | None) -> None:
     assert days_of_support(number, date(2026, 11, 13)) == days
+
+
+class _Pooler(socketserver.BaseRequestHandler):
+    """Answers like pgbouncer with its defaults."""
+
+    def handle(self) -> None:
+        while (start := self.request.recv(8)) and start[4:] in {b"\x04\xd2\x16\x2f", b"\x04\xd2\x16\x30"}:
+            self.request.sendall(b"N")  # neither TLS nor GSSAPI
+        if not start:
+            return
+        self.request.recv(10_000)
+        fields = b"SFATAL\0VFATAL\0C08P01\0Munsupported startup parameter: options\0\0"
+        self.request.sendall(b"E" + (len(fields) + 4).to_bytes(4, "big") + fields)
+
+
+def test_check_recognizes_pgbouncer() -> None:
+    with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Pooler) as pooler:
+        threading.Thread(target=pooler.serve_forever).start()
+        try:
+            steps = list(postgresql_steps([f"postgresql://u@127.0.0.1:{pooler.server_address[1]}"]))
+        finally:
+            pooler.shutdown()
+    (fault,) = [step.fault for step in steps if step.fault]
+    assert "this is pgbouncer, not PostgreSQL" in fault
+    assert "password" not in fault
