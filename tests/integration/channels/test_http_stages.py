@@ -6,6 +6,7 @@ import ssl
 import struct
 import threading
 from collections.abc import Mapping, Sequence
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from ipaddress import ip_address
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from pytest_django import Settings
 
-from integrations.channels import webhook
+from integrations.channels import http
 from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, MessageKind
 from integrations.delivery import deliver
 from integrations.messages import Message
@@ -374,12 +375,12 @@ def test_each_error_of_a_change_in_slack_has_the_consequence_of_its_row(
 
 @pytest.fixture
 def brief(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A request of a webhook may take 0.4 s, and its connection half of this time.
+    """Each step of a connection may take 0.2 s.
 
     Addresses need no thread of the resolver, which a busy machine can start late.
     """
     settings.OPSAPI_OUTBOUND_ALLOW = [LOOPBACK]
-    monkeypatch.setattr(webhook, "TOTAL_SECONDS", 0.4)
+    monkeypatch.setattr(http, "post", partial(client.post, connect_timeout=0.2))
 
     def resolve(host: str, port: int, timeout: float) -> Sequence[Address]:
         return [ip_address(host)] if host == "127.0.0.1" else guard.resolve(host, port, timeout)
