@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class HostType(StrEnum):
-    """Host types; NO_DATA until the first report."""
+    """Host types; NO_DATA while no report says the type."""
 
     STANDALONE = "STANDALONE"
     REPLICA_PRIMARY = "REPLICA_PRIMARY"

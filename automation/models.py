@@ -137,6 +137,16 @@ class Host(models.Model):
     problem = models.TextField(
         null=True, help_text="Why the agent could not measure the host, although it is reachable."
     )
+    unmeasured_since = models.DateTimeField(
+        null=True,
+        help_text="The first of the newest observations that reached the host and did not measure it. Empty "
+        "if the newest observation measured the host or did not reach it.",
+    )
+    not_measured = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The host was reachable without a measurement for four minutes, and not measured since.",
+    )
     # Without a constraint, because agents are deleted only with their project, after its hosts.
     reported_by = models.ForeignKey(
         "Agent", null=True, on_delete=models.DO_NOTHING, db_index=False, db_constraint=False, related_name="+"

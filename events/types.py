@@ -278,6 +278,8 @@ class EventType(StrEnum):
 
     HOST_DOWN = _host.opening("HOST_DOWN", "HOST_UP", derived=True)
     HOST_UP = _host.closing("HOST_UP", derived=True)
+    HOST_NOT_MEASURED = _host.opening("HOST_NOT_MEASURED", "HOST_MEASURED", derived=True)
+    HOST_MEASURED = _host.closing("HOST_MEASURED", derived=True)
     HOST_RECOVERING = _host.opening("HOST_RECOVERING", "HOST_RECOVERED", derived=True)
     HOST_RECOVERED = _host.closing("HOST_RECOVERED", derived=True)
     HOST_SSL_CERTIFICATE_STALE = _host.opening("HOST_SSL_CERTIFICATE_STALE", "HOST_SSL_CERTIFICATE_CURRENT")

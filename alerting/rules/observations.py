@@ -68,11 +68,12 @@ def of_event(payload: Mapping[str, Any]) -> list[Observation]:
 
 
 def of_host(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) -> list[Observation]:
-    """The state of a host: up or down, recovering, behind in version, and its measurements."""
+    """The state of a host: up or down, measured, recovering, behind in version, and its measurements."""
     holds = {
         EventType.HOST_DOWN: not state["reachable"],
-        EventType.HOST_RECOVERING: state["typeName"] == HostType.RECOVERING,
         # Signals of an older version do not have it.
+        EventType.HOST_NOT_MEASURED: state.get("notMeasured", False),
+        EventType.HOST_RECOVERING: state["typeName"] == HostType.RECOVERING,
         EventType.VERSION_BEHIND: state.get("versionBehind", False),
     }
     return [*_states(holds, state), *of_samples(state, samples)]

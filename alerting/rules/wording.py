@@ -10,6 +10,7 @@ from alerting.rules.transition import ConfigView
 from automation.metrics import Metric, base_unit
 from automation.quantities import quantity_of, readable_quantity, unit_words
 from automation.rules.heartbeats import AGENT_DOWN, HEARTBEAT_TIMEOUT
+from automation.rules.measured import UNMEASURED_TIMEOUT
 from automation.units import Unit, convert
 from events.types import EventType
 from events.wording import acting, in_words
@@ -75,6 +76,7 @@ _STARTED: Mapping[EventType, str] = {
     EventType.BI_CONNECTOR_DOWN: "The BI connector of {target} is down",
     EventType.CLUSTER_MONGOS_IS_MISSING: "The cluster {target} has no mongos",
     EventType.HOST_DOWN: "The host {target} is down",
+    EventType.HOST_NOT_MEASURED: "The host {target} is reachable, but not measured",
     EventType.HOST_RECOVERING: "The host {target} is recovering",
     EventType.HOST_SSL_CERTIFICATE_STALE: "The certificate of {target} is stale",
     EventType.VERSION_BEHIND: "The host {target} runs an older version than another host of the project",
@@ -97,12 +99,14 @@ def started_words(event_type: EventType, facts: Mapping[str, Any]) -> str:
 
 
 def down_reason(event_type: EventType, details: Mapping[str, Any], at: datetime) -> str | None:
-    """Why a host or agent counts as down, from the event that says it; None for other types.
+    """Why a host or agent counts as down or not measured, from the event that says it; None for other types.
 
     `at`: the time of observation. Reports have an author. The platform itself notices a heartbeat timeout.
     """
     if event_type in AGENT_DOWN.values():
         return f"No report for {age_words(HEARTBEAT_TIMEOUT)}"
+    if event_type is EventType.HOST_NOT_MEASURED:
+        return f"No measurement of the host for {age_words(UNMEASURED_TIMEOUT)}, while it was reachable"
     if event_type is not EventType.HOST_DOWN:
         return None
     if acting(details):

@@ -69,6 +69,7 @@ REPAIRS: Sequence[Repair] = (
     _is_now("automation_agent", "waiting_since"),
     _is_now("automation_host", "observed"),
     _is_now("automation_host", "measured"),
+    _is_now("automation_host", "unmeasured_since"),
     # The hosts of an agent that does not ask any more become free.
     Repair(
         "automation_watcher",

@@ -6,12 +6,14 @@ build) do not count. A version that cannot be parsed is neither newer nor older,
 
 import re
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
 from automation.choices import HostType
 from automation.metrics import Engine
 from automation.reports import HostReport
+from automation.rules.measured import Measuring, measuring_after, measuring_event
 from events.types import EventType
 
 _SHAPE = re.compile(r"v?([0-9]{1,9}(?:\.[0-9]{1,9}){0,5})(?:[-+](.*))?", re.IGNORECASE | re.DOTALL)
@@ -89,6 +91,7 @@ class HostState:
     type_name: HostType
     type_guessed: bool = False
     down: bool
+    measuring: Measuring = field(default_factory=Measuring)
     version: str | None
     uptime_seconds: int | None
 
@@ -113,11 +116,14 @@ def type_after(before: KnownType, report: HostReport) -> KnownType:
     return KnownType(report.type_name, is_guess=True) if before.type_name is HostType.NO_DATA else before
 
 
-def host_events(before: HostState, report: HostReport) -> list[EventType]:
-    """All events that the report implies."""
+def host_events(before: HostState, report: HostReport, *, observed: datetime) -> list[EventType]:
+    """All events that the report, the newest observation of the host, implies."""
     after = type_after(KnownType(before.type_name, before.type_guessed), report).type_name
     events = (
         reachability_event(was_down=before.down, reachable=report.reachable),
+        measuring_event(
+            before.measuring, measuring_after(before.measuring, report, type_name=after, observed=observed)
+        ),
         recovering_event(before.type_name, after),
         role_event(HostType.NO_DATA if before.type_guessed else before.type_name, after),
         restart_event(before.uptime_seconds, report.uptime_seconds),

@@ -146,6 +146,7 @@ def host_state(host: Host) -> JsonObject:
         **facts_of_host(host).document(),
         "typeName": host.type_name,
         "reachable": not host.down,
+        "notMeasured": host.not_measured,
         "versionBehind": host.version_behind,
     }
 

@@ -72,9 +72,9 @@ def heartbeats_sweep(*, clock: Callable[[], datetime]) -> None:
 
 
 def _groups_with_timeouts(limit: datetime, now: datetime) -> list[str]:
-    agents = _timed_out_agents(limit).filter(group__deleted=None).values_list("group_id")
-    hosts = _timed_out_hosts(limit, now).filter(group__deleted=None).values_list("group_id")
-    return [group_id for (group_id,) in agents.union(hosts)[:PROJECTS_AT_ONCE]]
+    found = (_timed_out_agents(limit), _timed_out_hosts(limit, now), _unmeasured_hosts(limit, now))
+    agents, *hosts = (rows.filter(group__deleted=None).values_list("group_id") for rows in found)
+    return [group_id for (group_id,) in agents.union(*hosts)[:PROJECTS_AT_ONCE]]
 
 
 def _timed_out_agents(limit: datetime, *, demonstration: bool = False) -> QuerySet[Agent]:
@@ -83,12 +83,28 @@ def _timed_out_agents(limit: datetime, *, demonstration: bool = False) -> QueryS
 
 def _timed_out_hosts(limit: datetime, now: datetime, *, demonstration: bool = False) -> QuerySet[Host]:
     """Hosts without a report although their agent reports, and did not return within the timeout."""
-    reporting = Q(reported_by__returned=None) | Q(reported_by__returned__lte=limit)
-    # Other reports of the agent wait, and can contain the host. The platform waits for them for HOLD.
-    reporting &= Q(reported_by__waiting_since=None) | Q(reported_by__waiting_since__lte=now - HOLD)
-    timed_out = Host.objects.filter(down=False, last_report__lte=limit)
-    return timed_out.filter(
-        reporting,
+    long_back = Q(reported_by__returned=None) | Q(reported_by__returned__lte=limit)
+    timed_out = Host.objects.filter(long_back, down=False, last_report__lte=limit)
+    return timed_out.filter(_of_reporting_agents(limit, now, demonstration=demonstration))
+
+
+def _unmeasured_hosts(limit: datetime, now: datetime) -> QuerySet[Host]:
+    """Hosts that were reachable and not measured for the timeout, until a recent observation.
+
+    Without a recent observation nobody knows: then a heartbeat timeout says so, or late reports decide.
+    """
+    unmeasured = Host.objects.filter(not_measured=False, down=False, unmeasured_since__lte=limit)
+    recent = unmeasured.filter(observed__gt=limit, last_report__gt=limit)
+    return recent.filter(_of_reporting_agents(limit, now, demonstration=False))
+
+
+def _of_reporting_agents(limit: datetime, now: datetime, *, demonstration: bool) -> Q:
+    """Hosts whose agent reports, and has no other reports that wait and can contain the host.
+
+    The platform waits for these reports for HOLD.
+    """
+    arrived = Q(reported_by__waiting_since=None) | Q(reported_by__waiting_since__lte=now - HOLD)
+    return arrived & Q(
         reported_by__down=False,
         reported_by__last_report__gt=limit,
         reported_by__demonstration=demonstration,
@@ -101,6 +117,8 @@ def group_timeouts_mark(
 ) -> bool:
     """Mark a batch of agents and hosts of a project whose last report is not after `limit`.
 
+    Mark hosts that are not measured as well.
+
     `demonstration`: of agents of the demonstration instead of other agents. Return whether there may be more.
     """
     if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
@@ -110,16 +128,20 @@ def group_timeouts_mark(
     agents = list(_batch(timed_out.filter(group_id=group_id)))
     unheard = _timed_out_hosts(limit, now, demonstration=demonstration)
     hosts = list(_batch(unheard.filter(group_id=group_id)))
-    events = [*_agents_down(agents), *_hosts_down(hosts)]
+    unmeasured = (
+        [] if demonstration else list(_batch(_unmeasured_hosts(limit, now).filter(group_id=group_id)))
+    )
+    events = [*_agents_down(agents), *_hosts_down(hosts), *_hosts_not_measured(unmeasured)]
     set_ids = {host.replica_set_id for host in hosts if host.replica_set_id}
     sets = replica_sets_count(set_ids=set_ids, now=now)
     events_record(events=[*events, *sets.events], actor=SYSTEM, now=now, group_id=group_id)
-    hosts_signal(group_id=group_id, hosts=map(host_signal_state, hosts), replica_sets=sets.states, now=now)
+    changed = map(host_signal_state, [*hosts, *unmeasured])
+    hosts_signal(group_id=group_id, hosts=changed, replica_sets=sets.states, now=now)
     for holder, states in sets.held.items():
         hosts_signal(group_id=group_id, hosts=(), replica_sets=states, now=now, held_by=holder)
     if agents:
         versions_signal(group_id=group_id, now=now)
-    return ROWS_AT_ONCE in (len(agents), len(hosts))
+    return ROWS_AT_ONCE in (len(agents), len(hosts), len(unmeasured))
 
 
 def _batch(rows: QuerySet[_Row]) -> QuerySet[_Row]:
@@ -141,6 +163,16 @@ def _hosts_down(hosts: Sequence[Host]) -> list[NewEvent]:
         host.down = True
     return [
         NewEvent(event_type=EventType.HOST_DOWN, facts=facts_of_host(host), signals=False) for host in hosts
+    ]
+
+
+def _hosts_not_measured(hosts: Sequence[Host]) -> list[NewEvent]:
+    Host.objects.filter(id__in=[host.id for host in hosts]).update(not_measured=True)
+    for host in hosts:
+        host.not_measured = True
+    return [
+        NewEvent(event_type=EventType.HOST_NOT_MEASURED, facts=facts_of_host(host), signals=False)
+        for host in hosts
     ]
 
 

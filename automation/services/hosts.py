@@ -52,7 +52,7 @@ from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import delete_batch
 from opsapi.wire_json import JsonObject
 
-_MOMENTARY = frozenset({"reachable", "versionBehind"})
+_MOMENTARY = frozenset({"reachable", "notMeasured", "versionBehind"})
 """Facts of `host_state` that change by themselves and do not belong in an audit diff."""
 _KEY_DIGITS = 15
 """Number of hexadecimal digits of an id that fit into the key of an advisory lock."""

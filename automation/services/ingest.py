@@ -17,6 +17,7 @@ from automation.choices import HostType
 from automation.models import Host, ProcessStatus
 from automation.reports import LATEST, EventReport, HostReport, Report
 from automation.rules.hosts import HostState, host_events
+from automation.rules.measured import Measuring
 from automation.rules.observed import holds_at, is_newest, observation_time, second_of
 from automation.selectors.hosts import facts_of_host, host_state
 from automation.services.agents import Heartbeat, agent_seen
@@ -132,7 +133,7 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     known = {host.address.key: hosts[host.address.key].observed for host in report.hosts}
     newest = [host for host in report.hosts if is_newest(observed, known[host.address.key], now)]
     older = [host for host in report.hosts if not is_newest(observed, known[host.address.key], now)]
-    edges = _edges(hosts, newest)
+    edges = _edges(hosts, newest, observed)
     moves = hosts_update(
         hosts=hosts,
         reports=newest,
@@ -141,7 +142,9 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         observed=observed,
         now=now,
     )
-    hosts_measured(hosts=hosts, reports=[*older, *late], agent_id=heartbeat.agent_id, now=now)
+    hosts_measured(
+        hosts=hosts, reports=[*older, *late], agent_id=heartbeat.agent_id, observed=observed, now=now
+    )
     sets = replica_sets_count(set_ids=moves.replica_sets, changed_ids=moves.changed_sets, now=now)
     databases_replace(group_id=group_id, hosts=hosts, reports=newest)
     if report.labels is not None:
@@ -238,13 +241,15 @@ def _mentioned(events: Iterable[EventReport]) -> list[Address]:
     ]
 
 
-def _edges(hosts: HostsByKey, reports: Sequence[HostReport]) -> list[tuple[Host, EventType]]:
+def _edges(
+    hosts: HostsByKey, reports: Sequence[HostReport], observed: datetime
+) -> list[tuple[Host, EventType]]:
     """The events of each host: the differences from its state before the report."""
     return [
         (host, event_type)
         for report in reports
         for host in (hosts[report.address.key],)
-        for event_type in host_events(_known_state(host), report)
+        for event_type in host_events(_known_state(host), report, observed=observed)
     ]
 
 
@@ -252,6 +257,7 @@ def _known_state(host: Host) -> HostState:
     return HostState(
         type_name=HostType(host.type_name),
         type_guessed=host.type_guessed,
+        measuring=Measuring(host.unmeasured_since, host.not_measured),
         down=host.down,
         version=host.version,
         uptime_seconds=host.uptime_seconds,

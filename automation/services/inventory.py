@@ -14,6 +14,7 @@ from automation.choices import HostType
 from automation.models import Cluster, Host
 from automation.reports import HostReport
 from automation.rules.hosts import KnownType, engine_of, has_left, type_after
+from automation.rules.measured import Measuring, measuring_after, since_late_report
 from automation.rules.observed import latest_of, newest_moments
 from automation.selectors.hosts import (
     hosts_deleted_between,
@@ -43,6 +44,8 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
     "shard_name": "text",
     "uptime_seconds": "bigint",
     "problem": "text",
+    "unmeasured_since": "timestamptz",
+    "not_measured": "boolean",
     "last_report": "timestamptz",
     "observed": "timestamptz",
     "measured": "timestamptz",
@@ -51,7 +54,11 @@ _REPORTED_COLUMNS: Mapping[str, str] = {
 """Columns that a report changes, with their types."""
 
 _UPDATE_HOSTS = update_from_arrays("automation_host", _REPORTED_COLUMNS)
-_MEASURED_COLUMNS = {"measured": "timestamptz", "last_report": "timestamptz"}
+_MEASURED_COLUMNS = {
+    "measured": "timestamptz",
+    "unmeasured_since": "timestamptz",
+    "last_report": "timestamptz",
+}
 _UPDATE_MEASURED = update_from_arrays("automation_host", _MEASURED_COLUMNS)
 
 _ADDED_AT_ONCE = 1_000
@@ -174,7 +181,7 @@ def hosts_update(
     keys_before = [_set_key(host) for host in updated]
     clusters_before = {host.cluster_id for host in updated}
     for host, report in zip(updated, reports, strict=True):
-        _apply(host, report, clusters, now)
+        _apply(host, report, clusters, observed, now)
         host.reported_by_id, host.observed = agent_id, observed
     moved = [
         host
@@ -192,19 +199,22 @@ def hosts_update(
     )
 
 
-def hosts_measured(*, hosts: HostsByKey, reports: Sequence[HostReport], agent_id: str, now: datetime) -> None:
-    """Store the time of the newest samples of hosts whose newer state is already stored.
+def hosts_measured(
+    *, hosts: HostsByKey, reports: Sequence[HostReport], agent_id: str, observed: datetime, now: datetime
+) -> None:
+    """Store when hosts were measured whose newer state is already stored.
 
     Reports of its agent keep a host from a heartbeat timeout, even if the clock of the agent was set back.
     """
     changed = []
     for report in reports:
         host = hosts[report.address.key]
-        before = host.measured, host.last_report
+        before = host.measured, host.unmeasured_since, host.last_report
         _see_samples(host, report, now)
+        host.unmeasured_since = since_late_report(host.unmeasured_since, report, observed=observed)
         if host.reported_by_id == agent_id:
             host.last_report = now
-        if (host.measured, host.last_report) != before:
+        if (host.measured, host.unmeasured_since, host.last_report) != before:
             changed.append(host)
     if changed:
         columns = {name: [getattr(host, name) for host in changed] for name in ("id", *_MEASURED_COLUMNS)}
@@ -250,7 +260,9 @@ def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> se
     return added
 
 
-def _apply(host: Host, report: HostReport, clusters: ClustersByName, now: datetime) -> None:
+def _apply(
+    host: Host, report: HostReport, clusters: ClustersByName, observed: datetime, now: datetime
+) -> None:
     before = KnownType(HostType(host.type_name), host.type_guessed)
     after = type_after(before, report)
     if has_left(before.type_name, after.type_name, reachable=report.reachable):
@@ -267,6 +279,13 @@ def _apply(host: Host, report: HostReport, clusters: ClustersByName, now: dateti
         if value is not None and (report.reachable or getattr(host, name) is None):
             setattr(host, name, value)
     host.problem = report.problem if report.reachable else None
+    measuring = measuring_after(
+        Measuring(host.unmeasured_since, host.not_measured),
+        report,
+        type_name=after.type_name,
+        observed=observed,
+    )
+    host.unmeasured_since, host.not_measured = measuring.unmeasured_since, measuring.not_measured
     _see_samples(host, report, now)
     if engine := engine_of(report):
         host.engine = engine.value

@@ -1,9 +1,15 @@
 """Hosts that are reachable and not measured, over the API."""
 
+from datetime import timedelta
+
 import pytest
 
 from accesslist.models import Project
+from alerting.evaluation import evaluate_signals
 from automation.models import Host
+from opsapi import clock
+from opsapi.clock import wire_time
+from tests.api import bodies
 from tests.api.bodies import host, report
 from tests.client import ApiClient
 from tests.each import each
@@ -53,3 +59,28 @@ def test_a_report_without_a_type_keeps_the_known_type(
         (found,) = reader.get(f"/groups/{project.id}/hosts").json()["results"]
         assert (found["typeName"], found["reachable"]) == ("REPLICA_PRIMARY", said["reachable"])
         assert found["replicaSetName"] == "rs0"
+
+
+def ago(minutes: int) -> str:
+    """A time of observation."""
+    return wire_time(clock.now() - timedelta(minutes=minutes))
+
+
+def test_an_alert_opens_after_four_minutes_and_closes_with_the_first_measurement(
+    owner: ApiClient, agent: ApiClient, project: Project
+) -> None:
+    config = bodies.alert_config(eventTypeName="HOST_NOT_MEASURED", matchers=[])
+    assert owner.post(f"/groups/{project.id}/alertConfigs", config).status_code == 201
+    alerts = f"/groups/{project.id}/alerts"
+    began = ago(5)
+    for observed in (ago(10), began):
+        agent.report(project.id, report(host(typeName="NO_DATA", problem=REFUSED), observed=observed))
+        evaluate_signals(now=clock.now())
+    (alert,) = owner.get(alerts).json()["results"]
+    assert (alert["status"], alert["eventTypeName"], alert["created"]) == ("OPEN", "HOST_NOT_MEASURED", began)
+    agent.report(project.id, report(host(reachable=False)))
+    evaluate_signals(now=clock.now())
+    assert [alert["status"] for alert in owner.get(alerts).json()["results"]] == ["OPEN"]
+    agent.report(project.id, report(host(measurements=[{"metricName": "CONNECTIONS", "number": 5}])))
+    evaluate_signals(now=clock.now())
+    assert [alert["status"] for alert in owner.get(alerts).json()["results"]] == ["CLOSED"]

@@ -3,9 +3,12 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from events.types import EventType
+from opsapi import clock
+from opsapi.clock import wire_time
 from tests.api import bodies
 from tests.processes.scenario import HOST, WatchedProject
 
@@ -45,6 +48,13 @@ NEVER_PRODUCED = frozenset({"ORG_PUBLIC_API_ACCESS_LIST_NOT_REQUIRED", "ORG_PUBL
 def hosts(*reported: dict[str, Any], **agent: str) -> Act:
     """An agent reports these hosts."""
     return lambda scenario: scenario.send(hosts=reported, **agent)
+
+
+def unmeasured(scenario: Project) -> None:
+    """For five minutes an agent reaches a host and is refused."""
+    for minutes in (5, 0):
+        observed = wire_time(clock.now() - timedelta(minutes=minutes))
+        scenario.send(hosts=[bodies.host(problem="refused")], observed=observed)
 
 
 def agent(number: int, version: str, kind: str) -> Act:
@@ -211,6 +221,12 @@ FAMILIES: Mapping[str, Sequence[FamilyRow]] = {
     "DATA_EXPLORER": [_once("DATA_EXPLORER", _NAMESPACE), _once("DATA_EXPLORER_CRUD", _NAMESPACE)],
     "HOST": [
         FamilyRow("HOST_DOWN", hosts(member(1, **_DOWN)), hosts(_SECONDARY), _OF_MEMBER),
+        FamilyRow(
+            "HOST_NOT_MEASURED",
+            unmeasured,
+            hosts(bodies.host(measurements=[{"metricName": "CONNECTIONS", "number": 5}])),
+            _OF_HOST,
+        ),
         FamilyRow(
             "HOST_RECOVERING",
             hosts(bodies.host(typeName="RECOVERING")),

@@ -58,11 +58,19 @@ def report_host_a_only(project: Project) -> None:
     sweep(clock.now() + FIVE_MINUTES)
 
 
+def report_without_measurements(project: Project) -> None:
+    """For five minutes the agent reaches the host and does not measure it."""
+    now = clock.now()
+    for ago in (FIVE_MINUTES, timedelta(0)):
+        ingest(project, host_report("a", problem="refused"), observed=now - ago)
+
+
 FAMILIES: dict[str, tuple[Step, Step]] = {
     "HOST_DOWN": (
         reports(host_report("a", reachable=False)),
         reports(host_report("a")),
     ),
+    "HOST_NOT_MEASURED": (report_without_measurements, reports(host_report("a", CONNECTIONS=1.0))),
     "HOST_RECOVERING": (
         reports(host_report("a", type_name=RECOVERING)),
         reports(host_report("a", type_name=SECONDARY)),

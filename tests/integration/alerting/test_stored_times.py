@@ -172,6 +172,11 @@ ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
         "measured",
         timedelta(0),
     ),
+    ("automation_host", "unmeasured_since"): (
+        lambda project, at: make_host(project, unmeasured_since=at),
+        "unmeasured_since",
+        timedelta(0),
+    ),
     ("automation_watcher", "until"): (_watcher, "until", timedelta(0)),
     ("automation_watcher", "asked"): (_watcher, "asked", timedelta(0)),
     ("automation_hostlease", "free_from"): (_lease, "free_from", timedelta(0)),

@@ -71,8 +71,8 @@ class TestHosts:
         assert timed_out() == set()
 
     def test_it_is_reported_once_with_its_state_and_comes_back_with_a_report(self, project: Project) -> None:
-        ingest(project, host_report("a"), host_report("b"), now=START)
-        ingest(project, host_report("a"), now=START + 3 * MINUTE)
+        ingest(project, host_report("a", CONNECTIONS=1.0), host_report("b"), now=START)
+        ingest(project, host_report("a", CONNECTIONS=1.0), now=START + 3 * MINUTE)
         Signal.objects.all().delete()
         for seconds in (0, 15, 30):
             sweep(START + 4 * MINUTE + seconds * SECOND)

@@ -38,15 +38,17 @@ def test_an_event_opens_or_ends_an_alert_or_is_one_shot(
         ({}, set()),
         ({"reachable": False}, {"HOST_DOWN"}),
         ({"typeName": "RECOVERING"}, {"HOST_RECOVERING"}),
+        ({"notMeasured": True}, {"HOST_NOT_MEASURED"}),
         ({"versionBehind": True}, {"VERSION_BEHIND"}),
         ({"reachable": False, "typeName": "RECOVERING"}, {"HOST_DOWN", "HOST_RECOVERING"}),
     ],
-    ids=["well", "down", "recovering", "behind", "down-and-recovering"],
+    ids=["well", "down", "recovering", "not-measured", "behind", "down-and-recovering"],
 )
 def test_a_hosts_states_hold_or_have_ended_at_every_report(changes: dict[str, Any], holds: set[str]) -> None:
     seen = of_host({**HOST, **changes}, {})
     assert {observation.event_type.value for observation in seen} == {
         "HOST_DOWN",
+        "HOST_NOT_MEASURED",
         "HOST_RECOVERING",
         "VERSION_BEHIND",
     }

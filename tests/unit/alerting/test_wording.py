@@ -138,6 +138,11 @@ _AT = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
         (EventType.HOST_DOWN, {}, "No report of the host for 4 min, while its agent kept reporting"),
         (EventType.MONITORING_AGENT_DOWN, {}, "No report for 4 min"),
         (EventType.NO_PRIMARY, {}, None),
+        (
+            EventType.HOST_NOT_MEASURED,
+            {},
+            "No measurement of the host for 4 min, while it was reachable",
+        ),
     ],
 )
 def test_it_says_whether_a_host_was_reported_down_or_not_reported(

@@ -1,9 +1,11 @@
 """What a report says of a host, against what was known."""
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from automation.addresses import Address
 from automation.choices import HostType
+from automation.metrics import Metric
 from automation.reports import HostReport
 from automation.rules.hosts import (
     HostState,
@@ -15,6 +17,7 @@ from automation.rules.hosts import (
     role_event,
     type_after,
 )
+from automation.rules.measured import Measuring
 from events.types import EventType
 from tests.each import each
 
@@ -91,6 +94,12 @@ def test_an_uptime_gone_back_is_a_restart(
     assert restart_event(before, after) is expected
 
 
+NOW = datetime(2099, 1, 1, tzinfo=UTC)
+LONG = Measuring(NOW - timedelta(minutes=4))
+TOLD = Measuring(NOW - timedelta(minutes=9), not_measured=True)
+SAMPLES = {Metric.CONNECTIONS: [(NOW, 1.0)]}
+
+
 def known(**changes: Any) -> HostState:
     """A secondary that was up."""
     state = {"type_name": HostType.REPLICA_SECONDARY, "down": False, "version": "7.0.1", "uptime_seconds": 60}
@@ -160,6 +169,10 @@ def test_only_a_reachable_host_shows_another_type(
         (known(type_name=HostType.RECOVERING), said(reachable=False), ["HOST_DOWN"]),
         (known(down=True), said(type_name=HostType.REPLICA_PRIMARY), ["HOST_UP", "HOST_NOW_PRIMARY"]),
         (known(down=True, type_guessed=True), said(type_name=HostType.REPLICA_PRIMARY), ["HOST_UP"]),
+        (known(measuring=LONG), said(), ["HOST_NOT_MEASURED"]),
+        (known(measuring=LONG), said(reachable=False), ["HOST_DOWN"]),
+        (known(measuring=TOLD), said(), []),
+        (known(measuring=TOLD, down=True), said(samples=SAMPLES), ["HOST_UP", "HOST_MEASURED"]),
     ],
     ids=[
         "as-before",
@@ -171,9 +184,13 @@ def test_only_a_reachable_host_shows_another_type(
         "down-while-recovering",
         "another-role-after-the-outage",
         "first-reached",
+        "not-measured",
+        "not-measured-and-down",
+        "still-not-measured",
+        "measured-after-an-outage",
     ],
 )
 def test_a_report_can_report_several_at_once(
     before: HostState, report: HostReport, expected: list[str]
 ) -> None:
-    assert host_events(before, report) == expected
+    assert host_events(before, report, observed=NOW) == expected
