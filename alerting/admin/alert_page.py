@@ -27,7 +27,7 @@ from alerting.selectors.incidents import incident_summary
 from alerting.selectors.targets import targets_of
 from alerting.selectors.timeline import AlertTimeline, alert_timeline
 from alerting.selectors.windows import muting_windows
-from automation.admin.states import agent_state, host_state
+from automation.admin.states import agent_state, host_state, measured_words
 from automation.metrics import Metric
 from automation.models import Agent, Host, ReplicaSet
 from automation.quantities import unit_words
@@ -107,6 +107,7 @@ def known_now(target: Model | None, now: datetime) -> Iterator[tuple[str, str]]:
         agent = Agent.objects.filter(id=target.reported_by_id).first()
         yield "Reported by", str(agent) if agent else "no agent"
         yield "State now", host_state(target, now)[0]
+        yield "Measured", measured_words(target, now)
         yield "Last report", _moment(target.last_report, now)
     elif isinstance(target, Agent):
         yield "State now", agent_state(target, now)[0]

@@ -12,7 +12,13 @@ from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from automation.access import WRITE_HOSTS
-from automation.admin.states import HostColumns, host_state
+from automation.admin.states import (
+    HostColumns,
+    host_state,
+    known_type_words,
+    measured_words,
+    reachable_words,
+)
 from automation.choices import Granularity
 from automation.forms import HostForm, NewHostForm
 from automation.labels import label_texts
@@ -104,14 +110,19 @@ _OLD = timedelta(minutes=1)
 
 
 def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
-    """The project, the reporting agent, the labels and other facts."""
+    """What is known and since when, the project, the reporting agent, the labels and other facts."""
     related = {
         "Project": host.group,
         "Replica set": host.replica_set,
         "Cluster": host.cluster,
         "Reported by": Agent.objects.filter(id=host.reported_by_id).first(),
     }
-    facts = [(name, Cell(str(row), page_url(row))) for name, row in related.items() if row is not None]
+    facts = [
+        ("Reachable", Cell(reachable_words(host, now))),
+        ("Measured", Cell(measured_words(host, now))),
+        ("Type", Cell(known_type_words(host), hint=host.type_name)),
+    ]
+    facts += [(name, Cell(str(row), page_url(row))) for name, row in related.items() if row is not None]
     last = (
         f"{time_words(host.last_report)}, {ago_words(host.last_report, now)}" if host.last_report else "never"
     )
@@ -264,11 +275,16 @@ _UNKNOWN = "unknown"
 
 
 class DataFilter(ChoiceFilter):
-    """Filter by whether the state is known."""
+    """Filter by whether the state is known, and whether reachable hosts are measured."""
 
     title = "data"
     parameter_name = "data"
-    offered = (("none", "No data"), ("current", "Current"), ("demonstration", "Demonstration"))
+    offered = (
+        ("none", "No data"),
+        ("current", "Current"),
+        ("unmeasured", "Not measured"),
+        ("demonstration", "Demonstration"),
+    )
 
     def chosen(self, rows: QuerySet[Host], value: str) -> QuerySet[Host]:
         now = clock.now()
@@ -276,6 +292,8 @@ class DataFilter(ChoiceFilter):
         match value:
             case "none":
                 return rows.filter(unknown)
+            case "unmeasured":
+                return rows.filter(not_measured=True)
             case "demonstration":
                 return rows.filter(demonstrated)
         return rows.exclude(unknown | demonstrated)
@@ -332,7 +350,7 @@ class HostAdmin(HostColumns, ConsoleAdmin):
             bulk=True,
         ),
     }
-    list_display = ["address", "state", "reported", "database", "set_name", project]
+    list_display = ["address", "state", "last_measured", "reported", "database", "set_name", project]
     list_filter = [
         ("down", admin.BooleanFieldListFilter),
         DataFilter,

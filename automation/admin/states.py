@@ -13,7 +13,7 @@ from automation.rules.heartbeats import unheard_for
 from automation.selectors.hosts import MembersNow
 from automation.wording import database_words, engine_words, type_words
 from opsapi import clock
-from opsapi.clock import age_words
+from opsapi.clock import age_words, ago_words, time_words
 from opsapi.console.admin_urls import list_url
 from opsapi.console.display import EMPTY, ago, badge, link, tipped
 from opsapi.console.widgets import Tone
@@ -30,7 +30,7 @@ class HostColumns:
 
     @admin.display(description="state")
     def state(self, host: Host) -> SafeString:
-        """Up, down, no data, or demonstration."""
+        """Up, measured or not, down, no data, or demonstration."""
         return badge(*host_state(host, clock.now()))
 
     @admin.display(
@@ -57,6 +57,13 @@ class HostColumns:
         """The version, marked if another host runs a newer version of the same series."""
         return with_behind(host.version, behind=host.version_behind)
 
+    @admin.display(description="measured", ordering="measured")
+    def last_measured(self, host: Host) -> SafeString | str:
+        """Time since the last measurement, with the problem as a tooltip."""
+        if host.problem:
+            return tipped(ago_words(host.measured, clock.now()) if host.measured else "never", host.problem)
+        return ago(host.measured)
+
     @admin.display(description="last report", ordering="last_report")
     def reported(self, host: Host) -> SafeString | str:
         """Time since the last report."""
@@ -64,19 +71,50 @@ class HostColumns:
 
 
 def host_state(host: Host, now: datetime) -> State:
-    """Down, up, or no data with the time since the last report.
+    """Down, up, not measured, or no data with the time since the last report.
 
     A host of the demonstration is not expected to be reported.
     """
     if host.down:
         return "down", Tone.BAD
-    if host.type_name == HostType.NO_DATA.value or host.last_report is None:
+    if host.last_report is None:
         return _NO_DATA, Tone.PLAIN
     if not unheard_for(host.last_report, now):
-        return "up", Tone.GOOD
+        return ("up, not measured", Tone.WARNING) if is_unmeasured(host) else ("up", Tone.GOOD)
     if host.reported_by is not None and host.reported_by.demonstration:
         return _DEMONSTRATION
     return _no_data(host.last_report, now)
+
+
+def is_unmeasured(host: Host) -> bool:
+    """Whether the newest report of a host could not measure it, or no report did for the timeout."""
+    is_unknown = host.type_name == HostType.NO_DATA.value
+    return host.not_measured or (host.unmeasured_since is not None and (bool(host.problem) or is_unknown))
+
+
+def reachable_words(host: Host, now: datetime) -> str:
+    """Whether the newest observation reached a host, and when: `yes, 10 s ago`."""
+    observed = host.observed or host.last_report
+    if observed is None:
+        return "not known: no agent has reported the host"
+    return f"{'no' if host.down else 'yes'}, {ago_words(observed, now)}"
+
+
+def measured_words(host: Host, now: datetime) -> str:
+    """When a host was last measured, and why it is not measured: `not since 12:03, 6 min ago: refused`."""
+    last = f"{time_words(host.measured)}, {ago_words(host.measured, now)}" if host.measured else None
+    if host.unmeasured_since is None:
+        return last or "never"
+    reason = host.problem or "the reports of its agent contain no measurements"
+    return f"{f'not since {last}' if last else 'never'}: {reason}"
+
+
+def known_type_words(host: Host) -> str:
+    """The known type of a host: `Primary`."""
+    if host.type_name == HostType.NO_DATA.value:
+        return "not known"
+    words = type_words(host.type_name, host.engine)
+    return f"{words}, as its agent assumes: the host was never reached" if host.type_guessed else words
 
 
 def set_state(replica_set: ReplicaSet, members: MembersNow, now: datetime) -> State:

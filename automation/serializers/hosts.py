@@ -107,6 +107,23 @@ class HostDocument(Resource):
         help_text="Time of the newest observation of the state. It can be older than the last report, "
         "because an agent sends reports later if it cannot reach the platform.",
     )
+    lastMeasured = ShownTime(
+        source="measured",
+        required=False,
+        help_text="Time of the newest measurement. Absent if there is none.",
+    )
+    unmeasuredSince = ShownTime(
+        source="unmeasured_since",
+        required=False,
+        help_text="Since when reports say that the host is reachable, and contain no measurement of it or a "
+        "`problem`. After four minutes, HOST_NOT_MEASURED follows. Absent if the newest report measured the "
+        "host, or if the host is down.",
+    )
+    problem = ShownText(
+        required=False,
+        help_text="Why the agent could not measure the host, although it is reachable, without secrets in "
+        "URLs. Absent if the agent says no reason.",
+    )
     lastPing = ShownTime(source="last_report", required=False, help_text="The same as lastReport.")
     links = LinkDocument(many=True)
 

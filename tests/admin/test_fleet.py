@@ -465,3 +465,43 @@ def test_a_host_s_page_costs_as_much_whatever_is_known_of_it(console: Client, pr
             console.get(page_of(host))
         costs.append(len(queries))
     assert costs[0] == costs[1]
+
+
+@each(
+    ("said", "state", "words"),
+    [
+        ({"CONNECTIONS": 5.0}, "up", ("yes, ", "ago", "Standalone")),
+        ({}, "up", ("yes, ", "never: the reports of its agent contain no measurements")),
+        ({"problem": "login refused"}, "up, not measured", ("yes, ", "never: login refused")),
+        (
+            {"problem": "login refused", "type_name": HostType.NO_DATA},
+            "up, not measured",
+            ("never: login refused", "not known"),
+        ),
+        ({"reachable": False}, "down", ("no, ", "never", "Standalone, as its agent assumes")),
+        ({"reachable": False, "type_name": HostType.NO_DATA}, "down", ("no, ", "not known")),
+    ],
+)
+def test_a_host_s_page_says_whether_it_is_reachable_and_measured_and_its_type(
+    said: dict[str, Any], state: str, words: tuple[str, ...], console: Client, project: Project
+) -> None:
+    ingest(project, host_report(**said))
+    assert f">{state}<" in _squeezed(_page(console, HOSTS))
+    page = unescape(_page(console, page_of(Host.objects.get())))
+    facts = page[page.index("<dl") : page.index("</dl>")]
+    assert [word for word in words if word not in facts] == []
+
+
+def test_hosts_that_are_not_measured_are_found(console: Client, project: Project) -> None:
+    now = clock.now()
+    for minutes in (5, 0):
+        observed = now - timedelta(minutes=minutes)
+        ingest(
+            project,
+            host_report("refused", problem="refused"),
+            host_report("well", CONNECTIONS=1.0),
+            observed=observed,
+        )
+    page = _page(console, HOSTS, data="unmeasured")
+    assert "refused:27017" in page
+    assert "well:27017" not in page

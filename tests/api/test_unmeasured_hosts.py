@@ -1,6 +1,7 @@
 """Hosts that are reachable and not measured, over the API."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -64,6 +65,28 @@ def test_a_report_without_a_type_keeps_the_known_type(
 def ago(minutes: int) -> str:
     """A time of observation."""
     return wire_time(clock.now() - timedelta(minutes=minutes))
+
+
+def test_a_refused_host_shows_since_when_and_why(
+    agent: ApiClient, reader: ApiClient, project: Project
+) -> None:
+    value = [{"metricName": "CONNECTIONS", "number": 5}]
+    times = [ago(minutes) for minutes in (12, 10, 5)]
+    reports: list[dict[str, Any]] = [{"measurements": value}, {"problem": REFUSED}, {}]
+    for observed, said in zip(times, reports, strict=True):
+        assert agent.report(project.id, report(host(**said), observed=observed)).status_code == 202
+    (found,) = reader.get(f"/groups/{project.id}/hosts").json()["results"]
+    assert (found["lastMeasured"], found["unmeasuredSince"]) == (times[0], times[1])
+    assert "problem" not in found
+    agent.report(project.id, report(host(problem=REFUSED)))
+    path = f"/groups/{project.id}/hosts/{found['id']}"
+    assert reader.get(path).json()["problem"] == REFUSED
+    events = reader.get(f"/groups/{project.id}/events?eventType=HOST_NOT_MEASURED").json()["results"]
+    assert [(event["created"], event["hostname"]) for event in events] == [(times[2], "db1.example.com")]
+    agent.report(project.id, report(host(measurements=value)))
+    measured = reader.get(path).json()
+    assert not {"unmeasuredSince", "problem"} & measured.keys()
+    assert measured["lastMeasured"] > times[0]
 
 
 def test_an_alert_opens_after_four_minutes_and_closes_with_the_first_measurement(
