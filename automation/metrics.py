@@ -488,10 +488,10 @@ class Metric(StrEnum):
         GAUGE, MetricSubject.DATABASES, Unit.RAW, POSTGRESQL, "Tables that need vacuum",
         "Tables with more dead rows than the threshold of autovacuum.")
     SERVER_CERTIFICATE_DAYS = ("SERVER_CERTIFICATE_DAYS",
-        GAUGE, MetricSubject.CONNECTIONS, Unit.DAYS, POSTGRESQL, "Days until the certificate ends",
+        GAUGE, MetricSubject.CONNECTIONS, Unit.DAYS, BOTH, "Days until the certificate ends",
         "Days until the TLS certificate of the server is no longer valid; negative afterwards.")
     SERVER_SUPPORT_DAYS = ("SERVER_SUPPORT_DAYS",
-        GAUGE, MetricSubject.PROCESS, Unit.DAYS, POSTGRESQL, "Days until support ends",
+        GAUGE, MetricSubject.PROCESS, Unit.DAYS, BOTH, "Days until support ends",
         "Days until the vendor or community no longer supports the version; negative afterwards.")
     # fmt: on
 

@@ -214,6 +214,20 @@ def test_settings_for_tls_at_a_server_without_it(watching: Callable[[str], Watch
         assert watch.found[server.port].type_name == "NO_DATA"
 
 
+def test_the_days_until_the_certificate_ends_are_reported(
+    encrypted: Mongod, authority: Authority, watching: Callable[[str], WatchedDeployment]
+) -> None:
+    file = quote(str(authority.file), safe="")
+    watch = watching(f"mongodb://{CREDENTIALS}@localhost:{encrypted.port}/?tls=true&tlsCAFile={file}")
+    watch.round()
+    days = watch.value(encrypted.port, "SERVER_CERTIFICATE_DAYS")
+    assert days is not None
+    assert 0 < days <= 1
+    support = watch.value(encrypted.port, "SERVER_SUPPORT_DAYS")
+    assert support is not None
+    assert support < 0
+
+
 def test_a_certificate_file_that_is_removed_after_it_was_read_leaves_the_type(
     encrypted: Mongod, authority: Authority, tmp_path: Path, watching: Callable[[str], WatchedDeployment]
 ) -> None:

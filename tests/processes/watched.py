@@ -8,7 +8,7 @@ from automation.agent.engine import HostReading, ServerAddress
 from automation.agent.mongodb.connection import read
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.mongodb.host import MongoAnswer, MongoHost
-from automation.agent.mongodb.metrics import OF_DATABASES
+from automation.agent.mongodb.metrics import OF_AGENT, OF_DATABASES
 from automation.agent.rates import Why
 from tests.eventually import eventually
 from tests.processes.mongod import MONITOR, PASSWORD, VERSION, Mongod
@@ -51,7 +51,7 @@ def assert_as_recorded(host: MongoHost, kind: str, version: str = VERSION) -> No
 
     The recorded servers have a full oplog.
     """
-    others = OF_DATABASES | {"OPLOG_MASTER_TIME", "OPLOG_MASTER_LAG_TIME_DIFF"}
+    others = OF_DATABASES | OF_AGENT | {"OPLOG_MASTER_TIME", "OPLOG_MASTER_LAG_TIME_DIFF"}
     _, recorded = recording(kind, version).values()
     absent = {metric for metric, why in recorded.items() if why is Why.ABSENT} - others
 

@@ -21,6 +21,7 @@ from pymongo.errors import ConfigurationError, InvalidURI, NetworkTimeout, Opera
 from pymongo.pool_options import PoolOptions
 from pymongo.synchronous.pool import Pool
 
+from automation.agent.certificates import presented_certificate
 from automation.agent.engine import CONNECT_SECONDS, ServerAddress, address_of
 from automation.agent.faults import shown
 from automation.agent.mongodb.topology import DEFAULT_PORT, NAMES_ALLOWED
@@ -197,6 +198,16 @@ class MongoAccess:
         finally:
             plain.close()
         return "the server accepts no TLS: remove tls=true, or configure TLS on the server"
+
+    def certificate(self, address: ServerAddress) -> bytes | None:
+        """The certificate that a server presents now, in DER, from a connection of its own; None without TLS.
+
+        Raises: OSError, ValueError: no answer, or no certificate.
+        """
+        if not self.uses_tls:
+            return None
+        with socket.create_connection(address, timeout=CONNECT_SECONDS) as connection:
+            return presented_certificate(connection, address.hostname)
 
     def _pool_options(self, options: Mapping[str, Any]) -> PoolOptions:
         # The client only parses the options and is never opened.

@@ -13,6 +13,7 @@ from typing import Any, Callable, NamedTuple
 
 from pymongo.errors import ConfigurationError, ConnectionFailure, OperationFailure, PyMongoError
 
+from automation.agent.certificates import ServerCertificate
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample, ServerAddress
 from automation.agent.faults import log_unexpected, printable
 from automation.agent.machine.metrics import space
@@ -35,11 +36,14 @@ from automation.agent.mongodb.connection import (
     sizes_of,
 )
 from automation.agent.mongodb.metrics import (
+    CERTIFICATE,
     DATABASE,
     OF_DATABASES,
     SERVER,
     SUMS,
+    SUPPORT,
     Answers,
+    days_of_support,
     numbers_of,
     oplog_window,
     restart_mark,
@@ -119,6 +123,7 @@ class MongoHost:
         self._session: MongoSession | None = None
         self._before: NumbersAt | None = None
         self._databases = _MongoDatabases()
+        self._certificate = ServerCertificate(clock)
 
     def poll(self) -> MongoAnswer:
         """Poll the server: CONNECT_SECONDS if nothing listens, otherwise ANSWER_SECONDS for each part."""
@@ -160,6 +165,8 @@ class MongoHost:
         }
 
     def close(self) -> None:
+        """End the connection."""
+        self._certificate.forget()  # A server that was restarted can have another.
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -253,7 +260,9 @@ class MongoHost:
         if "serverStatus" not in answers.sections:
             return self._refused(hello, answers.refused)
         databases = None if routes else self._database_samples()
-        numbers = {**numbers_of(answers), **self._databases.totals()}
+        status = answers.sections.get("serverStatus", {})
+        version = _text(status.get("version")) or self._version()
+        numbers = {**numbers_of(answers), **self._databases.totals(), **self._of_agent(version, taken)}
         process, seconds = restart_mark(answers)
         now = NumbersAt(numbers, process, seconds or 0.0)
         refused = answers.refused | self._databases.refused
@@ -261,12 +270,13 @@ class MongoHost:
         self.missing = {**reasons, **self._measured_before(reasons)}
         if self._databases.is_cut:
             self.missing = {**self.missing, **dict.fromkeys(SUMS, Why.FAILED)}
+        if self._certificate.problem:
+            self.missing = {**self.missing, "SERVER_CERTIFICATE_DAYS": Why.FAILED}
         self._before = now if seconds is not None else None
-        status = answers.sections.get("serverStatus", {})
         return MongoAnswer(
             self.address,
             hello,
-            version=_text(status.get("version")) or self._version(),
+            version=version,
             # After a clock was set back, the start time can be in the future.
             uptime=None if seconds is None or not isfinite(seconds) else max(0, int(seconds)),
             status=answers.sections.get("replSetGetStatus"),
@@ -277,6 +287,14 @@ class MongoHost:
             databases=databases,
             problem=f"refused: {', '.join(sorted(refused))}" if refused else "",
         )
+
+    def _of_agent(self, version: str | None, now: datetime) -> Mapping[str, float]:
+        """The values that no command reads."""
+        days = {
+            CERTIFICATE: self._certificate.days(now, lambda: self._access.certificate(self.address)),
+            SUPPORT: days_of_support(version or "", now.date()),
+        }
+        return {path: float(number) for path, number in days.items() if number is not None}
 
     def _refused(self, hello: Mapping[str, Any], refused: Collection[str]) -> MongoAnswer:
         """The answer of a server that shows the user nothing."""

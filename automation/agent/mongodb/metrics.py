@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any
 
 from automation.agent.machine.metrics import space, system_rows
@@ -31,6 +31,18 @@ _OPERATIONS = {
     "INSERT": "insert",
 }
 _QUERIES, _RETURNED = "serverStatus/metrics/queryExecutor/", "serverStatus/metrics/document/returned"
+
+CERTIFICATE, SUPPORT = "certificate/DAYS", "version/SUPPORT_DAYS"
+"""Values that no command reads: days until the server's certificate and the support of its version end."""
+
+SUPPORT_ENDS = {
+    "4.4": date(2024, 2, 29),
+    "5.0": date(2024, 10, 31),
+    "6.0": date(2025, 7, 31),
+    "7.0": date(2027, 8, 31),
+    "8.0": date(2029, 10, 31),
+}
+"""By release series, when the vendor ends support (https://www.mongodb.com/legal/support-policy/lifecycles)."""
 
 SERVER = (
     *(
@@ -115,6 +127,8 @@ SERVER = (
     rate("MONGO_ELECTIONS", "serverStatus/ELECTIONS"),
     gauge("MONGO_MAJORITY_LAG", "replSetGetStatus/MAJORITY_LAG"),
     gauge("MONGO_MEMBERS_UNREACHABLE", "replSetGetStatus/UNREACHABLE"),
+    gauge("SERVER_CERTIFICATE_DAYS", CERTIFICATE),
+    gauge("SERVER_SUPPORT_DAYS", SUPPORT),
 )
 """The metrics of a server."""
 
@@ -125,6 +139,9 @@ OF_DATABASES = frozenset(
     row.metric for row in SERVER if any(path.startswith("dbStats/") for path in row.sources)
 )
 """The metrics that need the sizes of databases, every ten minutes."""
+
+OF_AGENT = frozenset({"SERVER_CERTIFICATE_DAYS", "SERVER_SUPPORT_DAYS"})
+"""The metrics that no command reads."""
 
 DATABASE = (
     gauge("DB_DATA_SIZE_TOTAL", "dbStats/dataSize"),
@@ -170,6 +187,12 @@ def numbers_of(answers: Answers) -> Numbers:
         if value is not None:
             found[path] = value
     return found
+
+
+def days_of_support(version: str, today: date) -> int | None:
+    """Days until the vendor no longer supports a version; None for an unknown version."""
+    ends = SUPPORT_ENDS.get(".".join(version.split(".")[:2]))
+    return (ends - today).days if ends else None
 
 
 def restart_mark(answers: Answers) -> tuple[int | None, float | None]:

@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from automation.agent.mongodb.metrics import DATABASE, OF_DATABASES, SERVER
+from automation.agent.mongodb.metrics import DATABASE, OF_AGENT, OF_DATABASES, SERVER
 from automation.agent.rates import Why
 from tests.unit.automation.agent.recorded import Recording, recordings
 
@@ -36,8 +36,9 @@ with real servers of the versions 4.4, 5.0 and 6.0. No server of the versions 7.
 tests: their columns are of data of 6.0 in the shape of these versions, which give nine metrics other places.
 
 Before version 6.0 the room on the disk is reported with the sizes of databases, every ten minutes. The oplog
-window and the headroom are reported once the oplog of the primary is near its maximum size. Routers are not
-recorded; a router has the metrics of `serverStatus` and of the machine.
+window and the headroom are reported once the oplog of the primary is near its maximum size.
+`SERVER_CERTIFICATE_DAYS` needs TLS. Routers are not recorded; a router has the metrics of `serverStatus` and
+of the machine.
 """
 
 
@@ -74,7 +75,8 @@ def page() -> str:
 
 def _column(server: Recording) -> dict[str, str]:
     _, reasons = server.values()
-    there = {metric for metric, why in reasons.items() if why in {Why.REPORTED, Why.IDLE}} | OF_DATABASES
+    there = {metric for metric, why in reasons.items() if why in {Why.REPORTED, Why.IDLE}}
+    there |= OF_DATABASES | OF_AGENT
     return {row.metric: "yes" if row.metric in there else "–" for row in SERVER}
 
 

@@ -1,6 +1,6 @@
 """The table of metrics: its names are the platform's, and recorded servers have what it names."""
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -8,7 +8,15 @@ from bson import Timestamp
 
 from automation.agent.machine.metrics import _CPU
 from automation.agent.mongodb import topology
-from automation.agent.mongodb.metrics import DATABASE, SERVER, Answers, numbers_of, oplog_window
+from automation.agent.mongodb.metrics import (
+    DATABASE,
+    OF_AGENT,
+    SERVER,
+    Answers,
+    days_of_support,
+    numbers_of,
+    oplog_window,
+)
 from automation.agent.rates import Why, values_of
 from automation.choices import HostType
 from automation.metrics import Engine, Metric
@@ -48,7 +56,17 @@ def test_a_recorded_server_has_nearly_all(kind: str) -> None:
     }
     # Sizes of databases come from other commands.
     of_databases = {"DB_DATA_SIZE_TOTAL", "DB_STORAGE_TOTAL", "MONGO_DISK_SIZE_TOTAL"}
-    assert missing == {"MEMORY_MAPPED", *of_databases, *expected[kind]}
+    assert missing == {"MEMORY_MAPPED", *of_databases, *OF_AGENT, *expected[kind]}
+
+
+@each(
+    ("version", "days"),
+    [("7.0.14", 1), ("7.0", 1), ("5.0.4", -1033), ("8.2.1", None), ("", None), ("70.1", None)],
+)
+def test_the_days_until_support_ends_are_known_for_each_release_series(
+    version: str, days: int | None
+) -> None:
+    assert days_of_support(version, date(2027, 8, 30)) == days
 
 
 @each("version", SHAPED_VERSIONS)
