@@ -83,6 +83,13 @@ class Preset(StrEnum):
         return member
 
     HOST_DOWN = PresetSpec("HOST_DOWN", BOTH, EventType.HOST_DOWN, "An agent cannot reach a host.")
+    HOST_NOT_MEASURED = PresetSpec(
+        "HOST_NOT_MEASURED",
+        BOTH,
+        EventType.HOST_NOT_MEASURED,
+        "An agent reaches a host and has not measured it for 4 minutes, for example because its login is "
+        "refused. Alerts about measurements cannot open meanwhile.",
+    )
     MONITORING_AGENT_DOWN = PresetSpec(
         "MONITORING_AGENT_DOWN",
         BOTH,
