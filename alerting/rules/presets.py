@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Self
 
-from alerting.rules.thresholds import MetricThreshold, ThresholdMode, ThresholdOperator, limit_of
+from alerting.rules.thresholds import (
+    CountThreshold,
+    MetricThreshold,
+    ThresholdMode,
+    ThresholdOperator,
+    limit_of,
+)
 from alerting.rules.transition import ConfigView
 from automation.metrics import BOTH, MONGODB, POSTGRESQL, Engine, Metric
 from automation.units import Unit
@@ -31,6 +37,7 @@ class PresetSpec:
     meaning: str
     metric_threshold: MetricThreshold | None = None
     delay_min: int = 0
+    count_threshold: CountThreshold | None = None
 
     @property
     def wire_threshold(self) -> Mapping[str, Any] | None:
@@ -45,12 +52,23 @@ class PresetSpec:
             "units": threshold.units.value,
         }
 
+    @property
+    def wire_count_threshold(self) -> Mapping[str, Any] | None:
+        if self.count_threshold is None:
+            return None
+        threshold = self.count_threshold
+        return {
+            "operator": threshold.operator.value,
+            "threshold": threshold.threshold,
+            "units": threshold.units.value,
+        }
+
     def is_of(self, config: ConfigView) -> bool:
         """Whether the configuration has the same condition for all targets, in any units."""
         return (
             config.event_type is self.event_type
             and not config.matchers
-            and config.threshold is None
+            and config.threshold == self.count_threshold
             and _in_base(config.metric_threshold) == _in_base(self.metric_threshold)
         )
 
@@ -97,9 +115,54 @@ class Preset(StrEnum):
         "A monitoring agent stopped reporting. Without its reports, none of the other alerts can open.",
     )
     """New projects already have it."""
-    NO_PRIMARY = PresetSpec(
-        "NO_PRIMARY", MONGODB, EventType.NO_PRIMARY, "A replica set has no primary and accepts no writes."
+    HOST_RESTARTED = PresetSpec(
+        "HOST_RESTARTED",
+        BOTH,
+        EventType.HOST_RESTARTED,
+        "A server restarted. If nobody planned it, the server crashed or was killed.",
     )
+    """The service manager starts a crashed server again within seconds, so that it is never seen down. The
+    message is sent once; a maintenance window mutes a planned restart:
+    https://www.freedesktop.org/software/systemd/man/latest/systemd.service.html (Restart)"""
+    HOST_RECOVERING = PresetSpec(
+        "HOST_RECOVERING",
+        BOTH,
+        EventType.HOST_RECOVERING,
+        "A host has been recovering for 15 minutes and serves no reads or writes.",
+        delay_min=15,
+    )
+    """After a crash, a server replays what it wrote since its last checkpoint, which is at most a few minutes
+    old (60 s in MongoDB, 5 min in PostgreSQL): https://www.mongodb.com/docs/manual/core/wiredtiger/,
+    https://www.postgresql.org/docs/current/wal-configuration.html. A quarter of an hour is a long replay, an
+    initial sync, or a member that cannot catch up."""
+    NO_PRIMARY = PresetSpec(
+        "NO_PRIMARY", BOTH, EventType.NO_PRIMARY, "A replica set has no primary and accepts no writes."
+    )
+    """An election takes 12 s at the median, and reports are a minute apart, so a delay would only cost time:
+    https://www.mongodb.com/docs/manual/core/replica-set-elections/"""
+    MULTIPLE_PRIMARIES = PresetSpec(
+        "MULTIPLE_PRIMARIES",
+        BOTH,
+        EventType.MULTIPLE_PRIMARIES,
+        "A replica set has had several primaries for 2 minutes. Writes to one of them will be lost.",
+        delay_min=2,
+    )
+    """During a switch of the primary, an agent that asks one member after the other can see two in one
+    report. They are still there in the second report only if the old primary did not step down:
+    https://www.mongodb.com/docs/manual/core/replica-set-primary/,
+    https://www.postgresql.org/docs/current/warm-standby-failover.html (STONITH)"""
+    UNHEALTHY_MEMBERS = PresetSpec(
+        "UNHEALTHY_MEMBERS",
+        BOTH,
+        EventType.TOO_MANY_UNHEALTHY_MEMBERS,
+        "A member of a replica set has been down or recovering for 10 minutes. The set survives fewer "
+        "failures.",
+        delay_min=10,
+        count_threshold=CountThreshold(ThresholdOperator.GREATER_THAN, 0),
+    )
+    """Unlike a number of healthy members, this fits replica sets of every size, also of one member. Ten
+    minutes cover the restart of a member for maintenance:
+    https://www.mongodb.com/docs/manual/tutorial/perform-maintenance-on-replica-set-members/"""
     REPLICATION_LAG = PresetSpec(
         "REPLICATION_LAG",
         MONGODB,
@@ -133,7 +196,7 @@ class Preset(StrEnum):
         "CONNECTIONS",
         BOTH,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "More than 80 % of the allowed connections have been open for 5 minutes.",
+        "Clients have used more than 80 % of the connections that they can have for 5 minutes.",
         _above(Metric.CONNECTIONS_PERCENT, 80, Unit.PERCENT),
         delay_min=_LASTING,
     )
@@ -143,6 +206,45 @@ class Preset(StrEnum):
     https://www.mongodb.com/docs/atlas/reference/alert-resolutions/connections-used/,
     https://www.postgresql.org/docs/current/runtime-config-connection.html (max_connections)
     """
+    OPLOG_HEADROOM = PresetSpec(
+        "OPLOG_HEADROOM",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A secondary loses its place in the oplog in less than 1 hour, and then needs an initial sync.",
+        _below(Metric.OPLOG_MASTER_LAG_TIME_DIFF, 1, Unit.HOURS),
+    )
+    """Somebody has to enlarge the oplog or relieve the secondary before the time is over;
+    `replSetResizeOplog` takes effect at once: https://www.mongodb.com/docs/manual/tutorial/change-oplog-size/"""
+    MAJORITY_LAG = PresetSpec(
+        "MAJORITY_LAG",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "Most members have been more than 60 seconds behind for 5 minutes. Writes wait for the majority.",
+        _above(Metric.MONGO_MAJORITY_LAG, 60, Unit.SECONDS),
+        delay_min=_LASTING,
+    )
+    """As REPLICATION_LAG. Writes wait, because `majority` is the default write concern from version 5.0 on:
+    https://www.mongodb.com/docs/manual/reference/write-concern/"""
+    FSYNC_LOCKED = PresetSpec(
+        "FSYNC_LOCKED",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "fsyncLock has locked out all writes of a server for 30 minutes.",
+        _above(Metric.MONGO_FSYNC_LOCKED, 0, Unit.RAW),
+        delay_min=30,
+    )
+    """A backup locks a server for as long as its snapshot takes, usually minutes, and a backup that fails
+    leaves the lock: https://www.mongodb.com/docs/manual/reference/method/db.fsyncLock/"""
+    QUEUED_OPERATIONS = PresetSpec(
+        "QUEUED_OPERATIONS",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "More than 128 operations have been waiting for a lock for 5 minutes.",
+        _above(Metric.GLOBAL_LOCK_CURRENT_QUEUE_TOTAL, 128, Unit.RAW),
+        delay_min=_LASTING,
+    )
+    """Up to version 6.0, a server admits 128 reads and 128 writes at a time; as many again wait:
+    https://www.mongodb.com/docs/v6.0/reference/parameters/ (wiredTigerConcurrentReadTransactions)"""
     READ_TICKETS = PresetSpec(
         "READ_TICKETS",
         MONGODB,
@@ -173,6 +275,65 @@ class Preset(StrEnum):
     )
     """`eviction_dirty_trigger`, from where on threads of the application evict:
     https://source.wiredtiger.com/develop/tune_cache.html, https://jira.mongodb.org/browse/SERVER-64505"""
+    CACHE_FULL = PresetSpec(
+        "CACHE_FULL",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "More than 95 % of the cache has been in use for 5 minutes, which slows down clients.",
+        _above(Metric.CACHE_FILL_RATIO, 95, Unit.PERCENT),
+        delay_min=_LASTING,
+    )
+    """`eviction_trigger`; the server itself keeps the cache at 80 % (`eviction_target`). Source as
+    DIRTY_CACHE."""
+    WAL_DISK_SPACE = PresetSpec(
+        "WAL_DISK_SPACE",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "More than 90 % of the disk of the write-ahead log is used. A full disk stops the server.",
+        _above(Metric.PG_WAL_DISK_PERCENT_USED, 90, Unit.PERCENT),
+    )
+    """As DISK_SPACE. The server stops with a panic when it cannot write its log:
+    https://www.postgresql.org/docs/current/disk-full.html"""
+    TABLESPACE_DISK_SPACE = PresetSpec(
+        "TABLESPACE_DISK_SPACE",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "More than 90 % of the disk of a tablespace is used. On a full disk, writes fail.",
+        _above(Metric.PG_TABLESPACE_DISK_PERCENT_USED, 90, Unit.PERCENT),
+    )
+    """As DISK_SPACE: https://www.postgresql.org/docs/current/disk-full.html"""
+    CRASHED = PresetSpec(
+        "CRASHED",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A server process crashed, and the server ended all sessions and restarted its processes.",
+        _above(Metric.PG_CRASHED_IN_LAST_HOUR, 0, Unit.RAW),
+    )
+    """Only an operator can find the cause, such as the system's lack of memory, before it happens again:
+    https://www.postgresql.org/docs/current/kernel-resources.html#LINUX-MEMORY-OVERCOMMIT. The alert closes
+    after an hour without a crash."""
+    STANDBY_DISCONNECTED = PresetSpec(
+        "STANDBY_DISCONNECTED",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A standby has received nothing from its primary for 5 minutes.",
+        _below(Metric.PG_REPLICATION_CONNECTED, 1, Unit.RAW),
+        delay_min=_LASTING,
+    )
+    """A standby connects again after 5 s (`wal_retrieve_retry_interval`). After minutes, its password, the
+    network or the write-ahead log that it needs is missing:
+    https://www.postgresql.org/docs/current/runtime-config-replication.html"""
+    SYNC_STANDBY_MISSING = PresetSpec(
+        "SYNC_STANDBY_MISSING",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A synchronous standby has been missing for 2 minutes, so all commits wait.",
+        _above(Metric.PG_SYNC_STANDBYS_MISSING, 0, Unit.RAW),
+        delay_min=2,
+    )
+    """A broken connection is noticed after 60 s (`wal_sender_timeout`), and a cluster manager then names
+    another standby; afterwards, commits wait for ever:
+    https://www.postgresql.org/docs/current/warm-standby.html#SYNCHRONOUS-REPLICATION-HA"""
     STANDBY_LAG = PresetSpec(
         "STANDBY_LAG",
         POSTGRESQL,
@@ -194,6 +355,17 @@ class Preset(StrEnum):
     """Autovacuum begins at 200 million (`autovacuum_freeze_max_age`), and ignores its cost limits from 1.6
     billion on (`vacuum_failsafe_age`). 1.2 billion leaves time to find the cause:
     https://www.postgresql.org/docs/current/routine-vacuuming.html#VACUUM-FOR-WRAPAROUND"""
+    MULTIXACT_AGE = PresetSpec(
+        "MULTIXACT_AGE",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "The oldest multixact ID is more than 1.2 billion multixacts old. Close to 2.1 billion, the server "
+        "refuses writes.",
+        _above(Metric.PG_MXID_AGE, 1_200_000_000, Unit.RAW),
+    )
+    """As TRANSACTION_ID_AGE: autovacuum begins at 400 million (`autovacuum_multixact_freeze_max_age`), and
+    `vacuum_multixact_failsafe_age` is 1.6 billion:
+    https://www.postgresql.org/docs/current/routine-vacuuming.html#VACUUM-FOR-MULTIXACT-WRAPAROUND"""
     REPLICATION_SLOT = PresetSpec(
         "REPLICATION_SLOT",
         POSTGRESQL,
@@ -204,6 +376,15 @@ class Preset(StrEnum):
     """A slot that nobody reads keeps the log without limit unless `max_slot_wal_keep_size` is set, until the
     disk is full. 10 GB is ten times the default of `max_wal_size`:
     https://www.postgresql.org/docs/current/warm-standby.html#STREAMING-REPLICATION-SLOTS"""
+    SLOT_LOST = PresetSpec(
+        "SLOT_LOST",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A replication slot is lost. Its standby or subscriber cannot continue and must be built again.",
+        _above(Metric.PG_SLOTS_LOST, 0, Unit.RAW),
+    )
+    """A lost slot never recovers:
+    https://www.postgresql.org/docs/current/view-pg-replication-slots.html (wal_status)"""
     ARCHIVE_FAILURES = PresetSpec(
         "ARCHIVE_FAILURES",
         POSTGRESQL,
@@ -213,6 +394,26 @@ class Preset(StrEnum):
     )
     """The server tries again for ever and keeps every file until it succeeds:
     https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-ARCHIVING-WAL"""
+    ARCHIVE_WAIT = PresetSpec(
+        "ARCHIVE_WAIT",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A file of the write-ahead log has been waiting for the archive for more than 10 minutes. Backups "
+        "lack its changes.",
+        _above(Metric.PG_ARCHIVE_AGE, 10, Unit.MINUTES),
+    )
+    """An archive command that hangs never fails. Copying a file of 16 MB takes seconds, and an archive is
+    usually asked to be no older than minutes (`archive_timeout`):
+    https://www.postgresql.org/docs/current/runtime-config-wal.html#GUC-ARCHIVE-TIMEOUT"""
+    LOCK_WAIT = PresetSpec(
+        "LOCK_WAIT",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A session has been waiting for a lock for more than 5 minutes, and others may wait behind it.",
+        _above(Metric.PG_LONGEST_LOCK_WAIT, 5, Unit.MINUTES),
+    )
+    """By default the wait has no end (`lock_timeout`), and most clients give up after seconds to minutes:
+    https://www.postgresql.org/docs/current/runtime-config-client.html"""
     LONG_TRANSACTION = PresetSpec(
         "LONG_TRANSACTION",
         POSTGRESQL,
@@ -231,6 +432,34 @@ class Preset(StrEnum):
     )
     """A single deadlock shows that the application locks rows in different orders, whatever the load:
     https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-DEADLOCKS"""
+
+    CHECKSUM_FAILURES = PresetSpec(
+        "CHECKSUM_FAILURES",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "The server read a damaged page: data is lost unless a copy has it.",
+        _above(Metric.PG_CHECKSUM_FAILURES, 0, Unit.RAW),
+    )
+    """A single damaged page shows that disk, memory or file system is not reliable:
+    https://www.postgresql.org/docs/current/checksums.html"""
+    CERTIFICATE = PresetSpec(
+        "CERTIFICATE",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "The certificate of a server ends in less than 10 days. Then, clients that check it cannot connect.",
+        _below(Metric.SERVER_CERTIFICATE_DAYS, 10, Unit.DAYS),
+    )
+    """Certificates that are renewed automatically have at least 15 days left (a third of 45), so the renewal
+    does not work; a working week is left: https://letsencrypt.org/2025/12/02/from-90-to-45"""
+    VERSION_SUPPORT = PresetSpec(
+        "VERSION_SUPPORT",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "The version of a server gets no more fixes in 30 days or less.",
+        _below(Metric.SERVER_SUPPORT_DAYS, 31, Unit.DAYS),
+    )
+    """The last minor version comes out in the month in which support ends, and an upgrade to the next major
+    version needs a plan: https://www.postgresql.org/support/versioning/"""
 
 
 def presets_of(engine: Engine) -> Sequence[Preset]:

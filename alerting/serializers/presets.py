@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
-from alerting.serializers.config_parts import MetricThresholdDocument
+from alerting.serializers.config_parts import MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.configs import AlertConfigDocument
 from automation.metrics import Engine
 from opsapi.api.catalogue import ErrorCode
@@ -37,6 +37,7 @@ class PresetDocument(Document):
     meaning = serializers.CharField(help_text="Condition of the preset, in a sentence.")
     eventTypeName = serializers.CharField()
     metricThreshold = MetricThresholdDocument(required=False)
+    threshold = ThresholdDocument(required=False)
     delayMin = serializers.IntegerField(
         help_text="Minutes that the condition must last before anybody is notified."
     )
@@ -112,6 +113,7 @@ def present_preset(preset: Preset, config: AlertConfig | None) -> JsonObject:
             "meaning": spec.meaning,
             "eventTypeName": spec.event_type.value,
             "metricThreshold": spec.wire_threshold,
+            "threshold": spec.wire_count_threshold,
             "delayMin": spec.delay_min,
             "exists": config is not None,
             "alertConfigId": config.id if config else None,

@@ -44,6 +44,7 @@ from integrations.redaction import Secrets, replaced_alike
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.principal import Actor
+from opsapi.wire_json import without_nulls
 
 Facts = Mapping[str, Any]
 ConfigSecrets = Mapping[str, Secrets]
@@ -375,11 +376,11 @@ def _is_same_receiver(notification: Values, other: Values) -> bool:
 
 def _values(preset: Preset, notification: Values) -> Values:
     spec = preset.spec
-    threshold = {} if spec.wire_threshold is None else {"metric_threshold": spec.wire_threshold}
+    thresholds = {"metric_threshold": spec.wire_threshold, "threshold": spec.wire_count_threshold}
     return {
         "event_type": spec.event_type.value,
         "notifications": [_delayed(preset, notification)],
-        **threshold,
+        **without_nulls(thresholds),
     }
 
 

@@ -94,7 +94,7 @@ def test_what_came_to_exist_meanwhile_is_not_created_twice(
     [
         pytest.param({"show": "yes"}, id="the list is asked for"),
         pytest.param({"shown": ""}, id="no list was shown"),
-        pytest.param({"engines": ["POSTGRESQL"], "presets": ["NO_PRIMARY"]}, id="of another engine"),
+        pytest.param({"engines": ["POSTGRESQL"], "presets": ["DIRTY_CACHE"]}, id="of another engine"),
         pytest.param({"presets": []}, id="nothing is chosen"),
         pytest.param({"presets": ["NOPE"]}, id="no preset is chosen"),
         pytest.param({"engines": ["ORACLE"]}, id="the engine is unknown"),
@@ -122,10 +122,11 @@ def test_the_list_of_another_project_is_shown_again(console: Client, project: Pr
 
 
 def test_only_presets_of_the_chosen_engines_are_created(console: Client, project: Project) -> None:
-    names = ["HOST_DOWN", "NO_PRIMARY", "DEADLOCKS"]
+    names = ["HOST_DOWN", "DIRTY_CACHE", "DEADLOCKS"]
     send(console, at(project), typed(project, *names, engine="POSTGRESQL"))
-    kinds = set(AlertConfig.objects.values_list("event_type", flat=True))
-    assert kinds == {"HOST_DOWN", "OUTSIDE_METRIC_THRESHOLD"}
+    made = AlertConfig.objects.order_by("id")
+    assert [config.event_type for config in made] == ["HOST_DOWN", "OUTSIDE_METRIC_THRESHOLD"]
+    assert made[1].metric_threshold == Preset.DEADLOCKS.spec.wire_threshold
 
 
 @each("role", [Role.GROUP_READ_ONLY, Role.GROUP_USER_ADMIN, Role.GROUP_AUTOMATION_ADMIN])

@@ -59,7 +59,12 @@ def test_each_preset_says_what_it_asks_for(admin: ApiClient, path: str) -> None:
         "exists": False,
     }
     assert rows["NO_PRIMARY"]["eventTypeName"] == "NO_PRIMARY"
-    assert "metricThreshold" not in rows["NO_PRIMARY"]
+    assert not {"metricThreshold", "threshold"} & set(rows["NO_PRIMARY"])
+    assert rows["UNHEALTHY_MEMBERS"]["threshold"] == {
+        "operator": "GREATER_THAN",
+        "threshold": 0,
+        "units": "RAW",
+    }
 
 
 @each("engine", Engine)
@@ -77,6 +82,9 @@ def test_all_presets_of_an_engine_are_created(
     ]
     assert [row.get("metricThreshold") for row in made["results"]] == [
         preset.spec.wire_threshold for preset in expected
+    ]
+    assert [row.get("threshold") for row in made["results"]] == [
+        preset.spec.wire_count_threshold for preset in expected
     ]
     assert made["links"][0]["href"].endswith(path)
     for row, preset in zip(made["results"], expected, strict=True):
@@ -109,8 +117,8 @@ def test_a_second_time_makes_nothing_and_names_what_exists(admin: ApiClient, pat
     ]
     assert [row["eventTypeName"] for row in again.json()["results"]] == ["NO_PRIMARY"]
     third = admin.post(path, presets(engine="POSTGRESQL")).json()
-    assert [config["preset"] for config in third["existing"]] == ["HOST_DOWN", "CONNECTIONS"]
-    assert AlertConfig.objects.count() == len(presets_of(Engine.POSTGRESQL)) + 1
+    assert [config["preset"] for config in third["existing"]] == ["HOST_DOWN", "NO_PRIMARY", "CONNECTIONS"]
+    assert AlertConfig.objects.count() == len(presets_of(Engine.POSTGRESQL))
     assert admin.post(path, presets(engine="POSTGRESQL")).json()["results"] == []
 
 

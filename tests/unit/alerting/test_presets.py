@@ -4,7 +4,7 @@ from typing import Any
 
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.presets import Preset, presets_of
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
+from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
 from automation.metrics import Engine, Metric, allowed_units
 from automation.units import Unit
@@ -16,7 +16,11 @@ _MATCHERS = (Matcher(MatcherField.HOSTNAME, MatcherOperator.STARTS_WITH, "db"),)
 
 def config(preset: Preset, **changes: Any) -> ConfigView:
     """A configuration of the preset."""
-    asked = {"event_type": preset.spec.event_type, "metric_threshold": preset.spec.metric_threshold}
+    asked = {
+        "event_type": preset.spec.event_type,
+        "metric_threshold": preset.spec.metric_threshold,
+        "threshold": preset.spec.count_threshold,
+    }
     return ConfigView("c", **(asked | changes))
 
 
@@ -34,6 +38,7 @@ def test_a_preset_can_be_a_configuration_of_its_engines(preset: Preset) -> None:
     assert event_type.alertable
     assert not event_type.global_only
     assert (event_type.needs is Needs.METRIC_THRESHOLD) is (spec.metric_threshold is not None)
+    assert (event_type.needs is Needs.THRESHOLD) is (spec.count_threshold is not None)
     if spec.metric_threshold:
         metric = spec.metric_threshold.metric
         assert spec.metric_threshold.units in allowed_units(metric)
@@ -73,3 +78,8 @@ def test_a_configuration_is_a_preset_by_its_event_and_threshold(
     changes: dict[str, Any], is_same: bool
 ) -> None:
     assert Preset.OPLOG_WINDOW.spec.is_of(config(Preset.OPLOG_WINDOW, **changes)) is is_same
+
+
+def test_a_configuration_of_another_number_of_members_is_no_preset() -> None:
+    other = CountThreshold(ThresholdOperator.GREATER_THAN, 1)
+    assert not Preset.UNHEALTHY_MEMBERS.spec.is_of(config(Preset.UNHEALTHY_MEMBERS, threshold=other))
