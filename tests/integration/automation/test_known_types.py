@@ -16,8 +16,8 @@ PRIMARY, SECONDARY, STANDALONE = HostType.REPLICA_PRIMARY, HostType.REPLICA_SECO
 
 def roles() -> list[str]:
     """The events about roles, oldest first."""
-    told = Event.objects.filter(event_type__startswith="HOST_NOW_").order_by("id")
-    return list(told.values_list("event_type", flat=True))
+    found = Event.objects.filter(event_type__startswith="HOST_NOW_").order_by("id")
+    return list(found.values_list("event_type", flat=True))
 
 
 def counted(name: str = "rs0") -> tuple[int, int, int]:
@@ -70,7 +70,7 @@ def test_the_assumed_type_of_a_new_host_is_no_earlier_role(project: Project) -> 
     assert roles() == []
 
 
-def test_a_host_that_was_reached_tells_its_role_after_an_outage(project: Project) -> None:
+def test_another_role_after_an_outage_is_an_event(project: Project) -> None:
     ingest(project, host_report(type_name=SECONDARY))
     ingest(project, host_report(type_name=SECONDARY, reachable=False))
     ingest(project, host_report(type_name=PRIMARY))

@@ -96,7 +96,7 @@ def test_an_uptime_gone_back_is_a_restart(
 
 NOW = datetime(2099, 1, 1, tzinfo=UTC)
 LONG = Measuring(NOW - timedelta(minutes=4))
-TOLD = Measuring(NOW - timedelta(minutes=9), not_measured=True)
+NOT_MEASURED = Measuring(NOW - timedelta(minutes=9), not_measured=True)
 SAMPLES = {Metric.CONNECTIONS: [(NOW, 1.0)]}
 
 
@@ -171,8 +171,8 @@ def test_only_a_reachable_host_shows_another_type(
         (known(down=True, type_guessed=True), said(type_name=HostType.REPLICA_PRIMARY), ["HOST_UP"]),
         (known(measuring=LONG), said(), ["HOST_NOT_MEASURED"]),
         (known(measuring=LONG), said(reachable=False), ["HOST_DOWN"]),
-        (known(measuring=TOLD), said(), []),
-        (known(measuring=TOLD, down=True), said(samples=SAMPLES), ["HOST_UP", "HOST_MEASURED"]),
+        (known(measuring=NOT_MEASURED), said(), []),
+        (known(measuring=NOT_MEASURED, down=True), said(samples=SAMPLES), ["HOST_UP", "HOST_MEASURED"]),
     ],
     ids=[
         "as-before",

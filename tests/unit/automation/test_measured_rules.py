@@ -44,7 +44,7 @@ def test_a_value_and_no_problem_measure_a_host(report: HostReport, expected: boo
 
 
 DOWN, MEASURED = said(reachable=False), said(samples=SAMPLES)
-TOLD = Measuring(NOW - 9 * MINUTE, not_measured=True)
+NOT_MEASURED = Measuring(NOW - 9 * MINUTE, not_measured=True)
 
 
 @each(
@@ -59,9 +59,9 @@ TOLD = Measuring(NOW - 9 * MINUTE, not_measured=True)
         (Measuring(NOW + MINUTE), said(), Measuring(NOW)),
         (Measuring(NOW - MINUTE), MEASURED, Measuring()),
         (Measuring(NOW - 9 * MINUTE), DOWN, Measuring()),
-        (TOLD, said(), TOLD),
-        (TOLD, MEASURED, Measuring()),
-        (TOLD, DOWN, Measuring(not_measured=True)),
+        (NOT_MEASURED, said(), NOT_MEASURED),
+        (NOT_MEASURED, MEASURED, Measuring()),
+        (NOT_MEASURED, DOWN, Measuring(not_measured=True)),
         (Measuring(not_measured=True), said(), Measuring(NOW, not_measured=True)),
         (Measuring(not_measured=True), MEASURED, Measuring()),
     ],
