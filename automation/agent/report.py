@@ -34,7 +34,8 @@ _OPTIONAL = frozenset(
 _LABELS = "labels"
 OBSERVED = "observed"
 WAITING = "waiting"
-_ENGINE = "engine"
+_ADDED = frozenset({"engine", "problem"})
+"""Fields of a host that earlier platforms do not know."""
 _LABEL_FIELD = re.compile(r"labels(?:\.(\w+))?")
 # The first fields of a report: `bodies_of` writes them in this order.
 _HAS_TIME = re.compile(rb'\{"agentType":"[^"]*","hostname":"[^"]*","version":"[^"]*","observed":')
@@ -57,7 +58,7 @@ def bodies_of(
 
     `hostname` and `version` identify the agent; `labels` are the labels of all hosts. `observed` is the time
     of the round. `unknown` has the names of metrics to leave out, "labels" to leave out the labels, "engine"
-    to leave out the engines of hosts, and "observed" to leave out the time.
+    and "problem" to leave out these fields of hosts, and "observed" to leave out the time.
     `lease_of` returns the lease under which a host was polled.
     """
     head: Document = {"agentType": "MONITORING", "hostname": hostname, "version": version}
@@ -92,9 +93,9 @@ def measurements_in(readings: Iterable[HostReading], unknown: Collection[str] = 
 def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
     """The report without rejected parts, and the names that the platform does not know.
 
-    The names are of metrics, or "labels", or "engine". A rejected measurement, database, label or optional
-    field of a host is removed alone; any other fault of a host removes the whole host. The body is None if
-    the fault concerns the whole report or an unknown path, or if nothing was removed.
+    The names are of metrics, or "labels", or of fields in `_ADDED`. A rejected measurement, database, label or
+    optional field of a host is removed alone; any other fault of a host removes the whole host. The body is
+    None if the fault concerns the whole report or an unknown path, or if nothing was removed.
     """
     try:
         return _without(json.loads(body), bad_fields)
@@ -159,16 +160,17 @@ def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | Non
             unknown |= {measurement["metricName"]} if found[4] == "metricName" else set()
         elif owner is host and found[4] in _OPTIONAL and found[4] in host:
             optional.append((host, found[4]))
-            unknown |= {found[4]} & {_ENGINE}
+            unknown |= {found[4]} & _ADDED
         else:
             refused.add(id(owner))
     if not refused and not optional:
         return None, frozenset()
     for owner, name in optional:
         owner.pop(name, None)
-    if _ENGINE in unknown:  # The platform lists only some of many faults, and no host may keep it.
+    # The platform lists only some of many faults, and no host may keep such a field.
+    for name in unknown & _ADDED:
         for host in hosts:
-            host.pop(_ENGINE, None)
+            host.pop(name, None)
     _remove(document, refused, unknown)
     return _json(document), frozenset(unknown)
 
@@ -226,10 +228,11 @@ def _host(reading: HostReading, unknown: Collection[str], lease: str | None) -> 
         ],
         "measurements": _measurements(reading.samples, unknown),
         "lease": lease,
-        _ENGINE: None if _ENGINE in unknown else reading.engine,
+        "engine": reading.engine,
         "problem": reading.problem,
     }
-    return {name: value for name, value in document.items() if value is not None}
+    left_out = _ADDED.intersection(unknown)
+    return {name: value for name, value in document.items() if value is not None and name not in left_out}
 
 
 def _measurements(samples: Iterable[Sample], unknown: Collection[str]) -> list[Document]:

@@ -1,6 +1,7 @@
 """Reports: as the platform reads them, in batches, and without what it refused."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -182,15 +183,17 @@ def test_a_refused_field_that_a_host_need_not_have_goes_alone(name: str) -> None
     assert after["measurements"] == before["measurements"]
 
 
-def test_an_older_platform_gets_no_engines() -> None:
-    (body,) = bodies(reading(0), reading(1))
+@each("name", ["engine", "problem"])
+def test_an_older_platform_gets_no_fields_that_it_does_not_know(name: str) -> None:
+    hosts = [replace(reading(number), problem="refused") for number in range(2)]
+    (body,) = bodies(*hosts)
     # The platform lists only some of many faults.
-    reduced, unknown = without(body, ["hosts[0].engine"])
+    reduced, unknown = without(body, [f"hosts[0].{name}"])
     assert reduced is not None
-    assert unknown == {"engine"}
-    (later,) = bodies(reading(0), reading(1), unknown=unknown)
+    assert unknown == {name}
+    (later,) = bodies(*hosts, unknown=unknown)
     assert json.loads(reduced) == json.loads(later)
-    assert "engine" not in later.decode()
+    assert name not in later.decode()
 
 
 @each(
