@@ -1,14 +1,16 @@
-"""URLs of agents: download and reports, below the agents' base."""
+"""URLs of agents: download, reports and settings, below the agents' base."""
 
 from django.urls import path
 
 from automation.agent_file import NAME
 from automation.views import agents
+from automation.views.agent_settings import FullAgentSettingsViewSet
 from automation.views.reports import ReportViewSet
 from opsapi.api.views import route
 
 urlpatterns = [
     route("groups/<group_id>/reports", ReportViewSet, post="create"),
+    route("groups/<group_id>/settings", FullAgentSettingsViewSet, get="retrieve"),
     path(NAME, agents.download),
     path(f"{NAME}.sha256", agents.checksum),
     path("opsapi-agent.json", agents.facts),

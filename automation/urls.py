@@ -1,5 +1,6 @@
 """Routes of the fleet, below the public base."""
 
+from automation.views.agent_settings import AgentSettingsViewSet
 from automation.views.agents import AgentViewSet
 from automation.views.automation_config import (
     AutomationConfigViewSet,
@@ -34,6 +35,7 @@ urlpatterns = [
     route("groups/<group_id>/clusters", ClusterViewSet, get="index"),
     route("groups/<group_id>/clusters/<cluster_id>", ClusterViewSet, get="retrieve"),
     route("groups/<group_id>/agents", AgentViewSet, get="index"),
+    route("groups/<group_id>/agents/settings", AgentSettingsViewSet, get="retrieve", put="replace"),
     route("groups/<group_id>/agents/<agent_type>", AgentViewSet, get="of_type"),
     route(
         "groups/<group_id>/agents/<agent_type>/<path:agent_name>",

@@ -218,6 +218,7 @@ class EventType(StrEnum):
     NEW_AGENT = _agent.one_shot("NEW_AGENT", derived=True)
     BACKUP_AGENT_CONF_CALL_FAILURE = _agent.one_shot("BACKUP_AGENT_CONF_CALL_FAILURE", global_only=True)
     AGENT_DELETED_AUDIT = _agent.audit("AGENT_DELETED_AUDIT")
+    AGENT_SETTINGS_CHANGED_AUDIT = _agent.audit("AGENT_SETTINGS_CHANGED_AUDIT")
 
     AUTOMATION_CONFIG_PUBLISHED_AUDIT = _automation_config.one_shot("AUTOMATION_CONFIG_PUBLISHED_AUDIT")
 

@@ -104,7 +104,9 @@ ROLE_WORDS: Mapping[Role, RoleWords] = {
     Role.GROUP_DATA_ACCESS_READ_ONLY: RoleWords(
         "Data reader", "read the project; for data tools that check the role"
     ),
-    Role.GROUP_AGENT: RoleWords("Agent", "send reports, nothing else; for the keys of agents"),
+    Role.GROUP_AGENT: RoleWords(
+        "Agent", "send reports and read the settings of agents, nothing else; for the keys of agents"
+    ),
 }
 """Role → its words. The only place that describes roles to people; pages show the wire value next to them."""
 

@@ -222,7 +222,7 @@ class AgentAdmin(ConsoleAdmin):
     add_action = Action(
         label="Add agent",
         done="Created",
-        text="Creates an API key that can only send reports for the project. The next page shows the "
+        text="Creates an API key for an agent of the project. The next page shows the "
         "key once, with the commands that install the agent.",
         button="Create key",
         run=_add,

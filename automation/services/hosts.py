@@ -22,6 +22,7 @@ from automation.addresses import Address
 from automation.hooks import host_deleting, host_moving
 from automation.models import (
     Agent,
+    AgentSettings,
     AutomationRevision,
     Cluster,
     Database,
@@ -246,6 +247,7 @@ def fleet_purge(*, group_id: str, limit: int) -> int:
         or delete_batch(ReachedLimit.objects.filter(group_id=group_id), limit)
         or delete_batch(StoredDay.objects.filter(group_id=group_id), limit)
         or delete_batch(AutomationRevision.objects.filter(group_id=group_id), limit)
+        or delete_batch(AgentSettings.objects.filter(group_id=group_id), limit)
         or delete_batch(HostLease.objects.filter(group_id=group_id), limit)
         or delete_batch(Watcher.objects.filter(group_id=group_id), limit)
         or delete_batch(Agent.objects.filter(group_id=group_id), limit)

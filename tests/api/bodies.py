@@ -123,6 +123,12 @@ def scraper(**changes: Any) -> dict[str, Any]:
     return _with({"username": "scraper", "password": SECRET}, changes)
 
 
+def agent_settings(**changes: Any) -> dict[str, Any]:
+    """What makes the settings that a project keeps for its agents, with a secret wherever they have one."""
+    mongodb, postgresql = f"mongodb://ada:{SECRET}@db1", f"postgresql://ada:{SECRET}@db2"
+    return _with({"mongodb": [mongodb], "postgresql": [postgresql]}, changes)
+
+
 def window(**changes: Any) -> dict[str, Any]:
     """What makes a maintenance window, to come in any run of the tests."""
     document = {

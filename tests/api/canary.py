@@ -15,7 +15,7 @@ from alerting.models import NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.serializers.notifications import DOCUMENTS as NOTIFICATION_DOCUMENTS
 from alerting.serializers.notifications import NotificationDocument
-from automation.models import AutomationRevision
+from automation.models import AgentSettings, AutomationRevision
 from automation.serializers.automation_config import AutomationConfigDocument
 from integrations.choices import SecretKind
 from integrations.models import Integration
@@ -56,6 +56,7 @@ PLANTED: Mapping[str, Any] = {
     f"PATCH {PUBLIC}/groups/<group_id>/alertConfigs/<config_id>": _CONFIG,
     f"POST {PUBLIC}/globalAlertConfigs": _GLOBAL_CONFIG,
     f"PUT {PUBLIC}/globalAlertConfigs/<global_config_id>": _GLOBAL_CONFIG,
+    f"PUT {PUBLIC}/groups/<group_id>/agents/settings": bodies.agent_settings(),
     # Written third: after the two that are there a restored one.
     f"PUT {PUBLIC}/groups/<group_id>/automationConfig": bodies.automation_config(
         version=3, auth=dict.fromkeys(DOCUMENT_SECRETS, bodies.SECRET)
@@ -64,7 +65,9 @@ PLANTED: Mapping[str, Any] = {
 """Route → a body with the secret in each of its fields that can hold one."""
 
 SECRET_FIELDS = {
+    "mongodb",
     "password",
+    "postgresql",
     "privateKey",
     *(name for kind in INTEGRATION_TYPES.values() for name in kind.secret_fields),
     *(name for kind in NOTIFICATION_TYPES.values() for name in kind.secret_fields),
@@ -79,8 +82,10 @@ HARMLESS_FIELDS = {
 }
 """Fields of documents whose names only look like it → why they may be shown."""
 
-_SHOWN_IN_FULL = re.compile(r".*/automationConfig(/revisions/\d+(/restore)?)?(\?.*)?")
-"""Answers with the automation configuration, including its secrets for callers who can publish it."""
+_SHOWN_IN_FULL = re.compile(
+    r".*/automationConfig(/revisions/\d+(/restore)?)?(\?.*)?|/agents/v1\.0/groups/[0-9a-f]{24}/settings(\?.*)?"
+)
+"""Answers with secrets: the automation configuration for callers who can publish it, settings for agents."""
 _INVITATION_LINK = re.compile(r'"link":"[^"]*/admin/invitation/#[0-9a-f]{24}([^"]+)"')
 """The secret in the link of a new invitation."""
 _LOOKS_SECRET = re.compile(r"key|token|secret|password|credential|url", re.IGNORECASE)
@@ -127,10 +132,17 @@ def planted_fields(body: Any) -> set[str]:
     here = {
         name
         for name, value in body.items()
-        for text in (value.values() if isinstance(value, dict) and name in SECRET_FIELDS else [value])
+        for text in (_members(value) if name in SECRET_FIELDS else [value])
         if isinstance(text, str) and bodies.SECRET in text
     }
     return here.union(*(planted_fields(value) for name, value in body.items() if name not in here))
+
+
+def _members(value: Any) -> list[Any]:
+    """The texts of a field with one secret or several."""
+    if isinstance(value, dict):
+        return list(value.values())
+    return value if isinstance(value, list) else [value]
 
 
 def body_of(route: str) -> Any:
@@ -205,6 +217,7 @@ def kept_secrets() -> set[str]:
         *Invitation.objects.values_list("token_hash", flat=True),
         *Integration.objects.values_list("secrets", flat=True),
         *AutomationRevision.objects.values_list("document", flat=True),
+        *AgentSettings.objects.values_list("secrets", flat=True),
         *NotificationSetting.objects.exclude(secrets=None).values_list("secrets", flat=True),
     }
     own = {settings.SECRET_KEY, nonce_key(settings.SECRET_KEY).hex(), *settings.OPSAPI_ENCRYPTION_KEYS}

@@ -241,6 +241,10 @@ RECORDED: Mapping[str, tuple[Any, Sequence[str]]] = {
         None,
         ["AGENT_DELETED_AUDIT MONITORING_AGENT:REMOVED"],
     ),
+    "PUT /groups/<group_id>/agents/settings": (
+        bodies.agent_settings(intervalSeconds=20),
+        ["AGENT_SETTINGS_CHANGED_AUDIT MONITORING_AGENT:NEW"],
+    ),
     f"POST {INTEGRATION}": (
         {"url": f"https://hooks.example.com/in/{bodies.SECRET}", "secret": bodies.SECRET},
         ["INTEGRATION_ADDED_AUDIT INTEGRATION:NEW"],
@@ -294,6 +298,10 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
     "PATCH /groups/<group_id>/maintenanceWindows/<window_id>": (
         {"endDate": bodies.window()["startDate"]},
         "MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE",
+    ),
+    "PUT /groups/<group_id>/agents/settings": (
+        bodies.agent_settings(version="1"),
+        "AGENT_SETTINGS_CONCURRENT_MODIFICATION",
     ),
     f"POST {INTEGRATION}": (bodies.scraper(), "INTEGRATION_ALREADY_CONFIGURED"),
     "PUT /groups/<group_id>/automationConfig": (

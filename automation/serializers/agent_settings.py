@@ -1,0 +1,103 @@
+"""The settings that a project keeps for its agents, as the API shows and accepts them."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from automation.agent.settings import LONGEST_INTERVAL, SHORTEST_INTERVAL
+from automation.fields import Labels
+from automation.metrics import Engine
+from automation.rules.connection_strings import (
+    FORMS,
+    LONGEST_STRING,
+    MOST_STRINGS,
+    is_redacted,
+    redacted_string,
+)
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import AN_ID, Document, LinkDocument, invalid, self_link
+from opsapi.api.fields import ListOf, Text, Whole
+from opsapi.api.links import Links
+from opsapi.api.resources import Facts
+
+MONGODB_EXAMPLE = "mongodb://opsapi-agent:a%20password@db1.example.com:27017/?authSource=admin"
+POSTGRESQL_EXAMPLE = "postgresql://opsapi_agent:a%20password@db2.example.com:5432/postgres"
+
+
+class ConnectionString(Text):
+    """A connection string of an engine, in full or redacted."""
+
+    def __init__(self, engine: Engine, **options: Any) -> None:
+        self.engine = engine
+        super().__init__(max_length=LONGEST_STRING, **options)
+
+    def run_validation(self, data: Any = serializers.empty) -> str:
+        text = super().run_validation(data)
+        if not is_redacted(text) and (fault := FORMS[self.engine].fault(text)):
+            raise invalid(fault)
+        return text
+
+
+class AgentSettingsDocument(Document):
+    """The settings that a project keeps for its agents. Settings of an agent's machine override them."""
+
+    refusals = (ErrorCode.REDACTED_VALUE_UNKNOWN,)
+    request_example = {
+        "mongodb": [MONGODB_EXAMPLE],
+        "postgresql": [POSTGRESQL_EXAMPLE],
+        "intervalSeconds": 30,
+        "labels": {"env": "production"},
+    }
+    example = {
+        **request_example,
+        "mongodb": [redacted_string(MONGODB_EXAMPLE)],
+        "postgresql": [redacted_string(POSTGRESQL_EXAMPLE)],
+        "version": AN_ID,
+        "links": self_link(f"/groups/{AN_ID}/agents/settings"),
+    }
+
+    mongodb = ListOf(
+        ConnectionString(Engine.MONGODB),
+        max_length=MOST_STRINGS,
+        default=list,
+        help_text="Connection strings of MongoDB. Passwords and secret options are redacted. A redacted "
+        "string that is sent back keeps the stored string.",
+    )
+    postgresql = ListOf(
+        ConnectionString(Engine.POSTGRESQL),
+        max_length=MOST_STRINGS,
+        default=list,
+        help_text="Connection URIs of PostgreSQL, redacted as the strings of MongoDB.",
+    )
+    intervalSeconds = Whole(
+        min_value=SHORTEST_INTERVAL,
+        max_value=LONGEST_INTERVAL,
+        required=False,
+        help_text="Seconds between the starts of two rounds. Without it, agents use their default, 60.",
+    )
+    labels = Labels(required=False, help_text="Labels of all hosts that the agents report.")
+    version = Text(
+        max_length=24,
+        required=False,
+        help_text="Another value after each change. A request with another version than the stored one is "
+        "refused.",
+    )
+    links = LinkDocument(many=True, read_only=True)
+
+
+class FullAgentSettingsDocument(Document):
+    """The settings that a project keeps for its agents, with all secrets."""
+
+    example = {**AgentSettingsDocument.request_example, "version": AN_ID}
+
+    mongodb = serializers.ListField(child=serializers.CharField())
+    postgresql = serializers.ListField(child=serializers.CharField())
+    intervalSeconds = serializers.IntegerField(required=False)
+    labels = serializers.DictField(child=serializers.CharField(), required=False)
+    version = serializers.CharField()
+
+
+def present_agent_settings(facts: Facts, group_id: str, links: Links) -> Facts:
+    """The settings with their links."""
+    group = f"/groups/{group_id}"
+    return {**facts, "links": links.related(f"{group}/agents/settings", {"group": group})}
