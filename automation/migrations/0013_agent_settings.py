@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accesslist', '0004_given_passwords'),
-        ('automation', '0011_problems_of_hosts'),
+        ('automation', '0012_unmeasured_hosts'),
     ]
 
     operations = [
