@@ -10,6 +10,7 @@ from accesslist.models import ApiKey, Project, User
 from alerting.models import AlertConfig, NotificationSetting, SetupMark
 from alerting.rules.presets import Preset
 from alerting.selectors.notification_settings import setting_values
+from automation.metrics import Engine
 from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.configs import CONFIGS, send
@@ -183,7 +184,7 @@ class TestWithANewAgent:
         assert "Added" in text_of(answer)
         assert ApiKey.objects.filter(desc="on db1").exists()
         kinds = set(AlertConfig.objects.values_list("event_type", flat=True))
-        assert kinds == {"HOST_DOWN", "MONITORING_AGENT_DOWN", "OUTSIDE_METRIC_THRESHOLD"}
+        assert kinds == {each.spec.event_type for each in Preset if Engine.POSTGRESQL in each.spec.engines}
 
     def test_no_key_is_created_while_the_receiver_is_wrong(self, console: Client, project: Project) -> None:
         answer = confirm(console, ADD_AGENT, **new_agent(project, **{TYPE: ""}))
