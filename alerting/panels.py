@@ -80,7 +80,7 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
     ):
         yield Notice(f"{words[0].upper()}{words[1:]}.")
     if visible_scope.everything and (fault := proxy_fault_words(now)):
-        yield Notice(f"The outgoing proxy is {settings.OPSAPI_OUTBOUND_PROXY}, and {fault}.")
+        yield Notice(f"Outgoing proxy {settings.OPSAPI_OUTBOUND_PROXY}: {fault}.")
     yield _alerts(visible_scope, now)
     failing = notifications_failing(visible_scope=visible_scope, now=now)
     destinations = destinations_failing(visible_scope=visible_scope)

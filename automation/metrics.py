@@ -123,7 +123,9 @@ class Metric(StrEnum):
     CONNECTIONS = ("CONNECTIONS", GAUGE, MetricSubject.CONNECTIONS, Unit.RAW, BOTH,
         "Connections", "Open connections of clients.")
     CONNECTIONS_PERCENT = ("CONNECTIONS_PERCENT", GAUGE, MetricSubject.CONNECTIONS, Unit.PERCENT, BOTH,
-        "Connections in use", "Open connections as a share of the connections that the server allows.")
+        "Connections in use",
+        "Open connections as a share of the connections that clients can have; on PostgreSQL without the "
+        "reserved connections, so it can exceed 100.")
     CURSORS_TOTAL_OPEN = ("CURSORS_TOTAL_OPEN", GAUGE, MetricSubject.CONNECTIONS, Unit.RAW, MONGODB,
         "Open cursors", "Cursors that the server keeps open for clients.")
     CURSORS_TOTAL_TIMED_OUT = ("CURSORS_TOTAL_TIMED_OUT", RATE, MetricSubject.CONNECTIONS, Unit.RAW, MONGODB,
@@ -412,7 +414,7 @@ class Metric(StrEnum):
         "Size of all databases on disk",
         "Space that the collections and indexes of all databases take on disk.")
     MONGO_FSYNC_LOCKED = ("MONGO_FSYNC_LOCKED", GAUGE, MetricSubject.LOCKS, Unit.RAW, MONGODB,
-        "Writes locked out", "Whether fsyncLock locks out all writes: 1 if it does, otherwise 0.")
+        "Writes blocked by fsyncLock", "Whether fsyncLock locks out all writes: 1 if it does, otherwise 0.")
     MONGO_FLOW_CONTROL_LAGGED = ("MONGO_FLOW_CONTROL_LAGGED",
         GAUGE, MetricSubject.REPLICATION, Unit.PERCENT, MONGODB, "Time under flow control",
         "Share of the time in which the primary slowed writes down because a majority lags behind.")
@@ -425,7 +427,7 @@ class Metric(StrEnum):
         "Majority lag",
         "How far the writes that a majority of members has are behind the newest write of the primary.")
     MONGO_MEMBERS_UNREACHABLE = ("MONGO_MEMBERS_UNREACHABLE",
-        GAUGE, MetricSubject.REPLICATION, Unit.RAW, MONGODB, "Members out of reach",
+        GAUGE, MetricSubject.REPLICATION, Unit.RAW, MONGODB, "Unreachable members",
         "Members of the replica set that this member cannot reach.")
     SYSTEM_MEMORY_PERCENT_USED = ("SYSTEM_MEMORY_PERCENT_USED",
         GAUGE, MetricSubject.MACHINE, Unit.PERCENT, BOTH, "Used share of the system memory",
@@ -488,11 +490,11 @@ class Metric(StrEnum):
         GAUGE, MetricSubject.DATABASES, Unit.RAW, POSTGRESQL, "Tables that need vacuum",
         "Tables with more dead rows than the threshold of autovacuum.")
     SERVER_CERTIFICATE_DAYS = ("SERVER_CERTIFICATE_DAYS",
-        GAUGE, MetricSubject.CONNECTIONS, Unit.DAYS, BOTH, "Days until the certificate ends",
-        "Days until the TLS certificate of the server is no longer valid; negative afterwards.")
+        GAUGE, MetricSubject.CONNECTIONS, Unit.DAYS, BOTH, "Days until the certificate expires",
+        "Days until the TLS certificate of the server expires; negative afterwards.")
     SERVER_SUPPORT_DAYS = ("SERVER_SUPPORT_DAYS",
         GAUGE, MetricSubject.PROCESS, Unit.DAYS, BOTH, "Days until support ends",
-        "Days until the vendor or community no longer supports the version; negative afterwards.")
+        "Days until support for the version ends; negative afterwards.")
     # fmt: on
 
 

@@ -257,7 +257,8 @@ class _Deployment:
             status = yield from self._asked(what, address, hello)
         named = members_of_set(hello, status, None)
         if named.has_other_names:
-            yield CheckStep(f"{what}: members have several names, hidden members are not looked for")
+            names = "members have other names for clients (split horizons)"
+            yield CheckStep(f"{what}: {names}, so hidden members are not found")
         for text in named.unreadable:
             yield CheckStep(f"{what}: member {shown(text)}", f"is not reported: {NAMES_ALLOWED}")
         return named

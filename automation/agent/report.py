@@ -93,9 +93,9 @@ def measurements_in(readings: Iterable[HostReading], unknown: Collection[str] = 
 def without(body: bytes, bad_fields: Iterable[str]) -> tuple[bytes | None, frozenset[str]]:
     """The report without rejected parts, and the names that the platform does not know.
 
-    The names are of metrics, or "labels", or of fields in `_ADDED`. A rejected measurement, database, label or
-    optional field of a host is removed alone; any other fault of a host removes the whole host. The body is
-    None if the fault concerns the whole report or an unknown path, or if nothing was removed.
+    The names are of metrics, or "labels", or of fields in `_ADDED`. A rejected measurement, database, label
+    or optional field of a host is removed alone; any other fault of a host removes the whole host. The body
+    is None if the fault concerns the whole report or an unknown path, or if nothing was removed.
     """
     try:
         return _without(json.loads(body), bad_fields)

@@ -115,14 +115,14 @@ class HostDocument(Resource):
     unmeasuredSince = ShownTime(
         source="unmeasured_since",
         required=False,
-        help_text="Since when reports say that the host is reachable, and contain no measurement of it or a "
-        "`problem`. After four minutes, HOST_NOT_MEASURED follows. Absent if the newest report measured the "
-        "host, or if the host is down.",
+        help_text="Time of the first of the newest reports that reached the host and did not measure it. "
+        "Four minutes after it, HOST_NOT_MEASURED follows. Absent if the newest report measured the host, or "
+        "if the host is down.",
     )
     problem = ShownText(
         required=False,
         help_text="Why the agent could not measure the host, although it is reachable, without secrets in "
-        "URLs. Absent if the agent says no reason.",
+        "URLs. Absent if the agent gives no reason.",
     )
     lastPing = ShownTime(source="last_report", required=False, help_text="The same as lastReport.")
     links = LinkDocument(many=True)

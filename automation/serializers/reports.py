@@ -44,7 +44,7 @@ _ABOUT_DATA = (
 )
 _HOST_TYPES = [host_type.value for host_type in HostType]
 _TYPE = (
-    "NO_DATA if the agent cannot tell the type: the stored type stays. The type of an unreachable host is "
+    "NO_DATA if the agent does not know the type: the stored type stays. The type of an unreachable host is "
     "stored only if none is known."
 )
 _PROBLEM = (

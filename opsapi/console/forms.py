@@ -83,7 +83,7 @@ class _NeverShown:
         """The context without the value."""
         if value:
             note = f"{(attrs or {}).get('id', name)}_again"
-            attrs = {**(attrs or {}), "placeholder": "enter it again", "aria-describedby": note}
+            attrs = {**(attrs or {}), "placeholder": "enter the secret again", "aria-describedby": note}
         context: dict[str, Any] = super().get_context(name, None, attrs)  # type: ignore[misc]  # of the widget
         context["widget"] |= {"plain_template": self.plain_template, "is_lost": bool(value)}
         return context

@@ -170,7 +170,7 @@ def find(claim: ServerClaim, machine: LocalMachine, before: AnsweringProcess | N
     otherwise it is in a container, and its directories are other directories.
     """
     if not sys.platform.startswith("linux"):
-        raise NotHere("the agent measures machines with Linux only")
+        raise NotHere("the agent measures only machines with Linux")
     proof = _proof(claim, machine, before)
     try:
         ours, theirs = (read_mounts(machine.read(f"{pid}/mountinfo")) for pid in ("self", claim.pid))
@@ -178,9 +178,7 @@ def find(claim: ServerClaim, machine: LocalMachine, before: AnsweringProcess | N
     except (OSError, ValueError) as error:
         raise NotHere(f"/proc does not show its file systems and groups ({_text(error)})") from None
     if _root(ours) != _root(theirs):
-        raise NotHere(
-            "the server runs in a container of its own on this machine, and the agent outside of it"
-        )
+        raise NotHere("the server runs on this machine in a container, and the agent runs outside of it")
     unknown = [] if claim.data else ["without disks: the server does not say where its data directory is"]
     data, written = (
         next(_places([path] if path else (), ours, theirs, unknown), None) for path in (claim.data, claim.log)

@@ -165,8 +165,8 @@ class Deployment:
             self._problems.report(shown(text), "name", f"{shown(text)} is not reported: {NAMES_ALLOWED}")
         if named.has_other_names:
             set_name = shown(hello.get("setName"))
-            other = f"{set_name}: clients and members use different names for the members"
-            line = f"{other} (split horizons): hidden members are not looked for"
+            names = "members have other names for clients (split horizons)"
+            line = f"{set_name}: {names}, so hidden members are not found"
             self._problems.report((set_name, "names"), "other names", line)
         if len(named.members) > MOST_MEMBERS and answer.cluster is None:
             most = f"{answer.address} names {len(named.members)} members of its set, {MOST_MEMBERS} are asked"

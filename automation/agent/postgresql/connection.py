@@ -232,7 +232,7 @@ def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any], plac
             if "_" in name and address_of(name.replace("_", "-").strip("-"), 1)
             else "is not a host name (RFC 1123) or an IP address with a port from 1 to 65535"
         )
-        raise ValueError(f"has a host that {reason} (host {place} of the URI)")
+        raise ValueError(f"has a wrong host {place}: the host {reason}")
     where = {"host": host or hostaddr, "port": number}
     return PostgresAccess(address, {**common, **where, **({"hostaddr": hostaddr} if hostaddr else {})})
 

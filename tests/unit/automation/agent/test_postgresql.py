@@ -134,7 +134,7 @@ def test_what_is_no_uri_is_refused_without_quoting_it(uri: str) -> None:
 def test_a_wrong_host_is_named_by_its_place(uri: str, part: str) -> None:
     with pytest.raises(ValueError, match=part) as refusal:
         PostgreSQL([uri])
-    assert "host 2 of the URI" in str(refusal.value)
+    assert "has a wrong host 2" in str(refusal.value)
     assert "s3cret" not in str(refusal.value)
 
 
