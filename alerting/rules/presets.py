@@ -19,6 +19,7 @@ from alerting.rules.transition import ConfigView
 from automation.metrics import BOTH, MONGODB, POSTGRESQL, Engine, Metric
 from automation.units import Unit
 from events.types import EventType
+from opsapi.page_paths import DOCUMENTS_PATH
 
 _LASTING = 5
 """Minutes that a high load must last, because short peaks often pass."""
@@ -28,7 +29,7 @@ _LASTING = 5
 class PresetSpec:
     """A row of the table: the condition of a configuration, and its delay in minutes.
 
-    `meaning` is a sentence.
+    `meaning` is a sentence. `runbook` is the name of the page in docs/runbooks.
     """
 
     name: str
@@ -38,6 +39,12 @@ class PresetSpec:
     metric_threshold: MetricThreshold | None = None
     delay_min: int = 0
     count_threshold: CountThreshold | None = None
+    runbook: str = ""
+
+    @property
+    def runbook_path(self) -> str:
+        """The page of the runbook that the platform serves."""
+        return f"{DOCUMENTS_PATH}runbooks/{self.runbook}.html"
 
     @property
     def wire_threshold(self) -> Mapping[str, Any] | None:
@@ -100,19 +107,27 @@ class Preset(StrEnum):
         member.spec = row
         return member
 
-    HOST_DOWN = PresetSpec("HOST_DOWN", BOTH, EventType.HOST_DOWN, "An agent cannot reach a host.")
+    HOST_DOWN = PresetSpec(
+        "HOST_DOWN",
+        BOTH,
+        EventType.HOST_DOWN,
+        "An agent cannot reach a host.",
+        runbook="host-down",
+    )
     HOST_NOT_MEASURED = PresetSpec(
         "HOST_NOT_MEASURED",
         BOTH,
         EventType.HOST_NOT_MEASURED,
         "An agent reaches a host and has not measured it for 4 minutes, for example because its login is "
         "refused. Alerts about measurements cannot open meanwhile.",
+        runbook="not-measured",
     )
     MONITORING_AGENT_DOWN = PresetSpec(
         "MONITORING_AGENT_DOWN",
         BOTH,
         EventType.MONITORING_AGENT_DOWN,
         "A monitoring agent stopped reporting. Without its reports, none of the other alerts can open.",
+        runbook="agent-down",
     )
     """New projects already have it."""
     HOST_RESTARTED = PresetSpec(
@@ -120,6 +135,7 @@ class Preset(StrEnum):
         BOTH,
         EventType.HOST_RESTARTED,
         "A server restarted. If nobody planned it, the server crashed or was killed.",
+        runbook="host-down",
     )
     """The service manager starts a crashed server again within seconds, so that it is never seen down. The
     message is sent once; a maintenance window mutes a planned restart:
@@ -130,13 +146,18 @@ class Preset(StrEnum):
         EventType.HOST_RECOVERING,
         "A host has been recovering for 15 minutes and serves no reads or writes.",
         delay_min=15,
+        runbook="unhealthy-members",
     )
     """After a crash, a server replays what it wrote since its last checkpoint, which is at most a few minutes
     old (60 s in MongoDB, 5 min in PostgreSQL): https://www.mongodb.com/docs/manual/core/wiredtiger/,
     https://www.postgresql.org/docs/current/wal-configuration.html. A quarter of an hour is a long replay, an
     initial sync, or a member that cannot catch up."""
     NO_PRIMARY = PresetSpec(
-        "NO_PRIMARY", BOTH, EventType.NO_PRIMARY, "A replica set has no primary and accepts no writes."
+        "NO_PRIMARY",
+        BOTH,
+        EventType.NO_PRIMARY,
+        "A replica set has no primary and accepts no writes.",
+        runbook="primary",
     )
     """An election takes 12 s at the median, and reports are a minute apart, so a delay would only cost time:
     https://www.mongodb.com/docs/manual/core/replica-set-elections/"""
@@ -146,6 +167,7 @@ class Preset(StrEnum):
         EventType.MULTIPLE_PRIMARIES,
         "A replica set has had several primaries for 2 minutes. Writes to one of them will be lost.",
         delay_min=2,
+        runbook="primary",
     )
     """During a switch of the primary, an agent that asks one member after the other can see two in one
     report. They are still there in the second report only if the old primary did not step down:
@@ -159,6 +181,7 @@ class Preset(StrEnum):
         "failures.",
         delay_min=10,
         count_threshold=CountThreshold(ThresholdOperator.GREATER_THAN, 0),
+        runbook="unhealthy-members",
     )
     """Unlike a number of healthy members, this fits replica sets of every size, also of one member. Ten
     minutes cover the restart of a member for maintenance:
@@ -170,6 +193,7 @@ class Preset(StrEnum):
         "A secondary has been more than 60 seconds behind its primary for 5 minutes.",
         _above(Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 60, Unit.SECONDS),
         delay_min=_LASTING,
+        runbook="replication-lag",
     )
     """Flow control slows writes down to keep a majority within 10 s (`flowControlTargetLagSeconds`), so a
     minute is more than the server can correct: https://www.mongodb.com/docs/manual/replication/#replication-lag"""
@@ -179,6 +203,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "The oplog covers less than 1 hour. A member that is down for longer needs an initial sync.",
         _below(Metric.OPLOG_MASTER_TIME, 1, Unit.HOURS),
+        runbook="replication-lag",
     )
     """The window must be longer than the maintenance of a member, which usually takes more than an hour:
     https://www.mongodb.com/docs/manual/core/replica-set-oplog/"""
@@ -188,6 +213,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "Less than 10 % of the data disk is free.",
         _below(Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 10, Unit.PERCENT),
+        runbook="disk-full",
     )
     """A server stops when it cannot write its journal, and the repair needs space, too:
     https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/. The disk of a PostgreSQL
@@ -196,9 +222,10 @@ class Preset(StrEnum):
         "CONNECTIONS",
         BOTH,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "Clients have used more than 80 % of the connections that they can have for 5 minutes.",
+        "For 5 minutes, clients have used more than 80 % of the connections available to them.",
         _above(Metric.CONNECTIONS_PERCENT, 80, Unit.PERCENT),
         delay_min=_LASTING,
+        runbook="connections",
     )
     """At 100 % clients are refused.
 
@@ -210,8 +237,9 @@ class Preset(StrEnum):
         "OPLOG_HEADROOM",
         MONGODB,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "A secondary loses its place in the oplog in less than 1 hour, and then needs an initial sync.",
+        "In less than 1 hour, a secondary is too far behind for the oplog and needs an initial sync.",
         _below(Metric.OPLOG_MASTER_LAG_TIME_DIFF, 1, Unit.HOURS),
+        runbook="replication-lag",
     )
     """Somebody has to enlarge the oplog or relieve the secondary before the time is over;
     `replSetResizeOplog` takes effect at once: https://www.mongodb.com/docs/manual/tutorial/change-oplog-size/"""
@@ -222,6 +250,7 @@ class Preset(StrEnum):
         "Most members have been more than 60 seconds behind for 5 minutes. Writes wait for the majority.",
         _above(Metric.MONGO_MAJORITY_LAG, 60, Unit.SECONDS),
         delay_min=_LASTING,
+        runbook="replication-lag",
     )
     """As REPLICATION_LAG. Writes wait, because `majority` is the default write concern from version 5.0 on:
     https://www.mongodb.com/docs/manual/reference/write-concern/"""
@@ -229,9 +258,10 @@ class Preset(StrEnum):
         "FSYNC_LOCKED",
         MONGODB,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "fsyncLock has locked out all writes of a server for 30 minutes.",
+        "fsyncLock has blocked all writes to a server for 30 minutes.",
         _above(Metric.MONGO_FSYNC_LOCKED, 0, Unit.RAW),
         delay_min=30,
+        runbook="locks",
     )
     """A backup locks a server for as long as its snapshot takes, usually minutes, and a backup that fails
     leaves the lock: https://www.mongodb.com/docs/manual/reference/method/db.fsyncLock/"""
@@ -242,6 +272,7 @@ class Preset(StrEnum):
         "More than 128 operations have been waiting for a lock for 5 minutes.",
         _above(Metric.GLOBAL_LOCK_CURRENT_QUEUE_TOTAL, 128, Unit.RAW),
         delay_min=_LASTING,
+        runbook="overload",
     )
     """Up to version 6.0, a server admits 128 reads and 128 writes at a time; as many again wait:
     https://www.mongodb.com/docs/v6.0/reference/parameters/ (wiredTigerConcurrentReadTransactions)"""
@@ -252,6 +283,7 @@ class Preset(StrEnum):
         "A server has had no read tickets left for 5 minutes, so reads queue.",
         _below(Metric.TICKETS_AVAILABLE_READS, 1, Unit.RAW),
         delay_min=_LASTING,
+        runbook="overload",
     )
     """The limit is not higher, because from version 7.0 on the server adjusts the number of tickets. A few
     tickets are normal, none means overload: https://www.mongodb.com/docs/manual/reference/parameters/
@@ -263,6 +295,7 @@ class Preset(StrEnum):
         "A server has had no write tickets left for 5 minutes, so writes queue.",
         _below(Metric.TICKETS_AVAILABLE_WRITES, 1, Unit.RAW),
         delay_min=_LASTING,
+        runbook="overload",
     )
     """As READ_TICKETS."""
     DIRTY_CACHE = PresetSpec(
@@ -272,6 +305,7 @@ class Preset(StrEnum):
         "More than 20 % of the cache has been dirty for 5 minutes, which slows down clients.",
         _above(Metric.DIRTY_FILL_RATIO, 20, Unit.PERCENT),
         delay_min=_LASTING,
+        runbook="overload",
     )
     """`eviction_dirty_trigger`, from where on threads of the application evict:
     https://source.wiredtiger.com/develop/tune_cache.html, https://jira.mongodb.org/browse/SERVER-64505"""
@@ -282,6 +316,7 @@ class Preset(StrEnum):
         "More than 95 % of the cache has been in use for 5 minutes, which slows down clients.",
         _above(Metric.CACHE_FILL_RATIO, 95, Unit.PERCENT),
         delay_min=_LASTING,
+        runbook="overload",
     )
     """`eviction_trigger`; the server itself keeps the cache at 80 % (`eviction_target`). Source as
     DIRTY_CACHE."""
@@ -291,6 +326,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "More than 90 % of the disk of the write-ahead log is used. A full disk stops the server.",
         _above(Metric.PG_WAL_DISK_PERCENT_USED, 90, Unit.PERCENT),
+        runbook="disk-full",
     )
     """As DISK_SPACE. The server stops with a panic when it cannot write its log:
     https://www.postgresql.org/docs/current/disk-full.html"""
@@ -300,6 +336,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "More than 90 % of the disk of a tablespace is used. On a full disk, writes fail.",
         _above(Metric.PG_TABLESPACE_DISK_PERCENT_USED, 90, Unit.PERCENT),
+        runbook="disk-full",
     )
     """As DISK_SPACE: https://www.postgresql.org/docs/current/disk-full.html"""
     CRASHED = PresetSpec(
@@ -308,6 +345,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A server process crashed, and the server ended all sessions and restarted its processes.",
         _above(Metric.PG_CRASHED_IN_LAST_HOUR, 0, Unit.RAW),
+        runbook="host-down",
     )
     """Only an operator can find the cause, such as the system's lack of memory, before it happens again:
     https://www.postgresql.org/docs/current/kernel-resources.html#LINUX-MEMORY-OVERCOMMIT. The alert closes
@@ -316,9 +354,10 @@ class Preset(StrEnum):
         "STANDBY_DISCONNECTED",
         POSTGRESQL,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "A standby has received nothing from its primary for 5 minutes.",
+        "A standby has not been connected to its primary for 5 minutes.",
         _below(Metric.PG_REPLICATION_CONNECTED, 1, Unit.RAW),
         delay_min=_LASTING,
+        runbook="replication-broken",
     )
     """A standby connects again after 5 s (`wal_retrieve_retry_interval`). After minutes, its password, the
     network or the write-ahead log that it needs is missing:
@@ -330,6 +369,7 @@ class Preset(StrEnum):
         "A synchronous standby has been missing for 2 minutes, so all commits wait.",
         _above(Metric.PG_SYNC_STANDBYS_MISSING, 0, Unit.RAW),
         delay_min=2,
+        runbook="replication-broken",
     )
     """A broken connection is noticed after 60 s (`wal_sender_timeout`), and a cluster manager then names
     another standby; afterwards, commits wait for ever:
@@ -341,6 +381,7 @@ class Preset(StrEnum):
         "A standby has been more than 60 seconds behind its primary for 5 minutes.",
         _above(Metric.PG_REPLICATION_LAG_TIME, 60, Unit.SECONDS),
         delay_min=_LASTING,
+        runbook="replication-lag",
     )
     """Twice the 30 s for which a standby lets queries hold up recovery (`max_standby_streaming_delay`):
     https://www.postgresql.org/docs/current/runtime-config-replication.html"""
@@ -351,6 +392,7 @@ class Preset(StrEnum):
         "The oldest transaction ID is more than 1.2 billion transactions old. Close to 2.1 billion, "
         "the server refuses writes.",
         _above(Metric.PG_XID_AGE, 1_200_000_000, Unit.RAW),
+        runbook="wraparound",
     )
     """Autovacuum begins at 200 million (`autovacuum_freeze_max_age`), and ignores its cost limits from 1.6
     billion on (`vacuum_failsafe_age`). 1.2 billion leaves time to find the cause:
@@ -362,6 +404,7 @@ class Preset(StrEnum):
         "The oldest multixact ID is more than 1.2 billion multixacts old. Close to 2.1 billion, the server "
         "refuses writes.",
         _above(Metric.PG_MXID_AGE, 1_200_000_000, Unit.RAW),
+        runbook="wraparound",
     )
     """As TRANSACTION_ID_AGE: autovacuum begins at 400 million (`autovacuum_multixact_freeze_max_age`), and
     `vacuum_multixact_failsafe_age` is 1.6 billion:
@@ -372,6 +415,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A replication slot makes the server keep more than 10 GB of write-ahead log.",
         _above(Metric.PG_REPLICATION_SLOT_RETAINED_BYTES, 10, Unit.GIGABYTES),
+        runbook="slots-and-archive",
     )
     """A slot that nobody reads keeps the log without limit unless `max_slot_wal_keep_size` is set, until the
     disk is full. 10 GB is ten times the default of `max_wal_size`:
@@ -382,6 +426,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A replication slot is lost. Its standby or subscriber cannot continue and must be built again.",
         _above(Metric.PG_SLOTS_LOST, 0, Unit.RAW),
+        runbook="slots-and-archive",
     )
     """A lost slot never recovers:
     https://www.postgresql.org/docs/current/view-pg-replication-slots.html (wal_status)"""
@@ -391,6 +436,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "The server cannot archive write-ahead log, which breaks backups and fills the disk.",
         _above(Metric.PG_ARCHIVE_FAILURES, 0, Unit.RAW),
+        runbook="slots-and-archive",
     )
     """The server tries again for ever and keeps every file until it succeeds:
     https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-ARCHIVING-WAL"""
@@ -401,6 +447,7 @@ class Preset(StrEnum):
         "A file of the write-ahead log has been waiting for the archive for more than 10 minutes. Backups "
         "lack its changes.",
         _above(Metric.PG_ARCHIVE_AGE, 10, Unit.MINUTES),
+        runbook="slots-and-archive",
     )
     """An archive command that hangs never fails. Copying a file of 16 MB takes seconds, and an archive is
     usually asked to be no older than minutes (`archive_timeout`):
@@ -411,6 +458,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A session has been waiting for a lock for more than 5 minutes, and others may wait behind it.",
         _above(Metric.PG_LONGEST_LOCK_WAIT, 5, Unit.MINUTES),
+        runbook="locks",
     )
     """By default the wait has no end (`lock_timeout`), and most clients give up after seconds to minutes:
     https://www.postgresql.org/docs/current/runtime-config-client.html"""
@@ -420,6 +468,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A transaction has been open for more than 1 hour, so vacuum cannot remove dead rows.",
         _above(Metric.PG_LONGEST_TRANSACTION, 1, Unit.HOURS),
+        runbook="locks",
     )
     """Even an idle transaction holds back vacuum (`idle_in_transaction_session_timeout`):
     https://www.postgresql.org/docs/current/runtime-config-client.html"""
@@ -429,6 +478,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "The server ended a transaction because of a deadlock.",
         _above(Metric.PG_DEADLOCKS, 0, Unit.RAW),
+        runbook="locks",
     )
     """A single deadlock shows that the application locks rows in different orders, whatever the load:
     https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-DEADLOCKS"""
@@ -439,24 +489,27 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "The server read a damaged page: data is lost unless a copy has it.",
         _above(Metric.PG_CHECKSUM_FAILURES, 0, Unit.RAW),
+        runbook="host-down",
     )
     """A single damaged page shows that disk, memory or file system is not reliable:
     https://www.postgresql.org/docs/current/checksums.html"""
     CERTIFICATE = PresetSpec(
         "CERTIFICATE",
-        POSTGRESQL,
+        BOTH,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "The certificate of a server ends in less than 10 days. Then, clients that check it cannot connect.",
+        "The certificate of a server expires in less than 10 days. After that, clients that verify it cannot connect.",
         _below(Metric.SERVER_CERTIFICATE_DAYS, 10, Unit.DAYS),
+        runbook="certificate",
     )
     """Certificates that are renewed automatically have at least 15 days left (a third of 45), so the renewal
     does not work; a working week is left: https://letsencrypt.org/2025/12/02/from-90-to-45"""
     VERSION_SUPPORT = PresetSpec(
         "VERSION_SUPPORT",
-        POSTGRESQL,
+        BOTH,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "The version of a server gets no more fixes in 30 days or less.",
+        "Support for the version of a server ends in 30 days or less, or has ended.",
         _below(Metric.SERVER_SUPPORT_DAYS, 31, Unit.DAYS),
+        runbook="old-version",
     )
     """The last minor version comes out in the month in which support ends, and an upgrade to the next major
     version needs a plan: https://www.postgresql.org/support/versioning/"""

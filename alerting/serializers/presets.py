@@ -28,6 +28,7 @@ class PresetDocument(Document):
         "eventTypeName": Preset.CONNECTIONS.spec.event_type.value,
         "metricThreshold": Preset.CONNECTIONS.spec.wire_threshold,
         "delayMin": Preset.CONNECTIONS.spec.delay_min,
+        "runbook": Preset.CONNECTIONS.spec.runbook_path,
         "exists": True,
         "alertConfigId": AN_ID,
     }
@@ -40,6 +41,9 @@ class PresetDocument(Document):
     threshold = ThresholdDocument(required=False)
     delayMin = serializers.IntegerField(
         help_text="Minutes that the condition must last before anybody is notified."
+    )
+    runbook = serializers.CharField(
+        help_text="Path, on the platform, of the page that says what to do when the alert opens."
     )
     exists = serializers.BooleanField(
         help_text="Whether the project has a configuration of the same event and threshold without matchers."
@@ -115,6 +119,7 @@ def present_preset(preset: Preset, config: AlertConfig | None) -> JsonObject:
             "metricThreshold": spec.wire_threshold,
             "threshold": spec.wire_count_threshold,
             "delayMin": spec.delay_min,
+            "runbook": spec.runbook_path,
             "exists": config is not None,
             "alertConfigId": config.id if config else None,
         }

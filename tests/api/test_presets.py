@@ -56,6 +56,7 @@ def test_each_preset_says_what_it_asks_for(admin: ApiClient, path: str) -> None:
             "units": "PERCENT",
         },
         "delayMin": 5,
+        "runbook": "/docs/runbooks/connections.html",
         "exists": False,
     }
     assert rows["NO_PRIMARY"]["eventTypeName"] == "NO_PRIMARY"

@@ -1,5 +1,6 @@
 """Presets: what they ask for, and which configurations are as good."""
 
+from pathlib import Path
 from typing import Any
 
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
@@ -11,6 +12,7 @@ from automation.units import Unit
 from events.types import EVENT_TYPES, EventType, Needs
 from tests.each import each
 
+_RUNBOOKS = Path(__file__).resolve().parents[3] / "docs" / "runbooks"
 _MATCHERS = (Matcher(MatcherField.HOSTNAME, MatcherOperator.STARTS_WITH, "db"),)
 
 
@@ -44,6 +46,11 @@ def test_a_preset_can_be_a_configuration_of_its_engines(preset: Preset) -> None:
         assert spec.metric_threshold.units in allowed_units(metric)
         assert set(spec.engines) <= set(metric.spec.engines)
         assert not metric.spec.deprecated
+
+
+@each("preset", Preset)
+def test_the_runbook_of_a_preset_exists_and_names_it(preset: Preset) -> None:
+    assert f"`{preset}`" in (_RUNBOOKS / f"{preset.spec.runbook}.md").read_text()
 
 
 @each("engine", Engine)
