@@ -497,7 +497,8 @@ class Preset(StrEnum):
         "CERTIFICATE",
         BOTH,
         EventType.OUTSIDE_METRIC_THRESHOLD,
-        "The certificate of a server expires in less than 10 days. After that, clients that verify it cannot connect.",
+        "The certificate of a server expires in less than 10 days. After that, clients that verify it cannot "
+        "connect.",
         _below(Metric.SERVER_CERTIFICATE_DAYS, 10, Unit.DAYS),
         runbook="certificate",
     )
@@ -512,7 +513,8 @@ class Preset(StrEnum):
         runbook="old-version",
     )
     """The last minor version comes out in the month in which support ends, and an upgrade to the next major
-    version needs a plan: https://www.postgresql.org/support/versioning/"""
+    version needs a plan: https://www.postgresql.org/support/versioning/,
+    https://www.mongodb.com/legal/support-policy/lifecycles"""
 
 
 def presets_of(engine: Engine) -> Sequence[Preset]:

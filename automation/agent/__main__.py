@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return OK if works else FAILED
     try:
         settings = read_settings(os.environ, options.config)
-        engines = _engines(settings)
+        engines = engines_of(settings)
     except SettingsError as error:
         for fault in error.faults:
             print(fault, file=sys.stderr)  # noqa: T201 - this is a program
@@ -199,10 +199,11 @@ def _say(line: str) -> None:
     print(line, flush=True)  # noqa: T201 - this is a program
 
 
-def _engines(settings: Settings) -> list[DatabaseEngine]:
+def engines_of(settings: Settings) -> list[DatabaseEngine]:
+    """The engines that watch the servers of the settings. Raises: SettingsError: a wrong connection URI."""
     makers: dict[str, tuple[Sequence[str], Callable[[Sequence[str]], DatabaseEngine]]] = {
         "MONGODB": (settings.mongodb, MongoDB),
-        "POSTGRESQL": (settings.postgresql, _postgresql),
+        "POSTGRESQL": (settings.postgresql, lambda uris: _postgresql(uris, settings.hostname)),
     }
     engines: list[DatabaseEngine] = []
     for name, (databases, make) in makers.items():
@@ -213,13 +214,13 @@ def _engines(settings: Settings) -> list[DatabaseEngine]:
     return engines
 
 
-def _postgresql(uris: Sequence[str]) -> DatabaseEngine:
+def _postgresql(uris: Sequence[str], hostname: str) -> DatabaseEngine:
     """Imported on demand: it needs libpq, which the single-file agent does not contain."""
     try:
         from automation.agent.postgresql.engine import PostgreSQL  # noqa: PLC0415
     except ImportError:
         raise ValueError(MISSING) from None
-    return PostgreSQL(uris)
+    return PostgreSQL(uris, hostname)
 
 
 if __name__ == "__main__":

@@ -81,7 +81,7 @@ def check(read: Callable[[], Settings], config: Path | None, write: Callable[[st
 
 def _steps(settings: Settings) -> Iterator[CheckStep]:
     yield from mongodb_steps(settings.mongodb)
-    yield from _postgresql_steps(settings.postgresql)
+    yield from _postgresql_steps(settings.postgresql, settings.hostname)
     yield from _platform_steps(settings)
     if settings.labels:
         given = " ".join(f"{name}={value}" for name, value in settings.labels.items())
@@ -89,7 +89,7 @@ def _steps(settings: Settings) -> Iterator[CheckStep]:
     yield _spool_step(settings.spool_dir)
 
 
-def _postgresql_steps(uris: Sequence[str]) -> Iterator[CheckStep]:
+def _postgresql_steps(uris: Sequence[str], hostname: str) -> Iterator[CheckStep]:
     """Imported on demand: it needs libpq, which the single-file agent does not contain."""
     if not uris:
         return
@@ -98,7 +98,7 @@ def _postgresql_steps(uris: Sequence[str]) -> Iterator[CheckStep]:
     except ImportError:
         yield CheckStep(f"{PREFIX}POSTGRESQL", MISSING)
         return
-    yield from postgresql_steps(uris)
+    yield from postgresql_steps(uris, hostname)
 
 
 # --- the platform ---------------------------------------------------------------------------------

@@ -8,11 +8,11 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from automation.agent.postgresql.check import postgresql_steps
 from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.host import PostgresHost
 from automation.agent.rates import Why
@@ -25,6 +25,9 @@ pytestmark = pytest.mark.processes
 
 _CHECK = "import sys; from automation.agent.postgresql.check import postgresql_steps; \
 print(*postgresql_steps(sys.argv[1:]), sep='\\n')"
+_POLL = "import sys; from automation.agent.postgresql.host import *; \
+from automation.agent.postgresql.connection import read; \
+answer = PostgresHost(read(sys.argv[1])[0]).poll(); print(answer.reachable, answer.problem)"
 _IN_OTHER_PROCESSES = ("unshare", "--pid", "--fork", "--mount-proc")
 _OTHER_ROOT = """
 mount -t tmpfs none /media
@@ -93,10 +96,22 @@ def polled(host: PostgresHost) -> dict[str, float]:
 
 def checked(server: DebianServer, *within: str) -> str:
     """The line about the machine, by an agent in other surroundings."""
-    command = [*within, sys.executable, "-c", _CHECK, server.uri()]
-    answer = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    (line,) = [line for line in answer.stdout.splitlines() if ": the machine " in line]
+    lines = run(server.uri(), _CHECK, *within).splitlines()
+    (line,) = [line for line in lines if ": the machine " in line]
     return line
+
+
+def run(uri: str, program: str, *within: str) -> str:
+    """What a program prints about a server, in other surroundings."""
+    command = [*within, sys.executable, "-c", program, uri]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+
+def socket_uri(server: DebianServer) -> str:
+    """How the agent reaches the server without TCP."""
+    (directory,) = server.ask("SHOW unix_socket_directories").split(",")
+    own = server.uri().replace(server.address, "")
+    return f"{own}?host={directory}&port={server.port}"
 
 
 def test_the_disks_of_a_server_on_the_machine_are_as_statvfs_says(server: DebianServer) -> None:
@@ -137,12 +152,39 @@ def test_processor_and_memory_of_the_machine_are_measured(server: DebianServer) 
 
 
 def test_a_server_is_found_through_its_unix_socket(server: DebianServer) -> None:
-    (access,) = read(server.uri())
-    (directory,) = server.ask("SHOW unix_socket_directories").split(",")
-    with closing(PostgresHost(replace(access, parameters={**access.parameters, "host": directory}))) as host:
-        found = polled(host)
+    (access,) = read(socket_uri(server), "db7")
+    with closing(PostgresHost(access)) as host:
+        answer = host.poll()
+    assert str(host.address) == f"db7:{server.port}"
+    assert not answer.problem
     assert host.machine.note.startswith("is measured")
-    assert "DISK_PARTITION_SPACE_FREE" in found
+    assert "DISK_PARTITION_SPACE_FREE" in {sample.metric for sample in answer.samples}
+    assert host.missing["SERVER_CERTIFICATE_DAYS"] is Why.ABSENT
+    steps = list(postgresql_steps([socket_uri(server)], "db7"))
+    assert not [step for step in steps if step.fault]
+    assert str(access.socket_path) in steps[0].tried
+
+
+def test_the_server_of_a_socket_is_down_while_its_socket_is_missing(server: DebianServer) -> None:
+    uri = socket_uri(server)
+    (access,) = read(uri)
+    server.stop(signal.SIGINT)
+    try:
+        with closing(PostgresHost(access)) as host:
+            answer = host.poll()
+        (step,) = postgresql_steps([uri])
+    finally:
+        server.start()
+    assert not answer.reachable
+    assert "unix_socket_directories" in step.fault
+
+
+@needs_root
+def test_the_server_of_a_closed_socket_is_not_reported_as_down(server: DebianServer) -> None:
+    assert "(Permission denied)" in run(socket_uri(server), _CHECK, *_NOBODY)
+    reachable, problem = run(socket_uri(server), _POLL, *_NOBODY).split(maxsplit=1)
+    assert reachable == "True"
+    assert "Permission denied" in problem
 
 
 def test_without_pg_monitor_the_processor_is_measured_and_the_disk_is_not(server: DebianServer) -> None:

@@ -14,10 +14,11 @@ _OF_POOLER = "unsupported startup parameter"
 """The refusal of pgbouncer, which has the same text in every language."""
 
 
-def postgresql_steps(uris: Iterable[str]) -> Iterator[CheckStep]:
+def postgresql_steps(uris: Iterable[str], hostname: str = "localhost") -> Iterator[CheckStep]:
+    """`hostname` is the name of servers that are reached through a Unix socket."""
     for number, text in enumerate(uris, 1):
         try:
-            found = read(text)
+            found = read(text, hostname)
         except ValueError as error:
             yield CheckStep(f"{PREFIX}POSTGRESQL: connection URI {number}", str(error))
             continue
@@ -28,7 +29,12 @@ def postgresql_steps(uris: Iterable[str]) -> Iterator[CheckStep]:
 def _server(access: PostgresAccess) -> Iterator[CheckStep]:
     what = f"postgresql {access.address}"
     place = access.parameters.get("hostaddr") or access.address.hostname
-    if not (yield from connection_steps(what, str(place), access.address.port)):
+    if access.socket_path:
+        step = _socket_step(what, access)
+        yield step
+        if step.fault:
+            return
+    elif not (yield from connection_steps(what, str(place), access.address.port)):
         return
     with closing(PostgresHost(access)) as host:
         answer = host.poll()
@@ -41,6 +47,19 @@ def _server(access: PostgresAccess) -> Iterator[CheckStep]:
     todo = "" if hello.sees_others else f": GRANT {ROLE} TO {access.parameters.get('user', 'USER')}"
     yield CheckStep(f"{what}: statements", f"{answer.problem}{todo}" if answer.problem else "")
     yield CheckStep(f"{what}: the machine {host.machine.note}")
+
+
+def _socket_step(what: str, access: PostgresAccess) -> CheckStep:
+    tried, error = f"{what}: socket {access.socket_path}", access.socket_fault()
+    if error is None:
+        return CheckStep(tried)
+    todo = (
+        "let the user of the agent into the directory, or into the group that unix_socket_group names"
+        if isinstance(error, PermissionError)
+        else "check that the server runs, its port and its unix_socket_directories; a service with PrivateTmp"
+        " does not see the sockets in /tmp"
+    )
+    return CheckStep(tried, f"cannot be opened ({error.strerror or error}): {todo}")
 
 
 def _todo(problem: str) -> str:

@@ -40,6 +40,16 @@ _UNDERSCORE = (
     "contains an underscore, which host names cannot have (RFC 1123): give the machine an alias without"
     " one, or write a valid name as host and its IP address as hostaddr"
 )
+_NO_HOST = (
+    "names no host: write one, or the directory of the socket of a server on this machine"
+    " (?host=/var/run/postgresql)"
+)
+_SERVICE = (
+    "names a service without a host: libpq reads the service file only when it connects, so write the host,"
+    " port and database into the URI; the file can give everything else"
+)
+_SOCKET = "{directory}/.s.PGSQL.{port}"
+"""The Unix socket of a server (PostgreSQL 20.3.1)."""
 _NO_FILE = f"{os.devnull}/none"
 """A path that cannot exist: libpq replaces an empty path with its default, and rejects a device."""
 
@@ -63,6 +73,7 @@ class Admission(Enum):
 
     NONE = "nothing answers"
     STARTING = "it accepts no sessions while it starts, recovers or shuts down"
+    HIDDEN = "its socket is closed to this user, which says nothing about the server"
     OPEN = "it accepts sessions"
 
 
@@ -75,6 +86,13 @@ class PostgresAccess:
 
     address: ServerAddress
     parameters: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def socket_path(self) -> str | None:
+        """The Unix socket of a server on this machine; None for TCP."""
+        directory = str(self.parameters["host"])
+        is_socket = directory.startswith("/") and "hostaddr" not in self.parameters
+        return _SOCKET.format(directory=directory, port=self.address.port) if is_socket else None
 
     def session(self, database: str | None = None) -> PostgresSession:
         """A session with this server only, in the database of the URI or in `database`.
@@ -101,7 +119,22 @@ class PostgresAccess:
         # the address, because resolving the name again may take long.
         place = found.hostaddr.decode() or self.parameters.get("hostaddr")
         asked.update({"hostaddr": place} if place else {"host": self.parameters["host"]})
-        return _ADMISSIONS.get(pq.Ping(pq.PGconn.ping(make_conninfo("", **asked).encode())), Admission.NONE)
+        ping = pq.Ping(pq.PGconn.ping(make_conninfo("", **asked).encode()))
+        if ping not in _ADMISSIONS and isinstance(self.socket_fault(), PermissionError):
+            return Admission.HIDDEN
+        return _ADMISSIONS.get(ping, Admission.NONE)
+
+    def socket_fault(self) -> OSError | None:
+        """Why the Unix socket cannot be opened; None if it can, and for TCP."""
+        if self.socket_path is None:
+            return None
+        try:
+            with socket.socket(socket.AF_UNIX) as opened:
+                opened.settimeout(CONNECT_SECONDS)
+                opened.connect(self.socket_path)
+        except OSError as error:
+            return error
+        return None
 
     def explain(self, error: Exception) -> str:
         """An error for the log, without secrets."""
@@ -168,10 +201,12 @@ class PostgresSession:
     def certificate(self) -> bytes | None:
         """The certificate that the server presents, in DER, from a connection of its own; None without TLS.
 
-        libpq does not give the certificate of the session away.
+        libpq does not give the certificate of the session away. A Unix socket has no TLS.
 
         Raises: OSError, ValueError: no answer, or no certificate.
         """
+        if self._socket.family == socket.AF_UNIX:
+            return None
         place = self._connection.info.hostaddr, self._connection.info.port
         with socket.create_connection(place, timeout=CONNECT_SECONDS) as connection:
             connection.sendall(_ASKS_FOR_TLS)
@@ -188,8 +223,10 @@ class PostgresSession:
             self._socket.shutdown(socket.SHUT_RDWR)
 
 
-def read(text: str) -> Sequence[PostgresAccess]:
+def read(text: str, machine: str = "localhost") -> Sequence[PostgresAccess]:
     """The servers of a connection URI (PostgreSQL 34.1.1.2). Resolves no names.
+
+    `machine` is the host name of servers whose host is the directory of a Unix socket.
 
     Raises: ValueError: not a URI, or a server name that the platform does not accept. The message quotes
     nothing: a character that is not percent-encoded can turn part of the password into a host or port.
@@ -203,6 +240,8 @@ def read(text: str) -> Sequence[PostgresAccess]:
             f"is not a connection URI: {_FORM}; in user and password, characters such as @ : / ? # % are"
             " percent-encoded"
         ) from None
+    if not given.get("host") and not given.get("hostaddr"):
+        raise ValueError(_SERVICE if given.get("service") else _NO_HOST)
     hosts = str(given.get("host") or "").split(",")
     ports = _spread(str(given.get("port") or ""), len(hosts))
     exact = _spread(str(given.get("hostaddr") or ""), len(hosts))
@@ -219,12 +258,19 @@ def read(text: str) -> Sequence[PostgresAccess]:
         ).strip(),
     )
     common.setdefault("dbname", MAINTENANCE_DATABASE)
-    return [_access(*place, common, number) for number, place in enumerate(zip(hosts, ports, exact), 1)]
+    return [
+        _access(place, number, common, machine) for number, place in enumerate(zip(hosts, ports, exact), 1)
+    ]
 
 
-def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any], place: int) -> PostgresAccess:
-    """The access to the server at a place in the URI, from 1."""
-    name, number = host or hostaddr, port or _DEFAULT_PORT
+def _access(
+    where: tuple[str, str, str], place: int, common: Mapping[str, Any], machine: str
+) -> PostgresAccess:
+    """The access to the server at a place in the URI, from 1; `where` is its host, port and hostaddr."""
+    host, port, hostaddr = where
+    # An "@" is from a password that is not percent-encoded, and messages have the path of the socket.
+    is_socket = host.startswith("/") and "@" not in host and not hostaddr
+    name, number = machine if is_socket else host or hostaddr, port or _DEFAULT_PORT
     address = address_of(name, int(number)) if name and number.isascii() and number.isdigit() else None
     if address is None:
         reason = (
@@ -233,8 +279,8 @@ def _access(host: str, port: str, hostaddr: str, common: Mapping[str, Any], plac
             else "is not a host name (RFC 1123) or an IP address with a port from 1 to 65535"
         )
         raise ValueError(f"has a wrong host {place}: the host {reason}")
-    where = {"host": host or hostaddr, "port": number}
-    return PostgresAccess(address, {**common, **where, **({"hostaddr": hostaddr} if hostaddr else {})})
+    found = {"host": host or hostaddr, "port": number, **({"hostaddr": hostaddr} if hostaddr else {})}
+    return PostgresAccess(address, {**common, **found})
 
 
 def _spread(text: str, count: int) -> Sequence[str] | None:

@@ -35,8 +35,8 @@ class PostgreSQL:
 
     role = ROLE
 
-    def __init__(self, uris: Iterable[str]) -> None:
-        """Does not connect yet.
+    def __init__(self, uris: Iterable[str], hostname: str = "localhost") -> None:
+        """Does not connect yet. `hostname` is the name of servers that are reached through a Unix socket.
 
         Raises: ValueError: with the number of the URI that is invalid or repeats a server, without secrets.
         """
@@ -45,7 +45,7 @@ class PostgreSQL:
         self._together: dict[ServerAddress, Sequence[ServerAddress]] = {}
         for number, text in enumerate(uris, 1):
             try:
-                self._add(read(text))
+                self._add(read(text, hostname))
             except ValueError as error:
                 raise ValueError(f"connection URI {number} {error}") from None
         self._seen: dict[ServerAddress, Hello] = {}

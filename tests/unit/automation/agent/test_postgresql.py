@@ -12,7 +12,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from automation.agent.__main__ import main
+from automation.agent.__main__ import engines_of, main
 from automation.agent.engine import HostReading
 from automation.agent.machine.metrics import MACHINE
 from automation.agent.postgresql.check import postgresql_steps
@@ -87,6 +87,53 @@ def test_every_host_of_a_uri_is_a_server(uri: str, addresses: list[str]) -> None
     assert [str(access.address) for access in read(uri)] == addresses
 
 
+@each(
+    ("uri", "address", "socket"),
+    [
+        ("postgresql:///?host=/run/pg", "db7:5432", "/run/pg/.s.PGSQL.5432"),
+        ("postgresql://u:p@%2Frun%2Fpg:5433/app?sslmode=require", "db7:5433", "/run/pg/.s.PGSQL.5433"),
+        ("postgresql://db1/app", "db1:5432", None),
+    ],
+)
+def test_a_socket_is_a_server_of_the_machine(uri: str, address: str, socket: str | None) -> None:
+    (access,) = read(uri, "DB7")
+    assert (str(access.address), access.socket_path) == (address, socket)
+
+
+def test_the_agent_names_the_server_of_a_socket_after_its_machine() -> None:
+    settings = {**GOOD, "OPSAPI_AGENT_POSTGRESQL": "postgresql:///?host=/run/none"}
+    (engine,) = engines_of(read_settings(settings))
+    assert [str(host.address) for host in engine.targets()] == ["agent1.example.com:5432"]
+
+
+def test_the_check_names_the_socket(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in {**GOOD, "OPSAPI_AGENT_POSTGRESQL": "postgresql:///?host=/run/none"}.items():
+        monkeypatch.setenv(name, value)
+    main(["--check"])
+    expected = "FAILED  postgresql agent1.example.com:5432: socket /run/none/.s.PGSQL.5432: cannot be opened"
+    assert expected in capsys.readouterr().out
+
+
+@each(
+    ("uri", "part"),
+    [
+        ("postgresql:///app", "directory of the socket"),
+        ("postgresql://u@:5433/app", "directory of the socket"),
+        ("postgresql://?service=orders", "names a service without a host"),
+    ],
+)
+def test_a_uri_without_a_host_says_what_to_write(uri: str, part: str) -> None:
+    with pytest.raises(ValueError, match=part):
+        PostgreSQL([uri])
+
+
+def test_a_service_can_give_everything_but_the_server() -> None:
+    (access,) = read("postgresql://db1?service=orders")
+    assert access.parameters["service"] == "orders"
+
+
 def test_a_session_is_with_one_server_read_only_and_bounded() -> None:
     first, second = read(
         "postgresql://u@db1,db2:6000/?target_session_attrs=primary&options=-c%20work_mem%3D1MB"
@@ -105,7 +152,9 @@ def test_a_session_is_with_one_server_read_only_and_bounded() -> None:
         f"host=db1 password={SECRET}",
         "mysql://db1",
         "postgresql:///app",
-        "postgresql://%2Frun%2Fpostgresql/app",
+        "postgresql://u:p@%2Fs3cret@db1/app",
+        "postgresql:///app?host=/run/postgresql&hostaddr=192.0.2.7",
+        "postgresql:///app?host=run/postgresql",
         f"postgresql://u:{SECRET}@db1/app",
         "postgresql://u:s3cret%zz@db1/app",
         "postgresql://u:s3cret@with@db1/app",
