@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -91,6 +92,12 @@ def watch_only(server: DebianServer, *sources: MetricQuery, **options: Any) -> I
     """A host of which these statements are asked."""
     with closing(PostgresHost(read(server.uri())[0], sources, **options)) as host:
         yield host
+
+
+def share_of_connections(host: PostgresHost) -> float:
+    """The percentage of the connections that are in use, for a single connection."""
+    found = {sample.metric: sample.number for sample in host.poll().samples}
+    return found["CONNECTIONS_PERCENT"] / found["CONNECTIONS"]
 
 
 def source(section: str) -> MetricQuery:
@@ -257,6 +264,34 @@ def test_a_column_that_is_gone_loses_its_own_metric_only(pair: Pair) -> None:
         host.poll()
     assert host.missing["PG_ARCHIVE_FAILURES"] is host.missing["PG_WAL_BYTES"] is Why.REPORTED
     assert host.missing["PG_LOCKS_WAITING"] is Why.ABSENT
+
+
+def test_a_function_that_a_service_lacks_loses_its_own_metric_only(pair: Pair) -> None:
+    primary, _ = pair
+    # PostgreSQL answers like Amazon Aurora: with the error "feature not supported".
+    lacking = replace(
+        source("pg_replication_slots"), columns={"lost": "count(*)", "safe": "count(other.public.f())"}
+    )
+    with watch_only(primary, lacking) as host:
+        answer = host.poll()
+    assert host.missing["PG_SLOTS_LOST"] is Why.REPORTED
+    assert host.missing["PG_SLOT_SAFE_WAL_BYTES"] is Why.ABSENT
+    assert not answer.problem
+
+
+def test_connections_that_a_service_reserves_are_not_of_ordinary_clients(pair: Pair) -> None:
+    primary, _ = pair
+    with watch_only(primary, source("pg_stat_activity")) as host:
+        before = share_of_connections(host)
+        setting = "rds.rds_superuser_reserved_connections"
+        primary.ask(f"ALTER ROLE {MONITOR} SET {setting} = 27")
+        try:
+            host.close()
+            after = share_of_connections(host)
+        finally:
+            primary.ask(f"ALTER ROLE {MONITOR} RESET {setting}")
+    # 50 connections without 3 of superusers: 47, then 20.
+    assert after == pytest.approx(before * 47 / 20)
 
 
 def test_a_statement_that_takes_too_long_loses_its_own_metrics_only(pair: Pair) -> None:

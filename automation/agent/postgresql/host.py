@@ -47,18 +47,19 @@ MOST_CONNECTED = 20
 
 ROLE = "pg_monitor"
 
-_WRONG_STATEMENT = "42"
+_WRONG_STATEMENT = ("42", "0A")
+"""Classes of errors: a statement that the server does not know or refuses, and a function that it lacks."""
 _REFUSED = "42501"
 
 _HELLO = """
 SELECT current_setting('server_version') AS version,
        current_setting('server_version_num')::int AS number,
        pg_is_in_recovery() AS in_recovery,
-       current_setting('cluster_name') AS cluster_name,
+       current_setting('cluster_name', true) AS cluster_name,
        extract(epoch FROM clock_timestamp() - pg_postmaster_start_time())::float8 AS uptime,
        pg_postmaster_start_time()::text AS started,
        pg_has_role('pg_read_all_stats', 'USAGE') AS sees_others,
-       extract(epoch FROM current_setting('recovery_min_apply_delay')::interval)::float8 AS delay
+       extract(epoch FROM current_setting('recovery_min_apply_delay', true)::interval)::float8 AS delay
 """
 _IDENTIFIER = "SELECT system_identifier::text AS identifier FROM pg_control_system()"
 # A base backup is not a standby, and a logical subscriber has no copy of the server. No standby can continue

@@ -105,10 +105,12 @@ SOURCES = (
         "pg_stat_activity",
         {
             "connections": "count(*) FILTER (WHERE backend_type = 'client backend')",
-            # Ordinary clients cannot have the reserved connections.
+            # Ordinary clients cannot have the reserved connections; Amazon RDS reserves more.
             "allowed": """current_setting('max_connections')::int
                 - current_setting('superuser_reserved_connections')::int
-                - coalesce(current_setting('reserved_connections', true)::int, 0)""",
+                - coalesce(current_setting('reserved_connections', true)::int, 0)
+                - coalesce(nullif(current_setting('rds.rds_superuser_reserved_connections', true), '')::int,
+                           0)""",
             "idle": "count(*) FILTER (WHERE starts_with(state, 'idle in transaction'))",
             "oldest": _seconds(f"greatest({_OLDEST}, {_OLDEST_PREPARED}, interval '0')"),
             "xmin_age": f"greatest({_OF_SESSIONS}, {_OF_PREPARED}, {_OF_SLOTS}, 0)",
