@@ -12,18 +12,18 @@ import sys
 import threading
 import time
 from collections import ChainMap
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from automation.agent.central import PATIENCE, CentralSource, changes_of, merged
 from automation.agent.check import check
 from automation.agent.client import client_of
-from automation.agent.engine import DatabaseEngine, ServerAddress
+from automation.agent.engine import ServerAddress
+from automation.agent.engines import Engines
 from automation.agent.faults import log_unexpected
 from automation.agent.leases import Leases
-from automation.agent.mongodb.engine import MongoDB
 from automation.agent.poller import Choice, Poller, PollRound
-from automation.agent.postgresql import MISSING
 from automation.agent.report import bodies_of, measurements_in
 from automation.agent.sender import Sender, Spool, SpoolInUse
 from automation.agent.settings import PREFIX, Settings, SettingsError, read_settings
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return OK if works else FAILED
     try:
         settings = read_settings(os.environ, options.config)
-        engines = engines_of(settings)
+        engines = Engines(settings)
     except SettingsError as error:
         for fault in error.faults:
             print(fault, file=sys.stderr)  # noqa: T201 - this is a program
@@ -72,8 +72,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 class AgentProcess:
     """The program: this thread runs rounds of polls, another thread sends the reports."""
 
-    def __init__(self, settings: Settings, engines: Sequence[DatabaseEngine], spool: Spool) -> None:
-        self._settings, self._engines, self._spool = settings, engines, spool
+    def __init__(self, own: Settings, engines: Engines, spool: Spool) -> None:
+        """`own` are the settings of this machine, and `engines` are of these settings."""
+        self._own = self._settings = settings = own
+        self._engines, self._spool = engines, spool
+        self._central = CentralSource(client_of(settings, PATIENCE), settings)
+        self._ask_again = 0.0
         self._stop = threading.Event()
         self._sender = Sender(client_of(settings), spool)
         patience = max(SHORTEST_ASK, min(settings.interval / 2, LONGEST_ASK))
@@ -84,24 +88,24 @@ class AgentProcess:
             version=VERSION,
             interval=settings.interval,
         )
-        self._poller = Poller(engines, settings.interval, self._stop)
+        self._poller = Poller(engines.all, settings.interval, self._stop)
         self._sent = 0
+        self._is_idle = False
 
     def run(self, *, once: bool) -> int:
         """Run until a signal, or for a single round. Returns the exit status."""
         for signum in (signal.SIGTERM, signal.SIGINT):
             signal.signal(signum, lambda *_: self._stop.set())
         if self._settings.url.startswith("http://"):
-            log.warning("%sURL: reports travel without TLS", PREFIX)
+            log.warning("%sURL: reports and settings travel without TLS", PREFIX)
         log.info("opsapi-agent %s reports to %s", VERSION, self._settings.url)
         self._sender.start()
-        # All members of a set are reported together: with only the first member, a set would have no primary.
-        self._poller.round(lambda _: lambda _: False)
+        self._take_central()
+        self._look()
         status = self._once() if once else self._rounds()
         self._sender.stop(STOP_SECONDS)
         self._leases.give_back()
-        for engine in self._engines:
-            engine.close()
+        self._engines.close()
         log.info("stopped; %d reports are waiting", len(self._spool))
         self._spool.close()
         return status
@@ -110,6 +114,8 @@ class AgentProcess:
         due = time.monotonic()
         is_early = False
         while not self._stop.is_set():
+            if time.monotonic() >= self._ask_again and self._take_central():
+                self._look()
             found = self._round()
             # From start to start. After the machine slept, missed rounds are not repeated.
             wait = self._settings.interval if self._leases.again is None else self._leases.again
@@ -118,6 +124,36 @@ class AgentProcess:
             due = time.monotonic() if is_early else max(due + wait, time.monotonic())
             self._stop.wait(due - time.monotonic())
         return OK
+
+    def _take_central(self) -> bool:
+        """Ask the platform for settings, and apply them. Returns whether other servers are watched."""
+        try:
+            self._central.refresh()
+            return self._apply(merged(self._own, self._central.current))
+        except Exception as error:  # noqa: BLE001 - an error in our code must not stop the monitoring.
+            log_unexpected("settings of the platform", error)
+            return False
+        finally:
+            self._ask_again = time.monotonic() + self._central.seconds
+
+    def _apply(self, settings: Settings) -> bool:
+        changes = changes_of(self._settings, settings)
+        if changes:
+            log.info("settings of the platform: %s", ", ".join(changes))
+        self._settings = settings
+        has_changed = self._engines.change(settings)
+        self._poller.change(self._engines.all, settings.interval)
+        self._leases.interval = settings.interval
+        is_idle = not self._engines.all
+        if is_idle and not self._is_idle:
+            todo = f"set {PREFIX}MONGODB or {PREFIX}POSTGRESQL, or write the settings in the platform"
+            log.warning("there is nothing to watch: %s", todo)
+        self._is_idle = is_idle
+        return has_changed
+
+    def _look(self) -> None:
+        """Find all members of the sets before a report: with only the first, a set would have no primary."""
+        self._poller.round(lambda _: lambda _: False)
 
     def _once(self) -> int:
         found = self._round()
@@ -130,8 +166,8 @@ class AgentProcess:
 
     def _choose(self, hosts: Sequence[ServerAddress]) -> Choice:
         try:
-            metrics = [(engine.role, engine.why_missing()) for engine in self._engines]
-            together = ChainMap(*(dict(engine.sets()) for engine in self._engines))
+            metrics = [(engine.role, engine.why_missing()) for engine in self._engines.all]
+            together = ChainMap(*(dict(engine.sets()) for engine in self._engines.all))
             self._leases.ask(hosts, metrics, together)
         except Exception as error:  # noqa: BLE001 - an error in our code must not stop the monitoring.
             log_unexpected("leases", error)
@@ -197,30 +233,6 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _say(line: str) -> None:
     print(line, flush=True)  # noqa: T201 - this is a program
-
-
-def engines_of(settings: Settings) -> list[DatabaseEngine]:
-    """The engines that watch the servers of the settings. Raises: SettingsError: a wrong connection URI."""
-    makers: dict[str, tuple[Sequence[str], Callable[[Sequence[str]], DatabaseEngine]]] = {
-        "MONGODB": (settings.mongodb, MongoDB),
-        "POSTGRESQL": (settings.postgresql, lambda uris: _postgresql(uris, settings.hostname)),
-    }
-    engines: list[DatabaseEngine] = []
-    for name, (databases, make) in makers.items():
-        try:
-            engines.extend([make(databases)] if databases else [])
-        except ValueError as error:
-            raise SettingsError([f"{PREFIX}{name}: {error}"]) from None
-    return engines
-
-
-def _postgresql(uris: Sequence[str], hostname: str) -> DatabaseEngine:
-    """Imported on demand: it needs libpq, which the single-file agent does not contain."""
-    try:
-        from automation.agent.postgresql.engine import PostgreSQL  # noqa: PLC0415
-    except ImportError:
-        raise ValueError(MISSING) from None
-    return PostgreSQL(uris, hostname)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 
 from pymongo.errors import OperationFailure, PyMongoError
 
+from automation.agent.central import PATIENCE, PLATFORM, CentralSource, merged
 from automation.agent.client import (
     NoChallenge,
     PlatformAnswer,
@@ -50,7 +51,7 @@ from automation.agent.mongodb.connection import (
 from automation.agent.mongodb.topology import NAMES_ALLOWED, NamedServers, members_of_set
 from automation.agent.postgresql import MISSING
 from automation.agent.sender import check_owner
-from automation.agent.settings import PREFIX, Settings, SettingsError
+from automation.agent.settings import FIELDS, PREFIX, Settings, SettingsError
 
 MOST_SKEW = timedelta(minutes=5)
 """Maximum clock difference between this machine and the platform."""
@@ -72,14 +73,18 @@ def check(read: Callable[[], Settings], config: Path | None, write: Callable[[st
         return False
     write(str(CheckStep(source)))
     works = True
-    for step in _steps(settings):
+    central = CentralSource(client_of(settings, PATIENCE), settings)
+    for step in _steps(settings, central):
         # No step prints the private key. If one did, the key would be on a terminal or in a request for help.
         write(str(step).replace(settings.private_key, "***"))
         works = works and not step.fault
     return works
 
 
-def _steps(settings: Settings) -> Iterator[CheckStep]:
+def _steps(own: Settings, central: CentralSource) -> Iterator[CheckStep]:
+    central.look()
+    settings = merged(own, central.current)
+    yield from _central_steps(settings, central)
     yield from mongodb_steps(settings.mongodb)
     yield from _postgresql_steps(settings.postgresql, settings.hostname)
     yield from _platform_steps(settings)
@@ -87,6 +92,21 @@ def _steps(settings: Settings) -> Iterator[CheckStep]:
         given = " ".join(f"{name}={value}" for name, value in settings.labels.items())
         yield CheckStep(f"labels of all hosts: {given}")
     yield _spool_step(settings.spool_dir)
+
+
+def _central_steps(settings: Settings, central: CentralSource) -> Iterator[CheckStep]:
+    """Where each setting comes from, and the faults of the platform's settings."""
+    for name, setting in FIELDS.items():
+        yield CheckStep(f"{name}: from {settings.sources.get(setting, 'the default')}")
+    for fault in central.current.faults:
+        yield CheckStep("settings of the platform", fault)
+    if central.failure and PLATFORM in settings.sources.values():
+        yield CheckStep(f"settings of the platform: as they were stored, because {central.failure}")
+    # If the platform does not answer, a later step says why.
+    if not settings.mongodb and not settings.postgresql and central.is_reached:
+        todo = f"set {PREFIX}MONGODB or {PREFIX}POSTGRESQL, or write the settings in the platform"
+        why = f"{central.failure}: " if central.failure else ""
+        yield CheckStep("databases", f"{why}there is nothing to watch: {todo}")
 
 
 def _postgresql_steps(uris: Sequence[str], hostname: str) -> Iterator[CheckStep]:

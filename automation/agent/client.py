@@ -1,4 +1,4 @@
-"""Sends reports to the platform: POST with HTTP Digest, time-outs for each request, no redirects.
+"""Sends reports to the platform and gets settings: HTTP Digest, time-outs for each request, no redirects.
 
 Digest is `qop=auth` with SHA-256, or MD5 if the server offers nothing else (RFC 7616). The handler of urllib
 sends each request twice and repeats it up to five times. This client answers a challenge and reuses its nonce
@@ -276,8 +276,8 @@ class Client:
 
         Proxies come from the environment.
         """
-        self.url = f"{url}/agents/v1.0/groups/{group_id}/reports"
-        self._uri = urlsplit(self.url).path
+        self._base = f"{url}/agents/v1.0/groups/{group_id}"
+        self.url = f"{self._base}/reports"
         self._public_key, self._private_key = public_key, private_key
         self._timeout = timeout
         self._challenge: Challenge | None = None
@@ -290,31 +290,46 @@ class Client:
         Raises: Unreachable: no answer arrived; the report can be sent again with the same key and body.
         NoChallenge: the server asks for another authentication than HTTP Digest.
         """
+        headers = {"Content-Type": "application/json"}
+        if idempotency_key is not None:
+            headers["Idempotency-Key"] = idempotency_key
+        return self._authenticated(self.url, headers, body)
+
+    def settings(self, version: str = "") -> PlatformAnswer:
+        """Get the settings that the platform keeps for its agents; status 304 if they have this version.
+
+        Raises: as `report`.
+        """
+        headers = {"If-None-Match": f'"{version}"'} if version else {}
+        return self._authenticated(f"{self._base}/settings", headers, None)
+
+    def _authenticated(self, url: str, headers: Mapping[str, str], body: bytes | None) -> PlatformAnswer:
+        """The answer to a POST, or to a GET without a body, with authentication."""
         if self._challenge is None:
-            first = self._ask(b"", idempotency_key)  # The body would be sent for nothing.
+            first = self._ask(
+                url, headers, None if body is None else b""
+            )  # The body would be sent for nothing.
             if self._challenge is None:
                 if 200 <= first.status < 300:
                     raise NoChallenge("the server does not ask for authentication, so it is not the platform")
                 return first  # The platform is busy, or the project does not exist.
-        answer = self._ask(body, idempotency_key)
+        answer = self._ask(url, headers, body)
         if answer.status == 401:
             # The nonce was too old or the key is unknown; the second answer shows which.
-            answer = self._ask(body, idempotency_key)
+            answer = self._ask(url, headers, body)
         return answer
 
-    def _ask(self, body: bytes, idempotency_key: str | None) -> PlatformAnswer:
-        headers = {"Content-Type": "application/json"}
-        if idempotency_key is not None:
-            headers["Idempotency-Key"] = idempotency_key
+    def _ask(self, url: str, headers: Mapping[str, str], body: bytes | None) -> PlatformAnswer:
+        method, headers = "GET" if body is None else "POST", dict(headers)
         if self._challenge:
             headers["Authorization"] = authorization(
                 self._challenge,
                 username=self._public_key,
                 password=self._private_key,
-                method="POST",
-                uri=self._uri,
+                method=method,
+                uri=urlsplit(url).path,
             )
-        request = urllib.request.Request(self.url, body, headers, method="POST")  # noqa: S310 - settings allow http and https alone
+        request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - settings allow http and https alone
         end = time.monotonic() + LONGEST_REQUEST
         # A socket time-out applies to each wait, and headers take many waits.
         timer = threading.Timer(LONGEST_REQUEST, self._connections.cut)

@@ -65,7 +65,8 @@ class Leases:
         """`hostname` and `version` identify the agent; `directory` stores its hosts across restarts."""
         self._client, self._path, self._clock = client, directory / FILE, clock
         self._head = {"agentType": "MONITORING", "hostname": hostname, "version": version}
-        self._interval = interval
+        self.interval = interval
+        """Seconds between two rounds."""
         self._instance, self._held = _read(self._path)
         self._is_alone = False
         self._alone_until = 0.0
@@ -119,7 +120,7 @@ class Leases:
 
     def _send(self, request: Mapping[str, Any]) -> PlatformAnswer | None:
         """The answer of the platform; None if there is none."""
-        asked = {"instance": self._instance, "intervalSeconds": self._interval, **request}
+        asked = {"instance": self._instance, "intervalSeconds": self.interval, **request}
         body = json.dumps({**self._head, "leases": asked}, separators=(",", ":")).encode()
         try:
             return self._client.report(body)

@@ -59,9 +59,7 @@ class Poller:
         most_polls: int = MOST_POLLS,
     ) -> None:
         """`interval` in seconds, from the start of a round to the start of the next round."""
-        self._engines, self._stop, self._most_polls = engines, stop, most_polls
-        self._spread = min(interval / 4, MOST_SPREAD)
-        self._deadline = min(interval * 0.9, LONGEST_ROUND + self._spread)
+        self._stop, self._most_polls = stop, most_polls
         self._answers: queue.Queue[tuple[DatabaseEngine, HostToPoll, Any]] = queue.Queue()
         self._running: set[ServerAddress] = set()
         self._due: list[tuple[float, int, DatabaseEngine, HostToPoll, Callable[[], Any]]] = []
@@ -70,6 +68,19 @@ class Poller:
         self._found = 0
         self._waiting: set[ServerAddress] = set()
         self._number = itertools.count()
+        self.change(engines, interval)
+
+    def change(self, engines: Sequence[DatabaseEngine], interval: float) -> None:
+        """Poll the hosts of these engines from the next round on.
+
+        Running polls of other engines go on, and their hosts are polled again after them.
+        """
+        self._engines = engines
+        self._spread = min(interval / 4, MOST_SPREAD)
+        self._deadline = min(interval * 0.9, LONGEST_ROUND + self._spread)
+        self._due = [entry for entry in self._due if entry[2] in engines]
+        heapq.heapify(self._due)
+        self._waiting = {entry[3].address for entry in self._due}
 
     def round(
         self, choose: Callable[[Sequence[ServerAddress]], Choice] = lambda _: lambda _: True

@@ -141,8 +141,9 @@ def _setting(
 class Settings:
     """Validated settings, named like the variables without OPSAPI_AGENT_.
 
-    The representation leaves out secrets. `mongodb` and `postgresql` list the servers to watch; at least one
-    is not empty. `labels` are the labels of all hosts that the agent reports, value by name.
+    The representation leaves out secrets. `mongodb` and `postgresql` list the servers to watch. `labels` are
+    the labels of all hosts that the agent reports, value by name. `sources` says where each setting comes
+    from, by its field; a default has no entry.
     """
 
     url: str = _setting(_url)
@@ -155,9 +156,12 @@ class Settings:
     interval: int = _setting(_interval, lambda _: "60")
     spool_dir: Path = _setting(_directory, _default_spool_dir)  # noqa: RUF009 - a field
     hostname: str = _setting(_hostname, lambda _: socket.gethostname())
+    sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
-_FIELDS = {PREFIX + setting.name.upper(): setting for setting in fields(Settings)}
+_FIELDS = {PREFIX + setting.name.upper(): setting for setting in fields(Settings) if setting.metadata}
+FIELDS = {name: setting.name for name, setting in _FIELDS.items()}
+"""The fields of `Settings`, by the name of the setting."""
 NAMES = frozenset(_FIELDS)
 """The names of all settings."""
 
@@ -167,8 +171,9 @@ def read_settings(environment: Mapping[str, str], config: Path | None = None) ->
 
     Raises: SettingsError: with a line for each missing or wrong setting, or for a file that is not safe.
     """
-    given = _read_file(config) if config else {}
-    given |= {name: environment[name].strip() for name in NAMES if environment.get(name, "").strip()}
+    in_file = _read_file(config) if config else {}
+    in_environment = {name: environment[name].strip() for name in NAMES if environment.get(name, "").strip()}
+    given = {**in_file, **in_environment}
     faults: list[str] = []
     values: dict[str, Any] = {}
     for name, setting in _FIELDS.items():
@@ -181,11 +186,14 @@ def read_settings(environment: Mapping[str, str], config: Path | None = None) ->
             values[setting.name] = read(text)
         except ValueError as error:
             faults.append(f"{name} {error}")
-    if values.get("mongodb") == values.get("postgresql") == ():
-        faults.append(f"{PREFIX}MONGODB is missing: set it, {PREFIX}POSTGRESQL or both")
     if faults:
         raise SettingsError(faults)
-    return Settings(**values)
+    sources = {
+        setting.name: "the environment" if name in in_environment else str(config)
+        for name, setting in _FIELDS.items()
+        if given.get(name)
+    }
+    return Settings(**values, sources=sources)
 
 
 def _read_file(path: Path) -> dict[str, str]:

@@ -64,11 +64,11 @@ def mongod(
 
 @contextmanager
 def platform(
-    status: int, code: str = "", *, ahead: float = 0, **said: Any
+    status: int, code: str = "", *, ahead: float = 0, settings: Any = None, **said: Any
 ) -> Iterator[tuple[str, list[bytes]]]:
     """A platform that answers reports so, its clock `ahead` seconds; its URL, and the bodies it was sent.
 
-    `said` is in its answers next to the code.
+    `said` is in its answers next to the code. It gives these settings; None for an older platform.
     """
     bodies: list[bytes] = []
 
@@ -77,8 +77,16 @@ def platform(
             """A challenge first."""
             body = self.rfile.read(int(self.headers["Content-Length"]))
             bodies.append(body)
+            self._answer(status, {"errorCode": code, "detail": "As told", **said})
+
+        def do_GET(self) -> None:
+            """The settings."""
+            found = (404, {"errorCode": "RESOURCE_NOT_FOUND"}) if settings is None else (200, settings)
+            self._answer(*found)
+
+        def _answer(self, status: int, said: Any) -> None:
             answered = status if "Authorization" in self.headers else 401
-            document = json.dumps({"errorCode": code, "detail": "As told", **said}).encode()
+            document = json.dumps(said).encode()
             self.send_response_only(answered)
             if answered == 401:
                 self.send_header("WWW-Authenticate", CHALLENGE)

@@ -28,7 +28,7 @@ from automation.agent.postgresql.metrics import (
     SUPPORT,
     days_of_support,
 )
-from automation.agent.settings import SettingsError, read_settings
+from automation.agent.settings import read_settings
 from automation.metrics import Engine, Metric
 from tests.each import each
 
@@ -332,14 +332,6 @@ def test_either_engine_is_enough() -> None:
     assert settings.postgresql == ("postgresql://u:hidden@db1", "postgresql://db2")
     assert settings.mongodb == ()
     assert "hidden" not in repr(settings)
-
-
-def test_without_any_server_to_watch_the_settings_are_refused() -> None:
-    with pytest.raises(SettingsError) as refusal:
-        read_settings(GOOD)
-    (fault,) = refusal.value.faults
-    assert "OPSAPI_AGENT_MONGODB" in fault
-    assert "OPSAPI_AGENT_POSTGRESQL" in fault
 
 
 def test_without_psycopg_it_says_what_to_install(

@@ -48,7 +48,7 @@ def test_no_secret_is_in_their_representation() -> None:
 
 def test_each_missing_setting_has_a_line() -> None:
     lines = faults({})
-    names = ("URL", "GROUP_ID", "PUBLIC_KEY", "PRIVATE_KEY", "MONGODB")
+    names = ("URL", "GROUP_ID", "PUBLIC_KEY", "PRIVATE_KEY")
     for name, line in zip(names, lines, strict=True):
         assert line.startswith(f"OPSAPI_AGENT_{name} is missing")
 

@@ -1,0 +1,91 @@
+"""The database engines of the settings, which can change while the agent runs."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from automation.agent.central import PLATFORM
+from automation.agent.engine import DatabaseEngine
+from automation.agent.mongodb.engine import MongoDB
+from automation.agent.postgresql import MISSING
+from automation.agent.settings import PREFIX, Settings, SettingsError
+
+log = logging.getLogger("opsapi.agent")
+
+Make = Callable[[Sequence[str]], DatabaseEngine]
+
+
+def _postgresql(uris: Sequence[str], hostname: str) -> DatabaseEngine:
+    """Imported on demand: it needs libpq, which the single-file agent does not contain."""
+    try:
+        from automation.agent.postgresql.engine import PostgreSQL  # noqa: PLC0415
+    except ImportError:
+        raise ValueError(MISSING) from None
+    return PostgreSQL(uris, hostname)
+
+
+def _makers(hostname: str) -> Mapping[str, Make]:
+    """What creates an engine from its connection strings, by the field of the settings."""
+    return {"mongodb": MongoDB, "postgresql": lambda uris: _postgresql(uris, hostname)}
+
+
+class Engines:
+    """An engine for each setting with connection strings. Not thread-safe."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises: SettingsError: as `change`."""
+        self._built: dict[str, tuple[Sequence[str], DatabaseEngine | None]] = {}
+        self.change(settings)
+
+    @property
+    def all(self) -> Sequence[DatabaseEngine]:
+        return [engine for _, engine in self._built.values() if engine is not None]
+
+    def change(self, settings: Settings) -> bool:
+        """Build the engines whose connection strings have changed, and close their predecessors.
+
+        Returns whether an engine was built or closed.
+
+        Raises: SettingsError: a connection string of this machine is wrong. A wrong string from the platform
+        is logged, and the others are used.
+        """
+        has_changed = False
+        for name, make in _makers(settings.hostname).items():
+            texts: Sequence[str] = tuple(getattr(settings, name))
+            before, old = self._built.get(name, ((), None))
+            if texts == before:
+                continue
+            is_central = settings.sources.get(name) == PLATFORM
+            self._built[name] = texts, (_usable if is_central else _whole)(name, make, texts)
+            if old is not None:
+                old.close()
+            has_changed = True
+        return has_changed
+
+    def close(self) -> None:
+        for engine in self.all:
+            engine.close()
+
+
+def _whole(name: str, make: Make, texts: Sequence[str]) -> DatabaseEngine | None:
+    try:
+        return make(texts) if texts else None
+    except ValueError as error:
+        raise SettingsError([f"{PREFIX}{name.upper()}: {error}"]) from None
+
+
+def _usable(name: str, make: Make, texts: Sequence[str]) -> DatabaseEngine | None:
+    """The engine of the strings that it accepts. The others are logged, by their number."""
+    good: list[str] = []
+    faults: list[str] = []
+    for number, text in enumerate(texts, 1):
+        try:
+            make([*good, text]).close()
+        except ValueError as error:
+            faults.append(str(error).replace(f" {len(good) + 1} ", f" {number} ", 1))
+        else:
+            good.append(text)
+    for fault in dict.fromkeys(faults):
+        log.error("settings of the platform: %s%s: %s", PREFIX, name.upper(), fault)
+    return make(good) if good else None
