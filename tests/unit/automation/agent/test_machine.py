@@ -358,7 +358,7 @@ def test_a_server_whose_process_is_here_is_on_this_machine(tmp_path: Path) -> No
         ({"title": "postgres: main: monitor postgres 127.0.0.1(51235) idle"}, "another machine"),
         ({"title": "pgbouncer 127.0.0.1(51234)"}, "another machine"),
         ({"started": 70.0}, "another machine"),
-        ({"theirs": CONTAINER}, "container of its own"),
+        ({"theirs": CONTAINER}, "in a container, and the agent runs outside of it"),
         ({"shown": False}, "ProtectProc=default"),
     ],
 )
