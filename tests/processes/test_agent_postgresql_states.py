@@ -282,7 +282,7 @@ def below(limit: float) -> Check:
 
 
 NOT_MEASURED: Mapping[str, Check] = {"reachable": exactly(True), "reported": nothing}
-NEVER_MEASURED = {**NOT_MEASURED, "type": exactly("NO_DATA")}
+UNKNOWN = {**NOT_MEASURED, "type": exactly("NO_DATA"), "set": exactly(False)}
 PRIMARY, STANDBY = "primary", "standby"
 
 STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Check]]] = {
@@ -326,35 +326,34 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
         role_without_login,
         PRIMARY,
         {
-            **NOT_MEASURED,
-            "type": exactly("REPLICA_PRIMARY"),
+            **UNKNOWN,
             "problem": says(f'role "{MONITOR}" is not permitted to log in'),
         },
     ),
     "changed password": (
         other_password,
         PRIMARY,
-        {**NOT_MEASURED, "type": exactly("REPLICA_PRIMARY"), "problem": says("authentication failed")},
+        {**UNKNOWN, "problem": says("authentication failed")},
     ),
     "rejected by pg_hba.conf": (
         rejected_address,
         PRIMARY,
-        {**NOT_MEASURED, "type": exactly("REPLICA_PRIMARY"), "problem": says("pg_hba.conf rejects")},
+        {**UNKNOWN, "problem": says("pg_hba.conf rejects")},
     ),
     "wrong password from the start": (
         wrong_password,
         STANDBY,
-        {**NEVER_MEASURED, "problem": says("password authentication failed")},
+        {**UNKNOWN, "problem": says("password authentication failed")},
     ),
     "missing root certificate": (
         missing_root_certificate,
         PRIMARY,
-        {**NEVER_MEASURED, "problem": says('root certificate file "/nonexistent/root.crt" does not exist')},
+        {**UNKNOWN, "problem": says('root certificate file "/nonexistent/root.crt" does not exist')},
     ),
     "certificate of an unknown authority": (
         unknown_authority,
         PRIMARY,
-        {**NEVER_MEASURED, "problem": says("certificate verify failed")},
+        {**UNKNOWN, "problem": says("certificate verify failed")},
     ),
     "certificate that ends tomorrow": (
         certificate_of_a_day,
@@ -364,12 +363,12 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
     "server without TLS": (
         server_without_tls,
         PRIMARY,
-        {**NEVER_MEASURED, "problem": says("server does not support SSL")},
+        {**UNKNOWN, "problem": says("server does not support SSL")},
     ),
     "unknown sslmode": (
         unknown_sslmode,
         PRIMARY,
-        {**NEVER_MEASURED, "problem": says('invalid sslmode value: "verify"')},
+        {**UNKNOWN, "problem": says('invalid sslmode value: "verify"')},
     ),
     "dead primary at the start": (
         dead_primary_at_the_start,
@@ -385,7 +384,7 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
     "no connection left for the agent": (
         no_slot_for_the_agent,
         PRIMARY,
-        {**NEVER_MEASURED, "problem": says("connection slots are reserved")},
+        {**UNKNOWN, "problem": says("connection slots are reserved")},
     ),
     "standby that admits nobody": (
         standby_that_admits_nobody,
@@ -393,7 +392,7 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
         {
             **NOT_MEASURED,
             "type": exactly("RECOVERING"),
-            "set": exactly(True),
+            "set": exactly(False),
             "problem": says("not accepting connections"),
         },
     ),

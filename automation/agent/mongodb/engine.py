@@ -136,7 +136,8 @@ class Deployment:
         reading = self._reading(answer)
         if reading is None:
             return
-        self._last[reading.address] = replace(reading, samples=(), databases=None)
+        if answer.hello is not None:
+            self._last[reading.address] = replace(reading, samples=(), databases=None)
         if not answer.is_look:
             samples, databases = joined(self._fresh.get(reading.address), reading)
             self._fresh[reading.address] = replace(reading, samples=samples, databases=databases)
@@ -276,33 +277,29 @@ class Deployment:
         )
 
     def _unanswered(self, answer: MongoAnswer) -> HostReading | None:
-        """The result for a server that did not say what it is."""
-        address, reachable = answer.address, answer.is_reachable
-        problem = printable(answer.problem, LONGEST_PROBLEM) if reachable else None
+        """The result for a server that did not say what it is; None for a seed beside known members."""
+        address = answer.address
         last, member = self._last.get(address), self._members.get(address)
-        if last is not None and last.type_name != NO_DATA:
-            return replace(last, reachable=reachable, uptime=None, problem=problem)
+        is_monitored = last is not None or member is not None or not self._members
+        if self._access is None or not is_monitored:
+            return None
+        if answer.is_reachable:
+            # What the server said earlier is no observation of now.
+            problem = printable(answer.problem, LONGEST_PROBLEM)
+            return HostReading(address, NO_DATA, reachable=True, problem=problem)
+        if last is not None:
+            return replace(last, reachable=False, version=None, uptime=None, problem=None)
         if member is not None:
             return HostReading(
                 address,
                 member.type_name,
-                reachable=reachable,
+                reachable=False,
                 replica_set=member.replica_set,
                 cluster=member.cluster or member.replica_set,
                 shard=member.shard,
-                problem=problem,
             )
-        if self._members or self._access is None:
-            return None
         set_name = self._access.replica_set
-        return HostReading(
-            address,
-            NO_DATA,
-            reachable=reachable,
-            replica_set=set_name,
-            cluster=set_name,
-            problem=problem,
-        )
+        return HostReading(address, NO_DATA, reachable=False, replica_set=set_name, cluster=set_name)
 
     # --- log --------------------------------------------------------------------------------------
 

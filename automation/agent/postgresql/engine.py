@@ -121,23 +121,26 @@ class PostgreSQL:
             self._together[access.address] = addresses
 
     def _reading(self, address: ServerAddress, answer: PostgresAnswer) -> HostReading:
+        if answer.hello is None and answer.reachable:
+            # What the server said earlier is no observation of now.
+            type_name = RECOVERING if answer.starting else NO_DATA
+            return HostReading(address, type_name, reachable=True, problem=answer.problem[:_LONGEST_PROBLEM])
         hello = answer.hello or self._seen.get(address)
-        not_measured = answer.reachable and not answer.measured
-        problem = answer.problem[:_LONGEST_PROBLEM] if not_measured else None
         if hello is None:
-            return self._never_seen(address, answer, problem)
+            return self._never_seen(address)
         name = set_of(hello) if self._type(hello) != STANDALONE else None
+        not_measured = answer.reachable and not answer.measured
         return HostReading(
             address=address,
-            type_name=RECOVERING if answer.starting else self._type(hello),
+            type_name=self._type(hello),
             reachable=answer.reachable,
-            version=hello.version,
+            version=answer.hello.version if answer.hello else None,
             replica_set=name,
             cluster=name,
             uptime=int(hello.uptime) if answer.hello and hello.uptime is not None else None,
             samples=list(self._without_delay(hello, answer.samples)),
             databases=answer.databases,
-            problem=problem,
+            problem=answer.problem[:_LONGEST_PROBLEM] if not_measured else None,
         )
 
     def _without_delay(self, hello: Hello, samples: Iterable[Sample]) -> Iterator[Sample]:
@@ -151,18 +154,11 @@ class PostgreSQL:
             late = delay and sample.metric == LAG_TIME
             yield sample._replace(number=max(sample.number - delay, 0.0)) if late else sample
 
-    def _never_seen(self, address: ServerAddress, answer: PostgresAnswer, problem: str | None) -> HostReading:
-        """The reading of a server that has never accepted our session: its type and version are unknown."""
+    def _never_seen(self, address: ServerAddress) -> HostReading:
+        """The reading of an unreachable server that has never accepted our session."""
         others = [self._seen[member] for member in self._together[address] if member in self._seen]
         name = set_of(others[0]) if others else None
-        return HostReading(
-            address,
-            RECOVERING if answer.starting else NO_DATA,
-            reachable=answer.reachable,
-            replica_set=name,
-            cluster=name,
-            problem=problem,
-        )
+        return HostReading(address, NO_DATA, reachable=False, replica_set=name, cluster=name)
 
     def _type(self, hello: Hello) -> str:
         """The type of a server.

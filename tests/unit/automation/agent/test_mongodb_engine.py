@@ -115,7 +115,7 @@ def test_a_server_that_is_reachable_and_not_measured_is_reported_with_the_reason
     listens = MongoAnswer(A, problem="no TLS\n", listens=True, is_measured=False)
     found = round_of(deployment, listens, refused)
     assert [(reading.reachable, reading.problem, reading.type_name) for reading in found.values()] == [
-        (True, "no TLS", "REPLICA_PRIMARY"),
+        (True, "no TLS", "NO_DATA"),
         (True, "Authentication failed.", "REPLICA_SECONDARY"),
     ]
     after = round_of(deployment, no_answer(A), member(B))
@@ -123,6 +123,21 @@ def test_a_server_that_is_reachable_and_not_measured_is_reported_with_the_reason
         (False, None),
         (True, None),
     ]
+
+
+@each("is_look", [False, True])
+def test_an_earlier_answer_is_no_observation_of_now(is_look: bool) -> None:
+    deployment = Deployment("mongodb://a:1")
+    round_of(deployment, replace(primary(A), is_look=is_look), member(B))
+    listens = MongoAnswer(A, problem="no TLS", listens=True, is_measured=False)
+    found = round_of(deployment, listens, member(B))[A]
+    assert found == HostReading(A, "NO_DATA", reachable=True, engine="MONGODB", problem="no TLS")
+    unreachable = round_of(deployment, no_answer(A), member(B))[A]
+    assert (unreachable.type_name, unreachable.replica_set, unreachable.version) == (
+        "REPLICA_PRIMARY",
+        "rs0",
+        None,
+    )
 
 
 def test_a_part_that_is_refused_is_no_problem_of_the_host() -> None:
