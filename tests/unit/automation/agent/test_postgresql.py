@@ -12,8 +12,9 @@ from typing import Any
 import psycopg
 import pytest
 
-from automation.agent.__main__ import engines_of, main
+from automation.agent.__main__ import main
 from automation.agent.engine import HostReading
+from automation.agent.engines import Engines
 from automation.agent.machine.metrics import MACHINE
 from automation.agent.postgresql.check import postgresql_steps
 from automation.agent.postgresql.connection import read
@@ -102,7 +103,7 @@ def test_a_socket_is_a_server_of_the_machine(uri: str, address: str, socket: str
 
 def test_the_agent_names_the_server_of_a_socket_after_its_machine() -> None:
     settings = {**GOOD, "OPSAPI_AGENT_POSTGRESQL": "postgresql:///?host=/run/none"}
-    (engine,) = engines_of(read_settings(settings))
+    (engine,) = Engines(read_settings(settings)).all
     assert [str(host.address) for host in engine.targets()] == ["agent1.example.com:5432"]
 
 
