@@ -228,7 +228,7 @@ def test_the_days_until_the_certificate_ends_are_reported(
     assert support < 0
 
 
-def test_a_certificate_file_that_is_removed_after_it_was_read_leaves_the_type(
+def test_a_certificate_file_that_is_removed_after_it_was_read_leaves_nothing_known(
     encrypted: Mongod, authority: Authority, tmp_path: Path, watching: Callable[[str], WatchedDeployment]
 ) -> None:
     file = tmp_path / "ca.pem"
@@ -243,7 +243,7 @@ def test_a_certificate_file_that_is_removed_after_it_was_read_leaves_the_type(
         host.close()
     watch.round()
     assert_not_measured(watch, encrypted.port, "tlsCAFile")
-    assert watch.found[encrypted.port].type_name == "STANDALONE"
+    assert watch.found[encrypted.port].type_name == "NO_DATA"
 
 
 def test_a_server_that_never_answered_is_down_without_a_guessed_type(
