@@ -91,6 +91,7 @@ class HostState:
     type_name: HostType
     type_guessed: bool = False
     down: bool
+    observed: datetime | None = None
     measuring: Measuring = field(default_factory=Measuring)
     version: str | None
     uptime_seconds: int | None
@@ -122,7 +123,14 @@ def host_events(before: HostState, report: HostReport, *, observed: datetime) ->
     events = (
         reachability_event(was_down=before.down, reachable=report.reachable),
         measuring_event(
-            before.measuring, measuring_after(before.measuring, report, type_name=after, observed=observed)
+            before.measuring,
+            measuring_after(
+                before.measuring,
+                report,
+                type_name=after,
+                reached=None if before.down else before.observed,
+                observed=observed,
+            ),
         ),
         recovering_event(before.type_name, after),
         role_event(HostType.NO_DATA if before.type_guessed else before.type_name, after),

@@ -21,8 +21,8 @@ class Measuring:
     """Whether a host is measured.
 
     `unmeasured_since` is the first of the newest observations that reached the host and did not measure it;
-    None if the newest observation measured the host or did not reach it. `not_measured`: that lasted for the
-    timeout, and no report has measured the host since.
+    None if the newest observation measured the host or did not reach it, or if the host timed out.
+    `not_measured`: that lasted for the timeout, and no report has measured the host since.
     """
 
     unmeasured_since: datetime | None = None
@@ -35,10 +35,17 @@ def measures(report: HostReport) -> bool:
 
 
 def measuring_after(
-    before: Measuring, report: HostReport, *, type_name: HostType, observed: datetime
+    before: Measuring,
+    report: HostReport,
+    *,
+    type_name: HostType,
+    reached: datetime | None,
+    observed: datetime,
 ) -> Measuring:
     """Whether the host is measured after a report, which is its newest observation.
 
+    `reached`: the previous observation, None if the host was down. Nobody knows what happened between
+    observations that are further apart than the timeout, so the time without measurements starts anew.
     `type_name`: its type after the report. An arbiter has no users and no data, so nothing is expected of it.
     A host that is down neither becomes measured nor unmeasured: HOST_DOWN says why it has no measurements.
     """
@@ -47,8 +54,9 @@ def measuring_after(
     if measures(report) or type_name is HostType.REPLICA_ARBITER:
         return Measuring()
     since = before.unmeasured_since
+    is_gap = reached is None or observed - reached > UNMEASURED_TIMEOUT
     # A stored time that is later was stored while a clock was ahead.
-    if since is None or since > observed:
+    if since is None or since > observed or is_gap:
         since = observed
     return Measuring(since, not_measured=before.not_measured or observed - since >= UNMEASURED_TIMEOUT)
 

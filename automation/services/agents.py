@@ -158,9 +158,10 @@ def _agents_down(agents: Sequence[Agent]) -> list[NewEvent]:
 
 
 def _hosts_down(hosts: Sequence[Host]) -> list[NewEvent]:
-    Host.objects.filter(id__in=[host.id for host in hosts]).update(down=True)
+    """Mark the hosts. The time without measurements starts anew when they are reached again."""
+    Host.objects.filter(id__in=[host.id for host in hosts]).update(down=True, unmeasured_since=None)
     for host in hosts:
-        host.down = True
+        host.down, host.unmeasured_since = True, None
     return [
         NewEvent(event_type=EventType.HOST_DOWN, facts=facts_of_host(host), signals=False) for host in hosts
     ]

@@ -268,6 +268,7 @@ def _apply(
     if has_left(before.type_name, after.type_name, reachable=report.reachable):
         _leave_all(host)
     host.type_name, host.type_guessed = after.type_name.value, after.is_guess
+    reached = None if host.down else host.observed
     host.down, host.last_report = not report.reachable, now
     for name in ("version", "uptime_seconds"):
         value = getattr(report, name)
@@ -283,6 +284,7 @@ def _apply(
         Measuring(host.unmeasured_since, host.not_measured),
         report,
         type_name=after.type_name,
+        reached=reached,
         observed=observed,
     )
     host.unmeasured_since, host.not_measured = measuring.unmeasured_since, measuring.not_measured

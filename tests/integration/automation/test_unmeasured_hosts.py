@@ -58,8 +58,24 @@ class TestReports:
         observe(project, 0, arrives=10, problem=REFUSED)
         sweep(START + 10 * MINUTE)
         assert measuring_events() == []
+        observe(project, 3, arrives=10, problem=REFUSED)
         observe(project, 5, arrives=10, problem=REFUSED)
         assert Event.objects.get(event_type="HOST_NOT_MEASURED").created == START + 5 * MINUTE
+
+    @each("is_swept", [True, False])
+    def test_after_a_silence_the_four_minutes_start_anew(self, project: Project, is_swept: bool) -> None:
+        observe(project, 0, problem=REFUSED)
+        if is_swept:
+            # Its agent reports other hosts, so the host is down.
+            ingest(project, now=START + 3 * MINUTE)
+            sweep(START + 5 * MINUTE)
+            assert Host.objects.filter(down=True, unmeasured_since=None).exists()
+        observe(project, 10, problem=REFUSED)
+        observe(project, 13, problem=REFUSED)
+        sweep(START + 13.5 * MINUTE)
+        assert measuring_events() == []
+        observe(project, 14, problem=REFUSED)
+        assert measuring_events() == ["HOST_NOT_MEASURED"]
 
     def test_a_late_measurement_opens_and_ends_nothing(self, project: Project) -> None:
         observe(project, 0)
@@ -86,7 +102,7 @@ class TestReports:
         assert measuring_events() == ["HOST_NOT_MEASURED", "HOST_MEASURED"]
 
     def test_nothing_is_expected_of_an_arbiter(self, project: Project) -> None:
-        for minutes in (0, 5):
+        for minutes in (0, 3, 5):
             observe(project, minutes, type_name=HostType.REPLICA_ARBITER)
         sweep(START + 6 * MINUTE)
         assert measuring_events() == []
