@@ -44,6 +44,7 @@ PROGRAMS = frozenset(
 SLOW = (
     "tests/processes/test_first_hour.py",
     "tests/processes/test_container.py",
+    "tests/processes/test_agent_patroni.py",
     "tests/processes/test_failovers.py",
     "tests/processes/running/test_killed_workers.py",
     "tests/processes/running/",
