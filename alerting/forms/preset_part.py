@@ -19,13 +19,13 @@ from alerting.forms.config_inputs import NOTIFICATION_INPUTS, Input, integration
 from alerting.models import AlertConfig
 from alerting.notification_tests import NotificationTest, notification_test
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.presets import Preset, presets_of
+from alerting.rules.presets import Preset, PresetSubject, presets_of
 from alerting.rules.wording import counted_words
 from alerting.selectors.configs import configs_of_presets
 from alerting.selectors.setup import host_down_is_watched
 from alerting.serializers.configs import config_document
 from alerting.services.configs import DEFAULT_TYPES, GROUP_BY_MAIL, AddedPresets, presets_create
-from automation.metrics import BOTH, Engine
+from automation.metrics import Engine
 from automation.wording import ENGINE_WORDS
 from events.types import EventType
 from integrations.channels import CHANNELS
@@ -70,14 +70,32 @@ class PresetRow:
     url: str = ""
     is_disabled: bool = False
 
+    @property
+    def engine(self) -> Engine | None:
+        """The only engine that has the preset."""
+        return _only_engine([self])
+
+    @property
+    def engine_label(self) -> str:
+        return ENGINE_WORDS[self.engine] if self.engine else ""
+
 
 @dataclass(frozen=True, slots=True)
 class PresetGroup:
-    """The presets of one engine, or the presets of all engines, for which `engine` is empty."""
+    """The presets of a subject."""
 
     label: str
-    engine: str
     rows: Sequence[PresetRow]
+
+    @property
+    def engine(self) -> Engine | None:
+        """The only engine that has presets of the subject."""
+        return _only_engine(self.rows)
+
+
+def _only_engine(rows: Sequence[PresetRow]) -> Engine | None:
+    engines = {engine for row in rows for engine in row.preset.spec.engines}
+    return engines.pop() if len(engines) == 1 else None
 
 
 class PresetPart(ConsoleForm):
@@ -230,23 +248,17 @@ class PresetPart(ConsoleForm):
         return not self.may_decline or not self.is_shown or self.wanted_name in self.typed
 
     def groups_of_rows(self) -> Sequence[PresetGroup]:
-        """The presets by engine, as submitted, or ticked unless the project has them.
+        """The presets by subject, as submitted, or ticked unless the project has them.
 
         A default configuration that only notifies by e-mail is ticked as well, so that it gets the receiver.
         """
         there = configs_of_presets(self.group_id)
         answered = self.typed.get("presets", ()) if self.is_shown else None
-        rows = {preset: self._preset_row(preset, there.get(preset), answered) for preset in Preset}
-        groups = [
-            PresetGroup("All databases", "", [rows[name] for name in Preset if name.spec.engines == BOTH])
+        rows = [self._preset_row(preset, there.get(preset), answered) for preset in Preset]
+        return [
+            PresetGroup(subject.value, [row for row in rows if row.preset.spec.subject is subject])
+            for subject in PresetSubject
         ]
-        groups += [
-            PresetGroup(
-                label, engine.value, [rows[name] for name in Preset if name.spec.engines == (engine,)]
-            )
-            for engine, label in ENGINE_WORDS.items()
-        ]
-        return groups
 
     @staticmethod
     def _preset_row(preset: Preset, config: AlertConfig | None, answered: Sequence[str] | None) -> PresetRow:

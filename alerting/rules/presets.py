@@ -25,6 +25,16 @@ _LASTING = 5
 """Minutes that a high load must last, because short peaks often pass."""
 
 
+class PresetSubject(StrEnum):
+    """The subject of a preset; presets are shown by subject in this order. The values are for people."""
+
+    HOSTS = "Hosts and agents"
+    REPLICATION = "Replica sets and replication"
+    DISK = "Disk, slots and archive"
+    LOAD = "Connections, locks and load"
+    MAINTENANCE = "Maintenance"
+
+
 @dataclass(frozen=True)
 class PresetSpec:
     """A row of the table: the condition of a configuration, and its delay in minutes.
@@ -40,6 +50,7 @@ class PresetSpec:
     delay_min: int = 0
     count_threshold: CountThreshold | None = None
     runbook: str = ""
+    subject: PresetSubject = PresetSubject.HOSTS
 
     @property
     def runbook_path(self) -> str:
@@ -158,6 +169,7 @@ class Preset(StrEnum):
         EventType.NO_PRIMARY,
         "A replica set has no primary and accepts no writes.",
         runbook="primary",
+        subject=PresetSubject.REPLICATION,
     )
     """An election takes 12 s at the median, and reports are a minute apart, so a delay would only cost time:
     https://www.mongodb.com/docs/manual/core/replica-set-elections/"""
@@ -168,6 +180,7 @@ class Preset(StrEnum):
         "A replica set has had several primaries for 2 minutes. Writes to one of them will be lost.",
         delay_min=2,
         runbook="primary",
+        subject=PresetSubject.REPLICATION,
     )
     """During a switch of the primary, an agent that asks one member after the other can see two in one
     report. They are still there in the second report only if the old primary did not step down:
@@ -182,6 +195,7 @@ class Preset(StrEnum):
         delay_min=10,
         count_threshold=CountThreshold(ThresholdOperator.GREATER_THAN, 0),
         runbook="unhealthy-members",
+        subject=PresetSubject.REPLICATION,
     )
     """Unlike a number of healthy members, this fits replica sets of every size, also of one member. Ten
     minutes cover the restart of a member for maintenance:
@@ -194,6 +208,7 @@ class Preset(StrEnum):
         _above(Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 60, Unit.SECONDS),
         delay_min=_LASTING,
         runbook="replication-lag",
+        subject=PresetSubject.REPLICATION,
     )
     """Flow control slows writes down to keep a majority within 10 s (`flowControlTargetLagSeconds`), so a
     minute is more than the server can correct: https://www.mongodb.com/docs/manual/replication/#replication-lag"""
@@ -204,6 +219,7 @@ class Preset(StrEnum):
         "The oplog covers less than 1 hour. A member that is down for longer needs an initial sync.",
         _below(Metric.OPLOG_MASTER_TIME, 1, Unit.HOURS),
         runbook="replication-lag",
+        subject=PresetSubject.REPLICATION,
     )
     """The window must be longer than the maintenance of a member, which usually takes more than an hour:
     https://www.mongodb.com/docs/manual/core/replica-set-oplog/"""
@@ -214,6 +230,7 @@ class Preset(StrEnum):
         "Less than 10 % of the data disk is free.",
         _below(Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 10, Unit.PERCENT),
         runbook="disk-full",
+        subject=PresetSubject.DISK,
     )
     """A server stops when it cannot write its journal, and the repair needs space, too:
     https://www.mongodb.com/docs/atlas/reference/alert-resolutions/disk-space-used/. The disk of a PostgreSQL
@@ -226,6 +243,7 @@ class Preset(StrEnum):
         _above(Metric.CONNECTIONS_PERCENT, 80, Unit.PERCENT),
         delay_min=_LASTING,
         runbook="connections",
+        subject=PresetSubject.LOAD,
     )
     """At 100 % clients are refused.
 
@@ -240,6 +258,7 @@ class Preset(StrEnum):
         "In less than 1 hour, a secondary is too far behind for the oplog and needs an initial sync.",
         _below(Metric.OPLOG_MASTER_LAG_TIME_DIFF, 1, Unit.HOURS),
         runbook="replication-lag",
+        subject=PresetSubject.REPLICATION,
     )
     """Somebody has to enlarge the oplog or relieve the secondary before the time is over;
     `replSetResizeOplog` takes effect at once: https://www.mongodb.com/docs/manual/tutorial/change-oplog-size/"""
@@ -251,6 +270,7 @@ class Preset(StrEnum):
         _above(Metric.MONGO_MAJORITY_LAG, 60, Unit.SECONDS),
         delay_min=_LASTING,
         runbook="replication-lag",
+        subject=PresetSubject.REPLICATION,
     )
     """As REPLICATION_LAG. Writes wait, because `majority` is the default write concern from version 5.0 on:
     https://www.mongodb.com/docs/manual/reference/write-concern/"""
@@ -262,6 +282,7 @@ class Preset(StrEnum):
         _above(Metric.MONGO_FSYNC_LOCKED, 0, Unit.RAW),
         delay_min=30,
         runbook="locks",
+        subject=PresetSubject.LOAD,
     )
     """A backup locks a server for as long as its snapshot takes, usually minutes, and a backup that fails
     leaves the lock: https://www.mongodb.com/docs/manual/reference/method/db.fsyncLock/"""
@@ -273,6 +294,7 @@ class Preset(StrEnum):
         _above(Metric.GLOBAL_LOCK_CURRENT_QUEUE_TOTAL, 128, Unit.RAW),
         delay_min=_LASTING,
         runbook="overload",
+        subject=PresetSubject.LOAD,
     )
     """Up to version 6.0, a server admits 128 reads and 128 writes at a time; as many again wait:
     https://www.mongodb.com/docs/v6.0/reference/parameters/ (wiredTigerConcurrentReadTransactions)"""
@@ -284,6 +306,7 @@ class Preset(StrEnum):
         _below(Metric.TICKETS_AVAILABLE_READS, 1, Unit.RAW),
         delay_min=_LASTING,
         runbook="overload",
+        subject=PresetSubject.LOAD,
     )
     """The limit is not higher, because from version 7.0 on the server adjusts the number of tickets. A few
     tickets are normal, none means overload: https://www.mongodb.com/docs/manual/reference/parameters/
@@ -296,6 +319,7 @@ class Preset(StrEnum):
         _below(Metric.TICKETS_AVAILABLE_WRITES, 1, Unit.RAW),
         delay_min=_LASTING,
         runbook="overload",
+        subject=PresetSubject.LOAD,
     )
     """As READ_TICKETS."""
     DIRTY_CACHE = PresetSpec(
@@ -306,6 +330,7 @@ class Preset(StrEnum):
         _above(Metric.DIRTY_FILL_RATIO, 20, Unit.PERCENT),
         delay_min=_LASTING,
         runbook="overload",
+        subject=PresetSubject.LOAD,
     )
     """`eviction_dirty_trigger`, from where on threads of the application evict:
     https://source.wiredtiger.com/develop/tune_cache.html, https://jira.mongodb.org/browse/SERVER-64505"""
@@ -317,6 +342,7 @@ class Preset(StrEnum):
         _above(Metric.CACHE_FILL_RATIO, 95, Unit.PERCENT),
         delay_min=_LASTING,
         runbook="overload",
+        subject=PresetSubject.LOAD,
     )
     """`eviction_trigger`; the server itself keeps the cache at 80 % (`eviction_target`). Source as
     DIRTY_CACHE."""
@@ -327,6 +353,7 @@ class Preset(StrEnum):
         "More than 90 % of the disk of the write-ahead log is used. A full disk stops the server.",
         _above(Metric.PG_WAL_DISK_PERCENT_USED, 90, Unit.PERCENT),
         runbook="disk-full",
+        subject=PresetSubject.DISK,
     )
     """As DISK_SPACE. The server stops with a panic when it cannot write its log:
     https://www.postgresql.org/docs/current/disk-full.html"""
@@ -337,6 +364,7 @@ class Preset(StrEnum):
         "More than 90 % of the disk of a tablespace is used. On a full disk, writes fail.",
         _above(Metric.PG_TABLESPACE_DISK_PERCENT_USED, 90, Unit.PERCENT),
         runbook="disk-full",
+        subject=PresetSubject.DISK,
     )
     """As DISK_SPACE: https://www.postgresql.org/docs/current/disk-full.html"""
     CRASHED = PresetSpec(
@@ -358,6 +386,7 @@ class Preset(StrEnum):
         _below(Metric.PG_REPLICATION_CONNECTED, 1, Unit.RAW),
         delay_min=_LASTING,
         runbook="replication-broken",
+        subject=PresetSubject.REPLICATION,
     )
     """A standby connects again after 5 s (`wal_retrieve_retry_interval`). After minutes, its password, the
     network or the write-ahead log that it needs is missing:
@@ -370,6 +399,7 @@ class Preset(StrEnum):
         _above(Metric.PG_SYNC_STANDBYS_MISSING, 0, Unit.RAW),
         delay_min=2,
         runbook="replication-broken",
+        subject=PresetSubject.REPLICATION,
     )
     """A broken connection is noticed after 60 s (`wal_sender_timeout`), and a cluster manager then names
     another standby; afterwards, commits wait for ever:
@@ -382,6 +412,7 @@ class Preset(StrEnum):
         _above(Metric.PG_REPLICATION_LAG_TIME, 60, Unit.SECONDS),
         delay_min=_LASTING,
         runbook="replication-lag",
+        subject=PresetSubject.REPLICATION,
     )
     """Twice the 30 s for which a standby lets queries hold up recovery (`max_standby_streaming_delay`):
     https://www.postgresql.org/docs/current/runtime-config-replication.html"""
@@ -393,6 +424,7 @@ class Preset(StrEnum):
         "the server refuses writes.",
         _above(Metric.PG_XID_AGE, 1_200_000_000, Unit.RAW),
         runbook="wraparound",
+        subject=PresetSubject.MAINTENANCE,
     )
     """Autovacuum begins at 200 million (`autovacuum_freeze_max_age`), and ignores its cost limits from 1.6
     billion on (`vacuum_failsafe_age`). 1.2 billion leaves time to find the cause:
@@ -405,6 +437,7 @@ class Preset(StrEnum):
         "refuses writes.",
         _above(Metric.PG_MXID_AGE, 1_200_000_000, Unit.RAW),
         runbook="wraparound",
+        subject=PresetSubject.MAINTENANCE,
     )
     """As TRANSACTION_ID_AGE: autovacuum begins at 400 million (`autovacuum_multixact_freeze_max_age`), and
     `vacuum_multixact_failsafe_age` is 1.6 billion:
@@ -416,6 +449,7 @@ class Preset(StrEnum):
         "A replication slot makes the server keep more than 10 GB of write-ahead log.",
         _above(Metric.PG_REPLICATION_SLOT_RETAINED_BYTES, 10, Unit.GIGABYTES),
         runbook="slots-and-archive",
+        subject=PresetSubject.DISK,
     )
     """A slot that nobody reads keeps the log without limit unless `max_slot_wal_keep_size` is set, until the
     disk is full. 10 GB is ten times the default of `max_wal_size`:
@@ -427,6 +461,7 @@ class Preset(StrEnum):
         "A replication slot is lost. Its standby or subscriber cannot continue and must be built again.",
         _above(Metric.PG_SLOTS_LOST, 0, Unit.RAW),
         runbook="slots-and-archive",
+        subject=PresetSubject.DISK,
     )
     """A lost slot never recovers:
     https://www.postgresql.org/docs/current/view-pg-replication-slots.html (wal_status)"""
@@ -437,6 +472,7 @@ class Preset(StrEnum):
         "The server cannot archive write-ahead log, which breaks backups and fills the disk.",
         _above(Metric.PG_ARCHIVE_FAILURES, 0, Unit.RAW),
         runbook="slots-and-archive",
+        subject=PresetSubject.DISK,
     )
     """The server tries again for ever and keeps every file until it succeeds:
     https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-ARCHIVING-WAL"""
@@ -448,6 +484,7 @@ class Preset(StrEnum):
         "lack its changes.",
         _above(Metric.PG_ARCHIVE_AGE, 10, Unit.MINUTES),
         runbook="slots-and-archive",
+        subject=PresetSubject.DISK,
     )
     """An archive command that hangs never fails. Copying a file of 16 MB takes seconds, and an archive is
     usually asked to be no older than minutes (`archive_timeout`):
@@ -459,6 +496,7 @@ class Preset(StrEnum):
         "A session has been waiting for a lock for more than 5 minutes, and others may wait behind it.",
         _above(Metric.PG_LONGEST_LOCK_WAIT, 5, Unit.MINUTES),
         runbook="locks",
+        subject=PresetSubject.LOAD,
     )
     """By default the wait has no end (`lock_timeout`), and most clients give up after seconds to minutes:
     https://www.postgresql.org/docs/current/runtime-config-client.html"""
@@ -469,6 +507,7 @@ class Preset(StrEnum):
         "A transaction has been open for more than 1 hour, so vacuum cannot remove dead rows.",
         _above(Metric.PG_LONGEST_TRANSACTION, 1, Unit.HOURS),
         runbook="locks",
+        subject=PresetSubject.LOAD,
     )
     """Even an idle transaction holds back vacuum (`idle_in_transaction_session_timeout`):
     https://www.postgresql.org/docs/current/runtime-config-client.html"""
@@ -479,6 +518,7 @@ class Preset(StrEnum):
         "The server ended a transaction because of a deadlock.",
         _above(Metric.PG_DEADLOCKS, 0, Unit.RAW),
         runbook="locks",
+        subject=PresetSubject.LOAD,
     )
     """A single deadlock shows that the application locks rows in different orders, whatever the load:
     https://www.postgresql.org/docs/current/explicit-locking.html#LOCKING-DEADLOCKS"""
@@ -501,6 +541,7 @@ class Preset(StrEnum):
         "connect.",
         _below(Metric.SERVER_CERTIFICATE_DAYS, 10, Unit.DAYS),
         runbook="certificate",
+        subject=PresetSubject.MAINTENANCE,
     )
     """Certificates that are renewed automatically have at least 15 days left (a third of 45), so the renewal
     does not work; a working week is left: https://letsencrypt.org/2025/12/02/from-90-to-45"""
@@ -511,6 +552,7 @@ class Preset(StrEnum):
         "Support for the version of a server ends in 30 days or less, or has ended.",
         _below(Metric.SERVER_SUPPORT_DAYS, 31, Unit.DAYS),
         runbook="old-version",
+        subject=PresetSubject.MAINTENANCE,
     )
     """The last minor version comes out in the month in which support ends, and an upgrade to the next major
     version needs a plan: https://www.postgresql.org/support/versioning/,

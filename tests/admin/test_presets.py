@@ -52,6 +52,12 @@ def test_all_that_the_project_does_not_have_are_ticked(console: Client, project:
     assert f"{CONFIGS}{config.id}/change/" in page
     for preset in Preset:
         assert preset.spec.meaning.replace("'", "&#x27;") in page
+        assert f'href="{preset.spec.runbook_path}"' in page
+
+
+def test_the_platform_serves_the_runbook_of_each_preset(console: Client) -> None:
+    for path in {preset.spec.runbook_path for preset in Preset}:
+        assert console.get(path).status_code == 200, path
 
 
 def test_nothing_is_listed_before_the_project_is_known(console: Client, project: Project) -> None:

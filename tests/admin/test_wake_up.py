@@ -8,7 +8,7 @@ from pytest_django import Settings
 
 from accesslist.models import ApiKey, Project, User
 from alerting.models import AlertConfig, NotificationSetting, SetupMark
-from alerting.rules.presets import Preset
+from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.notification_settings import setting_values
 from automation.metrics import Engine
 from events.types import EventType
@@ -184,7 +184,7 @@ class TestWithANewAgent:
         assert "Added" in text_of(answer)
         assert ApiKey.objects.filter(desc="on db1").exists()
         kinds = set(AlertConfig.objects.values_list("event_type", flat=True))
-        assert kinds == {each.spec.event_type for each in Preset if Engine.POSTGRESQL in each.spec.engines}
+        assert kinds == {preset.spec.event_type for preset in presets_of(Engine.POSTGRESQL)}
 
     def test_no_key_is_created_while_the_receiver_is_wrong(self, console: Client, project: Project) -> None:
         answer = confirm(console, ADD_AGENT, **new_agent(project, **{TYPE: ""}))

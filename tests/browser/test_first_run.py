@@ -55,7 +55,7 @@ def _choose_presets(page: Page, receiver: HttpReceiver) -> None:
     expect(page.get_by_role("checkbox", name="HOST_DOWN")).to_be_checked()
     page.get_by_label("MongoDB").uncheck()
     page.get_by_label("PostgreSQL").check()
-    expect(page.get_by_role("checkbox", name="NO_PRIMARY")).to_be_hidden()
+    expect(page.get_by_role("checkbox", name="REPLICATION_LAG")).to_be_hidden()
     expect(page.get_by_role("checkbox", name="STANDBY_LAG")).to_be_checked()
     page.get_by_role("checkbox", name="DEADLOCKS").uncheck()
     url = page.get_by_label("URL (Webhook)")
