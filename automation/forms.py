@@ -1,5 +1,6 @@
 """Console forms of the fleet: add an agent, add and change a host, restore a revision."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, cast
@@ -12,8 +13,11 @@ from django.utils.module_loading import import_string
 from accesslist.forms import InProjectForm
 from accesslist.forms.scopes import ScopeField
 from automation.installation import DEFAULTS, MONGODB, MOST_HOSTS, POSTGRESQL, USER_PATTERN, Servers
+from automation.labels import label_texts
+from automation.selectors.agent_settings import shown_agent_settings_of, shown_settings
 from automation.selectors.agents import is_first_setup
 from automation.selectors.revisions import goal_version
+from automation.serializers.agent_settings import AgentSettingsDocument
 from automation.serializers.automation_config import present_plan
 from automation.serializers.hosts import HostChange, NewHost
 from automation.services.automation_config import automation_config_restore
@@ -24,7 +28,7 @@ from opsapi.api.principal import Actor
 from opsapi.apps import contributions
 from opsapi.clock import time_words
 from opsapi.console.display import cut
-from opsapi.console.forms import VERBATIM, ConsoleForm, DocumentForm, single_line
+from opsapi.console.forms import VERBATIM, ConsoleForm, DocumentForm, LinesField, single_line, themed
 from opsapi.first_rows import more_words
 from opsapi.hostnames import canonical_hostname
 
@@ -316,3 +320,101 @@ def _in_words(refusal: ApiError) -> list[str]:
     faults = [f"{fault['field']}: {fault['message']}" for fault in document.get("badFields", ())]
     shown, left_out = cut(faults, _MOST_SHOWN)
     return [*shown, *([more_words(left_out)] if left_out else [])] or [document["detail"]]
+
+
+def _lines(text: str) -> list[str]:
+    """The lines that are not blank. Two redacted strings can look the same, so repeated lines stay."""
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+class AgentSettingsForm(InProjectForm):
+    """The settings that a project keeps for its agents: asks for the project first, then for the settings.
+
+    Secrets are shown redacted. A line that stays unchanged keeps its secrets.
+    """
+
+    asked_for = "asked_for"
+
+    def __init__(self, data: Any = None, **options: Any) -> None:
+        initial = options.get("initial") or {}
+        if data is not None and data.get(self.asked_for) != data.get("group"):
+            # The settings of this project were not shown yet, so this shows the page with them.
+            initial, data = data.dict(), None
+        super().__init__(data, **{**options, "initial": initial})
+        group_id = (self.initial if data is None else data).get("group")
+        scope = cast(ScopeField, self.fields["group"])
+        if group_id and scope.accepts(group_id):
+            self._add_settings(group_id)
+
+    def _add_settings(self, group_id: str) -> None:
+        shown = shown_settings(shown_agent_settings_of(group_id))
+        self.initial |= {
+            self.asked_for: group_id,
+            "version": shown["version"],
+            "mongodb": "\n".join(shown["mongodb"]),
+            "postgresql": "\n".join(shown["postgresql"]),
+            "intervalSeconds": shown.get("intervalSeconds"),
+            "labels": "\n".join(label_texts(shown.get("labels"))),
+        }
+        kept = "Leave a line with ****** unchanged to keep its password."
+        self.fields |= {
+            self.asked_for: forms.CharField(widget=forms.HiddenInput),
+            "version": forms.CharField(widget=forms.HiddenInput),
+            "mongodb": LinesField(
+                required=False,
+                label="Connection strings of MongoDB",
+                help_text=f"One on each line: mongodb://USER:PASSWORD@HOST:27017/?authSource=admin. {kept}",
+            ),
+            "postgresql": LinesField(
+                required=False,
+                label="Connection URIs of PostgreSQL",
+                help_text=f"One on each line: postgresql://USER:PASSWORD@HOST:5432/postgres. {kept}",
+            ),
+            "intervalSeconds": forms.IntegerField(
+                required=False,
+                label="Interval in seconds",
+                help_text="The time between the starts of two rounds. Without it, agents use 60 seconds.",
+            ),
+            "labels": LinesField(
+                required=False,
+                label="Labels",
+                help_text="Labels of all hosts that the agents report: one NAME=VALUE on each line.",
+            ),
+        }
+        for field in self.fields.values():
+            themed(field)
+
+    def clean(self) -> dict[str, Any]:
+        """Validate the settings with the schema of the document."""
+        if self.asked_for in self.fields and not self.errors:
+            try:
+                self._sent = AgentSettingsDocument().read(self._body())
+            except ApiError as refusal:
+                self.add_refusal(refusal)
+        return self.cleaned_data
+
+    def _body(self) -> Mapping[str, Any]:
+        typed = self.cleaned_data
+        labels = [line.partition("=") for line in _lines(typed["labels"])]
+        return {
+            "mongodb": _lines(typed["mongodb"]),
+            "postgresql": _lines(typed["postgresql"]),
+            "intervalSeconds": typed["intervalSeconds"],
+            "labels": {name: value for name, _, value in labels},
+            "version": typed["version"],
+        }
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The arguments of the service."""
+        return {"group_id": self.cleaned_data["group"].id, "sent": self._sent}
+
+    def add_refusal(self, refusal: ApiError) -> None:
+        """As in other forms; the number of a wrong line is in front of its reason."""
+        for fault in refusal.document().get("badFields", ()):
+            name = self.field_of(fault["field"])
+            place = re.fullmatch(r"\w+\[(\d+)\]", fault["field"])
+            where = f"Line {int(place[1]) + 1} " if place else f"{fault['field'].partition('.')[2]} ".lstrip()
+            self.add_error(name, f"{where}{fault['message']}")
+        if not refusal.document().get("badFields"):
+            super().add_refusal(refusal)

@@ -19,7 +19,7 @@ from accesslist.services.keys import api_key_issue
 from automation.access import WRITE_AGENTS
 from automation.admin.states import agent_state, alerts_about, host_state, with_behind
 from automation.choices import AgentType, MetricState
-from automation.forms import NewAgentForm
+from automation.forms import AgentSettingsForm, NewAgentForm
 from automation.installation import install_steps
 from automation.metrics import Metric
 from automation.models import Agent, FleetWatch, Host, ReportAnswer
@@ -32,6 +32,7 @@ from automation.selectors.agents import (
     watching,
 )
 from automation.selectors.hosts import hosts_at
+from automation.services.agent_settings import agent_settings_put
 from automation.services.agents import agent_delete
 from automation.wording import database_words
 from opsapi import clock
@@ -187,6 +188,14 @@ def _add(call: ActionCall) -> ActionOutcome:
     return ActionOutcome(row=new_key.key, message=message, template=_SHOWN_ONCE, context=context)
 
 
+def _change_settings(call: ActionCall) -> ActionOutcome:
+    agent_settings_put(**call.values, if_match=None, actor=call.actor, now=call.now)
+    return ActionOutcome(
+        message="The settings were saved. The agents apply them within six minutes.",
+        url=list_url(Agent, group__id__exact=call.values["group_id"]),
+    )
+
+
 def _forget(call: ActionCall) -> None:
     agent_delete(
         group_id=call.row.group_id,
@@ -230,6 +239,19 @@ class AgentAdmin(ConsoleAdmin):
         icon="add",
         form=NewAgentForm,
     )
+    list_actions = {
+        "settings": Action(
+            label="Settings",
+            done="Saved",
+            text="What the agents of a project watch. A setting on the machine of an agent overrides the "
+            "same setting here. Passwords are encrypted, and shown to nobody.",
+            button="Save",
+            run=_change_settings,
+            access=WRITE_AGENTS,
+            icon="settings",
+            form=AgentSettingsForm,
+        ),
+    }
     actions_of_row = {
         "forget": Action(
             label="Forget",

@@ -22,12 +22,13 @@ LONGEST_STRING = 4000
 _HIGHEST_PORT = 65_535
 _SECRET_OPTIONS = frozenset({"authmechanismproperties", "scram_client_key", "scram_server_key"})
 """Options with secrets whose names do not say it, such as the session token of AWS."""
+# An @ is only there after the user info: `user:12/x@host` has a password with a slash, which is no port.
 _PARTS = re.compile(
     r"(?P<scheme>[a-z+]+)://"
     r"(?:(?P<user>[^:/?#@\[\]]*)(?::(?P<password>[^:/?#@\[\]]*))?@)?"
     r"(?P<hosts>[^/?#@]*)"
-    r"(?P<path>/[^?#]*)?"
-    r"(?:\?(?P<query>[^#]*))?"
+    r"(?P<path>/[^?#@]*)?"
+    r"(?:\?(?P<query>[^#@]*))?"
 )
 _BLANK = re.compile(r"\s")
 _NO_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")

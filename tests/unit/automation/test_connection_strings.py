@@ -38,6 +38,8 @@ WRONG_MONGODB = [
     "mongodb://db1,",
     "mongodb:///run/mongodb.sock",
     "mongodb://user:s3c/ret@db1",
+    "mongodb://user:12/s3cret@db1",
+    "mongodb://user:12?s3c=ret@db1",
     "mongodb://user:s3c@ret@db1",
     "mongodb://user:s3c:ret@db1",
     "mongodb://user:s3c#ret@db1",
@@ -54,6 +56,8 @@ WRONG_MONGODB = [
 WRONG_POSTGRESQL = [
     "mongodb://db1",
     "host=db1 password=s3cret",
+    "postgresql://user:12/s3cret@db1",
+    "postgresql://user:12/?s3c=ret@db1",
     "postgresql:///postgres",
     "postgresql://%2Frun%2Fpostgresql/postgres",
     "postgresql://db1/postgres?service=s3cret",
