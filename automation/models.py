@@ -59,6 +59,15 @@ class ReplicaSet(models.Model):
     primaries = models.PositiveIntegerField(default=0)
     healthy = models.PositiveIntegerField(default=0)
     unhealthy = models.PositiveIntegerField(default=0)
+    unknown = models.PositiveIntegerField(
+        default=0, db_default=0, help_text="Reachable members whose role is not known."
+    )
+    primary_unknown = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="There is no known primary, and NO_PRIMARY has not begun: an unknown member may be the "
+        "primary.",
+    )
     created = models.DateTimeField()
     empty_since = models.DateTimeField(
         null=True, help_text="When the worker first found the replica set without hosts."
@@ -103,6 +112,12 @@ class Host(models.Model):
         default=False,
         db_default=False,
         help_text="The host was never reached: its agent assumes the type.",
+    )
+    type_unknown = models.BooleanField(
+        default=False,
+        db_default=False,
+        help_text="The newest observation reached the host and did not see its type. The stored type may be "
+        "old.",
     )
     down = models.BooleanField(default=False)
     version = models.CharField(max_length=50, null=True)

@@ -117,6 +117,7 @@ def known_now(target: Model | None, now: datetime) -> Iterator[tuple[str, str]]:
             ("primaries", target.primaries),
             ("healthy", target.healthy),
             ("unhealthy", target.unhealthy),
+            ("unknown", target.unknown),
         )
         yield "Members now", ", ".join(f"{words}: {count}" for words, count in counts)
 

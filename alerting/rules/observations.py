@@ -107,10 +107,12 @@ def of_second_factors(*, missing_in_group: bool, missing_in_org: bool) -> list[O
 def of_replica_set(state: Mapping[str, Any]) -> list[Observation]:
     """A replica set's state: its primaries and its healthy members; without members it is gone.
 
+    With an unknown member that may be the primary, nobody knows whether there is a primary.
     ONE_PRIMARY closes alerts about primaries: if one condition follows another, neither has ended.
     """
     primaries, healthy, unhealthy = state["primaries"], state["healthy"], state["unhealthy"]
-    if not healthy + unhealthy:
+    # Signals of an older version have no unknown members.
+    if not healthy + unhealthy + state.get("unknown", 0):
         return [Observation(opener, Condition.GONE, state) for opener in _ABOUT_REPLICA_SETS]
     counted = [
         Observation(EventType.TOO_FEW_HEALTHY_MEMBERS, Condition.MEASURED, state, count=healthy),
@@ -119,6 +121,8 @@ def of_replica_set(state: Mapping[str, Any]) -> list[Observation]:
     if primaries == 1:
         ended = openers_of(EventType.ONE_PRIMARY)
         return [*(Observation(opener, Condition.ENDED, state) for opener in ended), *counted]
+    if state.get("primaryUnknown", False):
+        return counted
     begun = EventType.MULTIPLE_PRIMARIES if primaries else EventType.NO_PRIMARY
     return [Observation(begun, Condition.HOLDS, state), *counted]
 

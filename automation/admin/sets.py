@@ -133,5 +133,5 @@ class ReplicaSetAdmin(WithMembers):
 
     @admin.display(description="unknown")
     def unknown(self, replica_set: Any) -> int:
-        """Members without a recent report."""
-        return int(replica_set.members_now.unknown)
+        """Members without a recent report, and reachable members whose role is not known."""
+        return int(replica_set.members_now.unknown + replica_set.members_now.known.unknown)

@@ -119,12 +119,16 @@ def known_type_words(host: Host) -> str:
 
 def set_state(replica_set: ReplicaSet, members: MembersNow, now: datetime) -> State:
     """The worst known state of a replica set. With unknown members it is not healthy."""
-    if not replica_set.healthy + replica_set.unhealthy:
+    if not replica_set.healthy + replica_set.unhealthy + replica_set.unknown:
         return "no members", Tone.PLAIN
+    if replica_set.primary_unknown:
+        return "primary unknown", Tone.WARNING
     if replica_set.primaries != 1:
         return "several primaries" if replica_set.primaries else "no primary", Tone.BAD
     if members.known.unhealthy:
         return "members unhealthy", Tone.WARNING
+    if members.known.unknown:
+        return "members not measured", Tone.WARNING
     return _unknown(members, now) or _demonstrated(members) or ("healthy", Tone.GOOD)
 
 

@@ -6,7 +6,7 @@ build) do not count. A version that cannot be parsed is neither newer nor older,
 
 import re
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -201,36 +201,68 @@ _NO_MEMBERS = frozenset({HostType.SHARD_MONGOS, HostType.SHARD_CONFIG})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Members:
-    """Number of hosts of a replica set by type and reachability."""
+    """Number of hosts of a replica set by type and reachability.
+
+    `type_unknown`: the newest observation reached them and did not see their type, so it may have changed.
+    """
 
     type_name: HostType
     reachable: bool
+    type_unknown: bool = False
     count: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberTally:
-    """Number of reachable primaries, and of healthy and unhealthy members; primaries are healthy, too."""
+    """Number of reachable primaries, and of healthy and unhealthy members; primaries are healthy, too.
+
+    `unknown` are the reachable members whose role is not known. `primary_unknown`: there is no primary among
+    the others, and NO_PRIMARY has not begun, because an unknown member may be the primary.
+    """
 
     primaries: int = 0
     healthy: int = 0
     unhealthy: int = 0
+    unknown: int = 0
+    primary_unknown: bool = False
 
     @property
     def members(self) -> int:
         """All members; without members, the replica set does not exist."""
-        return self.healthy + self.unhealthy
+        return self.healthy + self.unhealthy + self.unknown
+
+    @property
+    def lacks_primary(self) -> bool:
+        """Whether NO_PRIMARY has begun."""
+        return bool(self.members) and not self.primaries and not self.primary_unknown
 
 
 def tally(seen: Iterable[Members]) -> MemberTally:
-    """Count the members: reachable PRIMARY, SECONDARY and ARBITER members are healthy."""
-    members = [member for member in seen if member.type_name not in _NO_MEMBERS]
+    """Count the members: reachable PRIMARY, SECONDARY and ARBITER members are healthy.
+
+    Reachable members of unknown type are neither healthy nor unhealthy.
+    """
+    all_members = [member for member in seen if member.type_name not in _NO_MEMBERS]
+    unknown = [member for member in all_members if _has_unknown_role(member)]
+    members = [member for member in all_members if not _has_unknown_role(member)]
     healthy = [member for member in members if member.reachable and role(member.type_name) in _HEALTHY]
     return MemberTally(
         primaries=sum(member.count for member in healthy if role(member.type_name) == "PRIMARY"),
         healthy=sum(member.count for member in healthy),
         unhealthy=sum(member.count for member in members) - sum(member.count for member in healthy),
+        unknown=sum(member.count for member in unknown),
     )
+
+
+def _has_unknown_role(member: Members) -> bool:
+    return member.reachable and (member.type_unknown or member.type_name is HostType.NO_DATA)
+
+
+def tally_after(before: MemberTally, seen: Iterable[Members]) -> MemberTally:
+    """Count the members. With unknown members, NO_PRIMARY does not begin; it stays if it has begun."""
+    after = tally(seen)
+    may_have = bool(after.unknown) and not after.primaries
+    return replace(after, primary_unknown=may_have and not before.lacks_primary)
 
 
 def primary_event(before: MemberTally, after: MemberTally) -> EventType | None:
@@ -239,10 +271,10 @@ def primary_event(before: MemberTally, after: MemberTally) -> EventType | None:
         return None
     match after.primaries:
         case 0:
-            began = before.primaries > 0 or not before.members
+            began = after.lacks_primary and not before.lacks_primary
             return EventType.NO_PRIMARY if began else None
         case 1:
-            ended = before.primaries != 1 and before.members
+            ended = before.lacks_primary or before.primaries > 1
             return EventType.ONE_PRIMARY if ended else None
         case _:
             return EventType.MULTIPLE_PRIMARIES if before.primaries <= 1 else None

@@ -216,13 +216,15 @@ def replica_set_state(replica_set: ReplicaSet) -> JsonObject:
         "primaries": replica_set.primaries,
         "healthy": replica_set.healthy,
         "unhealthy": replica_set.unhealthy,
+        "unknown": replica_set.unknown,
+        "primaryUnknown": replica_set.primary_unknown,
     }
     return {**facts_of_replica_set(replica_set).document(), **counted}
 
 
 def replica_sets_there(group_id: str) -> QuerySet[ReplicaSet]:
     """Return the replica sets of a project that have members, with their clusters, by id."""
-    members = Q(healthy__gt=0) | Q(unhealthy__gt=0)
+    members = Q(healthy__gt=0) | Q(unhealthy__gt=0) | Q(unknown__gt=0)
     return ReplicaSet.objects.filter(members, group_id=group_id).select_related("cluster").order_by("id")
 
 
@@ -260,6 +262,7 @@ def members_now(
     hosts = Host.objects.filter(Among(of, ids)).values(
         of,
         "type_name",
+        "type_unknown",
         "down",
         unknown=Case(When(without_data(now), then=Value(True)), default=Value(False)),
         demonstration=Case(When(of_demonstration(now), then=Value(True)), default=Value(False)),
@@ -272,7 +275,12 @@ def members_now(
 
 def _members(rows: Collection[JsonObject]) -> MembersNow:
     known = [
-        Members(type_name=HostType(row["type_name"]), reachable=not row["down"], count=row["count"])
+        Members(
+            type_name=HostType(row["type_name"]),
+            reachable=not row["down"],
+            type_unknown=row["type_unknown"],
+            count=row["count"],
+        )
         for row in rows
         if not row["unknown"]
     ]

@@ -34,6 +34,7 @@ ClustersByName = Mapping[str, Cluster]
 _REPORTED_COLUMNS: Mapping[str, str] = {
     "type_name": "text",
     "type_guessed": "boolean",
+    "type_unknown": "boolean",
     "down": "boolean",
     "version": "text",
     "engine": "text",
@@ -105,6 +106,7 @@ class _Membership(NamedTuple):
 
     set_id: str | None
     type_name: str
+    type_unknown: bool
     down: bool
     shard_name: str | None
 
@@ -268,6 +270,7 @@ def _apply(
     if has_left(before.type_name, after.type_name, reachable=report.reachable):
         _leave_all(host)
     host.type_name, host.type_guessed = after.type_name.value, after.is_guess
+    host.type_unknown = report.reachable and report.type_name is HostType.NO_DATA
     reached = None if host.down else host.observed
     host.down, host.last_report = not report.reachable, now
     for name in ("version", "uptime_seconds"):
@@ -309,7 +312,7 @@ def _leave_all(host: Host) -> None:
 
 
 def _membership(host: Host) -> _Membership:
-    return _Membership(host.replica_set_id, host.type_name, host.down, host.shard_name)
+    return _Membership(host.replica_set_id, host.type_name, host.type_unknown, host.down, host.shard_name)
 
 
 def _set_ids(sides: Iterable[tuple[_Membership, _Membership]]) -> frozenset[str]:

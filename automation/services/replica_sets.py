@@ -14,7 +14,7 @@ from django.db.models import Count, Min
 
 from automation.choices import HostType
 from automation.models import Cluster, Host, ReplicaSet
-from automation.rules.hosts import Members, MemberTally, primary_event, tally
+from automation.rules.hosts import Members, MemberTally, primary_event, tally_after
 from automation.rules.observed import HOLD
 from automation.selectors.hosts import facts_of_replica_set, replica_set_state
 from automation.services.limits import REPLICA_SETS, rows_limited
@@ -48,6 +48,8 @@ _COUNTED_COLUMNS: Mapping[str, str] = {
     "primaries": "integer",
     "healthy": "integer",
     "unhealthy": "integer",
+    "unknown": "integer",
+    "primary_unknown": "boolean",
 }
 _UPDATE = update_from_arrays("automation_replicaset", _COUNTED_COLUMNS)
 
@@ -97,10 +99,12 @@ def replica_sets_count(
     members, shards = _members(counted) if counted else ({}, {})
     events, changed = [], []
     for replica_set in (replica_set for replica_set in sets if replica_set.id in counted):
-        before, after = _tally_of(replica_set), tally(members.get(replica_set.id, ()))
+        before = _tally_of(replica_set)
+        after = tally_after(before, members.get(replica_set.id, ()))
         if (before, replica_set.shard_name) != (after, shards.get(replica_set.id)):
             replica_set.primaries, replica_set.healthy = after.primaries, after.healthy
             replica_set.unhealthy, replica_set.shard_name = after.unhealthy, shards.get(replica_set.id)
+            replica_set.unknown, replica_set.primary_unknown = after.unknown, after.primary_unknown
             changed.append(replica_set)
         event_type = primary_event(before, after)
         if event_type:
@@ -147,11 +151,17 @@ def _known(group_id: str, keys: Iterable[SetKey]) -> dict[SetKey, str]:
 
 def _members(set_ids: Collection[str]) -> tuple[dict[str, list[Members]], dict[str, str]]:
     """The members of each set by type and reachability, and the shard name of sets that have one."""
-    hosts = Host.objects.filter(replica_set__in=set_ids).values("replica_set_id", "type_name", "down")
+    facts = ("replica_set_id", "type_name", "type_unknown", "down")
+    hosts = Host.objects.filter(replica_set__in=set_ids).values(*facts)
     members: dict[str, list[Members]] = {}
     shards: dict[str, str] = {}
     for row in hosts.annotate(hosts=Count("id"), shard=Min("shard_name")).order_by():
-        seen = Members(type_name=HostType(row["type_name"]), reachable=not row["down"], count=row["hosts"])
+        seen = Members(
+            type_name=HostType(row["type_name"]),
+            reachable=not row["down"],
+            type_unknown=row["type_unknown"],
+            count=row["hosts"],
+        )
         members.setdefault(row["replica_set_id"], []).append(seen)
         if row["shard"] is not None:
             shards[row["replica_set_id"]] = min(row["shard"], shards.get(row["replica_set_id"], row["shard"]))
@@ -160,7 +170,11 @@ def _members(set_ids: Collection[str]) -> tuple[dict[str, list[Members]], dict[s
 
 def _tally_of(replica_set: ReplicaSet) -> MemberTally:
     return MemberTally(
-        primaries=replica_set.primaries, healthy=replica_set.healthy, unhealthy=replica_set.unhealthy
+        primaries=replica_set.primaries,
+        healthy=replica_set.healthy,
+        unhealthy=replica_set.unhealthy,
+        unknown=replica_set.unknown,
+        primary_unknown=replica_set.primary_unknown,
     )
 
 

@@ -63,6 +63,8 @@ def test_reports_of_different_members_are_one_set(project: Project) -> None:
         "primaries": 1,
         "healthy": 3,
         "unhealthy": 0,
+        "unknown": 0,
+        "primaryUnknown": False,
     }
     assert recorded() == []
 
@@ -96,6 +98,38 @@ def test_a_primary_that_goes_and_comes_is_reported_at_the_edges_alone(project: P
     assert not Signal.objects.filter(kind="event", payload__eventTypeName__contains="PRIMAR").exclude(
         payload__eventTypeName__startswith="HOST_NOW"
     )
+
+
+def refused(hostname: str, **said: Any) -> Any:
+    """What is said of a reachable server that refuses the login: its type and set are not observed."""
+    return host_report(hostname, type_name=HostType.NO_DATA, problem="login refused", **said)
+
+
+def test_a_member_that_is_not_observed_may_be_the_primary(project: Project) -> None:
+    ingest(project, member("a", PRIMARY), member("b"))
+    ingest(project, refused("a"), member("b"))
+    assert standing() == (0, 1, 0)
+    assert (last_states()[0]["unknown"], last_states()[0]["primaryUnknown"]) == (1, True)
+    ingest(project, member("b", PRIMARY))
+    ingest(project, member("a"))
+    assert standing() == (1, 2, 0)
+    assert recorded() == []
+    ingest(project, member("b"))
+    ingest(project, refused("a"))
+    assert not last_states()[0]["primaryUnknown"]
+    ingest(project, member("a"))
+    ingest(project, member("a", PRIMARY))
+    assert recorded() == ["NO_PRIMARY", "ONE_PRIMARY"]
+    ingest(project, refused("a", reachable=False))
+    assert standing() == (0, 1, 1)
+
+
+def test_a_member_that_was_never_observed_may_be_the_primary(project: Project) -> None:
+    ingest(project, refused("a", replica_set_name="rs0"), member("b"))
+    assert standing() == (0, 1, 0)
+    assert recorded() == []
+    ingest(project, member("a"))
+    assert recorded() == ["NO_PRIMARY"]
 
 
 def test_a_host_that_changes_its_set_leaves_the_old_one(project: Project) -> None:

@@ -180,3 +180,12 @@ def test_a_target_of_any_length_fits_an_index_and_stays_its_own() -> None:
     key = target_key(Target.REPLICA_SET, facts)
     assert len(key.encode()) < 500
     assert key != target_key(Target.REPLICA_SET, {**facts, "clusterName": name[:-1]})
+
+
+def test_while_a_member_that_may_be_the_primary_is_unknown_nothing_is_said_of_primaries() -> None:
+    unknown = {"replicaSetName": "rs0", "primaries": 0, "healthy": 0, "unhealthy": 0, "unknown": 1}
+    (about_primaries, *counted) = of_replica_set(unknown)
+    assert (about_primaries.event_type, about_primaries.condition) == ("NO_PRIMARY", Condition.HOLDS)
+    seen = of_replica_set(unknown | {"primaryUnknown": True})
+    assert [each.event_type for each in seen] == [each.event_type for each in counted]
+    assert {each.condition for each in seen} == {Condition.MEASURED}
