@@ -348,7 +348,7 @@ class AgentSettingsForm(InProjectForm):
 
     def _add_settings(self, group_id: str) -> None:
         shown = shown_settings(shown_agent_settings_of(group_id))
-        self.initial |= {
+        values = {
             self.asked_for: group_id,
             "version": shown["version"],
             "mongodb": "\n".join(shown["mongodb"]),
@@ -356,6 +356,7 @@ class AgentSettingsForm(InProjectForm):
             "intervalSeconds": shown.get("intervalSeconds"),
             "labels": "\n".join(label_texts(shown.get("labels"))),
         }
+        self.initial = {**self.initial, **values}
         kept = "Leave a line with ****** unchanged to keep its password."
         self.fields |= {
             self.asked_for: forms.CharField(widget=forms.HiddenInput),

@@ -371,7 +371,7 @@ class TestRefreshing:
         assert console.get(reverse("admin:overview")).status_code == 302
 
 
-def test_an_outgoing_proxy_that_fails_is_named_to_those_who_read_everything(
+def test_an_outgoing_proxy_that_fails_is_named_to_global_readers(
     project: Project, console: Client, settings: Settings
 ) -> None:
     settings.OPSAPI_OUTBOUND_PROXY = OutgoingProxy("http", "proxy.example", 3128, "Basic c2VjcmV0")

@@ -255,7 +255,7 @@ def test_a_worker_pauses_while_another_transaction_holds_up_all_messages(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_messages_of_other_projects_count_beside_messages_that_are_held_up(
+def test_messages_of_other_projects_count_while_messages_are_held_up(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other: Project = ProjectFactory.create()

@@ -63,7 +63,7 @@ class TestReports:
         assert Event.objects.get(event_type="HOST_NOT_MEASURED").created == START + 5 * MINUTE
 
     @each("is_swept", [True, False])
-    def test_after_a_silence_the_four_minutes_start_anew(self, project: Project, is_swept: bool) -> None:
+    def test_after_a_gap_the_four_minutes_start_anew(self, project: Project, is_swept: bool) -> None:
         observe(project, 0, problem=REFUSED)
         if is_swept:
             # Its agent reports other hosts, so the host is down.

@@ -42,7 +42,7 @@ from tests.integration.channels.tried_rows import (
     closing_port,
     full_port,
     hanging_resolver,
-    silent_port,
+    unanswering_port,
 )
 from tests.processes.certificates import make_certificate
 from tests.proxies import Proxy
@@ -424,7 +424,7 @@ def test_a_proxy_that_never_answers_or_hangs_up_in_tls_has_the_consequence_of_it
     settings: Settings,
 ) -> None:
     for open_port, reason in (
-        (silent_port, OutboundReason.TIMED_OUT),
+        (unanswering_port, OutboundReason.TIMED_OUT),
         (closing_port, OutboundReason.NOT_CONNECTED),
     ):
         with open_port() as port:

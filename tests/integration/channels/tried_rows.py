@@ -56,7 +56,7 @@ def full_port() -> Iterator[int]:
 
 
 @contextmanager
-def silent_port() -> Iterator[int]:
+def unanswering_port() -> Iterator[int]:
     """A port that takes connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         yield int(listener.getsockname()[1])
