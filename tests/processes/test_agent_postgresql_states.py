@@ -389,17 +389,12 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
     "standby that admits nobody": (
         standby_that_admits_nobody,
         STANDBY,
-        {
-            **NOT_MEASURED,
-            "type": exactly("RECOVERING"),
-            "set": exactly(False),
-            "problem": says("not accepting connections"),
-        },
+        {**UNKNOWN, "problem": says("not accepting connections")},
     ),
     "standby that never admitted the agent": (
         standby_that_never_admitted_the_agent,
         STANDBY,
-        {**NOT_MEASURED, "type": exactly("RECOVERING"), "problem": says("not accepting connections")},
+        {**UNKNOWN, "problem": says("not accepting connections")},
     ),
     "standby whose write-ahead log is gone": (
         standby_without_write_ahead_log,

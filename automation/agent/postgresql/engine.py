@@ -21,7 +21,7 @@ NAME = "POSTGRESQL"
 """This engine in reports."""
 
 STANDALONE, PRIMARY, STANDBY = "STANDALONE", "REPLICA_PRIMARY", "REPLICA_SECONDARY"
-RECOVERING, NO_DATA = "RECOVERING", "NO_DATA"
+NO_DATA = "NO_DATA"
 
 _LONGEST_PROBLEM = 500
 """Characters that the platform accepts."""
@@ -123,8 +123,7 @@ class PostgreSQL:
     def _reading(self, address: ServerAddress, answer: PostgresAnswer) -> HostReading:
         if answer.hello is None and answer.reachable:
             # What the server said earlier is no observation of now.
-            type_name = RECOVERING if answer.starting else NO_DATA
-            return HostReading(address, type_name, reachable=True, problem=answer.problem[:_LONGEST_PROBLEM])
+            return HostReading(address, NO_DATA, reachable=True, problem=answer.problem[:_LONGEST_PROBLEM])
         hello = answer.hello or self._seen.get(address)
         if hello is None:
             return self._never_seen(address)

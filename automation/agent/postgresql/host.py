@@ -47,6 +47,7 @@ MOST_CONNECTED = 20
 
 ROLE = "pg_monitor"
 
+_STARTING = "the server admits no sessions: it starts up, recovers or shuts down"
 _WRONG_STATEMENT = ("42", "0A")
 """Classes of errors: a statement that the server does not know or refuses, and a function that it lacks."""
 _REFUSED = "42501"
@@ -107,8 +108,8 @@ class PostgresAnswer:
     """The result of a poll. Without a session, `hello` is None and `problem` says why.
 
     `reachable` is also True for a server that accepts other sessions and rejects ours, and for a server that
-    is `starting`: it rejects all sessions while it starts, recovers or shuts down. `measured` is True if any
-    statement gave a value; `problem` then is about the others.
+    rejects all sessions while it starts, recovers or shuts down. `measured` is True if any statement gave a
+    value; `problem` then is about the others.
     """
 
     reachable: bool
@@ -116,7 +117,6 @@ class PostgresAnswer:
     samples: Sequence[Sample] = ()
     databases: Mapping[str, Sequence[Sample]] | None = None
     problem: str = ""
-    starting: bool = False
     measured: bool = False
 
 
@@ -149,9 +149,9 @@ class PostgresHost:
             session, hello = self._hello()
         except psycopg.Error as error:
             admission, problem = self._access.admission(error), self._access.explain(error)
-            return self._failed(
-                admission is not Admission.NONE, problem, starting=admission is Admission.STARTING
-            )
+            if admission is Admission.STARTING:
+                problem = f"{_STARTING}: {problem}"
+            return self._failed(admission is not Admission.NONE, problem)
         except Exception as error:  # noqa: BLE001 - an error in our code is logged and affects no other host
             log_unexpected(self.address, error)
             return self._failed(False, type(error).__name__)
@@ -168,12 +168,10 @@ class PostgresHost:
             self._session.close()
             self._session = None
 
-    def _failed(
-        self, reachable: bool, problem: str, hello: Hello | None = None, *, starting: bool = False
-    ) -> PostgresAnswer:
+    def _failed(self, reachable: bool, problem: str, hello: Hello | None = None) -> PostgresAnswer:
         """The answer of a server that was not measured: every metric is missing."""
         self.missing = dict.fromkeys(METRICS, Why.FAILED)
-        return PostgresAnswer(reachable=reachable, hello=hello, problem=problem, starting=starting)
+        return PostgresAnswer(reachable=reachable, hello=hello, problem=problem)
 
     # --- hello ------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from automation.agent.engine import HostReading
 from automation.agent.engines import Engines
 from automation.agent.machine.metrics import MACHINE
 from automation.agent.postgresql.check import postgresql_steps
-from automation.agent.postgresql.connection import read
+from automation.agent.postgresql.connection import Admission, PostgresAccess, read
 from automation.agent.postgresql.engine import PostgreSQL, set_of
 from automation.agent.postgresql.host import Hello, PostgresAnswer, read_hello
 from automation.agent.postgresql.metrics import (
@@ -275,16 +275,21 @@ def test_an_earlier_session_is_no_observation_of_now() -> None:
     assert (reading.version, reading.uptime) == (None, None)
 
 
-def test_a_server_that_admits_nobody_yet_is_recovering() -> None:
-    engine = PostgreSQL(["postgresql://db1", "postgresql://db2"])
-    starting = PostgresAnswer(reachable=True, problem="starting up", starting=True)
-    readings_of_round(engine, answered(has_standbys=True), starting)
-    found = readings_of_round(engine, starting, starting)
-    assert types(found) == [("RECOVERING", True, None), ("RECOVERING", True, None)]
-    assert [(reading.version, reading.problem) for reading in found] == [
-        (None, "starting up"),
-        (None, "starting up"),
-    ]
+def test_a_server_that_admits_nobody_yet_is_reachable_and_not_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def reject(_: PostgresAccess) -> None:
+        raise psycopg.OperationalError("not accepting connections")
+
+    monkeypatch.setattr(PostgresAccess, "session", reject)
+    monkeypatch.setattr(PostgresAccess, "admission", lambda *_: Admission.STARTING)
+    engine = PostgreSQL(["postgresql://db1"])
+    (host,) = engine.targets()
+    readings_of_round(engine, answered(has_standbys=True))
+    (reading,) = readings_of_round(engine, host.poll())
+    assert (types([reading]), reading.version) == ([("NO_DATA", True, None)], None)
+    assert "admits no sessions" in str(reading.problem)
+    assert "not accepting connections" in str(reading.problem)
 
 
 def test_only_a_server_without_any_value_has_a_problem() -> None:
