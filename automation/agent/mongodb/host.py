@@ -182,19 +182,19 @@ class MongoHost:
         settings. PyMongoError: it answers, and refuses `hello`.
         """
         end = self._clock() + ANSWER_SECONDS
-        is_new = self._session is None
-        if is_new:
+        opens = self._session is None
+        if opens:
             probe(self.address)
         while True:
             try:
                 return self._ask_hello()
             except (ConnectionFailure, ssl.SSLError) as error:
-                fault = self._access.tls_fault(self.address, error) if is_new else ""
+                fault = self._access.tls_fault(self.address, error) if opens else ""
                 if fault:
                     raise SettingsFault(fault) from error
                 if self._clock() >= end:
                     raise
-            is_new = False
+            opens = True  # The failure closed the connection.
             probe(self.address)
             time.sleep(PAUSE)
 

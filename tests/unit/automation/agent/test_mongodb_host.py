@@ -4,11 +4,13 @@ from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
+from pymongo.errors import AutoReconnect
 
 from automation.agent.engine import MOST_DATABASES
-from automation.agent.mongodb.connection import read
+from automation.agent.mongodb.connection import MongoAccess, MongoSession, read
 from automation.agent.mongodb.host import MongoAnswer, MongoHost
 from automation.agent.mongodb.metrics import SERVER
 from automation.agent.rates import Why
@@ -114,3 +116,16 @@ def test_a_server_that_is_gone_is_not_reachable() -> None:
     found = host.poll()
     assert (found.is_reachable, found.is_measured) == (False, False)
     assert {row.metric for row in SERVER} == host.missing.keys()
+
+
+def test_a_restart_with_a_certificate_of_another_authority_is_a_fault_of_the_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    failing = AutoReconnect("certificate verify failed")
+    with mongod() as port, closing(host_at(port)) as host:
+        assert host.poll().is_measured
+        monkeypatch.setattr(MongoSession, "command", Mock(side_effect=failing))
+        monkeypatch.setattr(MongoAccess, "tls_fault", lambda *_: "no TLS with the server")
+        found = host.poll()
+    assert (found.is_reachable, found.is_measured) == (True, False)
+    assert "no TLS with the server" in found.problem
