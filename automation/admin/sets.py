@@ -17,7 +17,7 @@ from opsapi.console.display import badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
 
-_COUNTS = ("known_primaries", "known_healthy", "known_unhealthy", "unknown")
+_COUNTS = ("known_primaries", "known_healthy", "known_unhealthy", "all_unknown")
 
 
 class MemberInline(HostColumns, ConsoleInline):
@@ -132,6 +132,6 @@ class ReplicaSetAdmin(WithMembers):
         return int(replica_set.members_now.known.unhealthy)
 
     @admin.display(description="unknown")
-    def unknown(self, replica_set: Any) -> int:
+    def all_unknown(self, replica_set: Any) -> int:
         """Members without a recent report, and reachable members whose role is not known."""
         return int(replica_set.members_now.unknown + replica_set.members_now.known.unknown)

@@ -103,6 +103,18 @@ def test_members_that_are_unknown_are_not_counted_healthy(
     assert cells == {"primaries": "1", "healthy": "1", "unhealthy": "0", "unknown": "2"}
 
 
+def test_a_member_whose_role_was_not_observed_is_counted_as_unknown(
+    noon: time_machine.Traveller, console: Client, project: Project, replica_set: ReplicaSet
+) -> None:
+    ingest(project, host_report("db1", type_name=HostType.NO_DATA, problem="refused"), now=NOON)
+    assert "members not measured" in labels(shown(console, SETS))
+    ingest(project, host_report("db0", type_name=HostType.NO_DATA, problem="refused"), now=NOON)
+    page = shown(console, SETS)
+    cells = dict(re.findall(r'data-label="(\w+)"[^>]*>\s*(\d+)\s*<', page))
+    assert cells == {"primaries": "0", "healthy": "1", "unhealthy": "0", "unknown": "2"}
+    assert "primary unknown" in labels(page)
+
+
 def test_what_is_bad_is_not_hidden(
     noon: time_machine.Traveller, console: Client, replica_set: ReplicaSet
 ) -> None:
