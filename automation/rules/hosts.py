@@ -117,8 +117,13 @@ def type_after(before: KnownType, report: HostReport) -> KnownType:
     return KnownType(report.type_name, is_guess=True) if before.type_name is HostType.NO_DATA else before
 
 
-def host_events(before: HostState, report: HostReport, *, observed: datetime) -> list[EventType]:
-    """All events that the report, the newest observation of the host, implies."""
+def host_events(
+    before: HostState, report: HostReport, *, observed: datetime, is_monitoring: bool = True
+) -> list[EventType]:
+    """All events that the report, the newest observation of the host, implies.
+
+    `is_monitoring`: a monitoring agent reports.
+    """
     after = type_after(KnownType(before.type_name, before.type_guessed), report).type_name
     events = (
         reachability_event(was_down=before.down, reachable=report.reachable),
@@ -130,6 +135,7 @@ def host_events(before: HostState, report: HostReport, *, observed: datetime) ->
                 type_name=after,
                 reached=None if before.down else before.observed,
                 observed=observed,
+                is_monitoring=is_monitoring,
             ),
         ),
         recovering_event(before.type_name, after),

@@ -41,16 +41,20 @@ def measuring_after(
     type_name: HostType,
     reached: datetime | None,
     observed: datetime,
+    is_monitoring: bool = True,
 ) -> Measuring:
     """Whether the host is measured after a report, which is its newest observation.
 
     `reached`: the previous observation, None if the host was down. Nobody knows what happened between
     observations that are further apart than the timeout, so the time without measurements starts anew.
+    `is_monitoring`: a monitoring agent reports. Other agents never measure, so their reports decide nothing.
     `type_name`: its type after the report. An arbiter has no users and no data, so nothing is expected of it.
     A host that is down neither becomes measured nor unmeasured: HOST_DOWN says why it has no measurements.
     """
     if not report.reachable:
         return Measuring(not_measured=before.not_measured)
+    if not is_monitoring:
+        return before
     if measures(report) or type_name is HostType.REPLICA_ARBITER:
         return Measuring()
     since = before.unmeasured_since

@@ -89,13 +89,14 @@ def _timed_out_hosts(limit: datetime, now: datetime, *, demonstration: bool = Fa
 
 
 def _unmeasured_hosts(limit: datetime, now: datetime) -> QuerySet[Host]:
-    """Hosts that were reachable and not measured for the timeout, until a recent observation.
+    """Hosts that were reachable and not measured for the timeout, until a recent observation of monitoring.
 
     Without a recent observation nobody knows: then a heartbeat timeout says so, or late reports decide.
     """
     unmeasured = Host.objects.filter(not_measured=False, down=False, unmeasured_since__lte=limit)
     recent = unmeasured.filter(observed__gt=limit, last_report__gt=limit)
-    return recent.filter(_of_reporting_agents(limit, now, demonstration=False))
+    monitored = recent.filter(reported_by__agent_type=AgentType.MONITORING.value)
+    return monitored.filter(_of_reporting_agents(limit, now, demonstration=False))
 
 
 def _of_reporting_agents(limit: datetime, now: datetime, *, demonstration: bool) -> Q:

@@ -13,7 +13,7 @@ from django.db import transaction
 
 from accesslist.services.locks import actor_lock_shared, project_lock_shared
 from automation.addresses import Address
-from automation.choices import HostType
+from automation.choices import AgentType, HostType
 from automation.models import Host, ProcessStatus
 from automation.reports import LATEST, EventReport, HostReport, Report
 from automation.rules.hosts import HostState, host_events
@@ -133,13 +133,15 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     known = {host.address.key: hosts[host.address.key].observed for host in report.hosts}
     newest = [host for host in report.hosts if is_newest(observed, known[host.address.key], now)]
     older = [host for host in report.hosts if not is_newest(observed, known[host.address.key], now)]
-    edges = _edges(hosts, newest, observed)
+    is_monitoring = report.agent_type is AgentType.MONITORING
+    edges = _edges(hosts, newest, observed, is_monitoring=is_monitoring)
     moves = hosts_update(
         hosts=hosts,
         reports=newest,
         clusters=clusters,
         agent_id=heartbeat.agent_id,
         observed=observed,
+        is_monitoring=is_monitoring,
         now=now,
     )
     hosts_measured(
@@ -242,14 +244,16 @@ def _mentioned(events: Iterable[EventReport]) -> list[Address]:
 
 
 def _edges(
-    hosts: HostsByKey, reports: Sequence[HostReport], observed: datetime
+    hosts: HostsByKey, reports: Sequence[HostReport], observed: datetime, *, is_monitoring: bool
 ) -> list[tuple[Host, EventType]]:
     """The events of each host: the differences from its state before the report."""
     return [
         (host, event_type)
         for report in reports
         for host in (hosts[report.address.key],)
-        for event_type in host_events(_known_state(host), report, observed=observed)
+        for event_type in host_events(
+            _known_state(host), report, observed=observed, is_monitoring=is_monitoring
+        )
     ]
 
 

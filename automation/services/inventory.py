@@ -170,6 +170,7 @@ def hosts_update(
     clusters: ClustersByName,
     agent_id: str,
     observed: datetime,
+    is_monitoring: bool,
     now: datetime,
 ) -> Moves:
     """Store the reported state. Omitted values stay, unless the host left its sets (`has_left`).
@@ -183,7 +184,7 @@ def hosts_update(
     keys_before = [_set_key(host) for host in updated]
     clusters_before = {host.cluster_id for host in updated}
     for host, report in zip(updated, reports, strict=True):
-        _apply(host, report, clusters, observed, now)
+        _apply(host, report, clusters, observed, now, is_monitoring=is_monitoring)
         host.reported_by_id, host.observed = agent_id, observed
     moved = [
         host
@@ -263,7 +264,13 @@ def _add_hosts(group_id: str, addresses: Sequence[Address], now: datetime) -> se
 
 
 def _apply(
-    host: Host, report: HostReport, clusters: ClustersByName, observed: datetime, now: datetime
+    host: Host,
+    report: HostReport,
+    clusters: ClustersByName,
+    observed: datetime,
+    now: datetime,
+    *,
+    is_monitoring: bool,
 ) -> None:
     before = KnownType(HostType(host.type_name), host.type_guessed)
     after = type_after(before, report)
@@ -289,6 +296,7 @@ def _apply(
         type_name=after.type_name,
         reached=reached,
         observed=observed,
+        is_monitoring=is_monitoring,
     )
     host.unmeasured_since, host.not_measured = measuring.unmeasured_since, measuring.not_measured
     _see_samples(host, report, now)

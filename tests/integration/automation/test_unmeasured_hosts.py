@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from automation.choices import HostType
+from automation.choices import AgentType, HostType
 from automation.models import Agent, Host
 from events.models import Event, Signal
 from tests.each import each
@@ -113,6 +113,18 @@ class TestReports:
             ingest(project, host_report(CONNECTIONS=1.0), agent="one", now=now)
             ingest(project, host_report(), agent="two", now=now + 30 * SECOND)
             sweep(now + 45 * SECOND)
+        assert measuring_events() == []
+
+    @each("agent_type", [AgentType.BACKUP, AgentType.AUTOMATION])
+    def test_reports_of_agents_that_never_measure_decide_nothing(
+        self, project: Project, agent_type: AgentType
+    ) -> None:
+        for minutes in range(7):
+            now = START + minutes * MINUTE
+            ingest(project, host_report(), agent_type=agent_type, now=now)
+            sweep(now + SECOND)
+        Host.objects.update(unmeasured_since=START)
+        sweep(START + 6.5 * MINUTE)
         assert measuring_events() == []
 
 
