@@ -44,7 +44,7 @@ MARGIN = timedelta(seconds=5)
 FINISH_SECONDS = 8.0
 """How long a stopping worker waits for running requests; another worker takes over the rest."""
 FINISH_LOCKS_SECONDS = 1.0
-"""How long a stopping worker waits for locked alerts. Without an outcome, their messages are sent again."""
+"""The longest single wait of a stopping worker for locked alerts. Outcomes of other alerts wait as long."""
 HELD_UP_SECONDS = 0.2
 """The pause before the next step if other transactions have locked all that was claimed."""
 
@@ -128,7 +128,10 @@ class Courier:
         self._next_at_pace = min((at for at in tries.values() if at and at > now), default=None)
 
     def finish(self) -> bool:
-        """Wait up to FINISH_SECONDS for running requests and record them. Returns False."""
+        """Wait up to FINISH_SECONDS for running requests and locked alerts, and record them. Returns False.
+
+        Messages whose outcomes stay unrecorded are sent again.
+        """
         end = time.monotonic() + FINISH_SECONDS
         while self._sending and (left := end - time.monotonic()) > 0:
             try:
@@ -137,6 +140,8 @@ class Courier:
                 break
             self._record()
         self._record(wait=FINISH_LOCKS_SECONDS)
+        while self._unrecorded and (left := end - time.monotonic()) > 0:
+            self._record(wait=min(left, FINISH_LOCKS_SECONDS))
         return False
 
     def _claim_and_send(self) -> list[Notification]:

@@ -11,7 +11,7 @@ from django.db import transaction
 
 from accesslist.models import Project
 from alerting import delivery
-from alerting.courier import HELD_UP_SECONDS, Courier
+from alerting.courier import FINISH_LOCKS_SECONDS, HELD_UP_SECONDS, Courier
 from alerting.models import Alert, Incident, Notification
 from alerting.muting import Muting
 from alerting.rules.time_slices import Costs, TimeSlice
@@ -318,6 +318,7 @@ def test_a_worker_that_stops_leaves_outcomes_about_locked_alerts(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("alerting.courier.FINISH_LOCKS_SECONDS", 0.001)
+    monkeypatch.setattr("alerting.courier.FINISH_SECONDS", 0.001)
     other: Project = ProjectFactory.create()
     for each in (project, other):
         open_alerts(each, WEBHOOK, hosts=1)
@@ -336,6 +337,29 @@ def test_a_worker_that_stops_leaves_outcomes_about_locked_alerts(
         project.id: "PENDING",
         other.id: "DELIVERED",
     }
+
+
+def test_a_worker_that_stops_tries_again_to_record_outcomes_about_locked_alerts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    courier = Courier(worker=1, slots=8, clock=lambda: START, wake=lambda: None)
+    delivered = Outcome(DeliveryStatus.DELIVERED, None, 5)
+    ended: Any = (
+        delivery.DeliveryAttempt(Notification(id="n1"), {}, delivered),
+        delivered,
+    )
+    courier._unrecorded.append(ended)
+    waits: list[float] = []
+
+    def record(outcomes: list[Any], *, now: datetime, wait: float) -> list[Any]:
+        """Other transactions lock the alerts until the third attempt."""
+        waits.append(wait)
+        return outcomes if len(waits) < 3 else []
+
+    monkeypatch.setattr("alerting.courier.record", record)
+    courier.finish()
+    assert (len(waits), courier._unrecorded) == (3, [])
+    assert all(0 < wait <= FINISH_LOCKS_SECONDS for wait in waits)
 
 
 @pytest.mark.django_db(transaction=True)
