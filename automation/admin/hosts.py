@@ -293,7 +293,7 @@ class DataFilter(ChoiceFilter):
             case "none":
                 return rows.filter(unknown)
             case "unmeasured":
-                return rows.filter(not_measured=True)
+                return rows.exclude(unknown | demonstrated).filter(not_measured=True, down=False)
             case "demonstration":
                 return rows.filter(demonstrated)
         return rows.exclude(unknown | demonstrated)

@@ -80,16 +80,10 @@ def host_state(host: Host, now: datetime) -> State:
     if host.last_report is None:
         return _NO_DATA, Tone.PLAIN
     if not unheard_for(host.last_report, now):
-        return ("up, not measured", Tone.WARNING) if is_unmeasured(host) else ("up", Tone.GOOD)
+        return ("up, not measured", Tone.WARNING) if host.not_measured else ("up", Tone.GOOD)
     if host.reported_by is not None and host.reported_by.demonstration:
         return _DEMONSTRATION
     return _no_data(host.last_report, now)
-
-
-def is_unmeasured(host: Host) -> bool:
-    """Whether the newest report of a host could not measure it, or no report did for the timeout."""
-    is_unknown = host.type_name == HostType.NO_DATA.value
-    return host.not_measured or (host.unmeasured_since is not None and (bool(host.problem) or is_unknown))
 
 
 def reachable_words(host: Host, now: datetime) -> str:

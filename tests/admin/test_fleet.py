@@ -472,10 +472,10 @@ def test_a_host_s_page_costs_as_much_whatever_is_known_of_it(console: Client, pr
     [
         ({"CONNECTIONS": 5.0}, "up", ("yes, ", "ago", "Standalone")),
         ({}, "up", ("yes, ", "never: the reports of its agent contain no measurements")),
-        ({"problem": "login refused"}, "up, not measured", ("yes, ", "never: login refused")),
+        ({"problem": "login refused"}, "up", ("yes, ", "never: login refused")),
         (
             {"problem": "login refused", "type_name": HostType.NO_DATA},
-            "up, not measured",
+            "up",
             ("never: login refused", "not known"),
         ),
         ({"reachable": False}, "down", ("no, ", "never", "Standalone, as its agent assumes")),
@@ -494,14 +494,19 @@ def test_a_host_s_page_says_whether_it_is_reachable_and_measured_and_its_type(
 
 def test_hosts_that_are_not_measured_are_found(console: Client, project: Project) -> None:
     now = clock.now()
-    for minutes in (5, 0):
+    for minutes in (5, 3, 0):
         observed = now - timedelta(minutes=minutes)
         ingest(
             project,
             host_report("refused", problem="refused"),
+            host_report("away", problem="refused"),
             host_report("well", CONNECTIONS=1.0),
             observed=observed,
         )
+    ingest(project, host_report("away", reachable=False), host_report("lately", problem="refused"))
+    badge = ">up, not measured<"
+    assert _squeezed(_page(console, HOSTS)).count(badge) == 1
     page = _page(console, HOSTS, data="unmeasured")
     assert "refused:27017" in page
-    assert "well:27017" not in page
+    assert _squeezed(page).count(badge) == 1
+    assert [name for name in ("well", "away", "lately") if f"{name}:27017" in page] == []
