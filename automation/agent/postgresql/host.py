@@ -17,6 +17,7 @@ from automation.agent.faults import log_unexpected, printable
 from automation.agent.machine.reader import LocalMachine
 from automation.agent.postgresql.connection import (
     ANSWER_SECONDS,
+    STATEMENT_SECONDS,
     Admission,
     PostgresAccess,
     PostgresSession,
@@ -214,8 +215,7 @@ class PostgresHost:
         now = NumbersAt(self._with_lag(numbers, hello), hello.started, hello.uptime or 0.0)
         values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
         self._before = now
-        databases = self._database_samples(session, hello)
-        of_machine = self.machine.samples(session)
+        databases, of_machine, lost = self._after_values(session, hello)
         self.missing = {
             **self.machine.missing,
             **{row.metric: reader.reason(row.sources, reasons[row.metric]) for row in SERVER},
@@ -226,9 +226,28 @@ class PostgresHost:
             hello=hello,
             samples=[*(Sample(metric, number, taken) for metric, number in values.items()), *of_machine],
             databases=databases,
-            problem="; ".join([*reader.problems(), *self._databases.problems()]),
+            problem="; ".join([*reader.problems(), *self._databases.problems(), *lost]),
             measured=reader.answered,
         )
+
+    def _after_values(
+        self, session: PostgresSession, hello: Hello
+    ) -> tuple[Mapping[str, Sequence[Sample]] | None, Sequence[Sample], Sequence[str]]:
+        """The samples of the databases and of the machine, and their problems.
+
+        A session that is lost here takes none of the values that were read before.
+        """
+        of_machine: Sequence[Sample] = ()
+        problems: list[str] = []
+        try:
+            self._take_databases(session, hello)
+        except psycopg.Error as error:
+            problems.append(f"databases: {self._access.explain(error)}")
+        try:
+            of_machine = self.machine.samples(session)
+        except psycopg.Error as error:
+            problems.append(f"machine: {self._access.explain(error)}")
+        return self._databases.turns.take_samples(), of_machine, problems
 
     def _of_agent(
         self, session: PostgresSession, hello: Hello, reader: _MetricReader, now: datetime
@@ -258,19 +277,19 @@ class PostgresHost:
 
     # --- databases --------------------------------------------------------------------------------
 
-    def _database_samples(
-        self, session: PostgresSession, hello: Hello
-    ) -> Mapping[str, Sequence[Sample]] | None:
-        """The samples of all databases measured now; None if none was due."""
+    def _take_databases(self, session: PostgresSession, hello: Hello) -> None:
+        """Measure the databases that are due, and start no statement that could run into the cut.
+
+        Raises: psycopg.Error: the session is lost; earlier samples are kept.
+        """
         known = self._databases
         with session.within(ANSWER_SECONDS):
             known.turns.take(
                 self._clock,
-                ANSWER_SECONDS,
+                ANSWER_SECONDS - STATEMENT_SECONDS,
                 lambda: known.names_in(session.rows(_DATABASES, MOST_DATABASES)),
                 lambda name, _: list(self._database(session, name, hello)),
             )
-        return known.turns.take_samples()
 
     def _database(self, session: PostgresSession, name: str, hello: Hello) -> Iterator[Sample]:
         questions: list[tuple[Sequence[str], Callable[[], Row]]] = [

@@ -64,6 +64,8 @@ class PostgresMachine:
                 self._locate(session)
             return self._server.samples()
         except psycopg.Error:
+            self._server.leave("the session ended", Why.FAILED)
+            self._session = None
             raise
         except Exception as error:  # noqa: BLE001 - an error in our code must not take the server's metrics
             log_unexpected(self._address, error)

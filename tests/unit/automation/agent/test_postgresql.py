@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import date
 from typing import Any
+from unittest.mock import MagicMock
 
 import psycopg
 import pytest
@@ -19,7 +20,7 @@ from automation.agent.machine.metrics import MACHINE
 from automation.agent.postgresql.check import postgresql_steps
 from automation.agent.postgresql.connection import Admission, PostgresAccess, read
 from automation.agent.postgresql.engine import PostgreSQL, set_of
-from automation.agent.postgresql.host import Hello, PostgresAnswer, read_hello
+from automation.agent.postgresql.host import Hello, PostgresAnswer, PostgresHost, read_hello
 from automation.agent.postgresql.metrics import (
     CAUGHT_UP,
     CERTIFICATE,
@@ -29,6 +30,7 @@ from automation.agent.postgresql.metrics import (
     SUPPORT,
     days_of_support,
 )
+from automation.agent.rates import Why
 from automation.agent.settings import read_settings
 from automation.metrics import Engine, Metric
 from tests.each import each
@@ -382,6 +384,23 @@ def test_a_name_of_a_set_that_is_no_plain_text_is_created_one(name: object, expe
         PostgreSQL(["postgresql://db1"]), PostgresAnswer(reachable=True, hello=hello)
     )
     assert reading.replica_set == expected
+
+
+def test_a_session_that_is_lost_at_the_databases_takes_no_values_read_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    lost = psycopg.OperationalError("the connection is lost")
+    session = MagicMock(is_lost=True)
+    session.rows.side_effect = session.row.side_effect = lost
+    monkeypatch.setattr("automation.agent.postgresql.host._MetricReader.read", lambda *_: {"x/y": 1.0})
+    (access,) = read("postgresql://db1")
+    host = PostgresHost(access)
+    monkeypatch.setattr(host, "_hello", lambda: (session, HELLO))
+    monkeypatch.setattr(host, "_of_agent", lambda *_: {SUPPORT: 5.0})
+    answer = host.poll()
+    assert [sample.metric for sample in answer.samples] == ["SERVER_SUPPORT_DAYS"]
+    assert host.missing["SERVER_SUPPORT_DAYS"] is Why.REPORTED
+    assert "databases: the connection is lost; machine: the connection is lost" in answer.problem
 
 
 def test_one_server_that_cannot_be_read_loses_no_other() -> None:
