@@ -51,7 +51,12 @@ HEALTHY: Mapping[Engine, Mapping[str, float]] = {
 metric of a preset, the worst value of all members."""
 
 UNMEASURED: Mapping[Engine, Collection[Metric]] = {
-    Engine.MONGODB: {Metric.OPLOG_MASTER_TIME, Metric.OPLOG_MASTER_LAG_TIME_DIFF},
+    Engine.MONGODB: {
+        Metric.OPLOG_MASTER_TIME,
+        Metric.OPLOG_MASTER_LAG_TIME_DIFF,
+        Metric.SERVER_CERTIFICATE_DAYS,
+        Metric.SERVER_SUPPORT_DAYS,
+    },
     Engine.POSTGRESQL: {
         Metric.PG_TABLESPACE_DISK_PERCENT_USED,
         Metric.PG_ARCHIVE_AGE,
@@ -59,7 +64,8 @@ UNMEASURED: Mapping[Engine, Collection[Metric]] = {
         Metric.SERVER_CERTIFICATE_DAYS,
     },
 }
-"""Not reported by these servers: the oplog is not full; no tablespace, archive, checksums or TLS."""
+"""Not reported by these servers: the oplog is not full; no tablespace, archive, checksums or TLS. The support of
+MongoDB 6.0 has ended, which is an outage."""
 
 GIGABYTE = 1024**3
 BILLION = 1_000_000_000
@@ -83,6 +89,7 @@ def members(primaries: int, healthy: int, unhealthy: int) -> Sequence[Observatio
 OUTAGES: Mapping[Preset, tuple[Sequence[Observation], Sequence[Observation]]] = {
     Preset.HOST_DOWN: (host(reachable=False), host()),
     Preset.MONITORING_AGENT_DOWN: (of_agent(AGENT | {"down": True}), of_agent(AGENT)),
+    Preset.HOST_NOT_MEASURED: (host(notMeasured=True), host()),
     Preset.HOST_RECOVERING: (host(typeName="RECOVERING"), host()),
     Preset.NO_PRIMARY: (members(0, 2, 1), members(1, 2, 1)),
     Preset.MULTIPLE_PRIMARIES: (members(2, 3, 0), members(1, 3, 0)),

@@ -20,7 +20,7 @@ from automation.agent.machine.metrics import MACHINE
 from automation.agent.postgresql.check import postgresql_steps
 from automation.agent.postgresql.connection import Admission, PostgresAccess, read
 from automation.agent.postgresql.engine import PostgreSQL, set_of
-from automation.agent.postgresql.host import Hello, PostgresAnswer, PostgresHost, read_hello
+from automation.agent.postgresql.host import Hello, PostgresAnswer, PostgresHost, _MetricReader, read_hello
 from automation.agent.postgresql.metrics import (
     CAUGHT_UP,
     CERTIFICATE,
@@ -392,7 +392,7 @@ def test_a_session_that_is_lost_at_the_databases_takes_no_values_read_before(
     lost = psycopg.OperationalError("the connection is lost")
     session = MagicMock(is_lost=True)
     session.rows.side_effect = session.row.side_effect = lost
-    monkeypatch.setattr("automation.agent.postgresql.host._MetricReader.read", lambda *_: {"x/y": 1.0})
+    monkeypatch.setattr(_MetricReader, "read", lambda *_: {"x/y": 1.0})
     (access,) = read("postgresql://db1")
     host = PostgresHost(access)
     monkeypatch.setattr(host, "_hello", lambda: (session, HELLO))
