@@ -15,7 +15,7 @@ from pymongo.errors import ConfigurationError, ConnectionFailure, OperationFailu
 
 from automation.agent.certificates import ServerCertificate
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample, ServerAddress
-from automation.agent.faults import log_unexpected, printable
+from automation.agent.faults import Problems, log_unexpected, printable
 from automation.agent.machine.metrics import space
 from automation.agent.mongodb.connection import (
     ANSWER_SECONDS,
@@ -124,6 +124,7 @@ class MongoHost:
         self._before: NumbersAt | None = None
         self._databases = _MongoDatabases()
         self._certificate = ServerCertificate(clock)
+        self._problems = Problems()
 
     def poll(self) -> MongoAnswer:
         """Poll the server: CONNECT_SECONDS if nothing listens, otherwise ANSWER_SECONDS for each part."""
@@ -270,7 +271,10 @@ class MongoHost:
         self.missing = {**reasons, **self._measured_before(reasons)}
         if self._databases.is_cut:
             self.missing = {**self.missing, **dict.fromkeys(SUMS, Why.FAILED)}
-        if self._certificate.problem:
+        problem = self._certificate.problem
+        line = f"{self.address}: no end of the certificate: {problem}"
+        self._problems.report(f"the certificate of {self.address}", problem, line)
+        if problem:
             self.missing = {**self.missing, "SERVER_CERTIFICATE_DAYS": Why.FAILED}
         self._before = now if seconds is not None else None
         return MongoAnswer(

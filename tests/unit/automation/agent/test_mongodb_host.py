@@ -129,3 +129,15 @@ def test_a_restart_with_a_certificate_of_another_authority_is_a_fault_of_the_set
         found = host.poll()
     assert (found.is_reachable, found.is_measured) == (True, False)
     assert "no TLS with the server" in found.problem
+
+
+def test_a_certificate_that_cannot_be_read_is_logged_once(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(MongoAccess, "certificate", Mock(side_effect=OSError("handshake failure")))
+    with mongod(answers={"serverStatus": {"uptime": 5}}) as port, closing(host_at(port)) as host:
+        for _ in range(2):
+            host.poll()
+        missing = host.missing["SERVER_CERTIFICATE_DAYS"]
+    assert missing is Why.FAILED
+    assert len([line for line in caplog.messages if "handshake failure" in line]) == 1
