@@ -131,9 +131,12 @@ def _with_field(body: bytes, name: str, value: object) -> bytes:
     return b'{"%s":%s,%s' % (name.encode(), json.dumps(value).encode(), body[1:])
 
 
-def without_measurements(body: bytes) -> bytes:
-    """The report with its hosts, without measurements."""
+def without_measurements(body: bytes, problem: str | None = None) -> bytes:
+    """The report with its hosts, without measurements; `problem` is why reachable hosts have none."""
     document = json.loads(body)
+    for host in document["hosts"]:
+        if problem is not None and host.get("reachable"):
+            host.setdefault("problem", problem)
     for owner in _owners(document):
         owner["measurements"] = []
     return _json(document)

@@ -47,6 +47,11 @@ ROUND_SECONDS = 1.0
 MOST_IN_MEMORY = 20
 """Maximum number of reports in memory while the disk cannot be written."""
 
+_WRONG_CLOCK = (
+    "The clock of the agent is wrong: the platform rejects the times of its measurements."
+    " Set the clock of the agent's machine."
+)
+
 _NAME = re.compile(r"([0-9]{15})-([0-9a-f]{32})\.json")
 
 
@@ -355,7 +360,7 @@ class Sender:
                 # The platform lists only some of many faults. The clocks differ, and hosts must not look down
                 # because of that.
                 self._clocks_differ(answer)
-                reduced = without_measurements(reduced)
+                reduced = without_measurements(reduced, None if "problem" in self._unknown else _WRONG_CLOCK)
             else:
                 log.error("the platform rejects part of report %s: %s", waiting.key, answer.detail)
         self._reductions[waiting.name] = reductions + 1

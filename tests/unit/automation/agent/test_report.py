@@ -228,6 +228,12 @@ def test_a_report_without_its_measurements_keeps_its_hosts() -> None:
     assert [host.address.hostname for host in read(reduced).hosts] == ["db0.example.com", "db1.example.com"]
 
 
+def test_reachable_hosts_without_their_measurements_have_the_reason() -> None:
+    (body,) = bodies(reading(0), replace(reading(1), reachable=False), replace(reading(2), problem="own"))
+    hosts = json.loads(without_measurements(body, "wrong clock"))["hosts"]
+    assert [host.get("problem") for host in hosts] == ["wrong clock", None, "own"]
+
+
 def test_a_fault_of_the_whole_report_leaves_nothing() -> None:
     (body,) = bodies(reading())
     for fields in (["hostname"], [], ["hosts"]):

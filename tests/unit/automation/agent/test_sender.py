@@ -240,6 +240,20 @@ def test_an_agent_whose_clock_is_ahead_reports_its_hosts_without_measurements(
     assert "ahead of the platform's" in caplog.text
 
 
+@pytest.mark.parametrize("unknown", [(), ("problem",)])
+def test_hosts_of_an_agent_with_a_wrong_clock_have_it_as_their_problem(
+    sender: Sender, spool: Spool, platform: FakePlatform, unknown: tuple[str, ...]
+) -> None:
+    sender._unknown = sender._unknown | frozenset(unknown)
+    document = json.loads(report(1, "CONNECTIONS"))
+    document["hosts"][0]["reachable"] = True
+    platform.say((400, {}, {"badFields": [{"field": "hosts[0].measurements[0].timestamp"}]}), (202, {}, {}))
+    send(sender, spool, json.dumps(document).encode())
+    (host,) = json.loads(platform.taken[-1][1])["hosts"]
+    assert host["measurements"] == []
+    assert ("clock" in host.get("problem", "")) is (not unknown)
+
+
 def test_a_clock_that_is_wrong_is_logged_once_until_the_clocks_agree(
     sender: Sender, spool: Spool, platform: FakePlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
