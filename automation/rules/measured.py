@@ -46,7 +46,7 @@ def measuring_after(
     """Whether the host is measured after a report, which is its newest observation.
 
     `reached`: the previous observation, None if the host was down. Nobody knows what happened between
-    observations that are further apart than the timeout, so the time without measurements starts anew.
+    observations that are further apart than the timeout, so the time without measurements starts again.
     `is_monitoring`: a monitoring agent reports. Other agents never measure, so their reports decide nothing.
     `type_name`: its type after the report. An arbiter has no users and no data, so nothing is expected of it.
     A host that is down neither becomes measured nor unmeasured: HOST_DOWN says why it has no measurements.

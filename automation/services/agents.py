@@ -159,7 +159,7 @@ def _agents_down(agents: Sequence[Agent]) -> list[NewEvent]:
 
 
 def _hosts_down(hosts: Sequence[Host]) -> list[NewEvent]:
-    """Mark the hosts. The time without measurements starts anew when they are reached again."""
+    """Mark the hosts. The time without measurements starts again when they are reached again."""
     Host.objects.filter(id__in=[host.id for host in hosts]).update(down=True, unmeasured_since=None)
     for host in hosts:
         host.down, host.unmeasured_since = True, None
