@@ -38,6 +38,7 @@ from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.services.shares import usage_add
 from automation.addresses import Address
 from automation.models import (
+    AgentSettings,
     AutomationRevision,
     Host,
     Measurement,
@@ -98,10 +99,11 @@ def shown_models() -> list[type[models.Model]]:
 
     Nobody reads used nonces, and Django's admin cannot show a table with a composite primary key. Notices and
     the checklist show the marks of the set-up, and notices show reached limits and projects that use too much
-    time of workers. The start page shows the growth of projects. The Retention page shows how long events and
+    time of workers. The start page shows the growth of projects. A page of the list of agents shows their
+    settings. The Retention page shows how long events and
     alerts are kept.
     """
-    shown_in_part = {SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention}
+    shown_in_part = {AgentSettings, SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention}
     elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse} | shown_in_part
     return [model for model in our_models() if model not in elsewhere]
 
@@ -130,6 +132,8 @@ def fill(project: Project) -> None:
     tested = {"created": now, "username": "ada"}
     SetupMark.objects.update_or_create(group=project, name="CHANNEL_TESTED", defaults=tested)
     StoredDay.objects.update_or_create(group=project, day=now.date(), defaults={"octets": 1})
+    agents = {"version": new_id(), "shown": {"mongodb": [], "postgresql": []}, "secrets": "unreadable"}
+    AgentSettings.objects.update_or_create(group=project, defaults=agents)
     reached = {"most": 1, "since": now, "refused": now}
     ReachedLimit.objects.update_or_create(group=project, words="agents", defaults=reached)
     EvaluationTurn.objects.update_or_create(group_id=project.id, defaults={"served": now})
