@@ -358,7 +358,7 @@ class AgentSettingsForm(InProjectForm):
         }
         self.initial = {**self.initial, **values}
         kept = "Leave a line with ****** unchanged to keep its password."
-        self.fields |= {
+        asked: Mapping[str, forms.Field] = {
             self.asked_for: forms.CharField(widget=forms.HiddenInput),
             "version": forms.CharField(widget=forms.HiddenInput),
             "mongodb": LinesField(
@@ -382,6 +382,7 @@ class AgentSettingsForm(InProjectForm):
                 help_text="Labels of all hosts that the agents report: one NAME=VALUE on each line.",
             ),
         }
+        self.fields.update(asked)
         for field in self.fields.values():
             themed(field)
 
