@@ -348,15 +348,16 @@ class AgentSettingsForm(InProjectForm):
 
     def _add_settings(self, group_id: str) -> None:
         shown = shown_settings(shown_agent_settings_of(group_id))
-        values = {
-            self.asked_for: group_id,
-            "version": shown["version"],
-            "mongodb": "\n".join(shown["mongodb"]),
-            "postgresql": "\n".join(shown["postgresql"]),
-            "intervalSeconds": shown.get("intervalSeconds"),
-            "labels": "\n".join(label_texts(shown.get("labels"))),
-        }
-        self.initial = {**self.initial, **values}
+        self.initial.update(
+            {
+                self.asked_for: group_id,
+                "version": shown["version"],
+                "mongodb": "\n".join(shown["mongodb"]),
+                "postgresql": "\n".join(shown["postgresql"]),
+                "intervalSeconds": shown.get("intervalSeconds"),
+                "labels": "\n".join(label_texts(shown.get("labels"))),
+            }
+        )
         kept = "Leave a line with ****** unchanged to keep its password."
         asked: Mapping[str, forms.Field] = {
             self.asked_for: forms.CharField(widget=forms.HiddenInput),

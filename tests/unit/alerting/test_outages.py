@@ -64,8 +64,8 @@ UNMEASURED: Mapping[Engine, Collection[Metric]] = {
         Metric.SERVER_CERTIFICATE_DAYS,
     },
 }
-"""Not reported by these servers: the oplog is not full; no tablespace, archive, checksums or TLS. The support of
-MongoDB 6.0 has ended, which is an outage."""
+"""Not reported by these servers: the oplog is not full; no tablespace, archive, checksums or TLS. The support
+of MongoDB 6.0 has ended, which is an outage."""
 
 GIGABYTE = 1024**3
 BILLION = 1_000_000_000
