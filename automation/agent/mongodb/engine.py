@@ -277,7 +277,7 @@ class Deployment:
         )
 
     def _unanswered(self, answer: MongoAnswer) -> HostReading | None:
-        """The result for a server that did not say what it is; None for a seed beside known members."""
+        """The result for a server that did not say what it is; None for a seed if members are known."""
         address = answer.address
         last, member = self._last.get(address), self._members.get(address)
         is_monitored = last is not None or member is not None or not self._members
