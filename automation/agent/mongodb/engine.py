@@ -284,9 +284,14 @@ class Deployment:
         if self._access is None or not is_monitored:
             return None
         if answer.is_reachable:
-            # What the server said earlier is no observation of now.
+            # What the server said earlier is no observation of now. Other members know its set.
             problem = printable(answer.problem, LONGEST_PROBLEM)
-            return HostReading(address, NO_DATA, reachable=True, problem=problem)
+            reading = HostReading(address, NO_DATA, reachable=True, problem=problem)
+            others = [names for other, names in self._named_by.items() if other != address]
+            if member is None or not any(address in names.members for names in others):
+                return reading
+            cluster = member.cluster or member.replica_set
+            return replace(reading, replica_set=member.replica_set, cluster=cluster, shard=member.shard)
         if last is not None:
             return replace(last, reachable=False, version=None, uptime=None, problem=None)
         if member is not None:

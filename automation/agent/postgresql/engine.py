@@ -122,8 +122,12 @@ class PostgreSQL:
 
     def _reading(self, address: ServerAddress, answer: PostgresAnswer) -> HostReading:
         if answer.hello is None and answer.reachable:
-            # What the server said earlier is no observation of now.
-            return HostReading(address, NO_DATA, reachable=True, problem=answer.problem[:_LONGEST_PROBLEM])
+            # What the server said earlier is no observation of now. Other servers of the URI know the set.
+            name = self._set_of_others(address)
+            problem = answer.problem[:_LONGEST_PROBLEM]
+            return HostReading(
+                address, NO_DATA, reachable=True, replica_set=name, cluster=name, problem=problem
+            )
         hello = answer.hello or self._seen.get(address)
         if hello is None:
             return self._never_seen(address)
@@ -155,9 +159,13 @@ class PostgreSQL:
 
     def _never_seen(self, address: ServerAddress) -> HostReading:
         """The reading of an unreachable server that has never accepted our session."""
-        others = [self._seen[member] for member in self._together[address] if member in self._seen]
-        name = set_of(others[0]) if others else None
+        name = self._set_of_others(address)
         return HostReading(address, NO_DATA, reachable=False, replica_set=name, cluster=name)
+
+    def _set_of_others(self, address: ServerAddress) -> str | None:
+        """The set of the other servers in the same URI."""
+        others = (member for member in self._together[address] if member != address)
+        return next((set_of(self._seen[other]) for other in others if other in self._seen), None)
 
     def _type(self, hello: Hello) -> str:
         """The type of a server.

@@ -265,6 +265,16 @@ def test_a_server_that_never_admits_the_agent_is_reported_with_the_reason(
     assert "db1:5432 cannot be measured: password authentication failed" in caplog.text
 
 
+def test_a_server_that_refuses_the_agent_is_in_the_set_of_the_other_servers_of_its_uri() -> None:
+    engine = PostgreSQL(["postgresql://db1,db2"])
+    refused = PostgresAnswer(reachable=True, problem="password authentication failed")
+    found = readings_of_round(engine, refused, answered(in_recovery=True))
+    assert types(found) == [
+        ("NO_DATA", True, HELLO.identifier),
+        ("REPLICA_SECONDARY", True, HELLO.identifier),
+    ]
+
+
 def test_an_earlier_session_is_no_observation_of_now() -> None:
     engine = PostgreSQL(["postgresql://db1"])
     readings_of_round(engine, answered(in_recovery=True))
