@@ -131,8 +131,8 @@ def test_an_earlier_answer_is_no_observation_of_now(is_look: bool) -> None:
     round_of(deployment, replace(primary(A), is_look=is_look), member(B))
     listens = MongoAnswer(A, problem="no TLS", listens=True, is_measured=False)
     found = round_of(deployment, listens, member(B))[A]
-    of_set = {"replica_set": "rs0", "cluster": "rs0"}  # As the other member says.
-    assert found == HostReading(A, "NO_DATA", reachable=True, engine="MONGODB", problem="no TLS", **of_set)
+    refused = HostReading(A, "NO_DATA", reachable=True, engine="MONGODB", problem="no TLS")
+    assert found == replace(refused, replica_set="rs0", cluster="rs0")  # As the other member says.
     unreachable = round_of(deployment, no_answer(A), member(B))[A]
     assert (unreachable.type_name, unreachable.replica_set, unreachable.version) == (
         "REPLICA_PRIMARY",
