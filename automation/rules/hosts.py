@@ -91,7 +91,6 @@ class HostState:
     type_name: HostType
     type_guessed: bool = False
     down: bool
-    observed: datetime | None = None
     measuring: Measuring = field(default_factory=Measuring)
     version: str | None
     uptime_seconds: int | None
@@ -133,7 +132,6 @@ def host_events(
                 before.measuring,
                 report,
                 type_name=after,
-                reached=None if before.down else before.observed,
                 observed=observed,
                 is_monitoring=is_monitoring,
             ),

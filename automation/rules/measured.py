@@ -39,17 +39,15 @@ def measuring_after(
     report: HostReport,
     *,
     type_name: HostType,
-    reached: datetime | None,
     observed: datetime,
     is_monitoring: bool = True,
 ) -> Measuring:
     """Whether the host is measured after a report, which is its newest observation.
 
-    `reached`: the previous observation, None if the host was down. Nobody knows what happened between
-    observations that are further apart than the timeout, so the time without measurements starts again.
     `is_monitoring`: a monitoring agent reports. Other agents never measure, so their reports decide nothing.
     `type_name`: its type after the report. An arbiter has no users and no data, so nothing is expected of it.
     A host that is down neither becomes measured nor unmeasured: HOST_DOWN says why it has no measurements.
+    Nobody knows what happens meanwhile, so the time without measurements starts again afterwards.
     """
     if not report.reachable:
         return Measuring(not_measured=before.not_measured)
@@ -58,9 +56,8 @@ def measuring_after(
     if measures(report) or type_name is HostType.REPLICA_ARBITER:
         return Measuring()
     since = before.unmeasured_since
-    is_gap = reached is None or observed - reached > UNMEASURED_TIMEOUT
     # A stored time that is later was stored while a clock was ahead.
-    if since is None or since > observed or is_gap:
+    if since is None or since > observed:
         since = observed
     return Measuring(since, not_measured=before.not_measured or observed - since >= UNMEASURED_TIMEOUT)
 

@@ -263,7 +263,6 @@ def _known_state(host: Host) -> HostState:
         type_guessed=host.type_guessed,
         measuring=Measuring(host.unmeasured_since, host.not_measured),
         down=host.down,
-        observed=host.observed,
         version=host.version,
         uptime_seconds=host.uptime_seconds,
     )

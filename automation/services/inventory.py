@@ -278,7 +278,6 @@ def _apply(
         _leave_all(host)
     host.type_name, host.type_guessed = after.type_name.value, after.is_guess
     host.type_unknown = report.reachable and report.type_name is HostType.NO_DATA
-    reached = None if host.down else host.observed
     host.down, host.last_report = not report.reachable, now
     for name in ("version", "uptime_seconds"):
         value = getattr(report, name)
@@ -294,7 +293,6 @@ def _apply(
         Measuring(host.unmeasured_since, host.not_measured),
         report,
         type_name=after.type_name,
-        reached=reached,
         observed=observed,
         is_monitoring=is_monitoring,
     )

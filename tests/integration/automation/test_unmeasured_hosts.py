@@ -62,14 +62,12 @@ class TestReports:
         observe(project, 5, arrives=10, problem=REFUSED)
         assert Event.objects.get(event_type="HOST_NOT_MEASURED").created == START + 5 * MINUTE
 
-    @each("is_swept", [True, False])
-    def test_after_a_gap_the_four_minutes_start_anew(self, project: Project, is_swept: bool) -> None:
+    def test_after_the_host_was_down_the_four_minutes_start_again(self, project: Project) -> None:
         observe(project, 0, problem=REFUSED)
-        if is_swept:
-            # Its agent reports other hosts, so the host is down.
-            ingest(project, now=START + 3 * MINUTE)
-            sweep(START + 5 * MINUTE)
-            assert Host.objects.filter(down=True, unmeasured_since=None).exists()
+        # Its agent reports other hosts, so the host is down.
+        ingest(project, now=START + 3 * MINUTE)
+        sweep(START + 5 * MINUTE)
+        assert Host.objects.filter(down=True, unmeasured_since=None).exists()
         observe(project, 10, problem=REFUSED)
         observe(project, 13, problem=REFUSED)
         sweep(START + 13.5 * MINUTE)

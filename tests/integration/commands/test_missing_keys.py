@@ -131,6 +131,7 @@ def test_every_encrypted_column_is_checked() -> None:
         "accesslist.SecondFactor.secret",
         "alerting.Destination.config",
         "alerting.NotificationSetting.secrets",
+        "automation.AgentSettings.secrets",
         "automation.AutomationRevision.document",
         "automation.AutomationRevision.masked",
         "integrations.Integration.secrets",

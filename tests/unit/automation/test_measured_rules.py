@@ -67,27 +67,14 @@ NOT_MEASURED = Measuring(NOW - 9 * MINUTE, not_measured=True)
     ],
 )
 def test_the_newest_observations_decide(before: Measuring, report: HostReport, after: Measuring) -> None:
-    kept = measuring_after(before, report, type_name=HostType.STANDALONE, reached=NOW - MINUTE, observed=NOW)
+    kept = measuring_after(before, report, type_name=HostType.STANDALONE, observed=NOW)
     assert kept == after
-
-
-@each(
-    ("reached", "is_kept"),
-    [(None, False), (NOW - 4 * MINUTE - SECOND, False), (NOW - 4 * MINUTE, True), (NOW + MINUTE, True)],
-)
-def test_after_a_gap_the_time_without_measurements_starts_anew(
-    reached: datetime | None, is_kept: bool
-) -> None:
-    after = measuring_after(
-        Measuring(NOW - 5 * MINUTE), said(), type_name=HostType.STANDALONE, reached=reached, observed=NOW
-    )
-    assert after == (Measuring(NOW - 5 * MINUTE, not_measured=True) if is_kept else Measuring(NOW))
 
 
 @each("type_name", list(HostType))
 def test_nothing_is_expected_of_arbiters_alone(type_name: HostType) -> None:
     before = Measuring(NOW - 5 * MINUTE)
-    after = measuring_after(before, said(), type_name=type_name, reached=NOW - MINUTE, observed=NOW)
+    after = measuring_after(before, said(), type_name=type_name, observed=NOW)
     assert after.not_measured is (type_name is not HostType.REPLICA_ARBITER)
 
 
