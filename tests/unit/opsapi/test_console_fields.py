@@ -54,7 +54,7 @@ def test_a_stored_secret_is_shown_only_redacted() -> None:
 def test_a_typed_secret_is_asked_for_again(has_lines: bool) -> None:
     widget = SecretInput(stored="<****ab>", has_lines=has_lines).widget
     shown = [widget.render("token", value, {"id": "id_token"}) for value in ("typed-secret", "", None)]
-    assert ["Enter it again" in html for html in shown] == [True, False, False]
+    assert ["Enter the secret again" in html for html in shown] == [True, False, False]
     assert ['placeholder="unchanged"' in html for html in shown] == [False, True, True]
     assert 'aria-describedby="id_token_again"' in shown[0]
     assert 'id="id_token_again"' in shown[0]
