@@ -207,7 +207,7 @@ def test_an_agent_of_another_user_finds_the_server(server: DebianServer) -> None
     ("within", "reason"),
     [
         (_IN_OTHER_PROCESSES, "another machine or in a container"),
-        (_IN_OTHER_ROOT, "container of its own"),
+        (_IN_OTHER_ROOT, "on this machine in a container"),
         ((*_HIDDEN, *_NOBODY), "ProtectProc=default"),
     ],
     ids=["processes", "root", "hidden"],
