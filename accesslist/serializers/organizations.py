@@ -66,6 +66,7 @@ class ProjectDocument(Resource):
     relations = {
         "org": "/orgs/{orgId}",
         **{name: f"/groups/{{id}}/{name}" for name in _BELOW},
+        "agentSettings": "/groups/{id}/agents/settings",
         "automationConfigRevisions": f"{path}/automationConfig/revisions",
         "alertConfigPresets": f"{path}/alertConfigs/presets",
         "automationConfigSchema": "/automationConfig/schema",

@@ -96,8 +96,11 @@ def _steps(own: Settings, central: CentralSource) -> Iterator[CheckStep]:
 
 def _central_steps(settings: Settings, central: CentralSource) -> Iterator[CheckStep]:
     """Where each setting comes from, and the faults of the platform's settings."""
+    names: dict[str, list[str]] = {}
     for name, setting in FIELDS.items():
-        yield CheckStep(f"{name}: from {settings.sources.get(setting, 'the default')}")
+        names.setdefault(settings.sources.get(setting, "the default"), []).append(name)
+    for source, found in names.items():
+        yield CheckStep(f"settings from {source}: {', '.join(found)}")
     for fault in central.current.faults:
         yield CheckStep("settings of the platform", fault)
     if central.failure and PLATFORM in settings.sources.values():

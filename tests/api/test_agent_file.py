@@ -87,7 +87,7 @@ def test_it_checks_with_python_alone_whether_it_can_report(python: str, download
         )
         ended = run(python, downloaded, "--config", str(config), "--check", no_proxy="*")
     began = [line[:6].strip() for line in ended.stdout.splitlines()]
-    expected = ["ok", "ok", "FAILED", "ok", "FAILED", "ok"]
+    expected = ["ok", "ok", "ok", "ok", "FAILED", "ok", "FAILED", "ok"]
     assert (ended.returncode, began, ended.stderr) == (1, expected, "")
     assert "private-secret" not in ended.stdout
 

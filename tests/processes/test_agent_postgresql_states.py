@@ -282,7 +282,7 @@ def below(limit: float) -> Check:
 
 
 NOT_MEASURED: Mapping[str, Check] = {"reachable": exactly(True), "reported": nothing}
-UNKNOWN = {**NOT_MEASURED, "type": exactly("NO_DATA"), "set": exactly(False)}
+UNKNOWN = {**NOT_MEASURED, "type": exactly("NO_DATA")}
 PRIMARY, STANDBY = "primary", "standby"
 
 STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Check]]] = {

@@ -265,8 +265,16 @@ class TestCheck:
         with platform(400, settings={"version": "1", "intervalSeconds": 20}) as (url, _):
             lines: list[str] = []
             check(lambda: own(tmp_path, URL=url, LABELS="a=b"), None, lines.append)
-        assert "ok      OPSAPI_AGENT_INTERVAL: from the platform" in lines
-        assert "ok      OPSAPI_AGENT_LABELS: from the environment" in lines
-        assert "ok      OPSAPI_AGENT_MONGODB: from the default" in lines
+        names = {
+            source: set(given.split(", "))
+            for source, given in (
+                line.removeprefix("ok      settings from ").split(": ")
+                for line in lines
+                if line.startswith("ok      settings from ")
+            )
+        }
+        assert names["the platform"] == {"OPSAPI_AGENT_INTERVAL"}
+        assert "OPSAPI_AGENT_LABELS" in names["the environment"]
+        assert "OPSAPI_AGENT_MONGODB" in names["the default"]
         assert [line for line in lines if line.startswith("FAILED  databases")]
         assert not (tmp_path / FILE).exists()
