@@ -333,6 +333,8 @@ def assert_notified(scenario: Project, row: FamilyRow, settle: Settle) -> None:
 
 
 def _assert_start_and_end_are_notified(scenario: Project, row: FamilyRow, end: Act, settle: Settle) -> None:
+    # A new configuration is compared with the latest state, and older reports must not come after it.
+    settle(scenario, [])
     row.cause(scenario)
     settle(scenario, ["alert.open"])
     opened = _alert(scenario)
