@@ -145,7 +145,7 @@ class Courier:
         return False
 
     def _claim_and_send(self) -> list[Notification]:
-        """Claim notifications and start to send. Returns the claimed ones that no transaction holds up."""
+        """Claim notifications and start to send. Return the notifications that no transaction holds up."""
         claims = claim(
             worker=self._worker, slots=self._slots, clock=self._clock, without=self._desk.searching
         )

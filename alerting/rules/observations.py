@@ -107,7 +107,7 @@ def of_second_factors(*, missing_in_group: bool, missing_in_org: bool) -> list[O
 def of_replica_set(state: Mapping[str, Any]) -> list[Observation]:
     """A replica set's state: its primaries and its healthy members; without members it is gone.
 
-    With an unknown member that may be the primary, nobody knows whether there is a primary.
+    An unknown member may be the primary, so the state of the primary is unknown.
     ONE_PRIMARY closes alerts about primaries: if one condition follows another, neither has ended.
     """
     primaries, healthy, unhealthy = state["primaries"], state["healthy"], state["unhealthy"]

@@ -145,7 +145,7 @@ class Preset(StrEnum):
         "HOST_RESTARTED",
         BOTH,
         EventType.HOST_RESTARTED,
-        "A server restarted. If nobody planned it, the server crashed or was killed.",
+        "A server restarted. Without a planned restart, the server crashed or was killed.",
         runbook="host-down",
     )
     """The service manager starts a crashed server again within seconds, so that it is never seen down. The

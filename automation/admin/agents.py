@@ -244,7 +244,7 @@ class AgentAdmin(ConsoleAdmin):
             label="Settings",
             done="Saved",
             text="What the agents of a project watch. A setting on the machine of an agent overrides the "
-            "same setting here. Passwords are encrypted, and shown to nobody.",
+            "same setting here. Passwords are encrypted and never shown.",
             button="Save",
             run=_change_settings,
             access=WRITE_AGENTS,

@@ -91,7 +91,7 @@ def _timed_out_hosts(limit: datetime, now: datetime, *, demonstration: bool = Fa
 def _unmeasured_hosts(limit: datetime, now: datetime) -> QuerySet[Host]:
     """Hosts that were reachable and not measured for the timeout, until a recent observation of monitoring.
 
-    Without a recent observation nobody knows: then a heartbeat timeout says so, or late reports decide.
+    Without a recent observation the state is unknown: a heartbeat timeout or late reports decide.
     """
     unmeasured = Host.objects.filter(not_measured=False, down=False, unmeasured_since__lte=limit)
     recent = unmeasured.filter(observed__gt=limit, last_report__gt=limit)
