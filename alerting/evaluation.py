@@ -450,7 +450,7 @@ class _Pair(NamedTuple):
 
 @dataclass(slots=True)
 class _Changes:
-    """Decided changes. `cancelled`: the time by alert id; alerts cancelled in one write get the latest time.
+    """Decided changes. `cancelled`: the time by alert id.
 
     Changes are written in a fixed order (`_apply`). It is right for the changes of one signal: at most one of
     its observations changes the alert of a configuration on a target, because addresses, agents and replica
@@ -665,9 +665,10 @@ class _Evaluation:
     def _apply(self) -> None:
         """Write the decided changes: cancellations, one-shot notifications, starts, values, ends."""
         changes, self._unwritten = self._unwritten, _Changes()
-        if changes.cancelled:
-            alerts = Alert.objects.filter(id__in=changes.cancelled)
-            alerts_cancel(alerts=alerts, actor=SYSTEM, now=max(changes.cancelled.values()))
+        # Nearly always a single time: an alert that was created later than its signal has its own.
+        for at in sorted(set(changes.cancelled.values())):
+            ids = [alert_id for alert_id, moment in changes.cancelled.items() if moment == at]
+            alerts_cancel(alerts=Alert.objects.filter(id__in=ids), actor=SYSTEM, now=at)
         schedule_one_shots(changes.one_shots)
         alerts_change(changes=changes.alerts, group_id=self._group_id, now=self._now)
 

@@ -71,6 +71,7 @@ class EvaluationScene:
         random = self.random
         kinds: list[dict[str, Any]] = [
             {"eventTypeName": "HOST_DOWN"},
+            {"eventTypeName": "HOST_NOT_MEASURED"},
             {"eventTypeName": "HOST_RECOVERING"},
             {"eventTypeName": "NO_PRIMARY"},
             {"eventTypeName": "MULTIPLE_PRIMARIES"},
@@ -121,6 +122,7 @@ class EvaluationScene:
                 {
                     **host_state(host),
                     "reachable": random.random() < 0.6,
+                    "notMeasured": random.random() < 0.3,
                     "typeName": random.choice(("STANDALONE", "RECOVERING")),
                     "measurementId": random.choice((None, *measured)),
                 }
