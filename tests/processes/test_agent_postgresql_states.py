@@ -282,7 +282,9 @@ def below(limit: float) -> Check:
 
 
 NOT_MEASURED: Mapping[str, Check] = {"reachable": exactly(True), "reported": nothing}
-UNKNOWN = {**NOT_MEASURED, "type": exactly("NO_DATA")}
+UNKNOWN = {**NOT_MEASURED, "type": exactly("NO_DATA"), "set": exactly(False)}
+OF_KNOWN_SET = {**UNKNOWN, "set": exactly(True)}
+"""The other server says to which set both belong."""
 PRIMARY, STANDBY = "primary", "standby"
 
 STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Check]]] = {
@@ -326,19 +328,19 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
         role_without_login,
         PRIMARY,
         {
-            **UNKNOWN,
+            **OF_KNOWN_SET,
             "problem": says(f'role "{MONITOR}" is not permitted to log in'),
         },
     ),
     "changed password": (
         other_password,
         PRIMARY,
-        {**UNKNOWN, "problem": says("authentication failed")},
+        {**OF_KNOWN_SET, "problem": says("authentication failed")},
     ),
     "rejected by pg_hba.conf": (
         rejected_address,
         PRIMARY,
-        {**UNKNOWN, "problem": says("pg_hba.conf rejects")},
+        {**OF_KNOWN_SET, "problem": says("pg_hba.conf rejects")},
     ),
     "wrong password from the start": (
         wrong_password,
@@ -384,17 +386,17 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
     "no connection left for the agent": (
         no_slot_for_the_agent,
         PRIMARY,
-        {**UNKNOWN, "problem": says("connection slots are reserved")},
+        {**OF_KNOWN_SET, "problem": says("connection slots are reserved")},
     ),
     "standby that admits nobody": (
         standby_that_admits_nobody,
         STANDBY,
-        {**UNKNOWN, "problem": says("not accepting connections")},
+        {**OF_KNOWN_SET, "problem": says("not accepting connections")},
     ),
     "standby that never admitted the agent": (
         standby_that_never_admitted_the_agent,
         STANDBY,
-        {**UNKNOWN, "problem": says("not accepting connections")},
+        {**OF_KNOWN_SET, "problem": says("not accepting connections")},
     ),
     "standby whose write-ahead log is gone": (
         standby_without_write_ahead_log,
