@@ -73,7 +73,8 @@ class PresetRow:
     @property
     def engine(self) -> Engine | None:
         """The only engine that has the preset."""
-        return _only_engine([self])
+        engines = self.preset.spec.engines
+        return engines[0] if len(engines) == 1 else None
 
     @property
     def engine_label(self) -> str:
@@ -86,16 +87,6 @@ class PresetGroup:
 
     label: str
     rows: Sequence[PresetRow]
-
-    @property
-    def engine(self) -> Engine | None:
-        """The only engine that has presets of the subject."""
-        return _only_engine(self.rows)
-
-
-def _only_engine(rows: Sequence[PresetRow]) -> Engine | None:
-    engines = {engine for row in rows for engine in row.preset.spec.engines}
-    return engines.pop() if len(engines) == 1 else None
 
 
 class PresetPart(ConsoleForm):

@@ -100,6 +100,7 @@ def test_only_presets_of_the_selected_databases_are_shown(console: Page, project
     console.goto(f"/admin/alerting/alertconfig/do/presets/?group={project.id}")
     expect(console.get_by_role("checkbox", name="READ_TICKETS")).to_be_visible()
     expect(console.get_by_role("checkbox", name="LOCK_WAIT")).to_be_hidden()
+    expect(console.get_by_role("checkbox", name="VERSION_SUPPORT")).to_be_visible()
     console.get_by_label("PostgreSQL", exact=True).check()
     console.get_by_label("MongoDB", exact=True).uncheck()
     expect(console.get_by_role("checkbox", name="LOCK_WAIT")).to_be_checked()

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
-from alerting.rules.presets import Preset, presets_of
+from alerting.rules.presets import Preset, PresetSubject, presets_of
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
 from automation.metrics import Engine, Metric, allowed_units
@@ -90,3 +90,9 @@ def test_a_configuration_is_a_preset_by_its_event_and_threshold(
 def test_a_configuration_of_another_number_of_members_is_no_preset() -> None:
     other = CountThreshold(ThresholdOperator.GREATER_THAN, 1)
     assert not Preset.UNHEALTHY_MEMBERS.spec.is_of(config(Preset.UNHEALTHY_MEMBERS, threshold=other))
+
+
+@each("engine", Engine)
+def test_every_subject_has_presets_of_every_engine(engine: Engine) -> None:
+    """The page shows the headings of all subjects."""
+    assert {preset.spec.subject for preset in presets_of(engine)} == set(PresetSubject)
