@@ -9,10 +9,11 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Callable, NamedTuple
+from typing import Callable, NamedTuple, TypeVar
 
 from automation.agent.engine import Sample
 from automation.agent.machine.cgroup import MACHINE as WHOLE
@@ -33,6 +34,13 @@ _WITHOUT_DEVICE = frozenset(
     {"btrfs", "zfs", "nfs", "nfs4", "cifs", "overlay", "ceph", "glusterfs", "bcachefs"}
 )
 """File systems that can hold data, and whose device number is not that of a block device."""
+
+
+LONGEST_CALL = 5.0
+"""Seconds for the file systems of a server."""
+
+_HANGS = "a file system of the server does not answer"
+_Answer = TypeVar("_Answer")
 
 
 class NotHere(Exception):  # noqa: N818 - what is said
@@ -85,24 +93,64 @@ class LocatedServer:
     unknown: Sequence[str] = ()
 
 
+class HangingCalls:
+    """Calls that can hang without end, such as statvfs(2) on a network file system. Not thread-safe.
+
+    They run in a thread of their own, so that the server is polled meanwhile. While a call hangs, no other
+    call starts.
+    """
+
+    def __init__(self, seconds: float = LONGEST_CALL) -> None:
+        self.seconds = seconds
+        self._thread: threading.Thread | None = None
+
+    @property
+    def hang(self) -> bool:
+        """Whether a call has not ended."""
+        return self._thread is not None and self._thread.is_alive()
+
+    def answer(self, call: Callable[[], _Answer]) -> _Answer:
+        """The answer of the call, or its exception. Raises NotHere: there is none in time."""
+        if self.hang:
+            raise NotHere(_HANGS)
+        answers: list[_Answer] = []
+        errors: list[Exception] = []
+
+        def ask() -> None:
+            try:
+                answers.append(call())
+            except Exception as error:  # noqa: BLE001 - raised again below
+                errors.append(error)
+
+        self._thread = threading.Thread(target=ask, name="file systems", daemon=True)
+        self._thread.start()
+        self._thread.join(self.seconds)
+        if answers:
+            return answers[0]
+        raise errors[0] if errors else NotHere(_HANGS)
+
+
 class ServerMachine:
     """The machine of a server. One thread at a time measures; any thread can read `missing` and `note`."""
 
-    def __init__(self, machine: LocalMachine, about: object) -> None:
+    def __init__(self, machine: LocalMachine, about: object, calls: HangingCalls | None = None) -> None:
         """`about` is the server in the log."""
+        self._calls = calls or HangingCalls()
         self.missing: Mapping[str, Why] = {row.metric: Why.ABSENT for row in MACHINE}
         self.note = "is not measured yet"
         self._machine, self._about = machine, about
         self._found: LocatedServer | None = None
+        self._has_hung = False
         self._last: MachineReading | None = None
         self._before: NumbersAt | None = None
 
     def locate(self, claim: ServerClaim) -> None:
         """Find out whether the server runs on this machine."""
         try:
-            self._found = find(claim, self._machine, self._found.proof if self._found else None)
+            before = self._found.proof if self._found else None
+            self._found = self._calls.answer(lambda: find(claim, self._machine, before))
         except NotHere as reason:
-            self.leave(str(reason))
+            self.leave(str(reason), Why.FAILED if self._calls.hang else Why.ABSENT)
             return
         reading = self._machine.reading(self._last)
         memory, cpu = self._limits(self._found, reading)
@@ -111,9 +159,15 @@ class ServerMachine:
         notes += [f"without /proc/{name}, which cannot be read" for name in reading.unread]
         self._say("; ".join(["is measured", *notes, *self._found.unknown]))
 
+    @property
+    def must_be_located(self) -> bool:
+        """Whether a call hung: when it has ended, the server can be measured again."""
+        return self._found is None and self._has_hung
+
     def leave(self, reason: str, why: Why = Why.ABSENT) -> None:
         """Measure no machine, until the server is located."""
         self._found = self._last = self._before = None
+        self._has_hung = self._calls.hang
         self.missing = {row.metric: why for row in MACHINE}
         self._say(f"is not measured: {reason}")
 
@@ -122,14 +176,21 @@ class ServerMachine:
         found = self._found
         if found is None:
             return ()
+        try:
+            spaces = self._calls.answer(lambda: _spaces(found))
+        except NotHere as reason:
+            self.leave(str(reason), Why.FAILED)
+            return ()
         reading = self._last = self._machine.reading(self._last)
-        numbers, process = self._numbers(found, reading)
+        numbers, process = self._numbers(found, reading, spaces)
         now = NumbersAt(numbers, process, reading.seconds)
         values, self.missing = values_of(MACHINE, self._before, now)
         self._before = now
         return [Sample(metric, number, reading.taken) for metric, number in values.items()]
 
-    def _numbers(self, found: LocatedServer, reading: MachineReading) -> tuple[Numbers, object]:
+    def _numbers(
+        self, found: LocatedServer, reading: MachineReading, spaces: Numbers
+    ) -> tuple[Numbers, object]:
         """All numbers, and the groups and the disk whose counters they are."""
         memory, cpu = self._limits(found, reading)
         numbers = dict(reading.numbers)
@@ -143,7 +204,7 @@ class ServerMachine:
             numbers.update(cpu.numbers or {})
         device = found.data.device if found.data else ""
         numbers.update(reading.disks.get(device, {}))
-        numbers.update(_spaces(found))
+        numbers.update(spaces)
         return numbers, (memory.place, cpu.place, device)
 
     def _limits(self, found: LocatedServer, reading: MachineReading) -> tuple[GroupNumbers, GroupNumbers]:

@@ -60,7 +60,7 @@ class PostgresMachine:
     def samples(self, session: PostgresSession) -> Sequence[Sample]:
         """The samples of the machine; none of another machine. Raises psycopg.Error: the session is lost."""
         try:
-            if session is not self._session or self._clock() >= self._due:
+            if session is not self._session or self._clock() >= self._due or self._server.must_be_located:
                 self._locate(session)
             return self._server.samples()
         except psycopg.Error:

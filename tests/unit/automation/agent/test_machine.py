@@ -1,6 +1,7 @@
 """The machine of a server: texts of /proc as numbers, limits of control groups, and disks of directories."""
 
 import os
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,10 +22,19 @@ from automation.agent.machine.proc import (
     read_process,
 )
 from automation.agent.machine.reader import LocalMachine
-from automation.agent.machine.server import DataDirectory, NotHere, ServerClaim, ServerMachine, find, place_of
+from automation.agent.machine.server import (
+    DataDirectory,
+    HangingCalls,
+    NotHere,
+    ServerClaim,
+    ServerMachine,
+    find,
+    place_of,
+)
 from automation.agent.rates import NumbersAt, Why, values_of
 from automation.metrics import Engine, Metric
 from tests.each import each
+from tests.eventually import eventually
 
 TICKS = 100
 STAT = """cpu  6692127 500657 1385058 2163302 25334 0 25497 85212 0 0
@@ -422,6 +432,31 @@ def test_a_server_here_has_the_machine_at_once_and_rates_with_the_second_reading
     assert "/proc/loadavg" not in server.note
     second = {sample.metric for sample in server.samples()}
     assert {"SYSTEM_CPU_USER", "SYSTEM_NETWORK_BYTES_IN"} <= second
+
+
+def test_a_file_system_that_hangs_holds_up_no_poll_and_is_measured_again_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = HangingCalls(60)
+    server = ServerMachine(machine_of(tmp_path), "db1:5432", calls)
+    server.locate(CLAIM)
+    assert server.samples()
+    answers = threading.Event()
+    calls.seconds = 0.01
+    with monkeypatch.context() as patched:
+        patched.setattr("automation.agent.machine.server._spaces", lambda _: answers.wait() and {})
+        assert server.samples() == ()
+    for _ in range(2):
+        assert set(server.missing.values()) == {Why.FAILED}
+        assert "does not answer" in server.note
+        assert server.must_be_located
+        server.locate(CLAIM)
+    answers.set()
+    eventually(lambda: not calls.hang)
+    calls.seconds = 60
+    server.locate(CLAIM)
+    assert not server.must_be_located
+    assert server.samples()
 
 
 def test_limits_and_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
