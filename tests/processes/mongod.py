@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,12 @@ class Mongod:
             return client.admin.command("hello")
         return {}
 
+    def lets_in(self, name: str, password: str) -> bool:
+        """Whether the user can log in."""
+        with self.client(username=name, password=password) as client, suppress(PyMongoError):
+            return bool(client.admin.command("ping"))
+        return False
+
     @property
     def log(self) -> str:
         """What it wrote."""
@@ -237,6 +244,17 @@ class RunningReplicaSet:
             # Long enough that whoever looks every other second sees that there is no primary.
             client.admin.command("replSetReconfig", self._config(2, election_ms=5000))
         eventually(lambda: all(server.hello().get("secondary") for server in self.data[1:]))
+        self.wait_for_user(MONITOR, PASSWORD)
+
+    def wait_for_user(self, name: str, password: str) -> None:
+        """Return once each member with data lets the user log in.
+
+        A majority acknowledges a new user; a member without a vote may have it later.
+        """
+        for server in self.data:
+            eventually(
+                partial(server.lets_in, name, password), message=f"the user {name} of {server.address}"
+            )
 
     def primary(self) -> Mongod:
         """The member that is primary, once there is one."""

@@ -40,6 +40,8 @@ def members() -> Iterator[RunningReplicaSet]:
         database.command("createRole", "statusOnly", privileges=[status], roles=[])
         database.command("createUser", "little", pwd="little", roles=["statusOnly"])
         database.command("createUser", "nothing", pwd="nothing", roles=[])
+        for name in ("little", "nothing"):
+            made.wait_for_user(name, name)
         yield made
 
 
