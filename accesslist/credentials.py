@@ -54,7 +54,7 @@ _BEGIN = "INSERT INTO accesslist_digestepoch (id, started) VALUES (1, %s) ON CON
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AccessListState:
     """The state of an access list for the caller. `use_due`: a matching entry has an old lastUsed."""
 
     has_entries: bool
@@ -75,8 +75,8 @@ class CallerRecord:
     key_id: str | None
     encrypted_ha1: str | None
     grants: tuple[Grant, ...]
-    own_list: Standing
-    global_list: Standing
+    own_list: AccessListState
+    global_list: AccessListState
     group: Group | None
     revocations: int | None
 
@@ -133,5 +133,5 @@ def use_nonce(nonce: str, nc: str, now: datetime) -> bool:
     return writes_row(_USE, (nonce, nc.lower(), now))
 
 
-def _standing(has_entries: bool, use_due: bool | None) -> Standing:
-    return Standing(has_entries, covers=use_due is not None, use_due=bool(use_due))
+def _standing(has_entries: bool, use_due: bool | None) -> AccessListState:
+    return AccessListState(has_entries, covers=use_due is not None, use_due=bool(use_due))

@@ -128,6 +128,7 @@ _ON_A_PAGE = 50
 class EventAdmin(ConsoleAdmin):
     """The event log, newest first."""
 
+    help = "reference/events"
     section = Section.ALERTING
     icon = "history_edu"
     rank = 50
@@ -279,6 +280,7 @@ def _going_on(filters: EventFilters, page: SearchPage, direction: Direction) -> 
 class SignalAdmin(ConsoleAdmin):
     """Signals that alerting has not evaluated yet. A signal that stays could not be evaluated."""
 
+    help = "runbooks/worker-gone#4-if-workers-run-and-do-not-keep-up"
     section = Section.PLATFORM
     icon = "pending"
     list_display = ["id", "created", "group_id", "kind", "failed"]

@@ -60,7 +60,7 @@ class EventSearch:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class SearchPlan:
     """The plan of a search: branches, each along an index, and remaining conditions.
 
     Without remaining conditions, the branches together are the result, without duplicates. With remaining
@@ -71,18 +71,18 @@ class Way:
     rest: Q | None = None
 
 
-def way(search: EventSearch) -> Way:
+def search_plan(search: EventSearch) -> SearchPlan:
     """The index that covers most of the search."""
     narrow = _narrow(search)
     if narrow:
         first, *others = narrow
         at_port = [Q(details__port=search.port)] if search.port is not None else []
-        return Way((first,), _all([*others, *at_port, *_types(search), *_scope(search)]))
+        return SearchPlan((first,), _all([*others, *at_port, *_types(search), *_scope(search)]))
     types = [Q(event_type=name) for name in search.event_types] or [Q()]
     branches = [scope & of_type for scope in _scopes(search) for of_type in types]
     if len(branches) <= MOST_BRANCHES:
-        return Way(tuple(branches))
-    return Way((Q(),), _all([*_types(search), *_scope(search)]))
+        return SearchPlan(tuple(branches))
+    return SearchPlan((Q(),), _all([*_types(search), *_scope(search)]))
 
 
 def _narrow(search: EventSearch) -> list[Q]:
@@ -162,13 +162,13 @@ def search_page(
     direction: Direction = Direction.OLDER,
 ) -> SearchPage:
     """The events next to a position; without a position the newest, or the oldest for direction NEWER."""
-    followed = way(search)
+    plan = search_plan(search)
     line = _Line(search, place, direction)
-    if followed.rest is None:
-        return _page(line.merged(followed.branches, size + 1), size, direction, None)
-    (branch,) = followed.branches
+    if plan.rest is None:
+        return _page(line.merged(plan.branches, size + 1), size, direction, None)
+    (branch,) = plan.branches
     horizon = line.horizon(branch)
-    return _page(line.sifted(branch, followed.rest, horizon, size + 1), size, direction, horizon)
+    return _page(line.sifted(branch, plan.rest, horizon, size + 1), size, direction, horizon)
 
 
 @dataclass(frozen=True, slots=True)

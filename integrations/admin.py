@@ -44,6 +44,7 @@ class ServiceFilter(ChoiceFilter):
 class IntegrationAdmin(ConsoleAdmin):
     """Integrations of all projects, with redacted secrets."""
 
+    help = "channels/index#store-credentials-once"
     section = Section.ALERTING
     icon = "extension"
     rank = 60

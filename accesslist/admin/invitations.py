@@ -121,6 +121,7 @@ def who_may_invite() -> str:
 class InvitationAdmin(ConsoleAdmin):
     """Open invitations, for operators who may invite. The token is stored nowhere."""
 
+    help = "how-to/use-the-console#invite-a-colleague"
     section = Section.ACCESS
     icon = "outgoing_mail"
     rank = 35

@@ -141,6 +141,7 @@ class AccessListInline(ConsoleInline):
 class AccessListEntryAdmin(ConsoleAdmin):
     """Entries of access lists. Entries without a key are on the global list."""
 
+    help = "how-to/use-the-console#access"
     section = Section.ACCESS
     icon = "playlist_add_check"
     rank = 60
@@ -250,6 +251,7 @@ def _delete(call: ActionCall) -> ActionOutcome | None:
 class ApiKeyAdmin(WithRoles):
     """API keys. The page after creation shows the private key once."""
 
+    help = "how-to/api-cookbook#before-you-start"
     section = Section.ACCESS
     icon = "key"
     rank = 50

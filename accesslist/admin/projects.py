@@ -59,6 +59,7 @@ def _make_org(call: ActionCall) -> ActionOutcome:
 class OrganizationAdmin(ConsoleAdmin):
     """Organizations."""
 
+    help = "how-to/use-the-console#access"
     section = Section.ACCESS
     icon = "domain"
     rank = 20
@@ -157,6 +158,7 @@ def _set_team_roles(call: ActionCall) -> ActionOutcome:
 class ProjectAdmin(ConsoleAdmin):
     """Projects."""
 
+    help = "how-to/use-the-console#access"
     section = Section.ACCESS
     icon = "folder_open"
     rank = 10

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from accesslist.forms.roles import role_words
 from accesslist.models import ApiKey, DigestEpoch, Project, RateWindow, RoleGrant, Team, User
-from accesslist.selectors.users import Sight, held_in
+from accesslist.selectors.users import VisibleUsers, held_in
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
 from opsapi.console.display import named
@@ -33,9 +33,9 @@ def orgs_seen(visible_scope: VisibleScope) -> set[str]:
     return set(visible_scope.org_ids) | {org_id for org_id in of_projects if org_id}
 
 
-def sight_in(visible_scope: VisibleScope) -> Sight:
+def visible_users_in(visible_scope: VisibleScope) -> VisibleUsers:
     """Users and roles that an operator sees: roles in scopes that the operator can read."""
-    return Sight(
+    return VisibleUsers(
         everything=visible_scope.everything,
         orgs=orgs_seen(visible_scope),
         whole=visible_scope.org_ids,
@@ -53,7 +53,9 @@ def roles_shown(visible_scope: VisibleScope, model: type[Any]) -> Q:
     """The roles of a key, user or team that an operator with this visible scope sees, as in the API."""
     if visible_scope.everything:
         return Q()
-    return held_in(sight_in(visible_scope)) if model is User else grants_in_visible_scope(visible_scope)
+    return (
+        held_in(visible_users_in(visible_scope)) if model is User else grants_in_visible_scope(visible_scope)
+    )
 
 
 def role_field() -> Callable[[Any, RoleGrant], SafeString]:
@@ -113,6 +115,7 @@ class WithRoles(ConsoleAdmin):
 class RoleGrantAdmin(ConsoleAdmin):
     """All roles, with holder and scope."""
 
+    help = "how-to/use-the-console#roles"
     list_display = ["role_shown", "api_key", "user", "team", "org", "project"]
     list_filter = [RoleFilter]
     list_select_related = ["api_key", "user", "team", "org", "project"]
@@ -128,6 +131,7 @@ class RoleGrantAdmin(ConsoleAdmin):
 class DigestEpochAdmin(ConsoleAdmin):
     """Start of the memory of used nonces."""
 
+    help = "how-to/use-the-console#platform"
     list_display = ["started"]
     sortable_by = ()
     fields = ["started"]
@@ -138,6 +142,7 @@ class DigestEpochAdmin(ConsoleAdmin):
 class RateWindowAdmin(ConsoleAdmin):
     """Counters of rate limits."""
 
+    help = "how-to/use-the-console#platform"
     list_display = ["bucket", "started", "count"]
     search_fields = ["bucket"]
     ordering = ["-started"]

@@ -14,7 +14,7 @@ from accesslist.admin.roles import WithRoles, holders
 from accesslist.forms.users import TeamChangeForm, TeamForm
 from accesslist.models import Team
 from accesslist.rules.usernames import username_key
-from accesslist.selectors.users import sight_of
+from accesslist.selectors.users import visible_users_of
 from accesslist.serializers.organizations import members_named
 from accesslist.services.locks import actor_lock_in_turn
 from accesslist.services.teams import team_create, team_delete, team_update
@@ -33,7 +33,7 @@ def _create(call: ActionCall) -> ActionOutcome:
         org_id=values.pop("org_id"),
         values=values,
         members=members,
-        seen_in=sight_of(call.operator.grants),
+        seen_in=visible_users_of(call.operator.grants),
         actor=call.actor,
         now=call.now,
     )
@@ -51,7 +51,7 @@ def _change(call: ActionCall) -> None:
         org_id=call.row.org_id,
         changes=changes,
         members=members_named(list(dict.fromkeys([*staying, *come]))),
-        seen_in=sight_of(call.operator.grants),
+        seen_in=visible_users_of(call.operator.grants),
         actor=call.actor,
         now=call.now,
     )
@@ -61,6 +61,7 @@ def _change(call: ActionCall) -> None:
 class TeamAdmin(WithRoles):
     """Teams with their roles in projects."""
 
+    help = "how-to/use-the-console#access"
     section = Section.ACCESS
     icon = "groups"
     rank = 40

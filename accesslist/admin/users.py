@@ -11,14 +11,14 @@ from django.utils.safestring import SafeString
 
 from accesslist.access import WRITE_USERS
 from accesslist.admin.invitations import invite_button, may_invite, who_may_invite
-from accesslist.admin.roles import WithRoles, sight_in
+from accesslist.admin.roles import WithRoles, visible_users_in
 from accesslist.forms.account import NewPasswordForm
 from accesslist.forms.roles import as_asked
 from accesslist.forms.users import UserForm, UserRolesForm
 from accesslist.models import SecondFactor, User
 from accesslist.rules.administration import ADMINISTRATORS, administers, resetter_of
 from accesslist.rules.role_requests import RoleRequest
-from accesslist.selectors.users import has_second_factor, orgs_of_groups, sight_of, visible_users
+from accesslist.selectors.users import has_second_factor, orgs_of_groups, visible_users, visible_users_of
 from accesslist.services.accounts import second_factor_reset, user_password_reset
 from accesslist.services.grants import grants_of, user_lock, user_roles_replace
 from accesslist.services.locks import actor_lock_in_turn
@@ -62,6 +62,7 @@ RESET_SECOND_FACTOR = Action(
 class SecondFactorAdmin(ConsoleAdmin):
     """Users with a second factor, without the secret and the recovery codes."""
 
+    help = "how-to/rotate-keys#second-factors"
     section = Section.ACCESS
     icon = "phonelink_lock"
     rank = 70
@@ -97,7 +98,7 @@ def _change_roles(call: ActionCall) -> None:
     user_roles_replace(
         user_id=call.row.id,
         roles=RoleRequest(as_asked(wanted), INSTALLATION, by),
-        seen_in=sight_of(by),
+        seen_in=visible_users_of(by),
         actor=call.actor,
         now=call.now,
     )
@@ -142,6 +143,7 @@ def _administers(request: HttpRequest, user: User) -> bool:
 class UserAdmin(WithRoles):
     """Users, without their password hashes."""
 
+    help = "how-to/use-the-console#access"
     section = Section.ACCESS
     icon = "person"
     rank = 30
@@ -255,4 +257,4 @@ class UserAdmin(WithRoles):
 
     def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
         """Users of the operator's organizations."""
-        return rows.filter(id__in=visible_users(sight_in(visible_scope)).values("id"))
+        return rows.filter(id__in=visible_users(visible_users_in(visible_scope)).values("id"))

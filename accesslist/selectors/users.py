@@ -20,7 +20,7 @@ from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
+class VisibleUsers:
     """The part of users that a caller sees.
 
     `everything`: every user, with every role and team. Otherwise users who belong to one of `orgs`, with
@@ -47,19 +47,19 @@ class Sight:
         return scope.group_id in self.groups or scope.org_id in self.whole
 
 
-EVERYTHING = Sight(everything=True, contacts=True)
+EVERYTHING = VisibleUsers(everything=True, contacts=True)
 
 Membership = Team.members.through
 
 
-def users_seen(sight: Sight = EVERYTHING) -> QuerySet[User]:
+def users_seen(visible: VisibleUsers = EVERYTHING) -> QuerySet[User]:
     """Return all users, oldest first, annotated with the visible fields (`UserDocument`)."""
-    teams = Membership.objects.filter(_of_team(sight), user_id=OuterRef("id"))
-    is_reached, is_name = _is_reached(sight), Q(email_address=F("username"))
+    teams = Membership.objects.filter(_of_team(visible), user_id=OuterRef("id"))
+    is_reached, is_name = _is_reached(visible), Q(email_address=F("username"))
     return User.objects.order_by("created", "id").annotate(
         seen_email=Case(When(is_reached | is_name, then=F("email_address"))),
         seen_mobile=Case(When(is_reached, then=F("mobile_number"))),
-        roles=roles_of(held_in(sight), user_id=OuterRef("id")),
+        roles=roles_of(held_in(visible), user_id=OuterRef("id")),
         team_ids=ArraySubquery(teams.order_by("team__created", "team_id").values("team_id")),
     )
 
@@ -74,11 +74,11 @@ def name_is_taken(forms: Mapping[str, str]) -> bool:
     return User.objects.filter(Q(*forms.items(), _connector=Q.OR)).exists()
 
 
-def sight_of(grants: Iterable[Grant]) -> Sight:
-    """Return the sight of a caller with these grants. GROUP_AGENT only allows reports and does not count."""
+def visible_users_of(grants: Iterable[Grant]) -> VisibleUsers:
+    """Return the users that a caller with these grants sees. GROUP_AGENT does not count."""
     counted = [grant for grant in grants if grant.role is not Role.GROUP_AGENT]
     whole = {grant.org_id for grant in counted if grant.org_id}
-    return Sight(
+    return VisibleUsers(
         everything=any(grant.role.is_global for grant in counted),
         contacts=satisfies(counted, Role.GLOBAL_USER_ADMIN, INSTALLATION),
         orgs=whole | set(orgs_of_groups(counted).values()),
@@ -100,20 +100,20 @@ def orgs_of_groups(grants: Iterable[Grant]) -> dict[str, str]:
     return {group_id: org_id for group_id, org_id in rows if org_id}
 
 
-def visible_users(sight: Sight) -> QuerySet[User]:
+def visible_users(visible: VisibleUsers) -> QuerySet[User]:
     """Return the visible users."""
-    users = users_seen(sight)
-    return users if sight.everything else users.filter(_belongs_to(sight.orgs))
+    users = users_seen(visible)
+    return users if visible.everything else users.filter(_belongs_to(visible.orgs))
 
 
-def visible_users_named(name: str, sight: Sight) -> QuerySet[User]:
+def visible_users_named(name: str, visible: VisibleUsers) -> QuerySet[User]:
     """Return a queryset of the user with this name, case-insensitive, if visible."""
-    return named(visible_users(sight), name=username_key(name), column="username_key")
+    return named(visible_users(visible), name=username_key(name), column="username_key")
 
 
-def users_of_org(org_id: str, sight: Sight = EVERYTHING) -> QuerySet[User]:
+def users_of_org(org_id: str, visible: VisibleUsers = EVERYTHING) -> QuerySet[User]:
     """Return the users of the organization."""
-    return users_seen(sight).filter(_belongs_to([org_id]))
+    return users_seen(visible).filter(_belongs_to([org_id]))
 
 
 def first_users_of_org(org_id: str, most: int) -> QuerySet[User]:
@@ -121,16 +121,18 @@ def first_users_of_org(org_id: str, most: int) -> QuerySet[User]:
     return users_of_org(org_id).order_by("username_key")[:most]
 
 
-def users_of_group(group_id: str, sight: Sight) -> QuerySet[User]:
+def users_of_group(group_id: str, visible: VisibleUsers) -> QuerySet[User]:
     """Return the users with a role in the project, directly or by a team."""
     direct = RoleGrant.objects.filter(project_id=group_id, user__isnull=False)
     by_team = Membership.objects.filter(team__grants__project_id=group_id)
-    return users_seen(sight).filter(Q(id__in=direct.values("user_id")) | Q(id__in=by_team.values("user_id")))
+    return users_seen(visible).filter(
+        Q(id__in=direct.values("user_id")) | Q(id__in=by_team.values("user_id"))
+    )
 
 
-def users_of_team(team_id: str, sight: Sight) -> QuerySet[User]:
+def users_of_team(team_id: str, visible: VisibleUsers) -> QuerySet[User]:
     """Return the members of the team."""
-    return users_seen(sight).filter(id__in=Membership.objects.filter(team_id=team_id).values("user_id"))
+    return users_seen(visible).filter(id__in=Membership.objects.filter(team_id=team_id).values("user_id"))
 
 
 def own_role_rows(user_id: str) -> QuerySet[RoleGrant]:
@@ -150,27 +152,27 @@ def _in_orgs(orgs: Collection[str]) -> Q:
     return Q(org_id__in=orgs) | Q(project__org_id__in=orgs)
 
 
-def held_in(sight: Sight) -> Q:
-    """Return a filter of the visible grants of users, with the rule of `Sight.shows`."""
-    if sight.everything:
+def held_in(visible: VisibleUsers) -> Q:
+    """Return a filter of the visible grants of users, with the rule of `VisibleUsers.shows`."""
+    if visible.everything:
         return Q()
-    in_groups = Q(project__org_id__in=sight.whole) | Q(project_id__in=sight.groups)
-    return Q(org_id__in=sight.orgs) | in_groups
+    in_groups = Q(project__org_id__in=visible.whole) | Q(project_id__in=visible.groups)
+    return Q(org_id__in=visible.orgs) | in_groups
 
 
-def _of_team(sight: Sight) -> Q:
+def _of_team(visible: VisibleUsers) -> Q:
     """Teams of whole organizations, and teams with a role in a visible project."""
-    if sight.everything:
+    if visible.everything:
         return Q()
-    here = RoleGrant.objects.filter(project_id__in=sight.groups, team__isnull=False)
-    return Q(team__org_id__in=sight.whole) | Q(team_id__in=here.values("team_id"))
+    here = RoleGrant.objects.filter(project_id__in=visible.groups, team__isnull=False)
+    return Q(team__org_id__in=visible.whole) | Q(team_id__in=here.values("team_id"))
 
 
-def _is_reached(sight: Sight) -> Q:
+def _is_reached(visible: VisibleUsers) -> Q:
     """Users whose e-mail address and telephone number are visible."""
-    if sight.contacts:
+    if visible.contacts:
         return Q(id__isnull=False)
-    orgs, groups = sight.administered_orgs, sight.administered_groups
+    orgs, groups = visible.administered_orgs, visible.administered_groups
     direct = RoleGrant.objects.filter(_in_orgs(orgs) | Q(project_id__in=groups), user_id=OuterRef("id"))
     of_teams = Q(team__org_id__in=orgs) | Q(team__grants__project_id__in=groups)
     return Q(Exists(direct)) | Q(Exists(Membership.objects.filter(of_teams, user_id=OuterRef("id"))))

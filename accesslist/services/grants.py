@@ -19,7 +19,7 @@ from accesslist.rules.role_requests import (
     scope_of,
 )
 from accesslist.selectors.keys import present_grants, within
-from accesslist.selectors.users import Membership, Sight, orgs_of_groups
+from accesslist.selectors.users import Membership, VisibleUsers, orgs_of_groups
 from accesslist.services.locks import (
     actor_lock_in_turn,
     identities_lock_exclusive,
@@ -190,12 +190,12 @@ def refuse_own_roles(user: User, actor: Actor) -> None:
 
 @transaction.atomic
 def user_roles_replace(
-    *, user_id: str, roles: RoleRequest, seen_in: Sight, actor: Actor, now: datetime
+    *, user_id: str, roles: RoleRequest, seen_in: VisibleUsers, actor: Actor, now: datetime
 ) -> None:
     """Replace the user's roles in the scopes that the caller administers; other roles stay.
 
     Wrong roles are refused before an unknown user, so that refusals do not reveal which IDs exist.
-    `seen_in`: the caller's sight of users.
+    `seen_in`: the users that the caller sees.
 
     Raises:
         ApiError: USER_NOT_FOUND, USER_UNAUTHORIZED, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER,

@@ -17,7 +17,7 @@ from accesslist.rules.references import refuse_unknown_and_repeated
 from accesslist.rules.role_requests import refuse_roles_not_held
 from accesslist.rules.usernames import username_key
 from accesslist.selectors.organizations import teams_of
-from accesslist.selectors.users import Membership, Sight, visible_users
+from accesslist.selectors.users import Membership, VisibleUsers, visible_users
 from accesslist.serializers.organizations import (
     MOST_JOINING,
     MOST_MEMBERS,
@@ -57,14 +57,14 @@ def team_create(
     org_id: str,
     values: Mapping[str, Any],
     members: Sequence[AskedMember],
-    seen_in: Sight,
+    seen_in: VisibleUsers,
     actor: Actor,
     now: datetime,
 ) -> Team:
     """Create a team; users without a role in the organization become ORG_MEMBER.
 
-    `values`: the columns. Names need not be unique. `seen_in`: the caller's sight of users. Users who belong
-    only to other organizations are unknown to the caller.
+    `values`: the columns. Names need not be unique. `seen_in`: the users that the caller sees; others, who
+    belong only to other organizations, are unknown to the caller.
 
     Raises:
         ApiError: ORG_NOT_FOUND, INVALID_ATTRIBUTE for users that the caller does not know, that are
@@ -87,7 +87,7 @@ def team_update(
     org_id: str,
     changes: Mapping[str, Any],
     members: Sequence[AskedMember] | None = None,
-    seen_in: Sight,
+    seen_in: VisibleUsers,
     actor: Actor,
     now: datetime,
 ) -> None:
@@ -159,7 +159,7 @@ def team_users_add(
     team_id: str,
     org_id: str,
     members: Sequence[AskedMember],
-    seen_in: Sight,
+    seen_in: VisibleUsers,
     actor: Actor,
     now: datetime,
 ) -> None:
@@ -202,7 +202,7 @@ def _lock(*, team_id: str, org_id: str) -> Team:
     return get_or_404(team, ErrorCode.TEAM_NOT_FOUND, team_id)
 
 
-def _users(asked: Sequence[AskedMember], seen_in: Sight) -> list[User]:
+def _users(asked: Sequence[AskedMember], seen_in: VisibleUsers) -> list[User]:
     """Lock the named users until the transaction ends, and return them in the given order."""
     keys = [username_key(member.username) for member in asked if member.username is not None]
     ids = [member.user_id for member in asked if member.user_id is not None]
@@ -221,7 +221,7 @@ def _users(asked: Sequence[AskedMember], seen_in: Sight) -> list[User]:
     return [user for user in named if user is not None]
 
 
-def _known(users: Sequence[User], seen_in: Sight) -> Sequence[User]:
+def _known(users: Sequence[User], seen_in: VisibleUsers) -> Sequence[User]:
     """The users who share an organization with the caller, and users without any role and team.
 
     Call it after the users are locked, so that only one of two organizations can add a new user.

@@ -1,4 +1,4 @@
-"""Base classes of views: the calling key, its sight of users, and the scopes of paths."""
+"""Base classes of views: the calling key, the users that it sees, and the scopes of paths."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -6,7 +6,7 @@ from typing import cast
 from django.utils.functional import cached_property
 
 from accesslist.principal import KeyPrincipal
-from accesslist.selectors.users import Sight, sight_of
+from accesslist.selectors.users import VisibleUsers, visible_users_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.views import ApiViewSet
 from opsapi.roles import Scope
@@ -46,9 +46,9 @@ class UserPresentingViewSet(KeyViewSet):
     """A view that shows users as the caller may see them."""
 
     @cached_property
-    def seen_in(self) -> Sight:
-        """The caller's sight of users."""
-        return sight_of(self.caller.grants)
+    def seen_in(self) -> VisibleUsers:
+        """The users that the caller sees."""
+        return visible_users_of(self.caller.grants)
 
 
 class PlaceViewSet(KeyViewSet):

@@ -185,6 +185,7 @@ class AlertPaginator(BoundedPaginator):
 class AlertAdmin(ConsoleAdmin):
     """Alerts: unacknowledged ones first, then by time, newest first."""
 
+    help = "life-of-an-alert"
     section = Section.ALERTING
     icon = "notifications_active"
     rank = 10

@@ -277,6 +277,7 @@ _MOST_PROJECTS = 50
 class AlertConfigAdmin(ConsoleAdmin):
     """Alert configurations."""
 
+    help = "how-to/alert-recipes"
     section = Section.ALERTING
     icon = "rule_settings"
     rank = 20
@@ -463,6 +464,7 @@ class AlertConfigAdmin(ConsoleAdmin):
 class NotificationSettingAdmin(ConsoleAdmin):
     """Notifications of all configurations."""
 
+    help = "channels/index"
     group_path = "config__group_id"
 
     list_display = ["type_name", "config", "delay_min", "interval_min"]

@@ -72,6 +72,7 @@ class DestinationStateFilter(ChoiceFilter):
 class DestinationAdmin(ConsoleAdmin):
     """Destinations, the latest failures first, with errors and waiting notifications."""
 
+    help = "channels/index#when-a-receiver-fails"
     section = Section.ALERTING
     icon = "send"
     rank = 45
@@ -190,6 +191,7 @@ def _turn(notification: Notification, now: datetime) -> str:
 class UnreachableHostAdmin(ConsoleAdmin):
     """Hosts that accept no connections; their destinations wait."""
 
+    help = "channels/index#when-a-receiver-fails"
     section = Section.PLATFORM
     icon = "sms_failed"
 
@@ -206,6 +208,7 @@ class UnreachableHostAdmin(ConsoleAdmin):
 class EvaluationTurnAdmin(ConsoleAdmin):
     """The last evaluation of each project's signals."""
 
+    help = "runbooks/worker-gone"
     list_display = ["group_id", "served"]
     ordering = ["served"]
     fields = ["group_id", "served"]
@@ -216,6 +219,7 @@ class EvaluationTurnAdmin(ConsoleAdmin):
 class WorkerHeartbeatAdmin(ConsoleAdmin):
     """Workers with the time they were last seen."""
 
+    help = "runbooks/worker-gone"
     section = Section.PLATFORM
     icon = "engineering"
 

@@ -117,6 +117,7 @@ class WaitingForFilter(DropdownFilter):  # type: ignore[misc]  # the theme is no
 class NotificationAdmin(ConsoleAdmin):
     """Notifications, newest first. Failed ones can be sent again."""
 
+    help = "channels/index#what-is-sent"
     section = Section.ALERTING
     icon = "outgoing_mail"
     rank = 40
@@ -280,6 +281,7 @@ def _origin_words(notification: Notification) -> str:
 class NotificationAttemptAdmin(ConsoleAdmin):
     """All attempts to deliver notifications, newest first."""
 
+    help = "channels/index#when-a-receiver-fails"
     group_path = "notification__group_id"
 
     list_display = ["ended", "notification", "number", "outcome", "why", "latency_ms"]

@@ -75,6 +75,7 @@ class WindowStateFilter(ChoiceFilter):
 class MaintenanceWindowAdmin(ConsoleAdmin):
     """Maintenance windows, the last to end first."""
 
+    help = "life-of-an-alert#while-it-is-open"
     section = Section.ALERTING
     icon = "build_circle"
     rank = 30

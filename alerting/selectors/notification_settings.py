@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Min
 
 from accesslist.models import Project, Team
-from accesslist.selectors.users import EVERYTHING, Sight, visible_users_named
+from accesslist.selectors.users import EVERYTHING, VisibleUsers, visible_users_named
 from alerting.choices import DropReason
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES, NotificationType
@@ -98,8 +98,8 @@ def known_username(name: str, group_id: str | None) -> str | None:
     A global configuration (no project) can name every user.
     """
     orgs = _orgs(group_id)
-    sight = EVERYTHING if orgs is None else Sight(orgs=orgs)
-    return visible_users_named(name, sight).values_list("username", flat=True).first()
+    visible = EVERYTHING if orgs is None else VisibleUsers(orgs=orgs)
+    return visible_users_named(name, visible).values_list("username", flat=True).first()
 
 
 def team_name(team_id: str, group_id: str | None) -> str | None:

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from accesslist.models import User
 from accesslist.selectors.organizations import with_id
-from accesslist.selectors.users import sight_of, visible_users
+from accesslist.selectors.users import visible_users, visible_users_of
 from accesslist.views.base import KeyViewSet
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.models import Notification
@@ -206,7 +206,7 @@ class AnyAlertViewSet(LogViewSet):
         user_id = self.query["userId"]
         if user_id is None:
             return None
-        user = with_id(visible_users(sight_of(self.caller.grants)), user_id).first()
+        user = with_id(visible_users(visible_users_of(self.caller.grants)), user_id).first()
         return get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
 
     @property

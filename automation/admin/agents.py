@@ -224,6 +224,8 @@ class ReportsFilter(ChoiceFilter):
 class AgentAdmin(ConsoleAdmin):
     """Agents with their last report and state."""
 
+    help = "how-to/add-an-agent"
+    help_of_row = "runbooks/agent-down"
     section = Section.FLEET
     icon = "smart_toy"
     rank = 40
@@ -354,6 +356,7 @@ class AgentAdmin(ConsoleAdmin):
 class FleetWatchAdmin(ConsoleAdmin):
     """The time from which heartbeat timeouts are counted."""
 
+    help = "how-to/use-the-console#platform"
     section = Section.PLATFORM
     icon = "visibility"
     list_display = ["counting_since", "swept"]
@@ -366,6 +369,7 @@ class FleetWatchAdmin(ConsoleAdmin):
 class ReportAnswerAdmin(ConsoleAdmin):
     """Stored answers for repeated reports."""
 
+    help = "how-to/use-the-console#platform"
     section = Section.PLATFORM
     icon = "replay"
     list_display = ["created", short_field("answer")]

@@ -314,6 +314,7 @@ class EngineFilter(ChoiceFilter):
 class HostAdmin(HostColumns, ConsoleAdmin):
     """Hosts with their last reported state."""
 
+    help = "reference/metrics#metrics-of-hosts"
     section = Section.FLEET
     icon = "dns"
     rank = 10
@@ -437,6 +438,7 @@ class HostAdmin(HostColumns, ConsoleAdmin):
 class DatabaseAdmin(ConsoleAdmin):
     """Databases of all hosts."""
 
+    help = "reference/metrics#metrics-of-hosts"
     group_path = "host__group_id"
     list_display = ["name", "host"]
     list_filter = [("host", RelatedFilter)]

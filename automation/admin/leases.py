@@ -20,6 +20,7 @@ from opsapi.fields import Among
 class WatcherAdmin(ConsoleAdmin):
     """Agents that share hosts. Agents with the same hostname differ by instance."""
 
+    help = "how-to/add-an-agent#two-agents-for-one-project"
     group_path = "group_id"
     list_display = ["agent", short_field("instance"), "asked", "until", project]
     list_filter = [("group", RelatedFilter)]
@@ -34,6 +35,7 @@ class WatcherAdmin(ConsoleAdmin):
 class HostLeaseAdmin(ConsoleAdmin):
     """The agent that watches each host."""
 
+    help = "how-to/add-an-agent#two-agents-for-one-project"
     group_path = "group_id"
     list_display = ["address", "holder", "since", "free_from", short_field("together"), project]
     list_filter = [("group", RelatedFilter)]

@@ -129,6 +129,7 @@ RESTORE = Action(
 class AutomationRevisionAdmin(ConsoleAdmin):
     """Published automation configurations with secrets redacted and compared with the previous version."""
 
+    help = "how-to/use-the-console#fleet"
     section = Section.FLEET
     icon = "history"
     rank = 60
@@ -178,6 +179,7 @@ class AutomationRevisionAdmin(ConsoleAdmin):
 class ProcessStatusAdmin(ConsoleAdmin):
     """The automation state of each process."""
 
+    help = "how-to/use-the-console#fleet"
     section = Section.FLEET
     icon = "memory"
     rank = 50

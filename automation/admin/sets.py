@@ -63,6 +63,7 @@ class WithMembers(ConsoleAdmin):
 class ClusterAdmin(WithMembers):
     """Clusters as reported by agents."""
 
+    help = "how-to/use-the-console#fleet"
     members_by = "cluster_id"
     icon = "hub"
     rank = 30
@@ -93,6 +94,7 @@ class ClusterAdmin(WithMembers):
 class ReplicaSetAdmin(WithMembers):
     """Replica sets as reported by agents, with their health."""
 
+    help = "how-to/use-the-console#fleet"
     members_by = "replica_set_id"
     icon = "account_tree"
     rank = 20

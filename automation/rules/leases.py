@@ -50,7 +50,7 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Shares:
+class LeaseAnswer:
     """The result of a request.
 
     `held` are the hosts of the requesting watcher with the end of each lease; `gained` are the new ones.
@@ -126,7 +126,7 @@ class Ask:
         self.others = {key for key, watcher in watchers.items() if watcher.until > now} - {me}
         self.loads = Counter(filter(None, map(self._owner, leases.values())))
 
-    def shares(self) -> Shares:
+    def shares(self) -> LeaseAnswer:
         self._give_back()
         self._let_go()
         self._name_units()
@@ -140,7 +140,7 @@ class Ask:
             if self._holder(lease) == self.me
         }
         forgotten = frozenset(filter(self._is_forgotten, self.before))
-        return Shares(
+        return LeaseAnswer(
             held,
             frozenset(gained),
             {key: lease for key, lease in changed.items() if key not in forgotten},

@@ -89,7 +89,7 @@ SELECT given.host_id, given.name
 
 
 @dataclass(frozen=True, slots=True)
-class Moves:
+class AffectedTopology:
     """The replica sets and clusters that a report concerns, by id.
 
     `replica_sets` are the sets of its hosts before and after the report. In `changed_sets`, a member was
@@ -172,13 +172,13 @@ def hosts_update(
     observed: datetime,
     is_monitoring: bool,
     now: datetime,
-) -> Moves:
+) -> AffectedTopology:
     """Store the reported state. Omitted values stay, unless the host left its sets (`has_left`).
 
     The caller leaves out hosts with newer observations.
     """
     if not reports:
-        return Moves()
+        return AffectedTopology()
     updated = [hosts[report.address.key] for report in reports]
     before = [_membership(host) for host in updated]
     keys_before = [_set_key(host) for host in updated]
@@ -195,7 +195,7 @@ def hosts_update(
     columns = {name: [getattr(host, name) for host in updated] for name in ("id", *_REPORTED_COLUMNS)}
     execute(_UPDATE_HOSTS, columns)
     sides = list(zip(before, map(_membership, updated), strict=True))
-    return Moves(
+    return AffectedTopology(
         replica_sets=_set_ids(sides),
         changed_sets=_set_ids(side for side in sides if side[0] != side[1]),
         clusters_left=frozenset(clusters_before - {host.cluster_id for host in updated} - {None}),

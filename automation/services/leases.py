@@ -12,7 +12,7 @@ from django.conf import settings
 from automation.models import HostLease, Watcher
 from automation.reports import LATEST, HostReport, LeaseRequest, Report, Samples
 from automation.rules import leases as rules
-from automation.rules.leases import Ask, Key, Lease, Shares, lease_end, shares_given_back
+from automation.rules.leases import Ask, Key, Lease, LeaseAnswer, lease_end, shares_given_back
 from automation.selectors.agents import leases_named
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -85,7 +85,7 @@ def _shares(
     known: Mapping[Key, Lease],
     watchers: Iterable[Watcher],
     now: datetime,
-) -> Shares:
+) -> LeaseAnswer:
     """Decide which hosts the watcher gets; `known` and `watchers` are all of the project."""
     together = {host.key: text for host, text in zip(request.hosts, request.together, strict=True)}
     return Ask(
@@ -101,7 +101,7 @@ def _shares(
     ).shares()
 
 
-def _check_limit(shares: Shares, known: Mapping[Key, Lease]) -> None:
+def _check_limit(shares: LeaseAnswer, known: Mapping[Key, Lease]) -> None:
     """Refuse new leases if the project would have more than OPSAPI_MAX_HOSTS."""
     fresh = shares.changed.keys() - known.keys()
     if fresh and len(known) + len(fresh) - len(shares.forgotten) > settings.OPSAPI_MAX_HOSTS:
@@ -166,7 +166,7 @@ def _earlier(row: HostLease, now: datetime) -> dict[str, str]:
     return dict(sorted(kept, key=lambda lease: lease[1])[-MOST_EARLIER:])
 
 
-def _answer(shares: Shares, held: Mapping[Key, tuple[str, str]], now: datetime) -> JsonObject:
+def _answer(shares: LeaseAnswer, held: Mapping[Key, tuple[str, str]], now: datetime) -> JsonObject:
     hosts = [
         {"hostname": hostname, "port": key[1], "lease": token, "until": wire_time(shares.held[key])}
         for key, (hostname, token) in held.items()

@@ -7,7 +7,7 @@ token, and the session stores the result of the page under the token.
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar, Protocol
 
 from django.contrib import messages
 from django.db import models, transaction
@@ -20,9 +20,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.links import base_url
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, LinkOfRows, operator_of
 from opsapi.console.forms import ConsoleForm
-
-if TYPE_CHECKING:
-    from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.roles import Scope
 
 TOKEN_FIELD = "once"  # noqa: S105 - a name
 """The field with the token."""
@@ -39,7 +37,30 @@ NONE_LEFT = "None of the selected items exists any more."
 _SAVE = "Save"
 CONFIRMED = "confirmed"
 """The field that distinguishes the submitted page from the list's request to show it."""
-DoToMany = Callable[["ConsoleAdmin", HttpRequest, "models.QuerySet[Any]"], HttpResponse]
+
+
+class PagesOfModel(Protocol):
+    """The pages of the model on whose rows an action runs."""
+
+    admin_site: Any
+    opts: Any
+    add_action: ClassVar[Action | None]
+
+    @property
+    def media(self) -> Any:
+        """The scripts and styles of its pages."""
+
+    def scope_of(self, row: Any) -> Scope:
+        """The scope that decides about the roles for actions on the row."""
+
+    def list_url(self) -> str:
+        """The URL of the list."""
+
+    def page_url(self, row: Any) -> str:
+        """The URL of the row's page, or of the list if there is no row."""
+
+
+DoToMany = Callable[[PagesOfModel, HttpRequest, "models.QuerySet[Any]"], HttpResponse]
 
 
 @contextmanager
@@ -87,7 +108,7 @@ class ActionPage:
     """
 
     def __init__(
-        self, admin: "ConsoleAdmin", request: HttpRequest, action: Action, rows: Sequence[Any], name: str = ""
+        self, admin: PagesOfModel, request: HttpRequest, action: Action, rows: Sequence[Any], name: str = ""
     ):
         self.admin, self.request, self.action, self.rows, self.name = admin, request, action, rows, name
         self.operator = operator_of(request)
@@ -225,7 +246,7 @@ def _as_it_is(row: Any) -> Any:
 def to_many(name: str, action: Action) -> DoToMany:
     """Return the function that Django calls for the action on the selected rows of a list."""
 
-    def do(admin: "ConsoleAdmin", request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
+    def do(admin: PagesOfModel, request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
         try:
             rows = _selected(chosen)
         except ValueError as refusal:
@@ -238,7 +259,7 @@ def to_many(name: str, action: Action) -> DoToMany:
 def to_form(link: LinkOfRows) -> DoToMany:
     """Return the function that Django calls to lead from the selected rows of a list to a form."""
 
-    def do(_admin: "ConsoleAdmin", request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
+    def do(_admin: PagesOfModel, request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
         try:
             return redirect(link.url_of(_selected(chosen)))
         except ValueError as refusal:

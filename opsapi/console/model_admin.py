@@ -62,6 +62,10 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     section: ClassVar[Section | None] = None
     icon: ClassVar[str] = "table_rows"
     rank: ClassVar[int] = 50
+    help: ClassVar[str]
+    """The document and heading of the pages, below `docs/`."""
+    help_of_row: ClassVar[str] = ""
+    """The document and heading of the page of a row, if not `help`."""
     group_path: ClassVar[str | None] = None
     in_any_scope: ClassVar[bool] = False
     """Whether operators with a role in any project or organization may see rows (`visible_in_scope`)."""
@@ -323,8 +327,13 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     # --- where pages are -------------------------------------------------------------------------------
 
+    @property
+    def url_prefix(self) -> str:
+        """The first words of the names of the URLs of all pages."""
+        return f"{self.opts.app_label}_{self.opts.model_name}"
+
     def _name(self, page: str) -> str:
-        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return f"{self.url_prefix}_{page}"
 
     @property
     def add_url_name(self) -> str:

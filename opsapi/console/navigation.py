@@ -7,18 +7,28 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.text import capfirst
 
+from opsapi.apps import contributions
 from opsapi.console.actions import operator_of
 from opsapi.console.display import Context
 from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.page_links import PageLink
 from opsapi.page_paths import DOCUMENTS_PATH
-from opsapi.roles import INSTALLATION, Role, satisfies
+from opsapi.roles import INSTALLATION, satisfies
 
 _OVERVIEW = "Overview"
-_OF_INSTALLATION = (
-    ("mail_server", "Mail server", "mail", Role.GLOBAL_OWNER),
-    ("retention", "Retention", "hourglass_bottom", Role.GLOBAL_READ_ONLY),
-)
-"""Pages without a list: their names, titles and icons, and the role that sees them."""
+CONSOLE_DOCUMENT = "how-to/use-the-console"
+"""The document of pages that have none of their own."""
+OWN_HELP: Mapping[str, str] = {
+    "index": f"{CONSOLE_DOCUMENT}#pages",
+    "login": f"{CONSOLE_DOCUMENT}#log-in",
+    "account": f"{CONSOLE_DOCUMENT}#log-in",
+}
+"""The document and heading of the site's own pages, by the first word of the URL's name."""
+
+
+def page_links() -> list[PageLink]:
+    """Return the `page_links` of every app's AppConfig."""
+    return [link for links in contributions("page_links") for link in links]
 
 
 def navigation(request: HttpRequest, admins: Iterable[Any]) -> list[Context]:
@@ -46,10 +56,10 @@ def _section(section: Section, admins: Iterable[ConsoleAdmin], request: HttpRequ
     ]
     grants = operator_of(request).grants
     if section is Section.PLATFORM:
-        for name, title, icon, role in _OF_INSTALLATION:
-            if satisfies(grants, role, INSTALLATION):
-                url = reverse(name)
-                items.append(_item(title, url, icon=icon, active=request.path == url))
+        for link in sorted(page_links(), key=lambda link: link.title):
+            if satisfies(grants, link.role, INSTALLATION):
+                url = reverse(link.name)
+                items.append(_item(link.title, url, icon=link.icon, active=request.path == url))
     return {"title": section.value, "items": items}
 
 
@@ -57,60 +67,18 @@ def _item(title: str, link: str, *, icon: str, active: bool) -> Context:
     return {"title": title, "icon": icon, "link": link, "active": active, "has_permission": True}
 
 
-_CONSOLE = "how-to/use-the-console"
-HELP: Mapping[str, str] = {
-    "index": f"{_CONSOLE}#pages",
-    "login": f"{_CONSOLE}#log-in",
-    "account": f"{_CONSOLE}#log-in",
-    "alerting_alert": "life-of-an-alert",
-    "alerting_alertconfig": "how-to/alert-recipes",
-    "alerting_notificationsetting": "channels/index",
-    "alerting_maintenancewindow": "life-of-an-alert#while-it-is-open",
-    "alerting_notification": "channels/index#what-is-sent",
-    "alerting_notificationattempt": "channels/index#when-a-receiver-fails",
-    "alerting_destination": "channels/index#when-a-receiver-fails",
-    "alerting_unreachablehost": "channels/index#when-a-receiver-fails",
-    "alerting_evaluationturn": "runbooks/worker-gone",
-    "alerting_workerheartbeat": "runbooks/worker-gone",
-    "events_event": "reference/events",
-    "events_signal": "runbooks/worker-gone#4-if-workers-run-and-do-not-keep-up",
-    "integrations_integration": "channels/index#store-credentials-once",
-    "automation_host": "reference/metrics#metrics-of-hosts",
-    "automation_database": "reference/metrics#metrics-of-hosts",
-    "automation_cluster": f"{_CONSOLE}#fleet",
-    "automation_replicaset": f"{_CONSOLE}#fleet",
-    "automation_agent": "how-to/add-an-agent",
-    "automation_agent_change": "runbooks/agent-down",
-    "automation_watcher": "how-to/add-an-agent#two-agents-for-one-project",
-    "automation_hostlease": "how-to/add-an-agent#two-agents-for-one-project",
-    "automation_fleetwatch": f"{_CONSOLE}#platform",
-    "automation_reportanswer": f"{_CONSOLE}#platform",
-    "automation_automationrevision": f"{_CONSOLE}#fleet",
-    "automation_processstatus": f"{_CONSOLE}#fleet",
-    "accesslist_project": f"{_CONSOLE}#access",
-    "accesslist_organization": f"{_CONSOLE}#access",
-    "accesslist_team": f"{_CONSOLE}#access",
-    "accesslist_user": f"{_CONSOLE}#access",
-    "accesslist_invitation": f"{_CONSOLE}#invite-a-colleague",
-    "accesslist_rolegrant": f"{_CONSOLE}#roles",
-    "accesslist_apikey": "how-to/api-cookbook#before-you-start",
-    "accesslist_accesslistentry": f"{_CONSOLE}#access",
-    "accesslist_secondfactor": "how-to/rotate-keys#second-factors",
-    "accesslist_digestepoch": f"{_CONSOLE}#platform",
-    "accesslist_ratewindow": f"{_CONSOLE}#platform",
-}
-"""Document and heading by the name of a page's URL; `app_model` has all pages of a model."""
+def help_for(url_name: str, admins: Iterable[Any]) -> str:
+    """The document of a page: what its model's pages, its link or the site say, in this order."""
+    for pages in admins:
+        if isinstance(pages, ConsoleAdmin) and url_name.startswith(f"{pages.url_prefix}_"):
+            is_of_row = url_name == f"{pages.url_prefix}_change"
+            return (is_of_row and pages.help_of_row) or pages.help
+    linked = {link.name: link.help for link in page_links()}
+    return linked.get(url_name) or OWN_HELP.get(url_name.partition("_")[0], CONSOLE_DOCUMENT)
 
 
-def help_for(url_name: str) -> str:
-    """The document of a page, by the longest matching name; for other pages, the document of the console."""
-    words = url_name.split("_")
-    names = ("_".join(words[:count]) for count in range(len(words), 0, -1))
-    return next((HELP[name] for name in names if name in HELP), _CONSOLE)
-
-
-def help_url(request: HttpRequest) -> str:
+def help_url(request: HttpRequest, admins: Iterable[Any]) -> str:
     """The address of the document of the page that is shown."""
     match = getattr(request, "resolver_match", None)
-    document, mark, heading = help_for((match and match.url_name) or "").partition("#")
+    document, mark, heading = help_for((match and match.url_name) or "", admins).partition("#")
     return f"{DOCUMENTS_PATH}{document}.html{mark}{heading}"

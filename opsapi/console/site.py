@@ -73,7 +73,8 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
 
     def each_context(self, request: HttpRequest) -> Context:
         """The context of every page."""
-        return {**super().each_context(request), "empty_value": EMPTY, "help_url": help_url(request)}
+        shown = super().each_context(request)
+        return {**shown, "empty_value": EMPTY, "help_url": help_url(request, self._registry.values())}
 
     def get_sidebar_list(self, request: HttpRequest) -> list[Context]:
         """The lists the operator may see."""

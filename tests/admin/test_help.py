@@ -11,18 +11,16 @@ from django.urls import URLResolver, get_resolver, reverse
 from accesslist.models import Project
 from automation.models import Agent
 from opsapi.console.model_admin import ConsoleAdmin
-from opsapi.console.navigation import HELP, help_for
+from opsapi.console.navigation import CONSOLE_DOCUMENT, OWN_HELP, page_links
 from tests.admin.operators import page_of
 from tests.admin.rows import fill, make_operator
 from tests.architecture.test_documents import anchors
 from tests.documents import ROOT
 from tests.each import each
 
-MODELS = sorted(
-    model._meta.label_lower.replace(".", "_")
-    for model, pages in admin.site._registry.items()
-    if isinstance(pages, ConsoleAdmin)
-)
+ADMINS = [pages for pages in admin.site._registry.values() if isinstance(pages, ConsoleAdmin)]
+DOCUMENTS = {pages.help for pages in ADMINS} | {pages.help_of_row for pages in ADMINS} - {""}
+DOCUMENTS |= {link.help for link in page_links()} | {*OWN_HELP.values(), CONSOLE_DOCUMENT}
 _LINK = re.compile(r'<a [^>]*href="(/docs/[^"]*)"[^>]*aria-label="Help for this page, in a new tab"')
 
 
@@ -51,7 +49,7 @@ def _url_names(resolver: URLResolver) -> Iterator[str | None]:
             yield pattern.name
 
 
-@each("document", sorted({*HELP.values(), help_for("unknown")}))
+@each("document", sorted(DOCUMENTS))
 def test_every_document_and_heading_exists(document: str) -> None:
     name, _, heading = document.partition("#")
     source = ROOT / "docs" / f"{name}.md"
@@ -59,18 +57,19 @@ def test_every_document_and_heading_exists(document: str) -> None:
     assert not heading or heading in anchors(source)
 
 
-def test_every_model_has_a_document_and_every_entry_a_page() -> None:
-    assert set(MODELS) - HELP.keys() == set()
+def test_every_entry_of_the_site_has_a_page() -> None:
     names = {name for name in _url_names(get_resolver()) if name}
-    assert {entry for entry in HELP if not any(f"{name}_".startswith(f"{entry}_") for name in names)} == set()
+    assert {
+        entry for entry in OWN_HELP if not any(f"{name}_".startswith(f"{entry}_") for name in names)
+    } == set()
 
 
 @pytest.mark.slow
 @pytest.mark.django_db
-@each("name", MODELS)
-def test_every_list_leads_to_its_document(name: str, browser: Client) -> None:
-    document, mark, heading = HELP[name].partition("#")
-    assert help_link(browser, reverse(f"admin:{name}_changelist")) == f"/docs/{document}.html{mark}{heading}"
+@each("pages", ADMINS, ids=lambda pages: pages.url_prefix)
+def test_every_list_leads_to_its_document(pages: ConsoleAdmin, browser: Client) -> None:
+    document, mark, heading = pages.help.partition("#")
+    assert help_link(browser, pages.list_url()) == f"/docs/{document}.html{mark}{heading}"
 
 
 @pytest.mark.django_db
@@ -80,6 +79,8 @@ def test_pages_with_a_document_of_their_own_lead_to_it(browser: Client, project:
     agent = Agent.objects.latest("pk")
     assert help_link(browser, page_of(agent)) == "/docs/runbooks/agent-down.html"
     assert help_link(browser, "/admin/").startswith("/docs/how-to/use-the-console.html#pages")
+    for link in page_links():
+        assert help_link(browser, reverse(link.name)).startswith(f"/docs/{link.help.partition('#')[0]}.html")
     for url in (reverse("account"), reverse("account_password")):
         assert help_link(browser, url) == "/docs/how-to/use-the-console.html#log-in"
 

@@ -14,8 +14,8 @@ from automation.rules.leases import (
     Ask,
     Key,
     Lease,
+    LeaseAnswer,
     LeaseWatcher,
-    Shares,
     holder_of,
     lease_end,
     shares_given_back,
@@ -39,11 +39,13 @@ class LeasedProject:
     interval: timedelta = INTERVAL
     leases: dict[Key, Lease] = field(default_factory=dict)
     watchers: dict[str, LeaseWatcher] = field(default_factory=dict)
-    answers: dict[str, Shares] = field(default_factory=dict)
+    answers: dict[str, LeaseAnswer] = field(default_factory=dict)
     moves: int = 0
     together: dict[Key, str] = field(default_factory=dict)
 
-    def ask(self, me: str, candidates: Iterable[Key], together: Mapping[Key, str] | None = None) -> Shares:
+    def ask(
+        self, me: str, candidates: Iterable[Key], together: Mapping[Key, str] | None = None
+    ) -> LeaseAnswer:
         """The answer, written."""
         shares = Ask(
             me,
