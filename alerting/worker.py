@@ -129,8 +129,9 @@ GATHER_MORE = range(3, 16)
 hardly more than one. Deliveries do not wait: a small claim can be all that free slots allow."""
 POLL_SECONDS = 1.0
 """The longest delay after a lost wake-up, and the precision of due times."""
-OPEN_SECONDS = 0.2
-"""The time after which the next search for alerts to open follows the current turn of evaluation."""
+OPEN_SECONDS = 0.5
+"""The least seconds between two searches for alerts to open or to close: a search after each turn of
+evaluation would delay the messages of the turn."""
 AWAY_SECONDS = 60.0
 """The interval at which the log reports an unreachable database."""
 HEARTBEAT_SECONDS = 15.0
@@ -288,13 +289,13 @@ class Worker:
             self._messages.wake()
 
     def _evaluate(self) -> int:
-        """Evaluate signals. Search for alerts to open every OPEN_SECONDS, however many signals wait."""
+        """Evaluate signals. Search for alerts to open or to close, at most every OPEN_SECONDS."""
         evaluated = opened = 0
         try:
             evaluated = evaluate_signals(now=clock.now())
         finally:  # a project whose evaluation fails keeps no alert of another project from opening
             ended = time.monotonic()
-            if not evaluated or ended >= self._opened + OPEN_SECONDS:
+            if ended >= self._opened + OPEN_SECONDS:
                 self._opened = ended
                 now = clock.now()
                 opened = held_signals_release(now=now) + close_over(now=now) + open_tracked(now=now)

@@ -418,7 +418,6 @@ def waiting_agents(now: datetime, ids: Collection[str]) -> set[str]:
     return set(held.values_list("id", flat=True))
 
 
-@transaction.atomic
 def held_signals_release(*, now: datetime) -> int:
     """Release the signals of agents whose reports have waited for `HOLD`, and of agents that are gone.
 

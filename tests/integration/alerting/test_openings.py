@@ -112,11 +112,11 @@ def test_a_signal_that_was_set_aside_holds_no_alert_back(other: Project) -> None
     assert open_tracked(now=NOW) == 1
 
 
-@each(("seconds", "number"), [(0.0, 1), (1e9, 0)])
-def test_a_worker_opens_alerts_between_the_turns_of_evaluation(
-    monkeypatch: pytest.MonkeyPatch, seconds: float, number: int
+@each(("seconds", "evaluated", "number"), [(0.0, 1, 1), (0.0, 0, 1), (1e9, 1, 0), (1e9, 0, 0)])
+def test_a_worker_searches_for_alerts_to_open_however_many_signals_wait(
+    monkeypatch: pytest.MonkeyPatch, seconds: float, evaluated: int, number: int
 ) -> None:
-    """`seconds`: the time without a search for alerts to open."""
+    """`seconds`: the least time between two searches. `evaluated`: the signals of the turn before."""
     searches: list[datetime] = []
 
     def search(*, now: datetime) -> int:
@@ -124,9 +124,9 @@ def test_a_worker_opens_alerts_between_the_turns_of_evaluation(
         return 0
 
     monkeypatch.setattr(worker_module, "OPEN_SECONDS", seconds)
-    monkeypatch.setattr(worker_module, "evaluate_signals", lambda **_: 1)
+    monkeypatch.setattr(worker_module, "evaluate_signals", lambda **_: evaluated)
     monkeypatch.setattr(worker_module, "open_tracked", search)
     worker = Worker("host:1")
     worker._opened = time.monotonic()
-    assert worker._evaluate() == 1
+    assert worker._evaluate() == evaluated
     assert len(searches) == number
