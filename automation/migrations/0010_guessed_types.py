@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("automation", "0009_newest_observations")]
+    dependencies = [("automation", "0001_squashed_0009_newest_observations")]
 
     operations = [
         migrations.AddField(

@@ -9,7 +9,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('accesslist', '0004_given_passwords'),
+        ('accesslist', '0001_squashed_0004_given_passwords'),
         ('automation', '0012_unmeasured_hosts'),
     ]
 

@@ -19,7 +19,7 @@ class Migration(migrations.Migration):
     ]
 
     dependencies = [
-        ("accesslist", "0001_squashed_0011_plain_words"),
+        ("accesslist", "0001_squashed_0004_given_passwords"),
     ]
 
     operations = [

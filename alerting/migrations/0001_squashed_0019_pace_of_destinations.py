@@ -4,6 +4,8 @@ It creates in one step what the replaced migrations led to. A database that thes
 as migrated.
 """
 
+import datetime
+
 import django.contrib.postgres.fields
 import django.contrib.postgres.indexes
 import django.db.models.deletion
@@ -45,10 +47,29 @@ class Migration(migrations.Migration):
         ("alerting", "0024_alerts_of_incidents"),
         ("alerting", "0025_noise_from_the_index"),
         ("alerting", "0026_one_index_of_configs"),
+        ("alerting", "0001_squashed_0026_one_index_of_configs"),
+        ("alerting", "0002_titles_of_windows"),
+        ("alerting", "0003_setup_marks"),
+        ("alerting", "0004_stuck_loops"),
+        ("alerting", "0005_progress_of_evaluation"),
+        ("alerting", "0006_time_of_projects"),
+        ("alerting", "0007_undecided_by_project"),
+        ("alerting", "0008_clocks_of_workers"),
+        ("alerting", "0009_no_index_of_undecided"),
+        ("alerting", "0010_alerts_to_open_by_project"),
+        ("alerting", "0011_no_index_of_alerts_to_open"),
+        ("alerting", "0012_failing_loops"),
+        ("alerting", "0013_leased"),
+        ("alerting", "0014_merged_notifications"),
+        ("alerting", "0015_late_alerts"),
+        ("alerting", "0016_index_of_merged"),
+        ("alerting", "0017_index_of_late_alerts"),
+        ("alerting", "0018_messages_in_place"),
+        ("alerting", "0019_pace_of_destinations"),
     ]
 
     dependencies = [
-        ("accesslist", "0001_squashed_0011_plain_words"),
+        ("accesslist", "0001_squashed_0004_given_passwords"),
     ]
 
     operations = [
@@ -62,6 +83,37 @@ class Migration(migrations.Migration):
             fields=[
                 ("name", models.CharField(max_length=200, primary_key=True, serialize=False)),
                 ("seen", models.DateTimeField()),
+                (
+                    "stuck_loop",
+                    models.CharField(
+                        db_default="",
+                        default="",
+                        help_text="The last stuck loop, for which the worker ended.",
+                        max_length=20,
+                    ),
+                ),
+                ("stuck", models.DateTimeField(help_text="When the worker ended because of this loop.", null=True)),
+                (
+                    "clock_ahead",
+                    models.DurationField(
+                        db_default=datetime.timedelta(0),
+                        default=datetime.timedelta(0),
+                        help_text="How far the clock of its machine is ahead of the database's.",
+                    ),
+                ),
+                (
+                    "failing_loop",
+                    models.CharField(
+                        db_default="",
+                        default="",
+                        help_text="The loop that had failed for the longest time when the worker was last seen.",
+                        max_length=20,
+                    ),
+                ),
+                (
+                    "failing_since",
+                    models.DateTimeField(help_text="When the steps of this loop began to fail.", null=True),
+                ),
             ],
             options={
                 "verbose_name": "worker",
@@ -140,13 +192,32 @@ class Migration(migrations.Migration):
                         null=True,
                     ),
                 ),
+                (
+                    "late",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="The alert began in a late report. It opens when no other report waits. If it has "
+                        "ended by then, it is deleted.",
+                    ),
+                ),
+                (
+                    "over",
+                    models.DateTimeField(
+                        help_text="When the condition ended according to a late report. The alert closes unless a "
+                        "newer report shows the condition.",
+                        null=True,
+                    ),
+                ),
             ],
             options={
                 "indexes": [
                     models.Index(fields=["group", "-created", "-id"], name="alert_group_newest"),
                     models.Index(fields=["group", "status", "-created", "-id"], name="alert_group_status"),
                     models.Index(
-                        condition=models.Q(("status", "TRACKING")), fields=["opens"], name="alert_opens"
+                        condition=models.Q(("status", "TRACKING")),
+                        fields=["group", "opens"],
+                        name="alert_opens_next",
                     ),
                     models.Index(
                         condition=models.Q(("is_global", True)),
@@ -195,6 +266,7 @@ class Migration(migrations.Migration):
                         include=("status", "resolved", "opens", "acknowledged_until", "group", "target_key"),
                         name="alert_config_noise",
                     ),
+                    models.Index(condition=models.Q(("over__isnull", False)), fields=["over"], name="alert_over"),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
@@ -474,6 +546,36 @@ class Migration(migrations.Migration):
                     "said_root",
                     models.CharField(help_text="The root that the message names.", max_length=500, null=True),
                 ),
+                (
+                    "leased",
+                    models.DateTimeField(
+                        help_text="When a worker leased the notification. The lease can be prolonged.", null=True
+                    ),
+                ),
+                (
+                    "merged_into",
+                    opsapi.fields.OptionalIdField(
+                        db_collation="C",
+                        help_text="The notification that sent the same message to the same address.",
+                        max_length=24,
+                        null=True,
+                    ),
+                ),
+                (
+                    "handle",
+                    models.CharField(
+                        help_text="The name of the message at the receiver, which later messages about the alert change. "
+                        "Empty until it is known; null if its destination changes no messages.",
+                        max_length=200,
+                        null=True,
+                    ),
+                ),
+                (
+                    "in_place",
+                    models.BooleanField(
+                        db_default=False, default=False, help_text="It changed an earlier message about the alert."
+                    ),
+                ),
             ],
             options={
                 "indexes": [
@@ -502,8 +604,8 @@ class Migration(migrations.Migration):
                     ),
                     models.Index(
                         condition=models.Q(("destination", ""), ("lease_token", None), ("status", "PENDING")),
-                        fields=["due"],
-                        name="notification_undecided",
+                        fields=["group", "due"],
+                        name="notification_undecided_next",
                     ),
                     models.Index(
                         condition=models.Q(
@@ -523,6 +625,11 @@ class Migration(migrations.Migration):
                         name="notification_in_hand",
                     ),
                     models.Index(fields=["-created", "-sequence"], name="notification_newest"),
+                    models.Index(
+                        condition=models.Q(("merged_into__isnull", False)),
+                        fields=["merged_into"],
+                        name="notification_merged",
+                    ),
                 ],
             },
         ),
@@ -594,26 +701,38 @@ class Migration(migrations.Migration):
                     django.contrib.postgres.fields.ArrayField(
                         base_field=models.CharField(
                             choices=[
-                                ("AGENT", "AGENT"),
-                                ("AUTOMATION_CONFIG", "AUTOMATION_CONFIG"),
-                                ("BACKUP", "BACKUP"),
-                                ("BI_CONNECTOR", "BI_CONNECTOR"),
-                                ("CLUSTER", "CLUSTER"),
-                                ("DATA_EXPLORER", "DATA_EXPLORER"),
-                                ("HOST", "HOST"),
-                                ("ORGANIZATION", "ORGANIZATION"),
-                                ("GROUP", "GROUP"),
-                                ("REPLICA_SET", "REPLICA_SET"),
-                                ("TEAM", "TEAM"),
-                                ("USER", "USER"),
+                                ("AGENT", "Agent"),
+                                ("AUTOMATION_CONFIG", "Automation configuration"),
+                                ("BACKUP", "Backup"),
+                                ("BI_CONNECTOR", "BI connector"),
+                                ("CLUSTER", "Cluster"),
+                                ("DATA_EXPLORER", "Data explorer"),
+                                ("HOST", "Host"),
+                                ("ORGANIZATION", "Organization"),
+                                ("GROUP", "Project"),
+                                ("REPLICA_SET", "Replica set"),
+                                ("TEAM", "Team"),
+                                ("USER", "User"),
                             ],
                             max_length=30,
                         ),
                         size=None,
                     ),
                 ),
-                ("start", models.DateTimeField(help_text="Inclusive; of the first occurrence.")),
-                ("end", models.DateTimeField(help_text="Exclusive; of the first occurrence.")),
+                (
+                    "start",
+                    models.DateTimeField(
+                        help_text="Notifications are muted from this time, the start of the first occurrence if "
+                        "it repeats."
+                    ),
+                ),
+                (
+                    "end",
+                    models.DateTimeField(
+                        help_text="Notifications are sent again from this time, the end of the first occurrence "
+                        "if it repeats."
+                    ),
+                ),
                 ("description", models.CharField(max_length=1000, null=True)),
                 ("created", models.DateTimeField()),
                 ("updated", models.DateTimeField()),
@@ -752,6 +871,13 @@ class Migration(migrations.Migration):
                         help_text="The receiver asked for no attempts before this time.", null=True
                     ),
                 ),
+                (
+                    "refused_pace_ms",
+                    models.PositiveIntegerField(
+                        db_default=0, default=0, help_text="The pace that the receiver last refused."
+                    ),
+                ),
+                ("slowed", models.DateTimeField(help_text="When the pace was last slowed down.", null=True)),
             ],
             options={
                 "indexes": [
@@ -785,6 +911,12 @@ class Migration(migrations.Migration):
                     models.CharField(db_collation="C", max_length=24, primary_key=True, serialize=False),
                 ),
                 ("served", models.DateTimeField()),
+                (
+                    "progress",
+                    models.JSONField(
+                        help_text="Where the next turn continues; null if the last turn ended between signals.", null=True
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
@@ -832,6 +964,114 @@ class Migration(migrations.Migration):
                     models.Index(
                         condition=models.Q(("ended__isnull", False)), fields=["ended"], name="incident_ended"
                     ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="SetupMark",
+            fields=[
+                (
+                    "id",
+                    opsapi.fields.PrimaryIdField(
+                        db_collation="C",
+                        default=opsapi.ids.new_id,
+                        editable=False,
+                        max_length=24,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "name",
+                    models.CharField(
+                        choices=[
+                            ("CHANNEL_TESTED", "CHANNEL_TESTED"),
+                            ("HOST_DOWN_NOTICE_DISMISSED", "HOST_DOWN_NOTICE_DISMISSED"),
+                            ("CHECKLIST_DISMISSED", "CHECKLIST_DISMISSED"),
+                        ],
+                        max_length=32,
+                    ),
+                ),
+                ("created", models.DateTimeField()),
+                ("username", models.CharField(help_text="The user, or the public key.", max_length=254)),
+                (
+                    "group",
+                    models.ForeignKey(
+                        help_text="Empty for the installation.",
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="setup_marks",
+                        to="accesslist.project",
+                        verbose_name="project",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("group__isnull", False)),
+                        fields=("group", "name"),
+                        name="setup_mark_once_per_project",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("group__isnull", True)),
+                        fields=("name",),
+                        name="setup_mark_once",
+                    ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="ProjectUsage",
+            fields=[
+                (
+                    "group",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        primary_key=True,
+                        related_name="usage",
+                        serialize=False,
+                        to="accesslist.project",
+                        verbose_name="project",
+                    ),
+                ),
+                ("minute", models.BigIntegerField(help_text="Minutes since 1970.")),
+                ("seconds", models.FloatField(help_text="Seconds in this minute.")),
+                ("seconds_before", models.FloatField(help_text="Seconds in the minute before.")),
+                (
+                    "exceeded",
+                    models.BigIntegerField(
+                        help_text="The last minute in which the project exceeded its share.", null=True
+                    ),
+                ),
+                (
+                    "config_id",
+                    opsapi.fields.OptionalIdField(
+                        db_collation="C",
+                        help_text="The alert configuration that took most of the turn in which the project "
+                        "exceeded its share.",
+                        max_length=24,
+                        null=True,
+                    ),
+                ),
+                (
+                    "window_id",
+                    opsapi.fields.OptionalIdField(
+                        db_collation="C",
+                        help_text="The maintenance window that took most of the step in which the project "
+                        "exceeded its share.",
+                        max_length=24,
+                        null=True,
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("exceeded__isnull", False)),
+                        fields=["exceeded"],
+                        name="usage_exceeded",
+                    )
                 ],
             },
         ),

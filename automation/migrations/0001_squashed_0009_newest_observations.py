@@ -46,6 +46,23 @@ _READINGS = [
     """,
 ]
 _NO_READINGS = ["DROP TABLE automation_reading", "DROP SEQUENCE automation_reading_report"]
+# The clocks of heartbeat timeouts cannot start in the future. A trigger compares with the clock of the database:
+# a CHECK constraint would be checked while a backup is restored, on a machine whose clock may be behind. Triggers
+# are restored after the rows.
+_FUNCTION = """
+CREATE FUNCTION automation_clocks_not_ahead() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.counting_since > clock_timestamp() + interval '1 minute' THEN
+        RAISE EXCEPTION 'the clocks of heartbeat timeouts cannot start in the future: %', NEW.counting_since
+              USING ERRCODE = 'check_violation', CONSTRAINT = 'fleet_watch_not_ahead';
+    END IF;
+    RETURN NEW;
+END $$
+"""
+_TRIGGER = """
+CREATE TRIGGER fleet_watch_not_ahead BEFORE INSERT OR UPDATE OF counting_since ON automation_fleetwatch
+FOR EACH ROW EXECUTE FUNCTION automation_clocks_not_ahead()
+"""
 
 
 class Migration(migrations.Migration):
@@ -74,10 +91,19 @@ class Migration(migrations.Migration):
         ("automation", "0022_hosts_with_labels"),
         ("automation", "0023_heartbeat_timeout_help"),
         ("automation", "0024_one_index_of_clusters"),
+        ("automation", "0001_squashed_0024_one_index_of_clusters"),
+        ("automation", "0002_engine_of_hosts"),
+        ("automation", "0003_demonstration_agents"),
+        ("automation", "0004_clocks_not_ahead"),
+        ("automation", "0005_no_index_of_agents_down"),
+        ("automation", "0006_reached_limits"),
+        ("automation", "0007_empty_since"),
+        ("automation", "0008_stored_days"),
+        ("automation", "0009_newest_observations"),
     ]
 
     dependencies = [
-        ("accesslist", "0001_squashed_0011_plain_words"),
+        ("accesslist", "0001_squashed_0004_given_passwords"),
     ]
 
     operations = [
@@ -104,6 +130,12 @@ class Migration(migrations.Migration):
                         related_name="clusters",
                         to="accesslist.project",
                         verbose_name="project",
+                    ),
+                ),
+                (
+                    "empty_since",
+                    models.DateTimeField(
+                        help_text="When the worker first found the cluster without hosts.", null=True
                     ),
                 ),
             ],
@@ -133,9 +165,9 @@ class Migration(migrations.Migration):
                     "agent_type",
                     models.CharField(
                         choices=[
-                            ("MONITORING", "MONITORING"),
-                            ("BACKUP", "BACKUP"),
-                            ("AUTOMATION", "AUTOMATION"),
+                            ("MONITORING", "Monitoring"),
+                            ("BACKUP", "Backup"),
+                            ("AUTOMATION", "Automation"),
                         ],
                         max_length=12,
                     ),
@@ -167,6 +199,33 @@ class Migration(migrations.Migration):
                         help_text="Another agent of the same type in the project runs a newer version.",
                     ),
                 ),
+                (
+                    "demonstration",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="The agent belongs to the demonstration, so it has no heartbeat timeout. A real "
+                        "report removes the mark.",
+                    ),
+                ),
+                (
+                    "observed",
+                    models.DateTimeField(help_text="The newest observation in its reports.", null=True),
+                ),
+                (
+                    "waiting_observed",
+                    models.DateTimeField(
+                        help_text="The newest observation in its reports that said how many other reports wait.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "waiting_since",
+                    models.DateTimeField(
+                        help_text="When a report first said that other reports wait on the agent's disk. Empty if none wait.",
+                        null=True,
+                    ),
+                ),
             ],
             options={
                 "constraints": [
@@ -175,13 +234,6 @@ class Migration(migrations.Migration):
                         models.F("agent_type"),
                         django.db.models.functions.text.Lower("hostname"),
                         name="agent_once",
-                    )
-                ],
-                "indexes": [
-                    models.Index(
-                        condition=models.Q(("down", True)),
-                        fields=["group", "agent_type", "hostname"],
-                        name="agent_silent",
                     )
                 ],
             },
@@ -224,6 +276,12 @@ class Migration(migrations.Migration):
                         verbose_name="project",
                     ),
                 ),
+                (
+                    "empty_since",
+                    models.DateTimeField(
+                        help_text="When the worker first found the replica set without hosts.", null=True
+                    ),
+                ),
             ],
             options={
                 "constraints": [
@@ -256,17 +314,17 @@ class Migration(migrations.Migration):
                     "type_name",
                     models.CharField(
                         choices=[
-                            ("STANDALONE", "STANDALONE"),
-                            ("REPLICA_PRIMARY", "REPLICA_PRIMARY"),
-                            ("REPLICA_SECONDARY", "REPLICA_SECONDARY"),
-                            ("REPLICA_ARBITER", "REPLICA_ARBITER"),
-                            ("RECOVERING", "RECOVERING"),
-                            ("SHARD_MONGOS", "SHARD_MONGOS"),
-                            ("SHARD_CONFIG", "SHARD_CONFIG"),
-                            ("SHARD_STANDALONE", "SHARD_STANDALONE"),
-                            ("SHARD_PRIMARY", "SHARD_PRIMARY"),
-                            ("SHARD_SECONDARY", "SHARD_SECONDARY"),
-                            ("NO_DATA", "NO_DATA"),
+                            ("STANDALONE", "Standalone"),
+                            ("REPLICA_PRIMARY", "Primary"),
+                            ("REPLICA_SECONDARY", "Secondary or standby"),
+                            ("REPLICA_ARBITER", "Arbiter"),
+                            ("RECOVERING", "Recovering"),
+                            ("SHARD_MONGOS", "mongos"),
+                            ("SHARD_CONFIG", "Config server"),
+                            ("SHARD_STANDALONE", "Shard standalone"),
+                            ("SHARD_PRIMARY", "Shard primary"),
+                            ("SHARD_SECONDARY", "Shard secondary"),
+                            ("NO_DATA", "No data"),
                         ],
                         default="NO_DATA",
                         max_length=20,
@@ -335,6 +393,22 @@ class Migration(migrations.Migration):
                     "labels",
                     models.JSONField(
                         help_text="Labels from the agent, value by name; null without labels.", null=True
+                    ),
+                ),
+                (
+                    "engine",
+                    models.CharField(
+                        choices=[("MONGODB", "MongoDB"), ("POSTGRESQL", "PostgreSQL")],
+                        help_text="The database engine, as its agent reports it. Empty if no report says it.",
+                        max_length=20,
+                        null=True,
+                    ),
+                ),
+                ("measured", models.DateTimeField(help_text="The newest sample of any of its metrics.", null=True)),
+                (
+                    "observed",
+                    models.DateTimeField(
+                        help_text="The newest observation of its state. Older observations change nothing.", null=True
                     ),
                 ),
             ],
@@ -696,8 +770,57 @@ class Migration(migrations.Migration):
                 ],
             },
         ),
+        migrations.CreateModel(
+            name="ReachedLimit",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("words", models.CharField(max_length=100)),
+                ("most", models.BigIntegerField()),
+                ("since", models.DateTimeField()),
+                ("refused", models.DateTimeField()),
+                (
+                    "group",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="reached_limits",
+                        to="accesslist.project",
+                        verbose_name="project",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("group", "words"), name="reached_limit_once")
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="StoredDay",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("day", models.DateField()),
+                ("octets", models.BigIntegerField()),
+                (
+                    "group",
+                    models.ForeignKey(
+                        db_index=False,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="stored_days",
+                        to="accesslist.project",
+                        verbose_name="project",
+                    ),
+                ),
+            ],
+            options={
+                "constraints": [
+                    models.UniqueConstraint(fields=("group", "day"), name="stored_day_once")
+                ],
+            },
+        ),
         migrations.RunSQL(
             [f"ALTER TABLE {table} SET (fillfactor = 50)" for table in _ROOMY],
             [f"ALTER TABLE {table} RESET (fillfactor)" for table in _ROOMY],
         ),
+        migrations.RunSQL([_FUNCTION], ["DROP FUNCTION automation_clocks_not_ahead"]),
+        migrations.RunSQL([_TRIGGER], ["DROP TRIGGER fleet_watch_not_ahead ON automation_fleetwatch"]),
     ]

@@ -31,6 +31,10 @@ class Migration(migrations.Migration):
         ("accesslist", "0009_self_registered"),
         ("accesslist", "0010_revocations"),
         ("accesslist", "0011_plain_words"),
+        ("accesslist", "0001_squashed_0011_plain_words"),
+        ("accesslist", "0002_used_nonces_without_sequence"),
+        ("accesslist", "0003_invitations"),
+        ("accesslist", "0004_given_passwords"),
     ]
 
     dependencies = []
@@ -82,6 +86,15 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("revocations", models.PositiveIntegerField(db_default=0, default=0, editable=False)),
+                (
+                    "password_given",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="Somebody else set the password. The console asks for a new one after the log-in.",
+                        verbose_name="must change the password",
+                    ),
+                ),
             ],
             options={
                 "abstract": False,
@@ -144,14 +157,16 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="DigestUse",
             fields=[
-                ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 ("nonce", models.CharField(db_collation="C", max_length=32)),
                 ("nc", models.CharField(db_collation="C", max_length=8)),
                 ("used", models.DateTimeField()),
+                (
+                    "pk",
+                    models.CompositePrimaryKey(
+                        "nonce", "nc", blank=True, editable=False, primary_key=True, serialize=False
+                    ),
+                ),
             ],
-            options={
-                "constraints": [models.UniqueConstraint(fields=("nonce", "nc"), name="digest_use_once")],
-            },
         ),
         migrations.CreateModel(
             name="Project",
@@ -448,6 +463,111 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
+        ),
+        migrations.CreateModel(
+            name="Invitation",
+            fields=[
+                (
+                    "id",
+                    opsapi.fields.PrimaryIdField(
+                        db_collation="C",
+                        default=opsapi.ids.new_id,
+                        editable=False,
+                        max_length=24,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                (
+                    "roles",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=40), size=None
+                    ),
+                ),
+                (
+                    "email_address",
+                    models.CharField(
+                        help_text="Empty if anybody who has the link can accept.",
+                        max_length=254,
+                        null=True,
+                        verbose_name="e-mail address",
+                    ),
+                ),
+                ("email_key", models.CharField(db_collation="C", editable=False, max_length=1000, null=True)),
+                ("token_hash", models.CharField(editable=False, max_length=64)),
+                (
+                    "replaced_hashes",
+                    django.contrib.postgres.fields.ArrayField(
+                        base_field=models.CharField(max_length=64), default=list, editable=False, size=None
+                    ),
+                ),
+                (
+                    "inviter_kind",
+                    models.CharField(
+                        choices=[("key", "key"), ("user", "user"), ("agent", "agent"), ("system", "system")],
+                        max_length=10,
+                    ),
+                ),
+                ("inviter_id", opsapi.fields.IdField(db_collation="C", max_length=24)),
+                ("inviter_name", models.CharField(max_length=254, verbose_name="invited by")),
+                ("created", models.DateTimeField()),
+                ("expires", models.DateTimeField(verbose_name="valid until")),
+                (
+                    "mailed",
+                    models.DateTimeField(
+                        help_text="When the mail server accepted the message.",
+                        null=True,
+                        verbose_name="sent by e-mail",
+                    ),
+                ),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[("ACCEPTED", "ACCEPTED"), ("REVOKED", "REVOKED"), ("EXPIRED", "EXPIRED")],
+                        max_length=10,
+                        null=True,
+                    ),
+                ),
+                ("ended", models.DateTimeField(null=True)),
+                (
+                    "org",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="invitations",
+                        to="accesslist.organization",
+                    ),
+                ),
+                (
+                    "project",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="invitations",
+                        to="accesslist.project",
+                    ),
+                ),
+            ],
+            options={
+                "indexes": [models.Index(fields=["expires"], name="invitation_expires")],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("org__isnull", False), ("project", None)),
+                            models.Q(("org", None), ("project__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="invitation_has_one_scope",
+                    ),
+                    models.UniqueConstraint(
+                        models.F("email_key"),
+                        django.db.models.functions.comparison.Coalesce("org", models.Value("")),
+                        django.db.models.functions.comparison.Coalesce("project", models.Value("")),
+                        condition=models.Q(("email_key__isnull", False), ("outcome", None)),
+                        name="invitation_once",
+                    ),
+                ],
+            },
         ),
         migrations.RunSQL(
             [f"ALTER TABLE {table} SET UNLOGGED" for table in _UNLOGGED],

@@ -39,6 +39,10 @@ class Migration(migrations.Migration):
         ("events", "0006_plain_words"),
         ("events", "0007_event_counts"),
         ("events", "0008_count_events"),
+        ("events", "0001_squashed_0008_count_events"),
+        ("events", "0002_observed_signals"),
+        ("events", "0003_earliest_signals"),
+        ("events", "0004_retention"),
     ]
 
     dependencies = []
@@ -149,16 +153,43 @@ class Migration(migrations.Migration):
                     "failed",
                     models.DateTimeField(help_text="Evaluation failed; the signal was set aside.", null=True),
                 ),
+                (
+                    "held_by",
+                    opsapi.fields.OptionalIdField(
+                        db_collation="C",
+                        help_text="ID of the agent whose other reports wait. The signal is evaluated after them.",
+                        max_length=24,
+                        null=True,
+                    ),
+                ),
+                (
+                    "observed",
+                    models.DateTimeField(
+                        help_text="When the cause was observed, if this was before the signal was written.", null=True
+                    ),
+                ),
             ],
             options={
                 "indexes": [
                     models.Index(
-                        condition=models.Q(("failed", None)),
+                        condition=models.Q(("failed", None), ("held_by", None)),
                         fields=["group_id", "id"],
                         name="signal_group_order",
                     ),
                     models.Index(
                         condition=models.Q(("failed__isnull", False)), fields=["failed"], name="signal_failed"
+                    ),
+                    models.Index(
+                        "held_by",
+                        django.db.models.functions.comparison.Coalesce("observed", "created"),
+                        condition=models.Q(("held_by__isnull", False)),
+                        name="signal_held",
+                    ),
+                    models.Index(
+                        "group_id",
+                        django.db.models.functions.comparison.Coalesce("observed", "created"),
+                        condition=models.Q(("failed", None), ("held_by", None)),
+                        name="signal_group_earliest",
                     ),
                 ],
             },
@@ -188,6 +219,21 @@ class Migration(migrations.Migration):
                     models.Index(
                         condition=models.Q(("merged", False)), fields=["id"], name="event_count_unmerged"
                     ),
+                ],
+            },
+        ),
+        migrations.CreateModel(
+            name="Retention",
+            fields=[
+                ("id", models.PositiveSmallIntegerField(default=1, primary_key=True, serialize=False)),
+                ("event_days", models.PositiveSmallIntegerField(help_text="0: forever.")),
+                ("alert_days", models.PositiveSmallIntegerField(help_text="0: forever.")),
+                ("updated", models.DateTimeField()),
+                ("username", models.CharField(help_text="The user who chose it.", max_length=254)),
+            ],
+            options={
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("id", 1)), name="retention_once")
                 ],
             },
         ),
