@@ -1,7 +1,5 @@
 """What pages load, and that they load all that they use."""
 
-from collections.abc import Iterator
-
 import pytest
 from django.contrib import admin
 from playwright.sync_api import Page
@@ -9,7 +7,7 @@ from playwright.sync_api import Page
 from accesslist.models import Project
 from opsapi.console.admin_urls import list_url
 from tests.admin.rows import fill, record_event
-from tests.browser.people import LOGIN
+from tests.browser.people import LOGIN, START
 from tests.browser.test_pages import addresses
 from tests.browser.weights import Scales
 
@@ -34,13 +32,17 @@ def test_no_page_is_heavy_or_lacks_a_script_or_an_icon(console: Page, project: P
     fill(project)
     record_event(project)
     scales, faults = Scales(console), []
-    for address in _all_addresses(project):
-        cold = scales.weigh(address, cold=True)
+    cold = scales.weigh(START, cold=True)
+    assert scales.weigh(START, cold=False).cached == cold.total - cold.html, "the size of each file is known"
+    for address in sorted(_all_addresses(project)):
+        weight = scales.weigh(address, cold=False)
         faults += [f"{address}: without icon: {name}" for name in console.evaluate(_BROKEN_ICONS)]
         faults += [f"{address}: {name}" for name in _names(console) if name.startswith(_LEFT_OUT)]
-        warm = scales.weigh(address, cold=False)
-        if cold.total > COLD_BYTES or cold.html > HTML_BYTES or warm.total > WARM_BYTES:
-            faults.append(f"{address}: cold {cold}; warm {warm}")
+        first = weight.first
+        if weight.total > WARM_BYTES:  # with files that only this page has
+            weight = scales.weigh(address, cold=False)
+        if first > COLD_BYTES or weight.html > HTML_BYTES or weight.total > WARM_BYTES:
+            faults.append(f"{address}: {first:,} B on a first visit; then {weight}")
     assert not faults, "\n".join(faults)
 
 
@@ -52,10 +54,8 @@ def test_log_in_is_light(page: Page) -> None:
     assert page.evaluate("document.fonts.check('600 14px Inter')")
 
 
-def _all_addresses(project: Project) -> Iterator[str]:
-    yield from addresses(project)
-    for model in admin.site._registry:
-        yield list_url(model)
+def _all_addresses(project: Project) -> set[str]:
+    return {*addresses(project), *(list_url(model) for model in admin.site._registry)}
 
 
 def _names(page: Page) -> set[str]:

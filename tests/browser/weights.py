@@ -34,25 +34,35 @@ SHOWN = (
 
 @dataclass
 class Weight:
-    """What a visit of a page loaded: bytes over the wire, with headers; `html` of the page itself."""
+    """What a visit of a page loaded: bytes over the wire, with headers; `html` of the page itself.
+
+    `cached` are the bytes that its files from the cache were when they came over the wire.
+    """
 
     requests: int = 0
     html: int = 0
     total: int = 0
+    cached: int = 0
     largest: list[tuple[int, str]] = field(default_factory=list)
+
+    @property
+    def first(self) -> int:
+        """The bytes of a visit with an empty cache."""
+        return self.total + self.cached
 
     def __str__(self) -> str:
         files = ", ".join(f"{name} {size:,}" for size, name in sorted(self.largest, reverse=True)[:5])
-        return f"{self.total:,} B in {self.requests} requests ({files})"
+        return f"{self.total:,} B in {self.requests} requests and {self.cached:,} B from the cache ({files})"
 
 
 class Scales:
-    """Adds up what a page loads, as Chromium counts it; files of its cache count nothing."""
+    """Adds up what a page loads, as Chromium counts it. The first visit has to be cold."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
         self._weight = Weight()
         self._loading: dict[str, tuple[str, str]] = {}
+        self._sizes: dict[str, int] = {}
         self._session: CDPSession = page.context.new_cdp_session(page)
         self._session.on("Network.requestWillBeSent", self._sent)
         self._session.on("Network.loadingFinished", self._finished)
@@ -83,7 +93,9 @@ class Scales:
         kind, url = self._loading.pop(event["requestId"], ("", ""))
         size = int(event["encodedDataLength"])
         if not size:
+            self._weight.cached += 0 if url.startswith("data:") else self._sizes[url]
             return
+        self._sizes[url] = size
         self._weight.requests += 1
         self._weight.total += size
         self._weight.largest.append((size, url.rstrip("/").rpartition("/")[2]))
