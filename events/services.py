@@ -212,6 +212,7 @@ _SIGNAL_COLUMNS = {
     "group_id": "text",
     "kind": "text",
     "payload": "jsonb",
+    "hosts": "smallint",
     "observed": "timestamptz",
     "held_by": "text",
 }
@@ -241,6 +242,7 @@ def _insert_signals(signals: Iterable[Signal]) -> None:
             for name in ("created", "group_id", "kind", "observed", "held_by")
         }
         columns["payload"] = [write_json(signal.payload).decode() for signal in batch]
+        columns["hosts"] = [len(signal.payload.get("hosts", (signal,))) for signal in batch]
         execute(_INSERT_SIGNALS, columns)
 
 

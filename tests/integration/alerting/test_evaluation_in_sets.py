@@ -15,6 +15,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, Notification
+from alerting.services.turns import turn_take
 from automation.metrics import Metric
 from automation.models import Agent, Host
 from automation.selectors.agents import agent_state
@@ -22,8 +23,9 @@ from automation.selectors.hosts import host_state
 from events.choices import SignalKind
 from events.models import Event, Signal
 from opsapi.ids import new_id
+from tests.each import each
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
-from tests.factories.automation import make_host, measure
+from tests.factories.automation import host_report, ingest, make_host, measure
 from tests.hostile.budget import LONG
 
 pytestmark = pytest.mark.django_db
@@ -224,6 +226,26 @@ def test_many_signals_take_as_many_statements_as_one(project: Project) -> None:
 
     statements(0, 1)  # reads the configurations and keeps them
     assert statements(1, 1) == statements(2, 20)
+
+
+@each(("stored", "read"), [(1, 3), (9, 1), (None, 2)])
+def test_a_turn_counts_hosts_without_reading_payloads(
+    project: Project, stored: int | None, read: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Signals of an earlier version have no number of hosts, so their payloads are read."""
+    monkeypatch.setattr("alerting.services.turns.HOSTS_AT_ONCE", 3)
+    Signal.objects.all().delete()
+    ingest(project, host_report("db1"), host_report("db2"), now=START)
+    of_hosts = Signal.objects.filter(kind=SignalKind.HOSTS.value)
+    assert of_hosts.get().hosts == 2
+    for _ in range(3):
+        ingest(project, host_report("db1"), host_report("db2"), now=START)
+    Signal.objects.exclude(id__in=of_hosts).delete()
+    of_hosts.update(hosts=stored)
+    with transaction.atomic():
+        turn = turn_take(now=START)
+        assert turn is not None
+        assert len(turn.next_signals()) == read
 
 
 def _change_configs(project: Project, count: int) -> None:
