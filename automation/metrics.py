@@ -432,10 +432,10 @@ class Metric(StrEnum):
     SYSTEM_MEMORY_PERCENT_USED = ("SYSTEM_MEMORY_PERCENT_USED",
         GAUGE, MetricSubject.MACHINE, Unit.PERCENT, BOTH, "Used share of the system memory",
         "Share of the memory of the machine, or of its container's limit, that is not available to programs.")
-    SYSTEM_LOAD_1 = ("SYSTEM_LOAD_1", GAUGE, MetricSubject.CPU, Unit.RAW, POSTGRESQL, "Load average",
+    SYSTEM_LOAD_1 = ("SYSTEM_LOAD_1", GAUGE, MetricSubject.CPU, Unit.RAW, BOTH, "Load average",
         "Mean number of processes that ran, or waited for a processor or a disk, over a minute.")
     DISK_PARTITION_INODES_PERCENT_USED = ("DISK_PARTITION_INODES_PERCENT_USED",
-        GAUGE, MetricSubject.DISK, Unit.PERCENT, POSTGRESQL, "Used share of the inodes",
+        GAUGE, MetricSubject.DISK, Unit.PERCENT, BOTH, "Used share of the inodes",
         "Used share of the inodes of the partition that holds the data; at 100, no file can be created.")
     PG_WAL_DISK_FREE = ("PG_WAL_DISK_FREE", GAUGE, MetricSubject.DISK, Unit.BYTES, POSTGRESQL,
         "Free disk space of the write-ahead log",

@@ -48,6 +48,8 @@ from automation.agent.mongodb.connection import (
 from automation.agent.mongodb.connection import (
     read as read_connection_string,
 )
+from automation.agent.mongodb.host import MongoHost
+from automation.agent.mongodb.machine import IN_PROC
 from automation.agent.mongodb.topology import NAMES_ALLOWED, NamedServers, members_of_set
 from automation.agent.postgresql import MISSING
 from automation.agent.sender import check_owner
@@ -278,6 +280,8 @@ class _Deployment:
             yield CheckStep(f"{what}: arbiter, no more checks")
         elif hello:
             status = yield from self._asked(what, address, hello)
+        if hello:
+            yield from self._polled(what, address, is_arbiter=bool(hello.get("arbiterOnly")))
         named = members_of_set(hello, status, None)
         if named.has_other_names:
             names = "members have other names for clients (split horizons)"
@@ -285,6 +289,14 @@ class _Deployment:
         for text in named.unreadable:
             yield CheckStep(f"{what}: member {shown(text)}", f"is not reported: {NAMES_ALLOWED}")
         return named
+
+    def _polled(self, what: str, address: ServerAddress, *, is_arbiter: bool) -> Iterator[CheckStep]:
+        """Poll the server as a round does: what is known of its machine."""
+        with contextlib.closing(
+            MongoHost(address, self._access, self._explain, is_arbiter=is_arbiter)
+        ) as host:
+            host.poll()
+        yield CheckStep(f"{what}: {IN_PROC} {host.machine.note}")
 
     def _hello(self, what: str, address: ServerAddress) -> Generator[CheckStep, None, Document]:
         """Connect without credentials, so that a connection problem does not look like a log-in problem."""

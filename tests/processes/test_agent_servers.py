@@ -2,6 +2,7 @@
 
 import signal
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from urllib.parse import quote
 
@@ -9,15 +10,16 @@ import pytest
 
 from automation.agent.check import mongodb_steps
 from automation.agent.engine import ServerAddress
+from automation.agent.machine.reader import LocalMachine
 from automation.agent.mongodb.connection import read
 from automation.agent.mongodb.host import MongoHost
-from automation.agent.mongodb.metrics import SERVER
+from automation.agent.mongodb.metrics import METRICS, SERVER
 from automation.agent.rates import Why
 from tests.eventually import eventually
 from tests.processes.agent import RunningAgent, running
 from tests.processes.mongod import MONITOR, PASSWORD, VERSION, RunningReplicaSet, replica_set, standalone
 from tests.processes.platform import free_port
-from tests.processes.watched import assert_as_recorded, host_of, measured
+from tests.processes.watched import ELSEWHERE, assert_as_recorded, host_of, measured
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
 
@@ -60,7 +62,8 @@ def test_a_member_has_what_its_recording_has(members: RunningReplicaSet, kind: s
 
 def test_a_server_without_a_set_has_what_its_recording_has() -> None:
     with standalone() as server:
-        host = MongoHost(ServerAddress("127.0.0.1", server.port), read(f"mongodb://{server.address}"), str)
+        address = ServerAddress("127.0.0.1", server.port)
+        host = MongoHost(address, read(f"mongodb://{server.address}"), str, machine=ELSEWHERE)
         assert_as_recorded(host, "standalone")
 
         server.signal(signal.SIGKILL)
@@ -78,6 +81,40 @@ def test_an_arbiter_answers_without_credentials(members: RunningReplicaSet) -> N
         assert answer.hello["arbiterOnly"]
         assert (answer.samples, answer.problem) == ((), "")
         host.close()
+
+
+@pytest.mark.parametrize(
+    ("kind", "user", "absent"),
+    [
+        ("hidden", MONITOR, set()),
+        ("hidden", "little", {"DISK_PARTITION_SPACE_FREE", "DISK_PARTITION_INODES_PERCENT_USED"}),
+        ("arbiter", MONITOR, {"DISK_PARTITION_SPACE_FREE", "DISK_PARTITION_INODES_PERCENT_USED"}),
+    ],
+)
+def test_on_the_machine_of_a_server_proc_gives_what_the_server_does_not(
+    members: RunningReplicaSet, kind: str, user: str, absent: set[str]
+) -> None:
+    server = members.hidden if kind == "hidden" else members.arbiter
+    password = PASSWORD if user == MONITOR else user
+    wanted = {
+        "SYSTEM_MEMORY_USED",
+        "SYSTEM_CPU_USER",
+        "SYSTEM_LOAD_1",
+        "DISK_PARTITION_SPACE_FREE",
+        "DISK_PARTITION_INODES_PERCENT_USED",
+    }
+    with closing(host_of(server, user, password, LocalMachine())) as host:
+        found: list[str] = []
+
+        def has_all() -> bool:
+            found[:] = [sample.metric for sample in host.poll().samples]
+            return wanted & set(found) == wanted - absent
+
+        eventually(has_all, message="the machine is measured")
+        assert host.machine.note.startswith("is measured")
+        assert len(set(found)) == len(found)
+        assert {host.missing[metric] for metric in wanted - absent} == {Why.REPORTED}
+        assert host.missing.keys() == METRICS
 
 
 @pytest.mark.parametrize(("user", "password"), [("nobody", "x"), (MONITOR, "a-wrong-password")])

@@ -5,22 +5,32 @@ from contextlib import closing
 from typing import Any
 
 from automation.agent.engine import HostReading, ServerAddress
+from automation.agent.machine.reader import LocalMachine
 from automation.agent.mongodb.connection import read
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.mongodb.host import MongoAnswer, MongoHost
-from automation.agent.mongodb.metrics import OF_AGENT, OF_DATABASES
+from automation.agent.mongodb.metrics import METRICS, OF_AGENT, OF_DATABASES
 from automation.agent.rates import Why
 from tests.eventually import eventually
 from tests.processes.mongod import MONITOR, PASSWORD, VERSION, Mongod
 from tests.unit.automation.agent.recorded import recording
 
+ELSEWHERE = LocalMachine("/nonexistent")
+"""A machine on which no server runs."""
 
-def host_of(server: Mongod, user: str = MONITOR, password: str = PASSWORD, **more: Any) -> MongoHost:
-    """A host that is asked as this user."""
+
+def host_of(
+    server: Mongod,
+    user: str = MONITOR,
+    password: str = PASSWORD,
+    machine: LocalMachine = ELSEWHERE,
+    **more: Any,
+) -> MongoHost:
+    """A host that is asked as this user, from this machine."""
     access = read(f"mongodb://{server.address}/")
     options: Mapping[str, Any] = {"username": user, "password": password}
     access = type(access)(access.seeds, options)
-    return MongoHost(ServerAddress("127.0.0.1", server.port), access, str, **more)
+    return MongoHost(ServerAddress("127.0.0.1", server.port), access, str, machine=machine, **more)
 
 
 def asked(connection_string: str) -> tuple[HostReading, set[Why]]:
@@ -51,8 +61,9 @@ def assert_as_recorded(host: MongoHost, kind: str, version: str = VERSION) -> No
 
     The recorded servers have a full oplog.
     """
-    others = OF_DATABASES | OF_AGENT | {"OPLOG_MASTER_TIME", "OPLOG_MASTER_LAG_TIME_DIFF"}
     _, recorded = recording(kind, version).values()
+    others = OF_DATABASES | OF_AGENT | {"OPLOG_MASTER_TIME", "OPLOG_MASTER_LAG_TIME_DIFF"}
+    others |= METRICS - recorded.keys()
     absent = {metric for metric, why in recorded.items() if why is Why.ABSENT} - others
 
     def found() -> set[str]:

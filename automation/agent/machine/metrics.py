@@ -53,7 +53,7 @@ def space(section: str, *, free: float | None, used: float | None) -> Numbers:
 DATA, INODES, LOG, OTHERS = "data", "inodes", "log", "tablespaces"
 """Sections with the space and inodes of the data, and the space of the write-ahead log and tablespaces."""
 
-MACHINE = (
+SERVERS = (
     *system_rows(),
     gauge("SYSTEM_LOAD_1", "load/1"),
     gauge("DISK_PARTITION_SPACE_FREE", f"{DATA}/FREE"),
@@ -67,8 +67,13 @@ MACHINE = (
     per("DISK_PARTITION_LATENCY_READ", "disk/read_time_ms", "disk/reads"),
     per("DISK_PARTITION_LATENCY_WRITE", "disk/write_time_ms", "disk/writes"),
     rate("DISK_PARTITION_UTILIZATION", "disk/io_time_ms", scale=0.1),
+)
+"""The metrics of a server of any engine whose machine the agent shares."""
+
+MACHINE = (
+    *SERVERS,
     gauge("PG_WAL_DISK_FREE", f"{LOG}/FREE"),
     gauge("PG_WAL_DISK_PERCENT_USED", f"{LOG}/PERCENT_USED"),
     gauge("PG_TABLESPACE_DISK_PERCENT_USED", f"{OTHERS}/PERCENT_USED"),
 )
-"""The metrics of a server whose machine the agent shares."""
+"""The metrics of a PostgreSQL server whose machine the agent shares."""

@@ -6,8 +6,11 @@ The paths of numbers have the names of MongoDB's `systemMetrics`, which are read
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from typing import NamedTuple
 
 from automation.agent.rates import Numbers
 
@@ -15,7 +18,11 @@ _CPU = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "
 _CORE = re.compile(r"^cpu[0-9]+ ", re.MULTILINE)
 _MEMORY = re.compile(r"^(MemTotal|MemFree|MemAvailable|SwapTotal|SwapFree): +([0-9]+) kB$", re.MULTILINE)
 _OCTETS = re.compile(r"^(Ip6InOctets|Ip6OutOctets)\s+([0-9]+)$", re.MULTILINE)
+_USER = re.compile(r"^Uid:\s+(?:[0-9]+\s+){3}([0-9]+)$", re.MULTILINE)
 _ESCAPED = re.compile(r"\\([0-7]{3})")
+
+_CONNECTED = "01"
+"""The state of a TCP connection that is open at both ends."""
 
 IN, OUT = "netstat/IpExt:InOctets", "netstat/IpExt:OutOctets"
 
@@ -136,6 +143,48 @@ def read_process(stat: str, cmdline: str, ticks: int) -> ServerProcess:
     if not closed or len(fields) < 20:  # The 22nd field is the start.
         raise ValueError("unexpected format")
     return ServerProcess(int(fields[1]), int(fields[19]) / ticks, cmdline.replace("\0", " ").strip())
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The address and port of the other end of a TCP connection."""
+
+    address: IPv4Address | IPv6Address
+    port: int
+
+    def __str__(self) -> str:
+        """`address port`."""
+        return f"{self.address} {self.port}"
+
+
+class PeerSocket(NamedTuple):
+    """A socket: the user ID of its process, and its inode."""
+
+    uid: int
+    inode: str
+
+
+def read_socket(table: str, peer: Peer) -> PeerSocket | None:
+    """/proc/net/tcp or /proc/net/tcp6: the connected socket with this peer; None if there is none.
+
+    In the table of version 6, an address of version 4 is mapped.
+    """
+    packed = peer.address.packed
+    place = -1
+    for form in [packed] if len(packed) == 16 else [packed, bytes(10) + b"\xff\xff" + packed]:
+        words = (int.from_bytes(form[start : start + 4], sys.byteorder) for start in range(0, len(form), 4))
+        address = "".join(f"{word:08X}" for word in words)
+        place = max(place, table.find(f" {address}:{peer.port:04X} {_CONNECTED} "))
+    if place < 0:
+        return None
+    fields = table[place:].split("\n", 1)[0].split()
+    return PeerSocket(int(fields[5]), fields[7]) if len(fields) > 7 and fields[5].isdigit() else None
+
+
+def read_user(status: str) -> int | None:
+    """/proc/PID/status: the user ID for files and sockets; None in another format."""
+    found = _USER.search(status)
+    return int(found[1]) if found else None
 
 
 def _plain(text: str) -> str:

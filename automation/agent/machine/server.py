@@ -8,25 +8,44 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable, NamedTuple, TypeVar
 
 from automation.agent.engine import Sample
+from automation.agent.faults import log_unexpected
 from automation.agent.machine.cgroup import MACHINE as WHOLE
 from automation.agent.machine.cgroup import ControlGroup, GroupNumbers, cpu_of, groups_of, memory_of
 from automation.agent.machine.metrics import DATA, INODES, LOG, MACHINE, OTHERS, space
-from automation.agent.machine.proc import Mount, is_within, mount_of, read_mounts, read_process
+from automation.agent.machine.proc import (
+    Mount,
+    Peer,
+    PeerSocket,
+    is_within,
+    mount_of,
+    read_mounts,
+    read_process,
+    read_user,
+)
 from automation.agent.machine.reader import LocalMachine, MachineReading
-from automation.agent.rates import Numbers, NumbersAt, Why, values_of
+from automation.agent.rates import Numbers, NumbersAt, RateRow, Why, values_of
 
 log = logging.getLogger("opsapi.agent")
 
 MOST_DIFFERENCE = 10.0
 """Seconds between the start of a process by the server and by /proc: the answer of the server takes time."""
+
+LOCATE_EVERY = 600.0
+"""Seconds after which the directories are asked again: tablespaces come and go."""
+
+ASK_AGAIN = 60.0
+"""Seconds after which a server that did not describe itself is asked again."""
 
 _PARTITIONS = ("/boot", "/efi", "/snap")
 """Mount points of block devices that hold no data of servers."""
@@ -51,18 +70,21 @@ class NotHere(Exception):  # noqa: N818 - what is said
 class ServerClaim:
     """A server's description of the process that answers, and of its directories.
 
-    The title of the process begins with `program` and contains `client`, the agent. `age` is in seconds.
-    `parent` is None if the connection does not show it. `data` is None if the server hides its directory.
+    The title of the process begins with `program`, after its directory, and contains `client`, the agent.
+    `peer` is the agent's end of the connection as the server sees it, if the title does not name it; then
+    `pid` is None if the server does not say it. `age` is in seconds. `parent` is None if the connection does
+    not show it. `data` is None if the server hides its directory.
     """
 
     program: str
-    pid: int
+    pid: int | None
     client: str
     age: float
     parent: int | None
     data: str | None
     log: str | None
     others: Sequence[str] = ()
+    peer: Peer | None = None
 
 
 class AnsweringProcess(NamedTuple):
@@ -133,16 +155,60 @@ class HangingCalls:
 class ServerMachine:
     """The machine of a server. One thread at a time measures; any thread can read `missing` and `note`."""
 
-    def __init__(self, machine: LocalMachine, about: object, calls: HangingCalls | None = None) -> None:
-        """`about` is the server in the log."""
-        self._calls = calls or HangingCalls()
-        self.missing: Mapping[str, Why] = {row.metric: Why.ABSENT for row in MACHINE}
+    def __init__(
+        self,
+        machine: LocalMachine,
+        about: object,
+        calls: HangingCalls | None = None,
+        *,
+        rows: Sequence[RateRow] = MACHINE,
+        what: str = "the machine",
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`about` is the server in the log and `what` its machine, `rows` are its metrics.
+
+        `clock` returns monotonic seconds.
+        """
+        self._calls, self._rows, self._clock = calls or HangingCalls(), rows, clock
+        self.missing: Mapping[str, Why] = {row.metric: Why.ABSENT for row in rows}
         self.note = "is not measured yet"
-        self._machine, self._about = machine, about
+        self._machine, self._about, self._what = machine, about, what
         self._found: LocatedServer | None = None
         self._has_hung = False
         self._last: MachineReading | None = None
         self._before: NumbersAt | None = None
+        self._session: object = None
+        self._due = 0.0
+
+    def measure(
+        self, session: object, claim: Callable[[], ServerClaim], lost: type[Exception]
+    ) -> Sequence[Sample]:
+        """The samples of the machine of the server of a session; none of another machine.
+
+        `claim` asks the server and may raise NotHere. It is asked with each new session, and from time to
+        time. An error of the type `lost` is raised again: the session ended.
+        """
+        try:
+            if session is not self._session or self._clock() >= self._due or self.must_be_located:
+                try:
+                    claimed = claim()
+                except NotHere as reason:
+                    self.leave(str(reason))
+                    self._due = self._clock() + ASK_AGAIN
+                else:
+                    self.locate(claimed)
+                    self._due = self._clock() + LOCATE_EVERY
+                self._session = session
+            return self.samples()
+        except lost:
+            self.leave("the session ended", Why.FAILED)
+            self._session = None
+            raise
+        except Exception as error:  # noqa: BLE001 - an error in our code must not take the server's metrics
+            log_unexpected(self._about, error)
+            self.leave(type(error).__name__, Why.FAILED)
+            self._session = None
+            return ()
 
     def locate(self, claim: ServerClaim) -> None:
         """Find out whether the server runs on this machine."""
@@ -168,7 +234,7 @@ class ServerMachine:
         """Measure no machine, until the server is located."""
         self._found = self._last = self._before = None
         self._has_hung = self._calls.hang
-        self.missing = {row.metric: why for row in MACHINE}
+        self.missing = {row.metric: why for row in self._rows}
         self._say(f"is not measured: {reason}")
 
     def samples(self) -> Sequence[Sample]:
@@ -184,7 +250,7 @@ class ServerMachine:
         reading = self._last = self._machine.reading(self._last)
         numbers, process = self._numbers(found, reading, spaces)
         now = NumbersAt(numbers, process, reading.seconds)
-        values, self.missing = values_of(MACHINE, self._before, now)
+        values, self.missing = values_of(self._rows, self._before, now)
         self._before = now
         return [Sample(metric, number, reading.taken) for metric, number in values.items()]
 
@@ -218,7 +284,7 @@ class ServerMachine:
     def _say(self, note: str) -> None:
         if note != self.note:
             self.note = note
-            log.info("%s: the machine %s", self._about, note)
+            log.info("%s: %s %s", self._about, self._what, note)
 
 
 def find(claim: ServerClaim, machine: LocalMachine, before: AnsweringProcess | None = None) -> LocatedServer:
@@ -226,16 +292,17 @@ def find(claim: ServerClaim, machine: LocalMachine, before: AnsweringProcess | N
 
     `before` is the proof of the last time.
 
-    The process that answers must exist here with the start, the program and the port that the server says.
-    Another machine or container has another process of this number. It must see the same root directory:
+    The process that answers must exist here with the start and the program that the server says, and with
+    our connection: in its title, or as a socket of its user. Another machine or container has another
+    process of this number, and other sockets. It must see the same root directory:
     otherwise it is in a container, and its directories are other directories.
     """
     if not sys.platform.startswith("linux"):
         raise NotHere("the agent measures only machines with Linux")
     proof = _proof(claim, machine, before)
     try:
-        ours, theirs = (read_mounts(machine.read(f"{pid}/mountinfo")) for pid in ("self", claim.pid))
-        group = groups_of(machine.read(f"{claim.pid}/cgroup"), ours)
+        ours, theirs = (read_mounts(machine.read(f"{pid}/mountinfo")) for pid in ("self", proof.pid))
+        group = groups_of(machine.read(f"{proof.pid}/cgroup"), ours)
     except (OSError, ValueError) as error:
         raise NotHere(f"/proc does not show its file systems and groups ({_text(error)})") from None
     if _root(ours) != _root(theirs):
@@ -294,10 +361,47 @@ def first_closed(path: str) -> str | None:
 
 
 def _proof(claim: ServerClaim, machine: LocalMachine, before: AnsweringProcess | None) -> AnsweringProcess:
+    """The process that answers. Raises NotHere."""
+    ours: PeerSocket | None = None
+    if claim.peer is not None:
+        try:
+            ours = machine.socket_of(claim.peer)
+        except OSError as error:
+            raise NotHere(f"/proc does not show the connections ({_text(error)})") from None
+        if ours is None:
+            raise NotHere(_ELSEWHERE)
+    if claim.pid is not None:
+        return _process(claim, claim.pid, ours, machine, before)
+    found = []
+    for pid in machine.processes():
+        with suppress(NotHere):
+            found.append(_process(claim, pid, ours, machine, before))
+    if len(found) > 1 and ours is not None:
+        found = [process for process in found if _is_open(process, ours, machine)]
+    if len(found) != 1:
+        raise NotHere(_SEVERAL if found else f"{_ELSEWHERE}, or /proc hides it")
+    return found[0]
+
+
+def _is_open(process: AnsweringProcess, ours: PeerSocket, machine: LocalMachine) -> bool:
+    """Whether the process may have the socket: the sockets of other users' processes are hidden."""
     try:
-        process = read_process(
-            machine.read(f"{claim.pid}/stat"), machine.read(f"{claim.pid}/cmdline"), machine.ticks
-        )
+        return machine.has_open(process.pid, ours.inode)
+    except OSError:
+        return True
+
+
+def _process(
+    claim: ServerClaim,
+    pid: int,
+    ours: PeerSocket | None,
+    machine: LocalMachine,
+    before: AnsweringProcess | None,
+) -> AnsweringProcess:
+    """The process of this number, if it is the claimed process. Raises NotHere."""
+    try:
+        process = read_process(machine.read(f"{pid}/stat"), machine.read(f"{pid}/cmdline"), machine.ticks)
+        user = read_user(machine.read(f"{pid}/status")) if ours else None
     except PermissionError:
         raise NotHere(_HIDDEN) from None
     except (OSError, ValueError):
@@ -305,17 +409,20 @@ def _proof(claim: ServerClaim, machine: LocalMachine, before: AnsweringProcess |
             machine.read("1/stat")
         except OSError:
             raise NotHere(_HIDDEN) from None
-        raise NotHere("the server runs on another machine or in a container, or /proc hides it") from None
-    is_it = process.title.startswith(claim.program) and claim.client in process.title
-    is_it = is_it and claim.parent in {None, process.parent}
-    proof = AnsweringProcess(claim.pid, claim.client, process.started)
+        raise NotHere(f"{_ELSEWHERE}, or /proc hides it") from None
+    is_it = re.match(rf"(\S*/)?{claim.program}\b", process.title) is not None
+    is_it = is_it and claim.client in process.title and claim.parent in {None, process.parent}
+    is_it = is_it and (ours is None or ours.uid == user)
+    proof = AnsweringProcess(pid, claim.client or str(claim.peer), process.started)
     # When the clock is set, the age that the server says changes, and the process is the same.
     difference = abs(machine.since_start() - process.started - claim.age)
     if not is_it or (difference > MOST_DIFFERENCE and proof != before):
-        raise NotHere("the server runs on another machine or in a container")
+        raise NotHere(_ELSEWHERE)
     return proof
 
 
+_ELSEWHERE = "the server runs on another machine or in a container"
+_SEVERAL = "several servers of this machine, which started at the same time, could be the server"
 _HIDDEN = (
     "it is unknown whether the server runs on this machine, because /proc hides the processes of other users:"
     " for a systemd service, set ProtectProc=default and ProcSubset=all"

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from automation.agent.engine import HostReading, ServerAddress, joined
 from automation.agent.faults import Problems, log_unexpected, printable, shown
+from automation.agent.machine.reader import LocalMachine
 from automation.agent.mongodb.connection import MongoAccess, check, read, reason_of
 from automation.agent.mongodb.host import MongoAnswer, MongoHost
 from automation.agent.mongodb.topology import (
@@ -65,12 +66,12 @@ class Deployment:
     name in its replica set.
     """
 
-    def __init__(self, connection_string: str) -> None:
-        """Does not connect yet. A thread resolves a `mongodb+srv://` name.
+    def __init__(self, connection_string: str, machine: LocalMachine | None = None) -> None:
+        """Does not connect yet. A thread resolves a `mongodb+srv://` name. `machine` is the agent's machine.
 
         Raises: ValueError: not a connection string; the message contains no secrets.
         """
-        self._text = connection_string
+        self._text, self._machine = connection_string, machine or LocalMachine()
         self._stopped = threading.Event()
         self._access: MongoAccess | None = None
         self._hosts: dict[ServerAddress, MongoHost] = {}
@@ -230,7 +231,12 @@ class Deployment:
             member = self._members.get(address)
             is_arbiter = member is not None and member.type_name == ARBITER
             self._hosts[address] = MongoHost(
-                address, access, self._explain, is_arbiter=is_arbiter, window_of=self._window_of
+                address,
+                access,
+                self._explain,
+                is_arbiter=is_arbiter,
+                window_of=self._window_of,
+                machine=self._machine,
             )
         return self._hosts[address]
 
@@ -350,9 +356,10 @@ class MongoDB:
         Raises: ValueError: with the number of the invalid connection string, without secrets.
         """
         self._deployments: list[Deployment] = []
+        machine = LocalMachine()
         for number, text in enumerate(connection_strings, 1):
             try:
-                self._deployments.append(Deployment(text))
+                self._deployments.append(Deployment(text, machine))
             except ValueError as error:
                 raise ValueError(f"connection string {number} {error}") from None
         # The entry of a server disappears with the server, once nobody polls it.

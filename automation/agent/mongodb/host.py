@@ -17,6 +17,7 @@ from automation.agent.certificates import ServerCertificate
 from automation.agent.engine import MOST_DATABASES, DatabaseTurns, Sample, ServerAddress
 from automation.agent.faults import Problems, log_unexpected, printable
 from automation.agent.machine.metrics import space
+from automation.agent.machine.reader import LocalMachine
 from automation.agent.mongodb.connection import (
     ANSWER_SECONDS,
     DATABASES,
@@ -35,9 +36,11 @@ from automation.agent.mongodb.connection import (
     sections_of,
     sizes_of,
 )
+from automation.agent.mongodb.machine import MongoMachine, claim_of
 from automation.agent.mongodb.metrics import (
     CERTIFICATE,
     DATABASE,
+    METRICS,
     OF_DATABASES,
     SERVER,
     SUMS,
@@ -55,6 +58,10 @@ log = logging.getLogger("opsapi.agent")
 
 STALE = timedelta(seconds=30)
 PAUSE = 0.25
+
+SPACE = "DISK_PARTITION_SPACE_FREE"
+ROOM = frozenset(f"dbStats/{name}" for name in ("FREE", "USED", "PERCENT_FREE", "PERCENT_USED"))
+"""The paths of the room on the disk that come with the sizes of databases."""
 
 _SIZES = ("dataSize", "storageSize", "indexSize", "avgObjSize", "objects", "collections", "indexes")
 
@@ -109,12 +116,15 @@ class MongoHost:
         is_arbiter: bool = False,
         window_of: Callable[[str], float | None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
+        machine: LocalMachine | None = None,
     ) -> None:
         """`explain` writes an error without secrets. `clock` returns monotonic seconds.
 
-        `window_of` returns the oplog window of the primary of a replica set in seconds; None if unknown.
+        `machine` is the agent's machine, read once for all servers. `window_of` returns the oplog window of
+        the primary of a replica set in seconds; None if unknown.
         """
         self.address = address
+        self.machine = MongoMachine(machine or LocalMachine(), address, clock)
         self.missing: Mapping[str, Why] = {}
         self._access, self._explain, self._clock = access, explain, clock
         self._window_of = window_of
@@ -123,7 +133,7 @@ class MongoHost:
         self._session: MongoSession | None = None
         self._before: NumbersAt | None = None
         self._databases = _MongoDatabases()
-        self._certificate = ServerCertificate(clock)
+        self.certificate = ServerCertificate(clock)
         self._problems = Problems()
 
     def poll(self) -> MongoAnswer:
@@ -161,13 +171,11 @@ class MongoHost:
     def _miss(self, why: Why) -> None:
         """All metrics are missing for this reason, except metrics that the server does not have."""
         known = self.missing
-        self.missing = {
-            row.metric: Why.ABSENT if known.get(row.metric) is Why.ABSENT else why for row in SERVER
-        }
+        self.missing = {metric: Why.ABSENT if known.get(metric) is Why.ABSENT else why for metric in METRICS}
 
     def close(self) -> None:
         """End the connection."""
-        self._certificate.forget()  # A server that was restarted can have another.
+        self.certificate.forget()  # A server that was restarted can have another.
         if self._session is not None:
             self._session.close()
             self._session = None
@@ -249,8 +257,10 @@ class MongoHost:
 
     def _measured(self, hello: Mapping[str, Any], refusal: _Refusal | None) -> MongoAnswer:
         if hello.get("arbiterOnly"):
-            self.missing = {row.metric: Why.ABSENT for row in SERVER}
-            return MongoAnswer(self.address, hello, version=self._version())
+            version = self._version()
+            of_machine = self._of_machine(hello, (None, None), None)
+            self.missing = {**dict.fromkeys(METRICS, Why.ABSENT), **self.machine.missing}
+            return MongoAnswer(self.address, hello, version=version, samples=of_machine)
         if refusal:
             self._miss(refusal.why)
             return MongoAnswer(self.address, hello, problem=refusal.problem, is_measured=False)
@@ -265,13 +275,22 @@ class MongoHost:
         version = _text(status.get("version")) or self._version()
         numbers = {**numbers_of(answers), **self._databases.totals(), **self._of_agent(version, taken)}
         process, seconds = restart_mark(answers)
+        of_machine = self._of_machine(hello, (process, seconds), answers.db_path)
+        if self.machine.missing[SPACE] is Why.REPORTED:
+            # The sizes of databases come with the same room in other words, in one of many rounds.
+            numbers = {path: value for path, value in numbers.items() if path not in ROOM}
         now = NumbersAt(numbers, process, seconds or 0.0)
         refused = answers.refused | self._databases.refused
         values, reasons = values_of(SERVER, self._before, now, refused)
-        self.missing = {**reasons, **self._measured_before(reasons)}
+        self.missing = {
+            **dict.fromkeys(METRICS, Why.ABSENT),
+            **reasons,
+            **self._measured_before(reasons),
+            **self._filled_in(reasons),
+        }
         if self._databases.is_cut:
             self.missing = {**self.missing, **dict.fromkeys(SUMS, Why.FAILED)}
-        problem = self._certificate.problem
+        problem = self.certificate.problem
         line = f"{self.address}: no end of the certificate: {problem}"
         self._problems.report(f"the certificate of {self.address}", problem, line)
         if problem:
@@ -287,15 +306,36 @@ class MongoHost:
             cluster=self._cluster(status) if routes else None,
             own_name=printable(status.get("host"), 300),
             window=oplog_window(answers.sections),
-            samples=[Sample(metric, number, taken) for metric, number in values.items()],
+            samples=[
+                *(Sample(metric, number, taken) for metric, number in values.items()),
+                *(sample for sample in of_machine if sample.metric in self._filled_in(reasons)),
+            ],
             databases=databases,
             problem=f"refused: {', '.join(sorted(refused))}" if refused else "",
         )
 
+    def _of_machine(
+        self, hello: Mapping[str, Any], process: tuple[int | None, float | None], data: str | None
+    ) -> Sequence[Sample]:
+        """The samples of the server's machine, if it is the agent's machine."""
+        try:
+            # The command opens a session if there is none.
+            return self.machine.samples(self._session, lambda: claim_of(self._command, hello, process, data))
+        except PyMongoError:
+            return ()  # The machine says so. What was measured before is kept, and the next poll connects.
+
+    def _filled_in(self, reasons: Mapping[str, Why]) -> Mapping[str, Why]:
+        """The metrics of the machine for which the server has no source, and whether they are measured."""
+        return {
+            metric: why
+            for metric, why in self.machine.missing.items()
+            if reasons.get(metric, Why.ABSENT) in {Why.ABSENT, Why.REFUSED} and why is not Why.ABSENT
+        }
+
     def _of_agent(self, version: str | None, now: datetime) -> Mapping[str, float]:
         """The values that no command reads."""
         days = {
-            CERTIFICATE: self._certificate.days(now, lambda: self._access.certificate(self.address)),
+            CERTIFICATE: self.certificate.days(now, lambda: self._access.certificate(self.address)),
             SUPPORT: days_of_support(version or "", now.date()),
         }
         return {path: float(number) for path, number in days.items() if number is not None}
@@ -342,7 +382,7 @@ class MongoHost:
         return Answers(
             sections,
             frozenset(refused),
-            self._db_path(end),
+            None if is_router(hello) else self._db_path(end),
             _delay(hello),
             self._window_of(str(hello.get("setName"))),
         )
@@ -363,8 +403,7 @@ class MongoHost:
         """The data directory of the server, read once per connection."""
         if self._databases.path_of is not self._session:
             found = self._section(Command("getCmdLineOpts", {"getCmdLineOpts": 1}), end, set()) or {}
-            path = found.get("parsed", {}).get("storage", {}).get("dbPath")
-            self._databases.path = printable(path, 4096)
+            self._databases.path = printable(_data_directory(found.get("parsed")), 4096)
             self._databases.path_of = self._session
         return self._databases.path
 
@@ -477,6 +516,14 @@ class _MongoDatabases:
         if isinstance(used, (int, float)) and isinstance(total, (int, float)):
             found.update(space("dbStats", free=float(total - used), used=float(used)))
         return {path: value for path, value in found.items() if value is not None}
+
+
+def _data_directory(options: Mapping[str, Any] | None) -> object:
+    """The data directory by the options of a server; None if it does not show them."""
+    if options is None:
+        return None
+    is_config = options.get("sharding", {}).get("clusterRole") == "configsvr"
+    return options.get("storage", {}).get("dbPath", "/data/configdb" if is_config else "/data/db")
 
 
 def _size(value: object) -> float:

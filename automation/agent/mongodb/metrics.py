@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from automation.agent.machine.metrics import space, system_rows
+from automation.agent.machine.metrics import SERVERS, space, system_rows
 from automation.agent.rates import Numbers, RateKind, RateRow, gauge, per, rate, share
 
 MIB = 1_048_576.0
@@ -131,6 +131,9 @@ SERVER = (
     gauge("SERVER_SUPPORT_DAYS", SUPPORT),
 )
 """The metrics of a server."""
+
+METRICS = frozenset(row.metric for row in (*SERVER, *SERVERS))
+"""All metrics of a server, and of its machine."""
 
 SUMS = frozenset({"DB_DATA_SIZE_TOTAL", "DB_STORAGE_TOTAL"})
 """The metrics that are sums over all databases."""

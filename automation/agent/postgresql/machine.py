@@ -9,17 +9,11 @@ from typing import Callable
 import psycopg
 
 from automation.agent.engine import Sample, ServerAddress
-from automation.agent.faults import log_unexpected, printable
+from automation.agent.faults import printable
 from automation.agent.machine.reader import LocalMachine
 from automation.agent.machine.server import NotHere, ServerClaim, ServerMachine
 from automation.agent.postgresql.connection import ANSWER_SECONDS, PostgresSession
 from automation.agent.rates import Why
-
-LOCATE_EVERY = 600.0
-"""Seconds after which the directories are asked again: tablespaces come and go."""
-
-ASK_AGAIN = 60.0
-"""Seconds after which a statement that failed is sent again."""
 
 _MOST_TABLESPACES = 1000
 _LONGEST_PATH = 4096
@@ -42,10 +36,7 @@ class PostgresMachine:
         self, machine: LocalMachine, address: ServerAddress, clock: Callable[[], float] = time.monotonic
     ) -> None:
         """`clock` returns monotonic seconds."""
-        self._address, self._clock = address, clock
-        self._server = ServerMachine(machine, address)
-        self._session: PostgresSession | None = None
-        self._due = 0.0
+        self._server = ServerMachine(machine, address, clock=clock)
 
     @property
     def missing(self) -> Mapping[str, Why]:
@@ -59,31 +50,12 @@ class PostgresMachine:
 
     def samples(self, session: PostgresSession) -> Sequence[Sample]:
         """The samples of the machine; none of another machine. Raises psycopg.Error: the session is lost."""
-        try:
-            if session is not self._session or self._clock() >= self._due or self._server.must_be_located:
-                self._locate(session)
-            return self._server.samples()
-        except psycopg.Error:
-            self._server.leave("the session ended", Why.FAILED)
-            self._session = None
-            raise
-        except Exception as error:  # noqa: BLE001 - an error in our code must not take the server's metrics
-            log_unexpected(self._address, error)
-            self._server.leave(type(error).__name__, Why.FAILED)
-            self._session = None
-            return ()
+        return self._server.measure(session, lambda: _claim_within(session), psycopg.Error)
 
-    def _locate(self, session: PostgresSession) -> None:
-        try:
-            with session.within(ANSWER_SECONDS):
-                claim = _claim(session)
-        except NotHere as reason:
-            self._server.leave(str(reason))
-            self._due = self._clock() + ASK_AGAIN
-        else:
-            self._server.locate(claim)
-            self._due = self._clock() + LOCATE_EVERY
-        self._session = session
+
+def _claim_within(session: PostgresSession) -> ServerClaim:
+    with session.within(ANSWER_SECONDS):
+        return _claim(session)
 
 
 def _claim(session: PostgresSession) -> ServerClaim:

@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from automation.agent.mongodb.metrics import DATABASE, OF_AGENT, OF_DATABASES, SERVER
+from automation.agent.mongodb.metrics import DATABASE, METRICS, OF_AGENT, OF_DATABASES, SERVER
 from automation.agent.rates import Why
 from tests.unit.automation.agent.recorded import Recording, recordings
 
@@ -37,8 +37,9 @@ tests: their columns are of data of 6.0 in the shape of these versions, which gi
 
 Before version 6.0 the room on the disk is reported with the sizes of databases, every ten minutes. The oplog
 window and the headroom are reported once the oplog of the primary is near its maximum size.
-`SERVER_CERTIFICATE_DAYS` needs TLS. Routers are not recorded; a router has the metrics of `serverStatus` and
-of the machine.
+`SERVER_CERTIFICATE_DAYS` needs TLS. On the machine of a server, the agent adds what the server does not show
+of [its machine](../how-to/watch-mongodb.md#the-machine). Routers are not recorded; a router has the metrics
+of `serverStatus` and of the machine.
 """
 
 
@@ -49,6 +50,7 @@ def page() -> str:
     cells = [_column(column) for column in columns]
     rows = [[f"`{row.metric}`", *(cell[row.metric] for cell in cells)] for row in SERVER]
     of_databases = "\n".join(f"- `{row.metric}`" for row in DATABASE)
+    of_machine = sorted(METRICS - {row.metric for row in SERVER})
     never = "\n".join(f"- `{metric}`: {why}" for metric, why in NEVER.items())
     return "\n".join(
         [
@@ -57,7 +59,10 @@ def page() -> str:
             _line(["---"] * len(head)),
             *map(_line, rows),
             "",
-            "An arbiter has no users and no data: the agent reports only whether it answers.",
+            "An arbiter has no users and no data: the agent reports only whether it answers, and on its "
+            "machine the metrics of the machine.",
+            "",
+            f"Only on the machine of a server: {', '.join(f'`{metric}`' for metric in of_machine)}.",
             "",
             "## Metrics of each database",
             "",

@@ -1,9 +1,12 @@
 """The machine of a server: texts of /proc as numbers, limits of control groups, and disks of directories."""
 
 import os
+import shutil
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 
 import pytest
@@ -12,6 +15,7 @@ from automation.agent.machine.cgroup import MACHINE as WHOLE
 from automation.agent.machine.cgroup import cpu_of, groups_of, memory_of
 from automation.agent.machine.metrics import MACHINE
 from automation.agent.machine.proc import (
+    Peer,
     mount_of,
     read_cpu,
     read_disks,
@@ -20,6 +24,7 @@ from automation.agent.machine.proc import (
     read_mounts,
     read_network,
     read_process,
+    read_socket,
 )
 from automation.agent.machine.reader import LocalMachine
 from automation.agent.machine.server import (
@@ -150,6 +155,38 @@ def test_a_process_has_any_name() -> None:
     assert (process.parent, process.started, process.title) == (12, 30.0, "postgres: a b 127.0.0.1(5) idle")
     with pytest.raises(ValueError, match="format"):
         read_process("57 (a) S 12", "", TICKS)
+
+
+TCP = """  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: 0100007F:6989 00000000:0000 0A 00000000:00000000 00:00000000 00000000   112        0 40 1 0 100 0 0 10 0
+   1: 0100007F:6989 0100007F:C822 01 00000000:00000000 02:000000AB 00000000   112        0 41 2 0 20 4 30
+   2: 0100007F:C822 0100007F:6989 01 00000000:00000000 02:000000AB 00000000     0        0 42 2 0 20 4 30
+   3: 0100007F:6989 0100007F:C823 06 00000000:00000000 03:00000112 00000000     0        0 0 3 0
+"""
+TCP6 = """  sl  local_address  remote_address  st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+   0: {0}:6989 {0}:C824 01 00000000:00000000 02:000000AB 00000000   113        0 43 2 0 20 4 30 10 -1
+   1: {1}0200007F:6989 {1}0200007F:C822 01 00000000:00000000 02:000000AB 00000000   114        0 44 2
+""".format("0" * 24 + "01000000", "0" * 16 + "FFFF0000")
+PEER = Peer(ip_address("127.0.0.1"), 0xC822)
+
+
+@pytest.mark.skipif(sys.byteorder == "big", reason="the tables have the byte order of the machine")
+@each(
+    ("table", "address", "port", "found"),
+    [
+        (TCP, "127.0.0.1", 0xC822, (112, "41")),
+        (TCP, "127.0.0.1", 0xC823, None),
+        (TCP, "127.0.0.2", 0xC822, None),
+        (TCP6, "::1", 0xC824, (113, "43")),
+        (TCP6, "127.0.0.2", 0xC822, (114, "44")),
+        (TCP6, "127.0.0.1", 0xC822, None),
+        ("", "127.0.0.1", 0xC822, None),
+    ],
+)
+def test_the_servers_end_of_a_connection_is_found(
+    table: str, address: str, port: int, found: tuple[int, str] | None
+) -> None:
+    assert read_socket(table, Peer(ip_address(address), port)) == found
 
 
 # --- control groups -------------------------------------------------------------------------------
@@ -334,11 +371,14 @@ def machine_of(
     theirs: str = SYSTEMD,
     cgroup: str = "0::/\n",
     shown: bool = True,
+    user: int = 112,
 ) -> StartedMachine:
     """A machine with a process 57, the child of 12."""
     stat = f"57 (postgres) S 12 57 57 0 -1 4194560 8 9 0 9 1 7 3 7 20 0 14 0 {int(started * TICKS)} 505 42\n"
     texts = {
         "1/stat": "1 (init)" if shown else None,
+        "net/tcp": TCP,
+        "57/status": f"Name:\tmongod\nUid:\t112\t112\t112\t{user}\n",
         "57/stat": stat if shown else None,
         "57/cmdline": f"{title}\0\0" if shown else None,
         "57/mountinfo": theirs,
@@ -387,6 +427,49 @@ def test_a_process_of_another_parent_or_number_is_not_the_server(tmp_path: Path)
     for claim in (replace(local, parent=13), replace(local, pid=58)):
         with pytest.raises(NotHere, match="another machine"):
             find(claim, machine)
+
+
+MONGOD = "/usr/bin/mongod\0--config\0/etc/mongod.conf"
+BY_SOCKET = replace(CLAIM, program="mongod", client="", peer=PEER)
+
+
+def test_a_server_that_names_no_client_in_its_title_is_found_by_its_socket(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path, title=MONGOD)
+    for claim in (BY_SOCKET, replace(BY_SOCKET, pid=None)):
+        assert find(claim, machine).proof.pid == 57
+
+
+@each(
+    ("changes", "claimed"),
+    [
+        ({"title": "/usr/bin/mongodump\0--out\0mongod"}, {}),
+        ({"started": 70.0}, {}),
+        ({"started": 70.0}, {"pid": None}),
+        ({"user": 0}, {}),
+        ({"user": 0}, {"pid": None}),
+        ({}, {"peer": Peer(ip_address("127.0.0.1"), 0xC823)}),
+        ({}, {"peer": Peer(ip_address("192.0.2.1"), 0xC822), "pid": None}),
+        ({"shown": False}, {"pid": None}),
+    ],
+)
+def test_a_socket_of_another_server_is_no_evidence(
+    tmp_path_factory: pytest.TempPathFactory, changes: dict[str, object], claimed: dict[str, object]
+) -> None:
+    machine = machine_of(tmp_path_factory.mktemp("proc"), **{"title": MONGOD, **changes})  # type: ignore[arg-type]
+    with pytest.raises(NotHere, match="another machine"):
+        find(replace(BY_SOCKET, **claimed), machine)  # type: ignore[arg-type]
+
+
+def test_of_servers_that_started_together_the_owner_of_the_socket_is_found(tmp_path: Path) -> None:
+    machine = machine_of(tmp_path, title=MONGOD)
+    shutil.copytree(tmp_path / "57", tmp_path / "58")
+    claim = replace(BY_SOCKET, pid=None)
+    with pytest.raises(NotHere, match="several servers"):
+        find(claim, machine)
+    for pid, inode in ((57, 40), (58, 41)):
+        (tmp_path / str(pid) / "fd").mkdir()
+        (tmp_path / str(pid) / "fd" / "9").symlink_to(f"socket:[{inode}]")
+    assert find(claim, machine).proof.pid == 58
 
 
 def test_a_server_stays_on_this_machine_when_the_clock_is_set(tmp_path: Path) -> None:

@@ -9,10 +9,10 @@ from unittest.mock import Mock
 import pytest
 from pymongo.errors import AutoReconnect
 
-from automation.agent.engine import MOST_DATABASES
+from automation.agent.engine import MOST_DATABASES, Sample
 from automation.agent.mongodb.connection import MongoAccess, MongoSession, read
 from automation.agent.mongodb.host import MongoAnswer, MongoHost
-from automation.agent.mongodb.metrics import SERVER
+from automation.agent.mongodb.metrics import METRICS
 from automation.agent.rates import Why
 from tests.each import each
 from tests.unit.automation.agent.stand_ins import mongod
@@ -65,6 +65,37 @@ def test_the_largest_databases_are_measured_and_it_is_logged(caplog: pytest.LogC
     assert [line for line in caplog.messages if "1209 databases" in line] == [caplog.messages[0]]
 
 
+def test_the_machine_gives_only_what_the_server_does_not_show() -> None:
+    memory = {"MemTotal_kb": 1000, "MemAvailable_kb": 400}
+    answers = {
+        "getDiagnosticData": {
+            "data": {"systemMetrics": {"memory": memory}, "start": datetime.now(UTC), "serverStatus": {}}
+        },
+        "listDatabases": databases(1),
+        "dbStats": {**SIZES, "fsUsedSize": 1, "fsTotalSize": 4},
+    }
+    now = datetime.now(UTC)
+    given = {
+        "SYSTEM_MEMORY_USED": 7.0,
+        "SYSTEM_MEMORY_FREE": 8.0,
+        "DISK_PARTITION_SPACE_FREE": 9.0,
+        "SYSTEM_LOAD_1": 10.0,
+    }
+    machine = Mock(
+        missing={"SYSTEM_NETWORK_BYTES_IN": Why.WAITS, **dict.fromkeys(given, Why.REPORTED)},
+        samples=lambda *_: [Sample(metric, number, now) for metric, number in given.items()],
+    )
+    with mongod(answers=answers, localTime=now) as port, closing(host_at(port)) as host:
+        host.machine = machine
+        answer = host.poll()
+    found = values_in(answer)
+    assert len(found) == len(answer.samples)
+    assert {metric: found[metric] for metric in given} == {**given, "SYSTEM_MEMORY_USED": 600 * 1024}
+    assert "DISK_PARTITION_SPACE_USED" not in found, "of another source"
+    assert host.missing["SYSTEM_LOAD_1"] is Why.REPORTED
+    assert host.missing["SYSTEM_NETWORK_BYTES_IN"] is Why.WAITS
+
+
 @each("locked", [True, False])
 def test_a_lock_of_all_writes_is_reported(locked: bool) -> None:
     answers = {"currentOp": {"inprog": [], **({"fsyncLock": True} if locked else {})}}
@@ -115,7 +146,7 @@ def test_a_server_that_is_gone_is_not_reachable() -> None:
         assert host.poll().is_reachable
     found = host.poll()
     assert (found.is_reachable, found.is_measured) == (False, False)
-    assert {row.metric for row in SERVER} == host.missing.keys()
+    assert host.missing.keys() == METRICS
 
 
 def test_a_restart_with_a_certificate_of_another_authority_is_a_fault_of_the_settings(
