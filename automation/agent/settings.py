@@ -23,6 +23,7 @@ from opsapi.hostnames import canonical_hostname
 
 PREFIX = "OPSAPI_AGENT_"
 
+DEFAULT_INTERVAL = 60
 SHORTEST_INTERVAL, LONGEST_INTERVAL = 2, 180
 """Seconds. The platform considers a host down after 4 minutes without a report."""
 
@@ -153,7 +154,7 @@ class Settings:
     mongodb: Sequence[str] = _setting(_words, _nothing, is_secret=True)
     postgresql: Sequence[str] = _setting(_words, _nothing, is_secret=True)
     labels: Mapping[str, str] = _setting(_labels, _nothing)
-    interval: int = _setting(_interval, lambda _: "60")
+    interval: int = _setting(_interval, lambda _: str(DEFAULT_INTERVAL))
     spool_dir: Path = _setting(_directory, _default_spool_dir)  # noqa: RUF009 - a field
     hostname: str = _setting(_hostname, lambda _: socket.gethostname())
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,17 +10,29 @@ from typing import Any
 import psycopg
 import pytest
 
+from alerting.rules.presets import Preset
 from automation.agent.engine import HostReading
 from automation.agent.postgresql.engine import PostgreSQL
 from automation.agent.rates import Why
+from automation.metrics import Engine, Metric
 from tests.eventually import eventually
 from tests.hostile.budget import LONG
+from tests.processes.broken_states import (
+    KNOWN,
+    NOT_MEASURED,
+    NOTHING,
+    BrokenState,
+    above,
+    below,
+    between,
+    exactly,
+    says,
+)
 from tests.processes.postgresql import MONITOR, PASSWORD, STRANGER, DebianServer, servers
 
 pytestmark = pytest.mark.processes
 
 DEBIAN = 15
-Check = Callable[[Any], bool]
 
 
 @dataclass
@@ -31,19 +43,25 @@ class WatchedPair:
     standby: DebianServer
     stack: ExitStack
     engine: PostgreSQL = field(init=False)
+    rounds: list[Sequence[HostReading]] = field(default_factory=list)
 
     def watch(self, options: str = "", password: str = PASSWORD) -> None:
         """Watch both servers as a set, with these options in the connection URI."""
         hosts = f"{self.primary.address},{self.standby.address}"
         uri = self.primary.uri(password=password).replace(self.primary.address, hosts)
-        self.engine = PostgreSQL([f"{uri}?{options}"])
-        self.stack.callback(self.engine.close)
+        self.watch_with(PostgreSQL([f"{uri}?{options}"]))
+
+    def watch_with(self, engine: PostgreSQL) -> None:
+        """Watch with this engine, which has not polled yet."""
+        self.engine = engine
+        self.stack.callback(engine.close)
 
     def round(self) -> Mapping[int, HostReading]:
         """Poll both servers; return the readings by port."""
         for host in self.engine.targets():
             self.engine.learn(host, host.poll())
-        return {reading.address.port: reading for reading in self.engine.readings()}
+        self.rounds.append(self.engine.readings())
+        return {reading.address.port: reading for reading in self.rounds[-1]}
 
     def facts(self, server: DebianServer) -> Mapping[str, Any]:
         """What a round says about a server; `reported` has the metrics that count as reported."""
@@ -191,8 +209,7 @@ def lost_slot(pair: WatchedPair) -> None:
         return bool(pair.primary.ask("SELECT wal_status = 'lost' FROM pg_replication_slots"))
 
     eventually(is_lost)
-    pair.engine = PostgreSQL([pair.primary.uri()])
-    pair.stack.callback(pair.engine.close)
+    pair.watch_with(PostgreSQL([pair.primary.uri()]))
 
 
 def hanging_archive_command(pair: WatchedPair) -> None:
@@ -261,40 +278,29 @@ def fill(pair: WatchedPair) -> None:
 # --- what is seen -------------------------------------------------------------------------------------
 
 
-def exactly(expected: object) -> Check:
-    return lambda found: bool(found == expected)
+@dataclass(frozen=True, kw_only=True)
+class PostgreSQLState(BrokenState):
+    """A state of a primary and its standby: `breaks` brings it about, and `facts` are of `server`."""
+
+    engine = Engine.POSTGRESQL
+
+    breaks: Callable[[WatchedPair], None]
+    server: str
 
 
-def says(part: str) -> Check:
-    return lambda found: found is not None and part in found
-
-
-def nothing(found: object) -> bool:
-    return not found
-
-
-def above(limit: float) -> Check:
-    return lambda found: found is not None and found > limit
-
-
-def below(limit: float) -> Check:
-    return lambda found: found is not None and found < limit
-
-
-NOT_MEASURED: Mapping[str, Check] = {"reachable": exactly(True), "reported": nothing}
 UNKNOWN = {**NOT_MEASURED, "type": exactly("NO_DATA"), "set": exactly(False)}
 OF_KNOWN_SET = {**UNKNOWN, "set": exactly(True)}
 """The other server says to which set both belong."""
 PRIMARY, STANDBY = "primary", "standby"
 
-STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Check]]] = {
-    "healthy primary": (
-        healthy,
-        PRIMARY,
-        {
+STATES: Mapping[str, PostgreSQLState] = {
+    "healthy primary": PostgreSQLState(
+        breaks=healthy,
+        server=PRIMARY,
+        facts={
             "reachable": exactly(True),
             "type": exactly("REPLICA_PRIMARY"),
-            "problem": nothing,
+            "problem": NOTHING,
             "CONNECTIONS_PERCENT": below(100),
             "PG_STANDBYS_CONNECTED": exactly(1),
             "PG_SYNC_STANDBYS_MISSING": exactly(0),
@@ -307,16 +313,16 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
             "PG_CRASHED_IN_LAST_HOUR": exactly(0),
             "PG_WAL_SIZE": above(0),
             "SERVER_CERTIFICATE_DAYS": exactly(None),
-            "SERVER_SUPPORT_DAYS": lambda days: days is not None,
+            "SERVER_SUPPORT_DAYS": KNOWN,
         },
     ),
-    "healthy standby": (
-        healthy,
-        STANDBY,
-        {
+    "healthy standby": PostgreSQLState(
+        breaks=healthy,
+        server=STANDBY,
+        facts={
             "reachable": exactly(True),
             "type": exactly("REPLICA_SECONDARY"),
-            "problem": nothing,
+            "problem": NOTHING,
             "PG_REPLICATION_LAG_TIME": exactly(0),
             "PG_REPLICATION_LAG_BYTES": exactly(0),
             "PG_REPLICATION_CONNECTED": exactly(1),
@@ -324,152 +330,220 @@ STATES: Mapping[str, tuple[Callable[[WatchedPair], None], str, Mapping[str, Chec
             "PG_ARCHIVE_WAITING": exactly(None),
         },
     ),
-    "role without LOGIN": (
-        role_without_login,
-        PRIMARY,
-        {
-            **OF_KNOWN_SET,
-            "problem": says(f'role "{MONITOR}" is not permitted to log in'),
-        },
+    "role without LOGIN": PostgreSQLState(
+        breaks=role_without_login,
+        server=PRIMARY,
+        broken_by=f"`ALTER ROLE {MONITOR} NOLOGIN`",
+        facts={**OF_KNOWN_SET, "problem": says(f'role "{MONITOR}" is not permitted to log in')},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "changed password": (
-        other_password,
-        PRIMARY,
-        {**OF_KNOWN_SET, "problem": says("authentication failed")},
+    "changed password": PostgreSQLState(
+        breaks=other_password,
+        server=PRIMARY,
+        broken_by=f"`ALTER ROLE {MONITOR} PASSWORD 'changed'`",
+        facts={**OF_KNOWN_SET, "problem": says("authentication failed")},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "rejected by pg_hba.conf": (
-        rejected_address,
-        PRIMARY,
-        {**OF_KNOWN_SET, "problem": says("pg_hba.conf rejects")},
+    "rejected by pg_hba.conf": PostgreSQLState(
+        breaks=rejected_address,
+        server=PRIMARY,
+        broken_by="`host all all 127.0.0.1/32 reject` in `pg_hba.conf`",
+        facts={**OF_KNOWN_SET, "problem": says("pg_hba.conf rejects")},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "wrong password from the start": (
-        wrong_password,
-        STANDBY,
-        {**UNKNOWN, "problem": says("password authentication failed")},
+    "wrong password from the start": PostgreSQLState(
+        breaks=wrong_password,
+        server=STANDBY,
+        broken_by="a wrong password in the settings of the agent",
+        facts={**UNKNOWN, "problem": says("password authentication failed")},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "missing root certificate": (
-        missing_root_certificate,
-        PRIMARY,
-        {**UNKNOWN, "problem": says('root certificate file "/nonexistent/root.crt" does not exist')},
+    "missing root certificate": PostgreSQLState(
+        breaks=missing_root_certificate,
+        server=PRIMARY,
+        broken_by="`sslmode=verify-full&sslrootcert=/nonexistent/root.crt` in the settings of the agent",
+        facts={**UNKNOWN, "problem": says('root certificate file "/nonexistent/root.crt" does not exist')},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "certificate of an unknown authority": (
-        unknown_authority,
-        PRIMARY,
-        {**UNKNOWN, "problem": says("certificate verify failed")},
+    "certificate of an unknown authority": PostgreSQLState(
+        breaks=unknown_authority,
+        server=PRIMARY,
+        broken_by="`sslmode=verify-full&sslrootcert=system` in the settings of the agent",
+        facts={**UNKNOWN, "problem": says("certificate verify failed")},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "certificate that ends tomorrow": (
-        certificate_of_a_day,
-        PRIMARY,
-        {"problem": nothing, "SERVER_CERTIFICATE_DAYS": lambda days: days is not None and 0 < days <= 1},
+    "certificate that ends tomorrow": PostgreSQLState(
+        breaks=certificate_of_a_day,
+        server=PRIMARY,
+        broken_by="`ssl_cert_file` with a certificate that is valid for a day",
+        facts={"problem": NOTHING, "SERVER_CERTIFICATE_DAYS": between(0, 1)},
+        raises=[Preset.CERTIFICATE],
     ),
-    "server without TLS": (
-        server_without_tls,
-        PRIMARY,
-        {**UNKNOWN, "problem": says("server does not support SSL")},
+    "server without TLS": PostgreSQLState(
+        breaks=server_without_tls,
+        server=PRIMARY,
+        broken_by="`sslmode=require` in the settings of the agent",
+        facts={**UNKNOWN, "problem": says("server does not support SSL")},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "unknown sslmode": (
-        unknown_sslmode,
-        PRIMARY,
-        {**UNKNOWN, "problem": says('invalid sslmode value: "verify"')},
+    "unknown sslmode": PostgreSQLState(
+        breaks=unknown_sslmode,
+        server=PRIMARY,
+        broken_by="`sslmode=verify` in the settings of the agent",
+        facts={**UNKNOWN, "problem": says('invalid sslmode value: "verify"')},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "dead primary at the start": (
-        dead_primary_at_the_start,
-        PRIMARY,
-        {
+    "dead primary at the start": PostgreSQLState(
+        breaks=dead_primary_at_the_start,
+        server=PRIMARY,
+        broken_by="`kill -QUIT` of the primary, before the agent starts",
+        facts={
             "reachable": exactly(False),
             "type": exactly("NO_DATA"),
             "set": exactly(True),
-            "problem": nothing,
-            "reported": nothing,
+            "problem": NOTHING,
+            "reported": NOTHING,
         },
+        raises=[
+            Preset.HOST_DOWN,
+            Preset.NO_PRIMARY,
+            Preset.UNHEALTHY_MEMBERS,
+            Preset.STANDBY_DISCONNECTED,
+            Preset.STANDBY_LAG,
+        ],
+        grows=[Metric.PG_REPLICATION_LAG_TIME],
     ),
-    "no connection left for the agent": (
-        no_slot_for_the_agent,
-        PRIMARY,
-        {**OF_KNOWN_SET, "problem": says("connection slots are reserved")},
+    "no connection left for the agent": PostgreSQLState(
+        breaks=no_slot_for_the_agent,
+        server=PRIMARY,
+        broken_by="clients use all of `max_connections`, except the reserved connections",
+        facts={**OF_KNOWN_SET, "problem": says("connection slots are reserved")},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "standby that admits nobody": (
-        standby_that_admits_nobody,
-        STANDBY,
-        {**OF_KNOWN_SET, "problem": says("not accepting connections")},
+    "standby that admits nobody": PostgreSQLState(
+        breaks=standby_that_admits_nobody,
+        server=STANDBY,
+        broken_by="`hot_standby = off` and a restart",
+        facts={**OF_KNOWN_SET, "problem": says("not accepting connections")},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "standby that never admitted the agent": (
-        standby_that_never_admitted_the_agent,
-        STANDBY,
-        {**OF_KNOWN_SET, "problem": says("not accepting connections")},
+    "standby that never admitted the agent": PostgreSQLState(
+        breaks=standby_that_never_admitted_the_agent,
+        server=STANDBY,
+        broken_by="`hot_standby = off` and a restart, before the agent starts",
+        facts={**OF_KNOWN_SET, "problem": says("not accepting connections")},
+        raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "standby whose write-ahead log is gone": (
-        standby_without_write_ahead_log,
-        STANDBY,
-        {
+    "standby whose write-ahead log is gone": PostgreSQLState(
+        breaks=standby_without_write_ahead_log,
+        server=STANDBY,
+        broken_by="while the standby is stopped, `pg_switch_wal()` and `CHECKPOINT` on the primary",
+        facts={
             "reachable": exactly(True),
             "type": exactly("REPLICA_SECONDARY"),
             "PG_REPLICATION_CONNECTED": exactly(0),
             "PG_REPLICATION_LAG_TIME": above(0),
         },
+        raises=[Preset.STANDBY_DISCONNECTED, Preset.STANDBY_LAG],
+        grows=[Metric.PG_REPLICATION_LAG_TIME],
     ),
-    "primary whose standby is down": (
-        standby_that_is_down,
-        PRIMARY,
-        {"type": exactly("REPLICA_PRIMARY"), "PG_STANDBYS_CONNECTED": exactly(0)},
+    "primary whose standby is down": PostgreSQLState(
+        breaks=standby_that_is_down,
+        server=PRIMARY,
+        broken_by="`kill -QUIT` of the standby",
+        facts={"type": exactly("REPLICA_PRIMARY"), "PG_STANDBYS_CONNECTED": exactly(0)},
+        raises=[Preset.HOST_DOWN, Preset.UNHEALTHY_MEMBERS],
     ),
-    "delayed standby": (
-        delayed_standby,
-        STANDBY,
-        {"PG_REPLICATION_LAG_TIME": exactly(0), "PG_REPLICATION_LAG_BYTES": above(0)},
+    "delayed standby": PostgreSQLState(
+        breaks=delayed_standby,
+        server=STANDBY,
+        broken_by="`recovery_min_apply_delay = 1h`, and a commit on the primary",
+        facts={"PG_REPLICATION_LAG_TIME": exactly(0), "PG_REPLICATION_LAG_BYTES": above(0)},
+        shown="the delay is intended and is subtracted from the lag",
     ),
-    "primary of a delayed standby": (
-        delayed_standby,
-        PRIMARY,
-        {"PG_REPLICATION_LAG_TIME": exactly(0), "PG_REPLICATION_LAG_BYTES": above(0)},
+    "primary of a delayed standby": PostgreSQLState(
+        breaks=delayed_standby,
+        server=PRIMARY,
+        broken_by="`recovery_min_apply_delay = 1h`, and a commit on the primary",
+        facts={"PG_REPLICATION_LAG_TIME": exactly(0), "PG_REPLICATION_LAG_BYTES": above(0)},
+        shown="the delay is intended and is subtracted from the lag",
     ),
-    "missing synchronous standby": (
-        missing_synchronous_standby,
-        PRIMARY,
-        {"PG_SYNC_STANDBYS_MISSING": exactly(1)},
+    "missing synchronous standby": PostgreSQLState(
+        breaks=missing_synchronous_standby,
+        server=PRIMARY,
+        broken_by="`synchronous_standby_names = 'FIRST 2 (*)'` with a single standby",
+        facts={"PG_SYNC_STANDBYS_MISSING": exactly(1)},
+        raises=[Preset.SYNC_STANDBY_MISSING],
     ),
-    "inactive slot": (
-        inactive_slot,
-        PRIMARY,
-        {
+    "inactive slot": PostgreSQLState(
+        breaks=inactive_slot,
+        server=PRIMARY,
+        broken_by="`pg_create_physical_replication_slot('unused', true)`",
+        facts={
             "PG_SLOTS_INACTIVE": exactly(1),
             "PG_SLOTS_LOST": exactly(0),
             "PG_SLOT_SAFE_WAL_BYTES": above(0),
         },
+        shown="an unused slot is harmless until it keeps much write-ahead log; then `REPLICATION_SLOT` opens",
     ),
-    "lost slot": (
-        lost_slot,
-        PRIMARY,
-        {
+    "lost slot": PostgreSQLState(
+        breaks=lost_slot,
+        server=PRIMARY,
+        broken_by="an unused slot, `max_slot_wal_keep_size = 1MB`, `pg_switch_wal()` and `CHECKPOINT`",
+        facts={
             "type": exactly("STANDALONE"),
             "PG_SLOTS_LOST": exactly(1),
             "PG_SLOTS_INACTIVE": exactly(0),
         },
+        raises=[Preset.SLOT_LOST],
     ),
-    "hanging archive_command": (
-        hanging_archive_command,
-        PRIMARY,
-        {"PG_ARCHIVE_WAITING": above(0), "PG_ARCHIVE_AGE": above(0)},
+    "hanging archive_command": PostgreSQLState(
+        breaks=hanging_archive_command,
+        server=PRIMARY,
+        broken_by="an `archive_command` that does not end",
+        facts={"PG_ARCHIVE_WAITING": above(0), "PG_ARCHIVE_AGE": above(0)},
+        raises=[Preset.ARCHIVE_WAIT],
+        grows=[Metric.PG_ARCHIVE_AGE],
     ),
-    "failing archive_command": (
-        failing_archive_command,
-        PRIMARY,
-        {"PG_ARCHIVE_WAITING": above(0), "PG_ARCHIVE_AGE": above(0)},
+    "failing archive_command": PostgreSQLState(
+        breaks=failing_archive_command,
+        server=PRIMARY,
+        broken_by="`archive_command = 'false'`",
+        facts={"PG_ARCHIVE_WAITING": above(0), "PG_ARCHIVE_AGE": above(0)},
+        raises=[Preset.ARCHIVE_FAILURES, Preset.ARCHIVE_WAIT],
+        grows=[Metric.PG_ARCHIVE_AGE],
     ),
-    "no connection left for ordinary clients": (
-        full_connections,
-        PRIMARY,
-        {"problem": nothing, "CONNECTIONS_PERCENT": exactly(100)},
+    "no connection left for ordinary clients": PostgreSQLState(
+        breaks=full_connections,
+        server=PRIMARY,
+        broken_by="as before, after the agent connected",
+        facts={"problem": NOTHING, "CONNECTIONS_PERCENT": exactly(100)},
+        raises=[Preset.CONNECTIONS],
     ),
-    "blocked session": (
-        blocked_session,
-        PRIMARY,
-        {"PG_LOCKS_WAITING": exactly(1), "PG_LONGEST_LOCK_WAIT": above(0)},
+    "blocked session": PostgreSQLState(
+        breaks=blocked_session,
+        server=PRIMARY,
+        broken_by="`LOCK TABLE` in an open transaction, and a `SELECT` of the table in another session",
+        facts={"PG_LOCKS_WAITING": exactly(1), "PG_LONGEST_LOCK_WAIT": above(0)},
+        raises=[Preset.LOCK_WAIT, Preset.LONG_TRANSACTION],
+        grows=[Metric.PG_LONGEST_LOCK_WAIT, Metric.PG_LONGEST_TRANSACTION],
     ),
-    "old snapshot": (old_snapshot, PRIMARY, {"PG_XMIN_AGE": above(2)}),
-    "crash": (crash, PRIMARY, {"reachable": exactly(True), "PG_CRASHED_IN_LAST_HOUR": exactly(1)}),
+    "old snapshot": PostgreSQLState(
+        breaks=old_snapshot,
+        server=PRIMARY,
+        broken_by="an idle transaction with `REPEATABLE READ`",
+        facts={"PG_XMIN_AGE": above(2)},
+        raises=[Preset.LONG_TRANSACTION],
+        grows=[Metric.PG_LONGEST_TRANSACTION],
+    ),
+    "crash": PostgreSQLState(
+        breaks=crash,
+        server=PRIMARY,
+        broken_by="`kill -KILL` of the process of a session",
+        facts={"reachable": exactly(True), "PG_CRASHED_IN_LAST_HOUR": exactly(1)},
+        raises=[Preset.CRASHED],
+    ),
 }
-"""By state: what breaks the servers, the server that is reported, and the facts of its report."""
 
 
 NEED_TLS = frozenset(
@@ -496,13 +570,14 @@ def pair(request: pytest.FixtureRequest) -> Iterator[WatchedPair]:
 
 @pytest.mark.parametrize(("pair", "state"), TRIED, indirect=["pair"])
 def test_a_broken_server_is_reported_as_what_it_is(pair: WatchedPair, state: str) -> None:
-    breaks, role, checks = STATES[state]
-    breaks(pair)
-    server = pair.primary if role == PRIMARY else pair.standby
+    row = STATES[state]
+    row.breaks(pair)
+    server = pair.primary if row.server == PRIMARY else pair.standby
 
     def unmet() -> list[tuple[str, object]]:
-        found = pair.facts(server)
-        return [(name, found.get(name)) for name, check in checks.items() if not check(found.get(name))]
+        unmet = row.unmet(pair.facts(server))
+        unexpected = row.unexpected(pair.rounds)
+        return [*unmet, ("raises", unexpected)] if unexpected else unmet
 
     eventually(lambda: not unmet(), message=f"{state}: {unmet()}")
     assert PASSWORD not in str(pair.facts(server)["problem"])
