@@ -2,7 +2,7 @@
 
     python -m tools.special_case [--lines]
 
-The fewer lines name the difference, the fewer stories are told twice. `NAMES` are the names of functions,
+The fewer lines name the difference, the less code is written twice. `NAMES` are the names of functions,
 fields and values that exist only because of the difference; names that went stay in the list, so that the
 figures of two commits can be compared.
 """
@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 NAMES = (
-    # An alert that stands for its incident, and questions whether it does.
+    # An alert in the place of its incident, and the questions whether it is.
     "whole_incident",
     "alerts_with_incident_state",
     "representing_alert",
@@ -41,7 +41,7 @@ NAMES = (
     r"part(?==|__)",
     r"(?<!largest\.)(?<=\.)part",
     r"part(?=: models| = models|: str \| None)",
-    # Stories told once for an alert and once for an incident.
+    # Functions written for an alert and again for an incident.
     "schedule_separate_openings",
     "schedule_end_for_notified",
     "_schedule_first_messages",
