@@ -51,7 +51,7 @@ from alerting.rules.transition import (
     target_of,
 )
 from alerting.selectors.config_views import concerned_indexes, configs_with_ids, indexes_of
-from alerting.selectors.queues import AGENTS_WITH_HELD, PROJECTS_WITH_TRACKED
+from alerting.selectors.queues import AGENTS_WITH_LATE, PROJECTS_WITH_TRACKED
 from alerting.services.alerts import (
     AlertChanges,
     AlertEnd,
@@ -689,25 +689,26 @@ def _over_after(decision: Decision, alert: _ActiveAlert, late: datetime | None) 
 
 # --- open -----------------------------------------------------------------------------------------
 
-# Held signals of an agent concern only the hosts of this agent and the replica sets of these hosts.
-_IS_HELD = """EXISTS (
-                   SELECT FROM held JOIN automation_host AS host ON host.reported_by_id = held.held_by
-                    WHERE held.oldest <= alert.opens AND host.group_id = alert.group_id
+# Late signals of an agent concern only the hosts of this agent and the replica sets of these hosts.
+_AWAITS_LATE = """EXISTS (
+                   SELECT FROM late JOIN automation_host AS host ON host.reported_by_id = late.agent_id
+                    WHERE late.oldest <= alert.opens AND host.group_id = alert.group_id
                       AND (host.id = alert.facts ->> 'hostId'
                            OR host.replica_set_name = alert.facts ->> 'replicaSetName'))"""
 
 # Projects take turns: the first alert of each, then the second of each, and so on. An alert does not open
-# while its project has an unevaluated signal from before the end of the delay, which may end its condition.
-# Only the first alerts and the oldest signal of each project are read, so the number of alerts and signals
-# does not matter. The lock of the project is needed because opening an alert may change an incident of the
-# project.
+# while an unevaluated signal from before the end of the delay may end its condition: a signal of its project,
+# or a late signal of the agent of its host. Only the first alerts, and the oldest signal of each project and
+# agent, are read, so the number of alerts and signals does not matter. The lock of the project is needed
+# because opening an alert may change an incident of the project.
 _OPENING = f"""
-{PROJECTS_WITH_TRACKED}, held AS MATERIALIZED (
-    {AGENTS_WITH_HELD}
-    SELECT held_by, (SELECT coalesce(waiting.observed, waiting.created) FROM events_signal AS waiting
-                      WHERE waiting.held_by = holding.held_by
-                      ORDER BY waiting.held_by, coalesce(waiting.observed, waiting.created) LIMIT 1) AS oldest
-      FROM holding WHERE held_by IS NOT NULL
+{PROJECTS_WITH_TRACKED}, late AS MATERIALIZED (
+    {AGENTS_WITH_LATE}
+    SELECT agent_id,
+           (SELECT coalesce(waiting.observed, waiting.created) FROM events_signal AS waiting
+             WHERE waiting.agent_id = reporting.agent_id AND waiting.failed IS NULL
+             ORDER BY waiting.agent_id, coalesce(waiting.observed, waiting.created) LIMIT 1) AS oldest
+      FROM reporting WHERE agent_id IS NOT NULL
 )
 SELECT opening.id FROM (
   SELECT due.id, due.group_id FROM (
@@ -716,14 +717,14 @@ SELECT opening.id FROM (
       FROM (SELECT group_id,
                    (SELECT coalesce(waiting.observed, waiting.created) FROM events_signal AS waiting
                      WHERE waiting.group_id = tracking.group_id AND waiting.failed IS NULL
-                       AND waiting.held_by IS NULL
+                       AND waiting.agent_id IS NULL
                      ORDER BY waiting.group_id, coalesce(waiting.observed, waiting.created) LIMIT 1) AS oldest
               FROM tracking WHERE group_id IS NOT NULL) AS project
      CROSS JOIN LATERAL (
            SELECT alert.id, alert.group_id, alert.opens FROM alerting_alert AS alert
             WHERE alert.status = 'TRACKING' AND alert.group_id = project.group_id
               AND alert.opens <= %(now)s AND alert.opens < coalesce(project.oldest, 'infinity')
-              AND alert.over IS NULL AND NOT {_IS_HELD}
+              AND alert.over IS NULL AND NOT {_AWAITS_LATE}
             ORDER BY alert.opens LIMIT %(limit)s) AS first
   ) AS due ORDER BY position, opens LIMIT %(limit)s
 ) AS opening WHERE {try_lock("opening.group_id")}

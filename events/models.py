@@ -124,6 +124,10 @@ class Signal(models.Model):
     held_by = OptionalIdField(
         help_text="ID of the agent whose other reports wait. The signal is evaluated after them."
     )
+    agent_id = OptionalIdField(
+        help_text="ID of the agent whose late report this is. The signal can end only alerts about hosts of "
+        "this agent and their replica sets. Empty: it can end any alert of the project."
+    )
     failed = models.DateTimeField(null=True, help_text="Evaluation failed; the signal was set aside.")
 
     class Meta:
@@ -138,8 +142,15 @@ class Signal(models.Model):
             models.Index(
                 "group_id",
                 Coalesce("observed", "created"),
-                name="signal_group_earliest",
-                condition=models.Q(failed=None, held_by=None),
+                name="signal_group_first",
+                condition=models.Q(failed=None, agent_id=None),
+            ),
+            # The earliest signal of an agent's late reports, in the same way for alerts about its hosts.
+            models.Index(
+                "agent_id",
+                Coalesce("observed", "created"),
+                name="signal_agent_first",
+                condition=models.Q(failed=None, agent_id__isnull=False),
             ),
             # Signals that wait for other reports of an agent.
             models.Index(

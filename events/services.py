@@ -21,7 +21,7 @@ WAKE_CHANNEL = "opsapi_work"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewEvent:
-    """An event to record; see `event_record`. `held_by`: see `signals_record`."""
+    """An event to record; see `event_record`. `held_by`, `agent_id`: see `signals_record`."""
 
     event_type: EventType
     alert_id: str | None = None
@@ -31,6 +31,7 @@ class NewEvent:
     signals: bool = True
     signal_facts: Mapping[str, Any] | None = None
     held_by: str | None = None
+    agent_id: str | None = None
 
     def is_signal(self, group_id: str | None) -> bool:
         """Whether alerting must evaluate it. Without a project, nothing opens or closes."""
@@ -113,11 +114,14 @@ def signals_record(
     now: datetime,
     observed: datetime | None = None,
     held_by: str | None = None,
+    agent_id: str | None = None,
 ) -> None:
     """As `signal_record`, for pairs of a project id (or None) and a payload.
 
     `observed`: when its cause was observed, if that was before `now`. `held_by`: the id of an agent whose
-    other reports wait; the signals are evaluated after `signals_release`, and are `LATE`.
+    other reports wait; the signals are evaluated after `signals_release`, and are `LATE`. `agent_id`: the id
+    of an agent if the signals can end only alerts about its hosts and their replica sets; also true of held
+    signals. Until they are evaluated, only these alerts wait for them.
     """
     _insert_signals(
         Signal(
@@ -128,6 +132,7 @@ def signals_record(
             # Its release changes `created`.
             observed=observed or (now if held_by else None),
             held_by=held_by,
+            agent_id=held_by or agent_id,
         )
         for group_id, payload in payloads
     )
@@ -215,6 +220,7 @@ _SIGNAL_COLUMNS = {
     "hosts": "smallint",
     "observed": "timestamptz",
     "held_by": "text",
+    "agent_id": "text",
 }
 _INSERT_SIGNALS = f"""
 WITH inserted AS ({insert_from_arrays("events_signal", _SIGNAL_COLUMNS)})
@@ -239,7 +245,7 @@ def _insert_signals(signals: Iterable[Signal]) -> None:
     for batch in batches(signals):
         columns: JsonObject = {
             name: [getattr(signal, name) for signal in batch]
-            for name in ("created", "group_id", "kind", "observed", "held_by")
+            for name in ("created", "group_id", "kind", "observed", "held_by", "agent_id")
         }
         columns["payload"] = [write_json(signal.payload).decode() for signal in batch]
         columns["hosts"] = [len(signal.payload.get("hosts", (signal,))) for signal in batch]
@@ -283,6 +289,8 @@ def _signal(about: NewEvent, event: Event, now: datetime) -> Signal:
         payload=_marked(payload, about.held_by),
         observed=earlier or (now if about.held_by else None),
         held_by=about.held_by,
+        # A reported end can end an alert about any target.
+        agent_id=about.held_by or (None if EVENT_TYPES[about.event_type].closes else about.agent_id),
     )
 
 

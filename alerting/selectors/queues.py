@@ -41,11 +41,11 @@ PROJECTS_WITH_TRACKED = each_value(
 )
 """`tracking(group_id)`: the projects with alerts whose delay has not passed, or that are due to open."""
 
-AGENTS_WITH_HELD = each_value(
-    "holding",
-    "held_by",
+AGENTS_WITH_LATE = each_value(
+    "reporting",
+    "agent_id",
     table="events_signal",
-    where="held_by IS NOT NULL",
-    order="held_by, coalesce(observed, created)",
+    where="failed IS NULL AND agent_id IS NOT NULL",
+    order="agent_id, coalesce(observed, created)",
 )
-"""`holding(held_by)`: the agents with held signals, which wait for other reports of the agent."""
+"""`reporting(agent_id)`: the agents with late reports whose signals are not evaluated, or are held."""

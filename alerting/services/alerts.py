@@ -18,6 +18,7 @@ from alerting.selectors.incidents import representing_alert, with_its_incident
 from alerting.selectors.notification_settings import shortest_delays
 from alerting.services.incidents import ends_schedule, openings_schedule
 from alerting.services.notifications import schedule_acknowledged
+from automation.models import Host
 from events.choices import DiffType, SignalKind, Work
 from events.diffs import diff
 from events.facts import EventFacts
@@ -306,15 +307,29 @@ def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
     """Whether the alert should have opened before it ended, but no worker opened it in time.
 
     False if a signal from before that moment still waits, for example while a changed configuration is
-    compared with the current state: that signal may have ended the condition earlier.
+    compared with the current state: that signal may have ended the condition earlier. Late signals concern
+    only hosts of their agent and the replica sets of these hosts, as in `evaluation.open_tracked`.
     """
     if alert.status != AlertStatus.TRACKING.value or alert.opens > end.at or alert.over:
         return False
     if alert.late and alert.opens == end.at:  # The report that ended the wait ended the alert as well.
         return False
     earlier = Q(observed__lt=alert.opens) | Q(observed=None, created__lt=alert.opens)
-    waiting = Signal.objects.filter(earlier, group_id=alert.group_id, failed=None, held_by=None)
+    waiting = Signal.objects.filter(
+        Q(agent_id=None) | Q(agent_id__in=_reporting(alert)),
+        earlier,
+        group_id=alert.group_id,
+        failed=None,
+        held_by=None,
+    )
     return not waiting.exclude(id__in=end.signals_done).exclude(kind=SignalKind.CONFIG.value).exists()
+
+
+def _reporting(alert: Alert) -> QuerySet[Host, str | None]:
+    """The agents that report the host of an alert, or the members of its replica set."""
+    about = Q(id=alert.facts.get("hostId", "")) | Q(replica_set_name=alert.facts.get("replicaSetName", ""))
+    hosts = Host.objects.filter(about, group_id=alert.group_id).exclude(reported_by=None)
+    return hosts.values_list("reported_by_id", flat=True)
 
 
 def alert_facts(alert: Alert) -> EventFacts:

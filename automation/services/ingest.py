@@ -26,6 +26,7 @@ from automation.services.growth import ANSWER_OCTETS, day_counted, day_limited, 
 from automation.services.inventory import (
     ClustersByName,
     HostsByKey,
+    Moves,
     clusters_named,
     databases_replace,
     hosts_measured,
@@ -164,18 +165,30 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
         signals_release(agents=[heartbeat.agent_id], now=now)
     events = map(hold.event, [*derived, *reported_events])
     events_record(events=events, actor=actor, now=now, group_id=group_id)
-    states = [
-        state
+    signalled = [
+        (host, state)
         for is_new, hosts_reported in ((True, newest), (False, older))
         for host in (hosts[each.address.key] for each in hosts_reported)
         if (state := report_signal_state(host, measured.of.get(host.id), is_newest=is_new))
     ]
+    if not _concerns_only_its_hosts(heartbeat.agent_id, [host for host, _ in signalled], moves):
+        hold = replace(hold, agent_id=None)
+    states = [state for _, state in signalled]
     _signal(group_id, states, sets=sets, clusters_left=moves.clusters_left, hold=hold, now=now)
     if heartbeat.compare_versions or any(host.version != versions[host.id] for host in hosts.values()):
         versions_signal(group_id=group_id, now=now)
     octets = measured.octets + events_octets([*heartbeat.events, *derived, *reported_events])
     day_counted(group_id=group_id, octets=octets)
     return heartbeat.agent_id
+
+
+def _concerns_only_its_hosts(agent_id: str, hosts: Iterable[Host], moves: Moves) -> bool:
+    """Whether the signals of a report concern only hosts of its agent, and replica sets of these hosts."""
+    sets, owners = set(), set()
+    for host in hosts:
+        sets.add(host.replica_set_id)
+        owners.add(host.reported_by_id)
+    return owners <= {agent_id} and moves.replica_sets <= sets and not moves.clusters_left
 
 
 def _signal(
@@ -196,6 +209,7 @@ def _signal(
         now=now,
         observed=hold.observed,
         held_by=hold.held_by,
+        agent_id=hold.agent_id,
     )
     held_sets = {hold.held_by: sets.states} if hold.held_by else {}
     for holder, set_states in (*held_sets.items(), *sets.held.items()):
@@ -214,11 +228,13 @@ class _Hold:
     """How the signals of a report are evaluated.
 
     `observed`: when the report was observed, if that was before it arrived. `held_by`: the agent that holds
-    them until its other reports have arrived. `is_over`: signals that the agent held must be released.
+    them until its other reports have arrived. `agent_id`: the agent, if the report is late. `is_over`:
+    signals that the agent held must be released.
     """
 
     observed: datetime | None
     held_by: str | None
+    agent_id: str | None
     is_over: bool
 
     @classmethod
@@ -227,12 +243,14 @@ class _Hold:
         return cls(
             observed if observed < now else None,
             heartbeat.agent_id if holds else None,
+            heartbeat.agent_id if observed < now else None,
             is_over=heartbeat.waited and not holds,
         )
 
     def event(self, event: NewEvent) -> NewEvent:
         """The event with its time. For a late report, this is not the time of arrival."""
-        return replace(event, happened=event.happened or self.observed, held_by=self.held_by)
+        happened = event.happened or self.observed
+        return replace(event, happened=happened, held_by=self.held_by, agent_id=self.agent_id)
 
 
 def _mentioned(events: Iterable[EventReport]) -> list[Address]:

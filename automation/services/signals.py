@@ -27,11 +27,12 @@ def hosts_signal(
     now: datetime,
     observed: datetime | None = None,
     held_by: str | None = None,
+    agent_id: str | None = None,
 ) -> None:
     """Write signals with the current state of hosts and replica sets, whose rows the caller has locked.
 
     `clusters_left` are ids of clusters that may have lost their last host. Without content, no signal is
-    written. `observed` and `held_by` apply to all signals (`events.services.signals_record`).
+    written. `observed`, `held_by` and `agent_id` apply to all signals (`events.services.signals_record`).
     """
     parts = (hosts, replica_sets, clusters_left)
     payloads = [
@@ -44,6 +45,7 @@ def hosts_signal(
         now=now,
         observed=observed,
         held_by=held_by,
+        agent_id=agent_id,
     )
 
 

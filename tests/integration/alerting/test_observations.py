@@ -22,6 +22,7 @@ from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import MessageKind
 from opsapi import clock
+from tests.each import each
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest, process_report, sweep
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
@@ -449,6 +450,49 @@ def test_a_waiting_alert_about_another_host_opens_in_time(project: Project) -> N
     work(NOW)
     assert [alert.facts["hostname"] for alert in Alert.objects.filter(status="OPEN")] == ["db2"]
     assert not Notification.objects.exclude(alert__facts__hostname="db2").exists()
+
+
+@each("waiting", [1, None], ids=["released", "never-held"])
+def test_only_alerts_about_hosts_of_an_agent_wait_for_its_late_reports(
+    project: Project, waiting: int | None
+) -> None:
+    config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 5}])
+    began = NOW - 5 * MINUTE
+    for moment, reachable in ((NOW - HOUR, True), (began, False)):
+        ingest(project, host_report("db1", reachable=reachable, **MEMBERS), now=moment)
+        ingest(project, host_report("db2", reachable=reachable), agent="agent2", now=moment)
+        work(moment)
+    assert statuses(config) == ["TRACKING", "TRACKING"]
+    up = host_report("db1", **MEMBERS)
+    ingest(project, up, observed=began + MINUTE, waiting=waiting, now=NOW)
+    ingest(project, up, observed=NOW, waiting=waiting and 0, now=NOW + SECOND)
+    assert not Signal.objects.exclude(held_by=None).exists()
+    open_tracked(now=NOW + SECOND)
+    assert [alert.facts["hostname"] for alert in Alert.objects.filter(status="OPEN")] == ["db2"]
+    work(NOW + SECOND)
+    work(NOW + 2 * SECOND)
+    assert sorted(statuses(config)) == ["CLOSED", "OPEN"]
+    of_alerts = Event.objects.exclude(alert_id=None).values_list("details__hostname", flat=True)
+    assert "db1" not in of_alerts
+
+
+def test_an_alert_that_outlasted_its_delay_waits_for_no_late_report_of_another_agent(
+    project: Project,
+) -> None:
+    config = make_config(project, notifications=[{**WEBHOOK, "delayMin": 5}])
+    for moment, reachable in ((NOW - HOUR, True), (NOW - 20 * MINUTE, False)):
+        for number in (1, 2):
+            host = host_report(f"db{number}", reachable=reachable)
+            ingest(project, host, agent=f"agent{number}", now=moment)
+        evaluate(moment)
+    for number in (1, 2):
+        ingest(project, host_report(f"db{number}"), agent=f"agent{number}", now=NOW)
+    # An earlier observation of the first agent, which may say when db1 was up again.
+    ingest(project, host_report("db3"), observed=NOW - 18 * MINUTE, now=NOW)
+    evaluate(NOW)
+    assert statuses(config) == ["CLOSED", "CLOSED"]
+    opened = Event.objects.exclude(alert_id=None).filter(event_type="HOST_DOWN")
+    assert [event.details["hostname"] for event in opened] == ["db2"]
 
 
 def test_a_reported_event_begins_nothing_of_which_a_newer_end_is_known(project: Project) -> None:
