@@ -113,7 +113,7 @@ class Signal(models.Model):
     group_id = OptionalIdField(help_text="Empty for events of an organization or the installation.")
     kind = models.CharField(max_length=16)
     payload = models.JSONField()
-    hosts = models.PositiveSmallIntegerField(
+    number_of_hosts = models.PositiveSmallIntegerField(
         null=True,
         help_text="The number of hosts in the payload, 1 for other signals. With it, a turn reads only the "
         "payloads that it can evaluate.",

@@ -217,7 +217,7 @@ _SIGNAL_COLUMNS = {
     "group_id": "text",
     "kind": "text",
     "payload": "jsonb",
-    "hosts": "smallint",
+    "number_of_hosts": "smallint",
     "observed": "timestamptz",
     "held_by": "text",
     "agent_id": "text",
@@ -248,7 +248,7 @@ def _insert_signals(signals: Iterable[Signal]) -> None:
             for name in ("created", "group_id", "kind", "observed", "held_by", "agent_id")
         }
         columns["payload"] = [write_json(signal.payload).decode() for signal in batch]
-        columns["hosts"] = [len(signal.payload.get("hosts", (signal,))) for signal in batch]
+        columns["number_of_hosts"] = [len(signal.payload.get("hosts", (signal,))) for signal in batch]
         execute(_INSERT_SIGNALS, columns)
 
 

@@ -58,9 +58,10 @@ RETURNING group_id <> '' AND NOT EXISTS (
 # A signal may contain hundreds of hosts. A column has their number, because reading the payloads of many
 # signals to count the hosts takes long. Signals of an earlier version have no number.
 _NEXT = """
-SELECT id, created, group_id, kind, payload, hosts, observed, held_by, failed FROM (
+SELECT id, created, group_id, kind, payload, number_of_hosts, observed, held_by, failed FROM (
     SELECT *, sum(size) OVER (ORDER BY id) - size AS hosts_before FROM (
-        SELECT *, coalesce(hosts, jsonb_array_length(payload -> 'hosts'), 1) AS size FROM events_signal
+        SELECT *, coalesce(number_of_hosts, jsonb_array_length(payload -> 'hosts'), 1) AS size
+          FROM events_signal
          WHERE {source} AND failed IS NULL AND held_by IS NULL
          ORDER BY id LIMIT %(signals)s) AS oldest) AS counted
  WHERE hosts_before < %(hosts)s ORDER BY id

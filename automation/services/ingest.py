@@ -24,9 +24,9 @@ from automation.services.agents import Heartbeat, agent_seen
 from automation.services.days import days_prepare
 from automation.services.growth import ANSWER_OCTETS, day_counted, day_limited, events_octets
 from automation.services.inventory import (
+    AffectedTopology,
     ClustersByName,
     HostsByKey,
-    Moves,
     clusters_named,
     databases_replace,
     hosts_measured,
@@ -182,7 +182,7 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     return heartbeat.agent_id
 
 
-def _concerns_only_its_hosts(agent_id: str, hosts: Iterable[Host], moves: Moves) -> bool:
+def _concerns_only_its_hosts(agent_id: str, hosts: Iterable[Host], moves: AffectedTopology) -> bool:
     """Whether the signals of a report concern only hosts of its agent, and replica sets of these hosts."""
     sets, owners = set(), set()
     for host in hosts:

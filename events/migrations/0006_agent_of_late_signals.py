@@ -8,7 +8,7 @@ import opsapi.fields
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("events", "0005_hosts_of_signals"),
+        ("events", "0005_number_of_hosts_of_signals"),
     ]
 
     operations = [

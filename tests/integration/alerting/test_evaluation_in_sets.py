@@ -237,11 +237,11 @@ def test_a_turn_counts_hosts_without_reading_payloads(
     Signal.objects.all().delete()
     ingest(project, host_report("db1"), host_report("db2"), now=START)
     of_hosts = Signal.objects.filter(kind=SignalKind.HOSTS.value)
-    assert of_hosts.get().hosts == 2
+    assert of_hosts.get().number_of_hosts == 2
     for _ in range(3):
         ingest(project, host_report("db1"), host_report("db2"), now=START)
     Signal.objects.exclude(id__in=of_hosts).delete()
-    of_hosts.update(hosts=stored)
+    of_hosts.update(number_of_hosts=stored)
     with transaction.atomic():
         turn = turn_take(now=START)
         assert turn is not None

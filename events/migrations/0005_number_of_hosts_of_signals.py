@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     operations = [
         migrations.AddField(
             model_name="signal",
-            name="hosts",
+            name="number_of_hosts",
             field=models.PositiveSmallIntegerField(
                 help_text="The number of hosts in the payload, 1 for other signals. With it, a turn reads only the payloads that it can evaluate.",
                 null=True,
