@@ -7,13 +7,19 @@ from collections.abc import Callable, Mapping, Sequence
 
 from automation.agent.central import PLATFORM
 from automation.agent.engine import DatabaseEngine
-from automation.agent.mongodb.engine import MongoDB
 from automation.agent.postgresql import MISSING
 from automation.agent.settings import PREFIX, Settings, SettingsError
 
 log = logging.getLogger("opsapi.agent")
 
 Make = Callable[[Sequence[str]], DatabaseEngine]
+
+
+def _mongodb(connection_strings: Sequence[str]) -> DatabaseEngine:
+    """Imported on demand: pymongo takes much memory."""
+    from automation.agent.mongodb.engine import MongoDB  # noqa: PLC0415
+
+    return MongoDB(connection_strings)
 
 
 def _postgresql(uris: Sequence[str], hostname: str) -> DatabaseEngine:
@@ -27,7 +33,7 @@ def _postgresql(uris: Sequence[str], hostname: str) -> DatabaseEngine:
 
 def _makers(hostname: str) -> Mapping[str, Make]:
     """What creates an engine from its connection strings, by the field of the settings."""
-    return {"mongodb": MongoDB, "postgresql": lambda uris: _postgresql(uris, hostname)}
+    return {"mongodb": _mongodb, "postgresql": lambda uris: _postgresql(uris, hostname)}
 
 
 class Engines:

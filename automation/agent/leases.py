@@ -32,10 +32,10 @@ MOST_METRIC_SETS = 100
 _LONGEST_LEASE = 64
 _STATES = {
     # Values appear after two samples, once something has happened.
-    "reported": frozenset({Why.REPORTED, Why.WAITS, Why.IDLE}),
-    "absent": frozenset({Why.ABSENT}),
-    "refused": frozenset({Why.REFUSED}),
-    "failed": frozenset({Why.FAILED}),
+    **dict.fromkeys((Why.REPORTED, Why.WAITS, Why.IDLE), "reported"),
+    Why.ABSENT: "absent",
+    Why.REFUSED: "refused",
+    Why.FAILED: "failed",
 }
 
 Metrics = Mapping[str, Why]
@@ -171,11 +171,10 @@ def metric_sets(
     places: dict[ServerAddress, int] = {}
     for role, hosts in metrics:
         for host, reasons in hosts.items():
-            named = {
-                state: sorted(metric for metric, why in reasons.items() if why in whys)
-                for state, whys in _STATES.items()
-            }
-            states: MetricSet = {state: metrics for state, metrics in named.items() if metrics}
+            named: dict[str, list[str]] = {}
+            for metric in sorted(reasons):
+                named.setdefault(_STATES[reasons[metric]], []).append(metric)
+            states: MetricSet = named
             if "refused" in states:
                 states = {**states, "role": role}
             text = json.dumps(states)

@@ -139,7 +139,7 @@ def _value(row: RateRow, before: NumbersAt | None, now: NumbersAt, refused: Coll
 def _source(row: RateRow, numbers: Numbers, refused: Collection[str]) -> str:
     """The first alternative that was read."""
     for path in row.sources:
-        if _matching(path, numbers):
+        if path in numbers or ("*" in path and _matching(path, numbers)):
             return path
     is_refused = any(path.split("/")[0] in refused for path in row.sources)
     raise _Missing(Why.REFUSED if is_refused else Why.ABSENT)

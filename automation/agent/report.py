@@ -66,18 +66,22 @@ def bodies_of(
         head[OBSERVED] = _time(observed)
     if _LABELS not in unknown:
         head[_LABELS] = dict(labels)  # An empty object removes the stored labels.
-    batch: list[Document] = []
+    batch: list[bytes] = []
     size = 0
     for reading in readings:
-        host = _host(reading, unknown, lease_of(reading.address))
-        weight = len(_json(host))
-        if batch and (len(batch) == MOST_HOSTS or size + weight > LARGEST_BYTES):
-            yield _json({**head, "hosts": batch})
+        host = _json(_host(reading, unknown, lease_of(reading.address)))
+        if batch and (len(batch) == MOST_HOSTS or size + len(host) > LARGEST_BYTES):
+            yield _with_hosts(head, batch)
             batch, size = [], 0
         batch.append(host)
-        size += weight
+        size += len(host)
     if batch or not readings:
-        yield _json({**head, "hosts": batch})
+        yield _with_hosts(head, batch)
+
+
+def _with_hosts(head: Document, hosts: Sequence[bytes]) -> bytes:
+    """A report with these hosts, each of them as JSON."""
+    return b'%s,"hosts":[%s]}' % (_json(head)[:-1], b",".join(hosts))
 
 
 def measurements_in(readings: Iterable[HostReading], unknown: Collection[str] = ()) -> int:
@@ -239,11 +243,18 @@ def _host(reading: HostReading, unknown: Collection[str], lease: str | None) -> 
 
 
 def _measurements(samples: Iterable[Sample], unknown: Collection[str]) -> list[Document]:
-    return [
-        {"metricName": sample.metric, "number": sample.number, "timestamp": _time(sample.taken)}
-        for sample in samples
-        if sample.metric not in unknown
-    ]
+    times: dict[datetime, str] = {}
+    measurements = []
+    for sample in samples:
+        if sample.metric in unknown:
+            continue
+        # All values of a poll have the same time.
+        if sample.taken not in times:
+            times[sample.taken] = _time(sample.taken)
+        measurements.append(
+            {"metricName": sample.metric, "number": sample.number, "timestamp": times[sample.taken]}
+        )
+    return measurements
 
 
 def _time(moment: datetime) -> str:

@@ -1,94 +1,127 @@
-"""The agent: processor time of a host and poll, and memory, by the number of hosts it watches.
+"""The agent: processor time of a host and round, and memory, by the number of hosts it watches.
 
-The members answer as a recorded MongoDB server does (`members`), a platform takes every report; what is
-measured is the agent's process alone. The limit is bare pymongo with as many clients and the same commands.
-Between its rounds the agent waits, and what it does then counts.
+The members answer as a recorded MongoDB server does (`members`). The PostgreSQL hosts are the addresses of
+a single real server on this machine, so the agent measures the machine as well. A platform takes every
+report. Only the process of the agent is measured; its log says how many hosts answered in each round. Between
+its rounds the agent waits, and what it does then counts. For MongoDB, the limit is bare pymongo with as many
+clients and the same commands.
+
+"in one file" is the file that people download, with Python's own decoder of BSON.
 """
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
+from automation.agent.settings import SHORTEST_INTERVAL
 from automation.agent_file import NAME, agent_file
 from tests.benchmarks.cpu import cpu_seconds
 from tests.benchmarks.figures import Line
 from tests.benchmarks.members import SET_SIZE, members
-from tests.benchmarks.memory import by_kind
+from tests.benchmarks.memory import resident
 from tests.benchmarks.size import Pace
 from tests.eventually import eventually
-from tests.processes.agent import RunningAgent, running
+from tests.processes.agent import PROGRAM, RunningAgent, running
 from tests.processes.platform import ROOT
+from tests.processes.postgresql import MONITOR, PASSWORD, servers
 from tests.unit.automation.agent.stand_ins import platform
 
 ROW = "agent"
-INTERVAL = 10
-_WAIT_SECONDS = 300.0
+_WAIT_SECONDS = 120.0
 _WARM_ROUNDS = 2
-_IN_ONE_FILE = 100
+_LONGEST_INTERVAL = 10
+_FEWEST_POLLS = 100
+"""Processor time is counted in hundredths of a second."""
+_IN_ONE_FILE = (10, 100)
+_POSTGRESQL_HOSTS = 10
+_POSTGRESQL_VERSION = 18
 _KEYS = {"GROUP_ID": "0123456789abcdef01234567", "PUBLIC_KEY": "public", "PRIVATE_KEY": "private"}
+_ROUND = re.compile(r" reachable=(\d+) ")
+
+Cost = tuple[float, float]
+"""Milliseconds of a host and round, and MiB."""
 
 
 def measure(pace: Pace) -> list[Line]:
-    """Two lines for each number of hosts, and two of the agent in one file, which is Python alone."""
+    """Two lines for each number of hosts and each program."""
     lines: list[Line] = []
     for count in pace.agent_hosts:
+        rounds = max(pace.agent_rounds, _FEWEST_POLLS // count)
         with members(count) as ports:
-            bare = _bare(ports, pace.agent_rounds)
-            lines += _lines(f"{count} hosts", _agent(ports, pace.agent_rounds), bare)
-            if count == _IN_ONE_FILE:
-                lines += _lines(f"{count} hosts, in one file", _in_one_file(ports, pace.agent_rounds), bare)
-    return lines
+            seeds = " ".join(f"mongodb://127.0.0.1:{port}/" for port in ports[::SET_SIZE])
+            bare = _bare(ports, rounds)
+            what = f"{count} MongoDB hosts"
+            lines += _lines(what, _agent(count, rounds, MONGODB=seeds), bare)
+            if count in _IN_ONE_FILE:
+                lines += _lines(f"{what}, in one file", _in_one_file(count, rounds, MONGODB=seeds), bare)
+    return lines + _postgresql(_POSTGRESQL_HOSTS, max(pace.agent_rounds, _FEWEST_POLLS // _POSTGRESQL_HOSTS))
 
 
-def _lines(what: str, agent: tuple[float, float], bare: tuple[float, float]) -> list[Line]:
+def _postgresql(count: int, rounds: int) -> list[Line]:
+    """Addresses of a single server: to the agent they are as many hosts."""
+    with servers(_POSTGRESQL_VERSION, listen_addresses="*") as (server, _):
+        server.let_in("host all all 127.0.0.0/8 scram-sha-256")
+        credentials = f"{MONITOR}:{quote(PASSWORD, safe='')}"
+        uris = " ".join(
+            f"postgresql://{credentials}@127.0.0.{number}:{server.port}/postgres"
+            for number in range(1, count + 1)
+        )
+        return _lines(
+            f"{count} PostgreSQL hosts, in one file", _in_one_file(count, rounds, POSTGRESQL=uris), None
+        )
+
+
+def _lines(what: str, agent: Cost, bare: Cost | None) -> list[Line]:
+    against = "bare pymongo" if bare else ""
+    time, memory = bare or (None, None)
     return [
-        Line(ROW, f"CPU a host and poll, {what}", "ms", agent[0], bare[0], "bare pymongo"),
-        Line(ROW, f"memory, {what}", "MiB", agent[1], bare[1], "bare pymongo"),
+        Line(ROW, f"CPU a host and round, {what}", "ms", agent[0], time, against),
+        Line(ROW, f"memory, {what}", "MiB", agent[1], memory, against),
     ]
 
 
-def _bare(ports: Sequence[int], rounds: int) -> tuple[float, float]:
+def _bare(ports: Sequence[int], rounds: int) -> Cost:
     command = [sys.executable, "-m", "tests.benchmarks.bare_agent", json.dumps(ports), str(rounds)]
     with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
-            return float(process.stdout.readline()), sum(by_kind(process.pid).values())
+            return float(process.stdout.readline()), resident(process.pid)
         finally:
             process.stdin.close()
 
 
-def _in_one_file(ports: Sequence[int], rounds: int) -> tuple[float, float]:
+def _in_one_file(count: int, rounds: int, **watched: str) -> Cost:
     with tempfile.TemporaryDirectory() as directory:
         program = Path(directory) / NAME
         program.write_bytes(agent_file().octets)
-        return _agent(ports, rounds, ["-I", str(program)])
+        return _agent(count, rounds, ["-I", str(program)], **watched)
 
 
-def _agent(ports: Sequence[int], rounds: int, *program: Sequence[str]) -> tuple[float, float]:
-    """Milliseconds of a poll, once every host was found and its databases were measured, and MiB."""
-    seeds = " ".join(f"mongodb://127.0.0.1:{port}/" for port in ports[::SET_SIZE])
+def _agent(count: int, rounds: int, program: Sequence[str] = PROGRAM, **watched: str) -> Cost:
+    """The cost, once every host was found and its databases were measured."""
+    interval = min(_LONGEST_INTERVAL, max(SHORTEST_INTERVAL, count // 30))
     with tempfile.TemporaryDirectory() as directory, platform(202) as (url, _):
-        agent = RunningAgent(
-            Path(directory), *program, URL=url, MONGODB=seeds, INTERVAL=str(INTERVAL), **_KEYS
-        )
+        agent = RunningAgent(Path(directory), program, URL=url, INTERVAL=str(interval), **watched, **_KEYS)
         with running(agent):
             assert agent.process is not None
             pid = agent.process.pid
-            _wait(agent, len(ports), _WARM_ROUNDS)
-            before = cpu_seconds([pid])
-            _wait(agent, len(ports), _WARM_ROUNDS + rounds)
-            return (cpu_seconds([pid]) - before) * 1000 / (rounds * len(ports)), sum(by_kind(pid).values())
+            _wait(lambda: _polls(agent)[_WARM_ROUNDS:][-1:] == [count], f"all of {count} hosts are found")
+            warm, before = len(_polls(agent)), cpu_seconds([pid])
+            _wait(lambda: len(_polls(agent)) >= warm + rounds, f"{rounds} rounds")
+            spent = cpu_seconds([pid]) - before
+            return spent * 1000 / sum(_polls(agent)[warm:]), resident(pid)
 
 
-def _wait(agent: RunningAgent, hosts: int, rounds: int) -> None:
-    def done() -> bool:
-        return (
-            len([line for line in agent.rounds() if f" hosts={hosts} reachable={hosts} late=0 " in line])
-            >= rounds
-        )
+def _polls(agent: RunningAgent) -> list[int]:
+    """The number of hosts that answered in each round; a late answer counts in the next round."""
+    return [int(found[1]) for line in agent.rounds() if (found := _ROUND.search(line))]
 
-    eventually(done, _WAIT_SECONDS, message=f"{rounds} rounds of {hosts} hosts")
+
+def _wait(condition: Callable[[], bool], what: str) -> None:
+    eventually(condition, _WAIT_SECONDS, message=what, longest_pause=0.05)

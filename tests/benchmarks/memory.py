@@ -34,6 +34,11 @@ def by_kind(pid: int) -> dict[str, float]:
     return dict(found)
 
 
+def resident(pid: int) -> float:
+    """Mebibytes of the resident memory of a process, with what it shares with others."""
+    return field(Path(f"/proc/{pid}/status").read_text(), "VmRSS") / _MIB
+
+
 def kind_of(command: str) -> str:
     """What a process of the platform is for, from its command line."""
     return next((kind for part, kind in _KINDS if part in command), "supervisor")

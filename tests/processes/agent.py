@@ -11,14 +11,13 @@ from pathlib import Path
 from tests.processes.platform import ROOT
 
 STOP_SECONDS = 120.0
+PROGRAM = ("-m", "automation.agent")
 
 
 class RunningAgent:
     """The program with its settings; its log is in memory of no test, but in a file."""
 
-    def __init__(
-        self, directory: Path, program: Sequence[str] = ("-m", "automation.agent"), **settings: str
-    ) -> None:
+    def __init__(self, directory: Path, program: Sequence[str] = PROGRAM, **settings: str) -> None:
         """`settings` are the names without OPSAPI_AGENT_; the spool is below `directory`.
 
         `program` are the arguments by which Python runs it.

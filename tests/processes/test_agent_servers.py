@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import pytest
 
-from automation.agent.check import mongodb_steps
 from automation.agent.engine import ServerAddress
 from automation.agent.machine.reader import LocalMachine
+from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.mongodb.connection import read
 from automation.agent.mongodb.host import MongoHost
 from automation.agent.mongodb.metrics import METRICS, SERVER

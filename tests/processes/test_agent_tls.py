@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 import pytest
 
-from automation.agent.check import mongodb_steps
+from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.rates import Why
 from tests.processes.certificates import Authority
 from tests.processes.mongod import MONITOR, PASSWORD, ROOT, ROOT_PASSWORD, Mongod, standalone

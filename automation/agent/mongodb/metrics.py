@@ -11,7 +11,11 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
+from bson import has_c
+from bson.raw_bson import RawBSONDocument
+
 from automation.agent.machine.metrics import SERVERS, space, system_rows
+from automation.agent.mongodb.raw import Names, numbers_in
 from automation.agent.rates import Numbers, RateKind, RateRow, gauge, per, rate, share
 
 MIB = 1_048_576.0
@@ -179,17 +183,42 @@ class Answers:
 _CORES = ("num_logical_cores", "num_cpus", "num_cores_available_to_process")
 """The names of the number of cores, from 7.0 on and before; the times are of all cores of the machine."""
 
-_PATHS = frozenset(path for row in SERVER for path in (*row.sources, row.by) if path and "*" not in path)
+
+def _names() -> Names:
+    """The names in all paths of the table."""
+    names: dict[bytes, Any] = {}
+    for path in {path for row in SERVER for path in (*row.sources, row.by) if path and "*" not in path}:
+        *parts, number = path.encode().split(b"/")
+        place = names
+        for part in parts:
+            place = place.setdefault(part, {})
+        place[number] = path
+    return names
+
+
+_NAMES = _names()
 
 
 def numbers_of(answers: Answers) -> Numbers:
     """Path → value, for every path of the table that the server answered."""
-    found = dict(_derived(answers))
-    for path in _PATHS - found.keys():
-        value = _at(answers.sections, path)
-        if value is not None:
-            found[path] = value
-    return found
+    found: dict[str, float] = {}
+    _read(answers.sections, _NAMES, found)
+    return {**found, **_derived(answers)}
+
+
+def _read(part: Mapping[str, Any], names: Names, found: dict[str, float]) -> None:
+    """Add the named numbers of a part of an answer."""
+    if isinstance(part, RawBSONDocument) and not has_c():
+        numbers_in(bytes(part.raw), names, found)
+        return
+    for name, below in names.items():
+        value = part.get(name.decode())
+        if isinstance(below, str):
+            number = _number(value)
+            if number is not None:
+                found[below] = number
+        elif isinstance(value, Mapping):
+            _read(value, below, found)
 
 
 def days_of_support(version: str, today: date) -> int | None:

@@ -154,6 +154,7 @@ class PostgresSession:
         self._connection = psycopg.connect(
             **parameters, autocommit=True, prepare_threshold=None, row_factory=dict_row
         )
+        self._cursor = self._connection.cursor()  # A cursor for each statement costs more.
         # A second descriptor of the same socket: its number cannot be reused for another connection
         # meanwhile.
         self._socket = socket.socket(fileno=os.dup(self._connection.fileno()))
@@ -196,7 +197,7 @@ class PostgresSession:
     def rows(self, statement: str, *parameters: object) -> Sequence[Row]:
         """The rows of the answer. Raises psycopg.Error."""
         # The statements are constants of this package; everything else is in the parameters.
-        return self._connection.execute(statement.encode(), parameters or None).fetchall()
+        return self._cursor.execute(statement.encode(), parameters or None).fetchall()
 
     def certificate(self) -> bytes | None:
         """The certificate that the server presents, in DER, from a connection of its own; None without TLS.
