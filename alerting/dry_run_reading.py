@@ -3,7 +3,7 @@
 A day in which no value of a host can start or end an alert is not read report by report.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -12,7 +12,7 @@ from typing import Any, Final
 from alerting.dry_run_bounds import Budget, OutOfTimeError
 from alerting.rules.dry_run import DryRun, DryRunCut, DryRunLimit
 from alerting.rules.matchers import matches
-from alerting.rules.observations import Condition, Observation, of_host
+from alerting.rules.observations import METRICS_ENDED, Condition, Observation, of_host
 from alerting.rules.thresholds import (
     MetricThreshold,
     ThresholdOperator,
@@ -21,6 +21,7 @@ from alerting.rules.thresholds import (
     limit_of,
 )
 from alerting.selectors.recorded_events import RecordedEvents
+from automation.metrics import Metric
 from automation.models import Host
 from automation.selectors.hosts import host_state
 from automation.selectors.measurements import newest_measurements
@@ -124,7 +125,14 @@ class RecordReading:
         )
         after = self.end + _MICROSECOND
         metric, level = measured.threshold.metric, limit_of(measured.threshold)
-        for since, until in days_between(self.start, after):
+        roles = self._role_changes(metric)
+        for since, until in _cut(days_between(self.start, after), roles):
+            if changes := roles.get(since):
+                with self.budget.statement():
+                    last = last_values(measured.active, metric, self.start, since)
+                measured.fold(last)
+                for observation in changes:
+                    self.run.see(since, observation)
             with self.budget.statement():
                 changing = measured.changing(since, until)
             for begin, finish in parts_between(since, until, len(changing)) if changing else ():
@@ -137,8 +145,36 @@ class RecordReading:
             last = last_values(measured.active, metric, self.start, after)
         measured.fold(last)
 
+    def _role_changes(self, metric: Metric) -> Mapping[datetime, Sequence[Observation]]:
+        """By time, the new roles of hosts that end alerts about the metric. Raises OutOfTimeError."""
+        found: dict[datetime, list[Observation]] = {}
+        if not any(metric in ended for ended in METRICS_ENDED.values()):
+            return found
+        with self.budget.statement():
+            pages = RecordedEvents(self.group_id, self.run.config.event_type).between(self.start, self.end)
+        while True:
+            with self.budget.statement():
+                page = next(pages, None)
+            if page is None:
+                return found
+            for each in page:
+                if each.observation and metric.value in each.observation.samples:
+                    found.setdefault(each.at, []).append(each.observation)
+
 
 _MICROSECOND = timedelta(microseconds=1)
+
+
+def _cut(
+    spans: Iterable[tuple[datetime, datetime]], moments: Collection[datetime]
+) -> Iterator[tuple[datetime, datetime]]:
+    """Split half-open ranges at these times."""
+    for since, until in spans:
+        begin = since
+        for moment in sorted(each for each in moments if since < each < until):
+            yield begin, moment
+            begin = moment
+        yield begin, until
 
 
 def _same_target(target: Target, deleted: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:

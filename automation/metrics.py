@@ -504,6 +504,29 @@ MEASURED_UNITS = tuple(
 """All units of metric values."""
 
 
+_OF_PAIRS = frozenset({Metric.PG_REPLICATION_LAG_TIME, Metric.PG_REPLICATION_LAG_BYTES})
+"""Of a standby, how far it is behind; of a primary, how far its standbys are behind."""
+
+OF_SECONDARIES = _OF_PAIRS | {
+    Metric.OPLOG_SLAVE_LAG_MASTER_TIME,
+    Metric.OPLOG_MASTER_LAG_TIME_DIFF,
+    Metric.PG_REPLICATION_CONNECTED,
+}
+"""The metrics of a member that follows a primary, which no longer exist when it becomes a primary."""
+
+OF_PRIMARIES = _OF_PAIRS | {
+    Metric.OPLOG_MASTER_TIME,
+    Metric.OPLOG_RATE_GB_PER_HOUR,
+    Metric.MONGO_MAJORITY_LAG,
+    Metric.PG_STANDBYS_CONNECTED,
+    Metric.PG_SYNC_STANDBYS_MISSING,
+    Metric.PG_SLOTS_INACTIVE,
+    Metric.PG_ARCHIVE_WAITING,
+    Metric.PG_ARCHIVE_AGE,
+}
+"""The metrics of a primary, which no longer exist, or mean something else, when it becomes a secondary."""
+
+
 def base_unit(metric: Metric) -> Unit:
     """The unit of stored and shown values, and of reports without units."""
     return metric.spec.unit

@@ -8,6 +8,7 @@ from typing import Any
 
 from alerting.rules.matchers import MatchSubject, subject_of
 from automation.choices import AgentType, HostType
+from automation.metrics import OF_PRIMARIES, OF_SECONDARIES, Metric
 from automation.rules.heartbeats import AGENT_DOWN, AGENT_VERSION_BEHIND
 from events.types import EVENT_TYPES, AlertEffect, EventType, Target, openers_of
 from opsapi.clock import parse_time
@@ -17,6 +18,14 @@ _ABOUT_REPLICA_SETS = tuple(
     for event_type, spec in EVENT_TYPES.items()
     if spec.target is Target.REPLICA_SET and spec.kind is AlertEffect.OPENING
 )
+
+
+METRICS_ENDED: Mapping[EventType, frozenset[Metric]] = {
+    EventType.HOST_NOW_PRIMARY: OF_SECONDARIES,
+    EventType.HOST_NOW_STANDALONE: OF_SECONDARIES,
+    EventType.HOST_NOW_SECONDARY: OF_PRIMARIES,
+}
+"""By the event of a new role, the metrics that the host had in its former role only."""
 
 
 class Condition(StrEnum):
@@ -29,7 +38,7 @@ class Condition(StrEnum):
     HAPPENED = "HAPPENED"
     """Notifies once; opens no alert."""
     GONE = "GONE"
-    """Its target no longer exists."""
+    """Its target no longer exists: of a metric, for the metrics in `samples`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,11 @@ class Observation:
 
 
 def of_event(payload: Mapping[str, Any]) -> list[Observation]:
-    """An event: what it opens, notifies once, or, for a closing type, everything it ends."""
+    """An event: what it opens, notifies once, or, for a closing type, everything it ends.
+
+    A new role of a host ends its alerts about metrics of its former role. Metrics that are missing for
+    another reason end no alert.
+    """
     event_type = EventType(payload["eventTypeName"])
     spec = EVENT_TYPES[event_type]
     if spec.closes:
@@ -64,7 +77,12 @@ def of_event(payload: Mapping[str, Any]) -> list[Observation]:
             for opener in openers_of(event_type)
         ]
     condition = Condition.HAPPENED if spec.one_shot else Condition.HOLDS
-    return [Observation(event_type, condition, payload, event_id=payload["eventId"])]
+    seen = [Observation(event_type, condition, payload, event_id=payload["eventId"])]
+    if ended := METRICS_ENDED.get(event_type):
+        metrics = {metric.value: () for metric in sorted(ended)}
+        gone = Observation(EventType.OUTSIDE_METRIC_THRESHOLD, Condition.GONE, payload, metrics)
+        seen.append(gone)
+    return seen
 
 
 def of_host(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) -> list[Observation]:

@@ -104,7 +104,7 @@ class Reason(StrEnum):
 
     NOT_MATCHED = "a matcher does not match"
     NOT_MEASURED = "the report did not contain the metric"
-    GONE = "its target was deleted"
+    GONE = "its target was deleted, or has a role without the metric"
     INSIDE = "the value is inside the threshold"
     OUTSIDE = "the value is outside the threshold"
     HOLDS = "the condition is met"
@@ -153,7 +153,9 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
         case Condition.ENDED:
             return _over(observation, alert)
         case Condition.GONE:
-            return _ended(alert, Reason.GONE, action=AlertAction.CANCEL)
+            threshold = config.metric_threshold
+            is_other = threshold is not None and threshold.metric.value not in observation.samples
+            return _ended(None if is_other else alert, Reason.GONE, action=AlertAction.CANCEL)
 
 
 def _over(observation: Observation, alert: AlertView | None) -> Decision:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from django.db.models import Q
 
 from accesslist.models import Project
-from alerting.rules.observations import Condition, Observation, of_event
+from alerting.rules.observations import METRICS_ENDED, Condition, Observation, of_event
 from alerting.rules.transition import target_of
 from automation.models import Host
 from automation.selectors.hosts import host_state
@@ -58,7 +58,8 @@ class RecordedEvents:
 
     def between(self, start: datetime, end: datetime) -> Iterator[list[Recorded]]:
         """Yield the events of a time range in order, some at a time; both ends are inclusive."""
-        types = [name.value for name in (self._type, self._closing, self._delete) if name]
+        roles = METRICS_ENDED if self._type is EventType.OUTSIDE_METRIC_THRESHOLD else ()
+        types = [name.value for name in (self._type, self._closing, self._delete, *roles) if name]
         in_range = self._events.filter(event_type__in=types, created__gte=start, created__lte=end)
         following = in_range = in_range.order_by("created", "id")
         while True:

@@ -7,6 +7,7 @@ from typing import Any
 
 from alerting.choices import AlertStatus
 from alerting.models import Alert
+from alerting.rules.observations import METRICS_ENDED
 from alerting.rules.timeline import AcknowledgementChange, TimelineEntry, TimelineEntryKind, lapses
 from alerting.rules.transition import ConfigView, target_key
 from alerting.rules.wording import down_reason, limit_words, started_words, value_words
@@ -37,6 +38,10 @@ _AUDITS: Mapping[str, tuple[TimelineEntryKind, str]] = {
         "The alert was cancelled: its configuration or its target was deleted.",
     ),
 }
+
+
+_OF_ROLES = frozenset().union(*METRICS_ENDED.values())
+"""The metrics whose alerts evaluation cancels when a host takes another role."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,9 @@ def _kind_and_text(event: Event, alert: Alert) -> tuple[TimelineEntryKind, str]:
     if event.event_type == closing_type(EventType(alert.event_type)):
         return TimelineEntryKind.CLOSED, "The condition ended and the alert closed."
     kind, text = _AUDITS.get(event.event_type, (TimelineEntryKind.OTHER, f"{in_words(event.event_type)}."))
+    is_by_user = {"username", "publicKey"} & event.details.keys()
+    if kind is TimelineEntryKind.CANCELLED and alert.metric_name in _OF_ROLES and not is_by_user:
+        return kind, "The alert was cancelled: its host took a role in which it does not have the metric."
     if kind is TimelineEntryKind.ACKNOWLEDGED:
         until = _changed(event, "acknowledgedUntil")
         text += f" until {time_words(parse_time(until))}." if until else ": the comment was changed."

@@ -152,6 +152,33 @@ class RecordedScene:
         return dry_run(group_id=self.project.id, values=values, start=START, end=self.end)
 
 
+class RoleScene(RecordedScene):
+    """Hosts change their roles, and only some roles have the metrics."""
+
+    kinds = [
+        {
+            "eventTypeName": "OUTSIDE_METRIC_THRESHOLD",
+            "metricThreshold": {
+                "metricName": metric,
+                "operator": "GREATER_THAN",
+                "threshold": 3,
+                "units": "SECONDS",
+                "mode": "AVERAGE",
+            },
+        }
+        for metric in ("OPLOG_SLAVE_LAG_MASTER_TIME", "MONGO_MAJORITY_LAG", "PG_REPLICATION_LAG_TIME")
+    ]
+
+    def _host(self, name: str) -> HostReport:
+        report = super()._host(name)
+        values = report.samples.get(Metric.CONNECTIONS)
+        if not values:
+            return report
+        is_primary = report.type_name is HostType.REPLICA_PRIMARY
+        of_role = Metric.MONGO_MAJORITY_LAG if is_primary else Metric.OPLOG_SLAVE_LAG_MASTER_TIME
+        return replace(report, samples={of_role: values, Metric.PG_REPLICATION_LAG_TIME: values})
+
+
 GROUP = {
     "typeName": "GROUP",
     "roles": ["GROUP_READ_ONLY"],
@@ -293,6 +320,17 @@ def test_a_dry_run_equals_what_the_live_pipeline_did(project: Project, seed: int
     scene = RecordedScene(project, seed_of(seed))
     scene.play()
     assert outside.sent
+    assert_equal_to_live(scene)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_dry_run_ends_alerts_with_the_role_of_their_host_as_the_live_pipeline_did(
+    project: Project, seed: int, outside: Outside
+) -> None:
+    scene = RoleScene(project, seed_of(seed))
+    scene.play()
+    assert Alert.objects.filter(status="CANCELLED").exists()
     assert_equal_to_live(scene)
 
 

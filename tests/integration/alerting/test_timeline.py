@@ -1,12 +1,18 @@
 """What happened to an alert, as its page shows it."""
 
+from typing import Any
+
 import pytest
 
 from accesslist.models import Project
 from alerting.choices import DropReason
+from alerting.models import Alert
 from alerting.rules.timeline import TimelineEntryKind
 from alerting.services.configs import alert_config_delete, alert_config_update
+from automation.choices import HostType
+from automation.metrics import Metric, base_unit
 from opsapi.clock import time_words
+from tests.each import each
 from tests.factories.alerting import EMAIL, make_alert, make_config
 from tests.factories.automation import host_report, ingest, make_host
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
@@ -143,6 +149,33 @@ def test_a_deleted_configuration_cancels_it_and_is_still_known(project: Project)
     assert shown.entries[-2].kind is TimelineEntryKind.CANCELLED
     assert shown.entries[-2].who == "ada"
     assert (shown.config.is_there, shown.config.changed_since) == (False, False)
+
+
+@each(
+    ("metric", "before", "after", "ends"),
+    [
+        ("PG_REPLICATION_LAG_TIME", "REPLICA_SECONDARY", "REPLICA_PRIMARY", True),
+        ("PG_REPLICATION_LAG_TIME", "REPLICA_SECONDARY", "STANDALONE", True),
+        ("OPLOG_SLAVE_LAG_MASTER_TIME", "SHARD_SECONDARY", "SHARD_PRIMARY", True),
+        ("MONGO_MAJORITY_LAG", "REPLICA_PRIMARY", "REPLICA_SECONDARY", True),
+        ("OPLOG_SLAVE_LAG_MASTER_TIME", "REPLICA_SECONDARY", "RECOVERING", False),
+        ("OPLOG_SLAVE_LAG_MASTER_TIME", "REPLICA_SECONDARY", "REPLICA_SECONDARY", False),
+        ("OPLOG_SLAVE_LAG_MASTER_TIME", "REPLICA_SECONDARY", "NO_DATA", False),
+        ("CONNECTIONS", "REPLICA_SECONDARY", "REPLICA_PRIMARY", False),
+    ],
+)
+def test_a_new_role_without_the_metric_cancels_it_and_other_absence_does_not(
+    project: Project, metric: str, before: str, after: str, ends: bool
+) -> None:
+    metric_config(project, metric, base_unit(Metric(metric)).value)
+    lagging: Any = {metric: 5000.0}
+    ingest(project, host_report(type_name=HostType(before), **lagging), now=NOW)
+    evaluate(NOW)
+    ingest(project, host_report(type_name=HostType(after), SYSTEM_MEMORY_USED=1.0), now=NOW + HOUR)
+    evaluate(NOW + HOUR)
+    assert Alert.objects.get().status == ("CANCELLED" if ends else "OPEN")
+    said = [entry.text for entry in timeline(now=NOW + HOUR).entries if "took a role" in entry.text]
+    assert len(said) == ends
 
 
 def test_a_configuration_that_changed_since_is_shown(project: Project) -> None:

@@ -60,9 +60,9 @@ def goes_down(project: Project, now: datetime = NOW) -> None:
     evaluate(now)
 
 
-def metric_config(project: Project, **changes: Any) -> Any:
-    """More than 900 connections."""
-    busy = {"metricName": "CONNECTIONS", "operator": "GREATER_THAN", "threshold": 900, "units": "RAW"}
+def metric_config(project: Project, metric: str = "CONNECTIONS", units: str = "RAW", **changes: Any) -> Any:
+    """More than 900 connections, or of another metric."""
+    busy = {"metricName": metric, "operator": "GREATER_THAN", "threshold": 900, "units": units}
     return make_config(
         project,
         eventTypeName="OUTSIDE_METRIC_THRESHOLD",

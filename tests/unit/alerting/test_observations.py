@@ -20,6 +20,13 @@ HOST = {"hostId": "h1", "hostname": "db1", "port": 27017, "reachable": True, "ty
         ("NO_PRIMARY", [(EventType.NO_PRIMARY, Condition.HOLDS)]),
         ("NEW_HOST", [(EventType.NEW_HOST, Condition.HAPPENED)]),
         (
+            "HOST_NOW_PRIMARY",
+            [
+                (EventType.HOST_NOW_PRIMARY, Condition.HAPPENED),
+                (EventType.OUTSIDE_METRIC_THRESHOLD, Condition.GONE),
+            ],
+        ),
+        (
             "ONE_PRIMARY",
             [(EventType.NO_PRIMARY, Condition.ENDED), (EventType.MULTIPLE_PRIMARIES, Condition.ENDED)],
         ),
