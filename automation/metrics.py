@@ -495,6 +495,9 @@ class Metric(StrEnum):
     SERVER_SUPPORT_DAYS = ("SERVER_SUPPORT_DAYS",
         GAUGE, MetricSubject.PROCESS, Unit.DAYS, BOTH, "Days until support ends",
         "Days until support for the version ends; negative afterwards.")
+    BACKUP_AGE = ("BACKUP_AGE",
+        GAUGE, MetricSubject.DATABASES, Unit.HOURS, BOTH, "Age of the newest backup",
+        "Time since the backup job of the server last wrote its marker, a file that the agent watches.")
     # fmt: on
 
 

@@ -545,6 +545,19 @@ class Preset(StrEnum):
     )
     """Certificates that are renewed automatically have at least 15 days left (a third of 45), so the renewal
     does not work; a working week is left: https://letsencrypt.org/2025/12/02/from-90-to-45"""
+    BACKUP_AGE = PresetSpec(
+        "BACKUP_AGE",
+        BOTH,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "The newest backup of a server is older than 26 hours. Opens only if the agent knows the marker that "
+        "the backup job writes.",
+        _above(Metric.BACKUP_AGE, 26, Unit.HOURS),
+        delay_min=_LASTING,
+        runbook="no-backup",
+        subject=PresetSubject.MAINTENANCE,
+    )
+    """A daily backup, and two hours in which it may be slower than the day before. The delay outlasts a file
+    system that does not answer for a moment."""
     VERSION_SUPPORT = PresetSpec(
         "VERSION_SUPPORT",
         BOTH,

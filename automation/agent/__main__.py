@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
+from automation.agent.backups import BackupMarkers
 from automation.agent.central import PATIENCE, CentralSource, changes_of, merged
 from automation.agent.check import check
 from automation.agent.client import client_of
@@ -89,6 +90,7 @@ class AgentProcess:
             interval=settings.interval,
         )
         self._poller = Poller(engines.all, settings.interval, self._stop)
+        self._backups = BackupMarkers(own.backup_markers)
         self._sent = 0
         self._is_idle = False
 
@@ -177,9 +179,10 @@ class AgentProcess:
         found = self._poller.round(self._choose)
         if self._stop.is_set():
             return found  # Half a round: a host that was not polled yet is not down.
+        readings = self._backups.added(found.readings)
         bodies = list(
             bodies_of(
-                found.readings,
+                readings,
                 hostname=self._settings.hostname,
                 version=VERSION,
                 labels=self._settings.labels,
@@ -201,7 +204,7 @@ class AgentProcess:
             sum(reading.reachable for reading in found.readings),
             found.late,
             found.others,
-            measurements_in(found.readings, self._sender.unknown),
+            measurements_in(readings, self._sender.unknown),
             found.seconds,
             sent,
             len(self._spool),

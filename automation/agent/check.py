@@ -18,6 +18,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from automation.agent.backups import BackupMarkers
 from automation.agent.central import PATIENCE, PLATFORM, CentralSource, merged
 from automation.agent.client import (
     NoChallenge,
@@ -67,6 +68,7 @@ def _steps(own: Settings, central: CentralSource) -> Iterator[CheckStep]:
     yield from _central_steps(settings, central)
     yield from _mongodb_steps(settings.mongodb)
     yield from _postgresql_steps(settings.postgresql, settings.hostname)
+    yield from BackupMarkers(settings.backup_markers).steps()
     yield from _platform_steps(settings)
     if settings.labels:
         given = " ".join(f"{name}={value}" for name, value in settings.labels.items())

@@ -18,6 +18,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+from automation.agent.engine import ServerAddress, read_address
 from automation.labels import MOST_LABELS, name_fault, size_fault, value_fault
 from opsapi.hostnames import canonical_hostname
 
@@ -124,6 +125,19 @@ def _labels(text: str) -> Mapping[str, str]:
     return labels
 
 
+def _markers(text: str) -> Mapping[ServerAddress, Path]:
+    markers: dict[ServerAddress, Path] = {}
+    for place, word in enumerate(text.split(), 1):
+        server, is_pair, path = word.partition("=")
+        address = read_address(server, 0) if is_pair else None
+        if address is None or not Path(path).is_absolute():
+            raise ValueError(f"has a wrong marker, number {place}: write HOST:PORT=/PATH without blanks")
+        if address in markers:
+            raise ValueError(f"names {address} twice")
+        markers[address] = Path(path)
+    return markers
+
+
 def _nothing(_: Mapping[str, str]) -> str:
     return ""
 
@@ -143,7 +157,8 @@ class Settings:
     """Validated settings, named like the variables without OPSAPI_AGENT_.
 
     The representation leaves out secrets. `mongodb` and `postgresql` list the servers to watch. `labels` are
-    the labels of all hosts that the agent reports, value by name. `sources` says where each setting comes
+    the labels of all hosts that the agent reports, value by name. `backup_markers` are files by server, which
+    its backup job writes. `sources` says where each setting comes
     from, by its field; a default has no entry.
     """
 
@@ -156,6 +171,7 @@ class Settings:
     labels: Mapping[str, str] = _setting(_labels, _nothing)
     interval: int = _setting(_interval, lambda _: str(DEFAULT_INTERVAL))
     spool_dir: Path = _setting(_directory, _default_spool_dir)  # noqa: RUF009 - a field
+    backup_markers: Mapping[ServerAddress, Path] = _setting(_markers, _nothing)
     hostname: str = _setting(_hostname, lambda _: socket.gethostname())
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 

@@ -56,15 +56,18 @@ UNMEASURED: Mapping[Engine, Collection[Metric]] = {
         Metric.OPLOG_MASTER_LAG_TIME_DIFF,
         Metric.SERVER_CERTIFICATE_DAYS,
         Metric.SERVER_SUPPORT_DAYS,
+        Metric.BACKUP_AGE,
     },
     Engine.POSTGRESQL: {
         Metric.PG_TABLESPACE_DISK_PERCENT_USED,
         Metric.PG_ARCHIVE_AGE,
         Metric.PG_CHECKSUM_FAILURES,
         Metric.SERVER_CERTIFICATE_DAYS,
+        Metric.BACKUP_AGE,
     },
 }
-"""Not reported by these servers: the oplog is not full; no tablespace, archive, checksums or TLS. The support
+"""Not reported by these servers: the oplog is not full; no tablespace, archive, checksums, TLS
+or marker of backups. The support
 of MongoDB 6.0 has ended, which is an outage."""
 
 GIGABYTE = 1024**3
@@ -147,6 +150,7 @@ OUTAGES: Mapping[Preset, tuple[Sequence[Observation], Sequence[Observation]]] = 
         measured(SERVER_CERTIFICATE_DAYS=9),
         measured(SERVER_CERTIFICATE_DAYS=10),
     ),
+    Preset.BACKUP_AGE: (measured(BACKUP_AGE=26.1), measured(BACKUP_AGE=26)),
     Preset.VERSION_SUPPORT: (measured(SERVER_SUPPORT_DAYS=30), measured(SERVER_SUPPORT_DAYS=31)),
 }
 """Of each preset the observations during its outage, and after it."""

@@ -67,6 +67,7 @@ def checked(url: str, spool_dir: Path) -> tuple[bool, list[str]]:
         postgresql=(),
         mongodb=(),
         labels={},
+        backup_markers={},
         interval=60,
         spool_dir=spool_dir,
         hostname="agent1",

@@ -35,6 +35,7 @@ def settings(tmp_path: Path) -> Settings:
         postgresql=(),
         mongodb=[f"mongodb://127.0.0.1:{_unused_port()}"],
         labels={},
+        backup_markers={},
         interval=60,
         spool_dir=tmp_path,
         hostname="agent1",

@@ -252,3 +252,19 @@ def test_the_guides_write_settings_that_systemd_also_reads() -> None:
     lines = "".join(written).splitlines()
     assert [line for line in lines if not re.fullmatch(r'OPSAPI_AGENT_[A-Z_]+="[^"\\$]*"', line)] == []
     assert {line.partition("=")[0] for line in lines} >= {"OPSAPI_AGENT_MONGODB", "OPSAPI_AGENT_POSTGRESQL"}
+
+
+def test_markers_of_backups_are_files_by_server(tmp_path: Path) -> None:
+    text = "db1.example.com:5432=/srv/markers/db1 [2001:db8::1]:27017=/srv/a=b"
+    found = read_settings({**GOOD, "OPSAPI_AGENT_BACKUP_MARKERS": text}).backup_markers
+    assert {str(address): str(path) for address, path in found.items()} == {
+        "db1.example.com:5432": "/srv/markers/db1",
+        "[2001:db8::1]:27017": "/srv/a=b",
+    }
+    assert read_settings(GOOD).backup_markers == {}
+
+
+@each("text", ["db1=/srv/a", "db1:5432", "db1:5432=srv/a", "=/srv/a", "db1:5432=/a db1:5432=/b"])
+def test_a_wrong_marker_is_refused(text: str) -> None:
+    (line,) = faults({**GOOD, "OPSAPI_AGENT_BACKUP_MARKERS": text})
+    assert line.startswith("OPSAPI_AGENT_BACKUP_MARKERS ")

@@ -1,0 +1,101 @@
+"""The age of a server's newest backup, by a marker: a file that the backup job writes when it has succeeded.
+
+No server knows when its last backup succeeded. The job knows it.
+"""
+
+from __future__ import annotations
+
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime, timezone
+from pathlib import Path
+
+from automation.agent.engine import CheckStep, HostReading, Sample, ServerAddress
+from automation.agent.faults import Problems
+from automation.agent.machine.server import LONGEST_CALL, HangingCalls, NotHere
+
+METRIC = "BACKUP_AGE"
+
+MOST_AHEAD = 300.0
+"""Seconds that the time of a marker may lie in the future: clocks of machines differ."""
+
+_AN_HOUR = 3600.0
+_TODO = "let the backup job write it after each success, where the user of the agent can see it"
+
+
+class BackupMarkers:
+    """The markers of servers. Not thread-safe."""
+
+    def __init__(
+        self,
+        paths: Mapping[ServerAddress, Path],
+        clock: Callable[[], float] = time.time,
+        longest: float = LONGEST_CALL,
+    ) -> None:
+        """`clock` returns seconds since 1970. A file system gets `longest` seconds for its answer."""
+        self._markers = {address: _Marker(path, longest) for address, path in paths.items()}
+        self._clock = clock
+        self._problems = Problems()
+        self._met: set[ServerAddress] = set()
+
+    def added(self, readings: Sequence[HostReading]) -> Sequence[HostReading]:
+        """The readings; of measured servers, with the age of their backup in hours.
+
+        If a marker cannot be used, the age counts from the time that it had last, otherwise from 1970: no
+        backup is known, which must not look like a new backup.
+        """
+        if not self._markers:
+            return readings
+        self._note_unmet(reading.address for reading in readings)
+        return [self._with_age(reading) for reading in readings]
+
+    def steps(self) -> Iterator[CheckStep]:
+        """Try each marker."""
+        for address, marker in self._markers.items():
+            now = self._clock()
+            fault = marker.look(now)
+            age = "" if fault else f" is {(now - marker.written) / _AN_HOUR:.1f} hours old"
+            yield CheckStep(f"backup of {address}: {marker.path}{age}", f"{fault}: {_TODO}" if fault else "")
+
+    def _with_age(self, reading: HostReading) -> HostReading:
+        marker = self._markers.get(reading.address)
+        if marker is None or not reading.reachable or reading.problem:
+            return reading
+        now = self._clock()
+        fault = marker.look(now)
+        line = f"{reading.address}: the backup marker {marker.path} {fault}: {_TODO}"
+        self._problems.report(f"the backup marker of {reading.address}", fault, line)
+        age = max(0.0, now - marker.written) / _AN_HOUR
+        sample = Sample(METRIC, age, datetime.fromtimestamp(now, timezone.utc))
+        return replace(reading, samples=[*reading.samples, sample])
+
+    def _note_unmet(self, reported: Iterable[ServerAddress]) -> None:
+        self._met.update(reported)
+        for address in self._markers.keys() - self._met:
+            line = f"OPSAPI_AGENT_BACKUP_MARKERS names {address}, which this agent does not report"
+            self._problems.report(address, "not reported", line)
+
+
+class _Marker:
+    """A file; `written` is its time in seconds since 1970, 0 while it was never seen."""
+
+    def __init__(self, path: Path, longest: float) -> None:
+        self.path, self.written = path, 0.0
+        self._calls = HangingCalls(longest)
+
+    def look(self, now: float) -> str:
+        """Read the time of the file. Returns why it cannot be used; empty if it can."""
+        try:
+            found = self._calls.answer(self.path.stat)
+        except NotHere:
+            return "does not answer: its file system hangs"
+        except OSError as error:
+            return f"cannot be seen ({error.strerror})"
+        if not stat.S_ISREG(found.st_mode):
+            return "is no regular file"
+        if found.st_mtime > now + MOST_AHEAD:
+            return "has a time in the future"
+        self.written = found.st_mtime
+        return ""
