@@ -53,19 +53,40 @@ class ServerCertificate:
         self._due = float("-inf")
 
 
-def presented_certificate(connection: socket.socket, hostname: str) -> bytes:
+@dataclass(frozen=True)
+class ClientCertificate:
+    """Files in PEM with a certificate, and its key if it has a file of its own. `password` is of the key."""
+
+    certificate: str
+    key: str | None = None
+    password: str = field(default="", repr=False)
+
+
+def presented_certificate(
+    connection: socket.socket, hostname: str, own: ClientCertificate | None = None
+) -> bytes:
     """The certificate of the server in DER, from a TLS handshake over an open connection.
 
     Verifies nothing and sends nothing afterwards: the answer says when the certificate ends, also if clients
-    no longer accept it. Closes the connection.
+    no longer accept it. Presents the certificate `own` to a server that asks for it. Closes the connection.
 
     Raises: OSError: the handshake failed. ValueError: the server presents no certificate.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
-    with context.wrap_socket(connection, server_hostname=hostname) as secured:
-        found = secured.getpeercert(binary_form=True)
+    unusable = ""
+    if own is not None:
+        try:
+            # An empty password is an answer: without it, OpenSSL asks on the terminal.
+            context.load_cert_chain(own.certificate, own.key, own.password)
+        except OSError as error:  # Most servers ask for none.
+            unusable = f" (the certificate of the agent cannot be read: {error})"
+    try:
+        with context.wrap_socket(connection, server_hostname=hostname) as secured:
+            found = secured.getpeercert(binary_form=True)
+    except OSError as error:
+        raise OSError(f"{error}{unusable}") from error
     if not found:
         raise ValueError("the server presents no certificate")
     return found

@@ -89,12 +89,14 @@ class _Deployment:
         return named
 
     def _polled(self, what: str, address: ServerAddress, *, is_arbiter: bool) -> Iterator[CheckStep]:
-        """Poll the server as a round does: what is known of its machine."""
+        """Poll the server as a round does: what is known of its machine and of its certificate."""
         with contextlib.closing(
             MongoHost(address, self._access, self._explain, is_arbiter=is_arbiter)
         ) as host:
             host.poll()
         yield CheckStep(f"{what}: {IN_PROC} {host.machine.note}")
+        if host.certificate.problem:
+            yield CheckStep(f"{what}: the end of its certificate", host.certificate.problem)
 
     def _hello(self, what: str, address: ServerAddress) -> Generator[CheckStep, None, Document]:
         """Connect without credentials, so that a connection problem does not look like a log-in problem."""

@@ -21,7 +21,7 @@ from pymongo.errors import ConfigurationError, InvalidURI, NetworkTimeout, Opera
 from pymongo.pool_options import PoolOptions
 from pymongo.synchronous.pool import Pool
 
-from automation.agent.certificates import presented_certificate
+from automation.agent.certificates import ClientCertificate, presented_certificate
 from automation.agent.engine import CONNECT_SECONDS, ServerAddress, address_of
 from automation.agent.faults import shown
 from automation.agent.mongodb.topology import DEFAULT_PORT, NAMES_ALLOWED
@@ -207,7 +207,13 @@ class MongoAccess:
         if not self.uses_tls:
             return None
         with socket.create_connection(address, timeout=CONNECT_SECONDS) as connection:
-            return presented_certificate(connection, address.hostname)
+            return presented_certificate(connection, address.hostname, self._own_certificate())
+
+    def _own_certificate(self) -> ClientCertificate | None:
+        given = {name.lower(): value for name, value in self.options.items()}
+        file = given.get("tlscertificatekeyfile")
+        password = given.get("tlscertificatekeyfilepassword")
+        return ClientCertificate(str(file), password=str(password or "")) if file else None
 
     def _pool_options(self, options: Mapping[str, Any]) -> PoolOptions:
         # The client only parses the options and is never opened.

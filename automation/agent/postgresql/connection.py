@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Any
 
 import psycopg
@@ -17,7 +18,7 @@ from psycopg import errors, pq
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.rows import dict_row
 
-from automation.agent.certificates import presented_certificate
+from automation.agent.certificates import ClientCertificate, presented_certificate
 from automation.agent.engine import CONNECT_SECONDS, ServerAddress, address_of
 
 STATEMENT_SECONDS = 2
@@ -213,7 +214,21 @@ class PostgresSession:
             connection.sendall(_ASKS_FOR_TLS)
             if connection.recv(1) != _HAS_TLS:
                 return None
-            return presented_certificate(connection, self._hostname)
+            return presented_certificate(connection, self._hostname, self._own_certificate())
+
+    def _own_certificate(self) -> ClientCertificate | None:
+        """The certificate that this session presents, if it has any (PostgreSQL 34.19.2)."""
+        used = {
+            option.keyword.decode(): (option.val or b"").decode() for option in self._connection.pgconn.info
+        }
+        if used.get("sslcertmode") == "disable":
+            return None
+        certificate, key = (
+            used.get(f"ssl{name}") or str(Path(f"~/.postgresql/postgresql.{end}").expanduser())
+            for name, end in (("cert", "crt"), ("key", "key"))
+        )
+        password = used.get("sslpassword", "")
+        return ClientCertificate(certificate, key, password) if Path(certificate).exists() else None
 
     def close(self) -> None:
         self._connection.close()

@@ -3,6 +3,7 @@
 import socket
 import ssl
 import threading
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -14,10 +15,15 @@ from cryptography.x509.oid import NameOID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from automation.agent.certificates import ServerCertificate, not_after, presented_certificate
+from automation.agent.certificates import (
+    ClientCertificate,
+    ServerCertificate,
+    not_after,
+    presented_certificate,
+)
 from automation.agent.engine import DATABASES_EVERY
 from tests.each import each
-from tests.processes.certificates import make_certificate
+from tests.processes.certificates import Authority, make_certificate
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = ec.generate_private_key(ec.SECP256R1())
@@ -98,18 +104,71 @@ def test_an_answer_that_fails_is_not_replaced_by_an_old_answer() -> None:
     assert watched.problem.startswith("ValueError: not a certificate")
 
 
-def test_a_handshake_gives_the_certificate_of_a_server_that_nothing_vouches_for(tmp_path: Path) -> None:
-    cert, key = make_certificate(tmp_path)
+def server_context(directory: Path) -> ssl.SSLContext:
+    """Of a server with a certificate that nothing vouches for."""
+    cert, key = make_certificate(directory)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
+    return context
+
+
+def presented_by(context: ssl.SSLContext, own: ClientCertificate | None = None) -> bytes:
+    """The certificate of a server with this context."""
     ours, theirs = socket.socketpair()
 
     def serve() -> None:
-        with context.wrap_socket(theirs, server_side=True) as secured:
+        with suppress(OSError), context.wrap_socket(theirs, server_side=True) as secured:
             secured.recv(1)
 
     server = threading.Thread(target=serve)
     server.start()
-    found = presented_certificate(ours, "127.0.0.1")
-    server.join()
+    try:
+        return presented_certificate(ours, "127.0.0.1", own)
+    finally:
+        ours.close()
+        server.join()
+
+
+def test_a_handshake_gives_the_certificate_of_a_server_that_nothing_vouches_for(tmp_path: Path) -> None:
+    found = presented_by(server_context(tmp_path))
     assert not_after(found) == x509.load_der_x509_certificate(found).not_valid_after_utc
+
+
+@pytest.fixture
+def demanding(tmp_path: Path) -> tuple[ssl.SSLContext, Authority]:
+    """A server that demands the certificate of an authority in the handshake, as before TLS 1.3."""
+    context, authority = server_context(tmp_path), Authority(tmp_path / "authority")
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(authority.file)
+    return context, authority
+
+
+def test_a_server_that_demands_a_certificate_gets_the_agents(
+    demanding: tuple[ssl.SSLContext, Authority], tmp_path: Path
+) -> None:
+    context, authority = demanding
+    file = authority.issue("agent")
+    assert presented_by(context, ClientCertificate(str(file)))
+    key = serialization.load_pem_private_key(file.read_bytes(), None)
+    parts = tmp_path / "agent.crt", tmp_path / "agent.key"
+    parts[0].write_bytes(file.read_bytes())
+    parts[1].write_bytes(
+        key.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"secret"),
+        )
+    )
+    assert presented_by(context, ClientCertificate(str(parts[0]), str(parts[1]), "secret"))
+    for unusable in ("", "wrong"):
+        with pytest.raises(OSError, match="cannot be read"):
+            presented_by(context, ClientCertificate(str(parts[0]), str(parts[1]), unusable))
+    with pytest.raises(OSError, match=r"HANDSHAKE|ALERT|EOF|closed|reset"):
+        presented_by(context)
+
+
+def test_a_certificate_of_the_agent_that_cannot_be_read_matters_only_if_the_server_demands_it(
+    tmp_path: Path,
+) -> None:
+    assert presented_by(server_context(tmp_path), ClientCertificate(str(tmp_path / "gone.pem")))

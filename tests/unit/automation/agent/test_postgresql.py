@@ -4,7 +4,7 @@ import logging
 import socketserver
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from typing import Any
@@ -15,11 +15,12 @@ import pytest
 
 from automation.agent import backups
 from automation.agent.__main__ import main
+from automation.agent.certificates import ClientCertificate
 from automation.agent.engine import HostReading
 from automation.agent.engines import Engines
 from automation.agent.machine.metrics import MACHINE
 from automation.agent.postgresql.check import postgresql_steps
-from automation.agent.postgresql.connection import Admission, PostgresAccess, read
+from automation.agent.postgresql.connection import Admission, PostgresAccess, PostgresSession, read
 from automation.agent.postgresql.engine import PostgreSQL, set_of
 from automation.agent.postgresql.host import Hello, PostgresAnswer, PostgresHost, _MetricReader, read_hello
 from automation.agent.postgresql.metrics import (
@@ -448,3 +449,50 @@ def test_check_recognizes_pgbouncer() -> None:
     (fault,) = [step.fault for step in steps if step.fault]
     assert "this is pgbouncer, not PostgreSQL" in fault
     assert "password" not in fault
+
+
+USUAL = ".postgresql/postgresql"
+"""The client certificate of libpq, in the home directory, without the end of its name."""
+
+
+@each(
+    ("used", "files", "presented"),
+    [
+        (
+            {"sslcert": "{0}/a.crt", "sslkey": "{0}/a.key", "sslpassword": "x"},
+            ["a.crt"],
+            ("a.crt", "a.key", "x"),
+        ),
+        (
+            {},
+            [".postgresql/postgresql.crt"],
+            (".postgresql/postgresql.crt", ".postgresql/postgresql.key", ""),
+        ),
+        ({}, [], None),
+        ({"sslcertmode": "disable"}, [".postgresql/postgresql.crt"], None),
+    ],
+)
+def test_the_certificate_of_the_server_is_asked_for_with_the_certificate_of_the_session(
+    tmp_path_factory: pytest.TempPathFactory,
+    used: Mapping[str, str],
+    files: Sequence[str],
+    presented: tuple[str, str, str] | None,
+) -> None:
+    home = tmp_path_factory.mktemp("home")
+    for name in files:
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).touch()
+    session = PostgresSession.__new__(PostgresSession)
+    options = [
+        MagicMock(keyword=name.encode(), val=value.format(home).encode()) for name, value in used.items()
+    ]
+    session._connection = MagicMock()
+    session._connection.pgconn.info = [*options, MagicMock(keyword=b"sslcrl", val=None)]
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("HOME", str(home))
+        found = session._own_certificate()
+    if presented is None:
+        assert found is None
+    else:
+        certificate, key, password = presented
+        assert found == ClientCertificate(f"{home}/{certificate}", f"{home}/{key}", password)
