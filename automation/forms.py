@@ -14,6 +14,8 @@ from accesslist.forms import InProjectForm
 from accesslist.forms.scopes import ScopeField
 from automation.installation import DEFAULTS, MONGODB, MOST_HOSTS, POSTGRESQL, USER_PATTERN, Servers
 from automation.labels import label_texts
+from automation.metrics import Engine
+from automation.rules.connection_strings import shown_again
 from automation.selectors.agent_settings import shown_agent_settings_of, shown_settings
 from automation.selectors.agents import is_first_setup
 from automation.selectors.revisions import goal_version
@@ -330,7 +332,8 @@ def _lines(text: str) -> list[str]:
 class AgentSettingsForm(InProjectForm):
     """The settings that a project keeps for its agents: asks for the project first, then for the settings.
 
-    Secrets are shown redacted. A line that stays unchanged keeps its secrets.
+    Secrets are shown redacted. A line that stays unchanged keeps its secrets. A form that is shown again asks
+    for typed secrets again.
     """
 
     asked_for = "asked_for"
@@ -386,6 +389,22 @@ class AgentSettingsForm(InProjectForm):
         self.fields.update(asked)
         for field in self.fields.values():
             themed(field)
+
+    def full_clean(self) -> None:
+        """Read what was typed, and keep only what may be shown again."""
+        super().full_clean()
+        if not self.is_bound or self.asked_for not in self.fields:
+            return
+        for engine, name in ((Engine.MONGODB, "mongodb"), (Engine.POSTGRESQL, "postgresql")):
+            typed = _lines(str(self.data.get(name, "")))
+            shown = shown_again(engine, typed)
+            if shown != typed:
+                self.data = {**self.data, name: "\n".join(shown)}
+                self.fields[
+                    name
+                ].help_text += (
+                    " Type the other lines with ****** again in full: a page never shows a typed password."
+                )
 
     def clean(self) -> dict[str, Any]:
         """Validate the settings with the schema of the document."""

@@ -119,6 +119,14 @@ def redacted_string(text: str) -> str:
     return f"{found['scheme']}://{user}{found['hosts']}{found['path'] or ''}{options}"
 
 
+def shown_again(engine: Engine, typed: Sequence[str]) -> list[str]:
+    """Return typed strings as a page may show them again: redacted, and `******` for a string with a fault.
+
+    Without the form of a connection string, any part of a text can be a part of the password.
+    """
+    return [MASK if FORMS[engine].fault(text) else redacted_string(text) for text in typed]
+
+
 def is_redacted(text: str) -> bool:
     """Whether a sent string means a stored one."""
     return MASK in text

@@ -78,6 +78,26 @@ def test_a_wrong_line_is_named(console: Client, project: Project, name: str, val
     assert not AgentSettings.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        (MONGODB[0], SHOWN),
+        (f"{SHOWN}\n{MONGODB[1]}\nmongodb://db2", f"{SHOWN}\n{SHOWN}\nmongodb://db2"),
+        (f"mongodb://ada:{SECRET}/x@db1", "******"),
+        (f"mongodb://ada:{SECRET}", "******"),
+        (f"mongodb://db1/?authMechanismProperties=AWS_SESSION_TOKEN:{SECRET}&tls=true&x", "******"),
+    ],
+)
+def test_a_refused_form_never_shows_a_typed_password(
+    console: Client, project: Project, typed: str, shown: str
+) -> None:
+    answer = save(console, project, mongodb=typed, intervalSeconds="1")
+    assert not AgentSettings.objects.exists()
+    assert SECRET not in answer.content.decode()
+    assert answer.context["form"]["mongodb"].value() == shown
+    assert "in full" in str(answer.context["form"].fields["mongodb"].help_text)
+
+
 def test_settings_that_were_changed_meanwhile_are_not_overwritten(console: Client, project: Project) -> None:
     save(console, project, mongodb=MONGODB[0])
     answer = save(console, project, mongodb="", version=NO_VERSION)
