@@ -9,12 +9,14 @@ from __future__ import annotations
 import hashlib
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import distribution
 from pathlib import Path, PurePosixPath
+from typing import Any
 
+from opsapi import VERSION
 from opsapi.program import FILES
 
 NAME = "opsapi-agent.pyz"
@@ -68,6 +70,15 @@ def agent_file() -> AgentFile:
             archive.writestr(entry, octets)
     octets = archive_file.getvalue()
     return AgentFile(octets, hashlib.sha256(octets).hexdigest())
+
+
+def agent_file_facts() -> Mapping[str, Any]:
+    """The version, checksum and size of the file, as the API gives them.
+
+    Raises: as `agent_file`.
+    """
+    file = agent_file()
+    return {"version": VERSION, "sha256": file.sha256, "size": len(file.octets)}
 
 
 def _parts() -> Iterator[tuple[str, bytes]]:

@@ -359,6 +359,7 @@ class AgentSettingsForm(InProjectForm):
                 "postgresql": "\n".join(shown["postgresql"]),
                 "intervalSeconds": shown.get("intervalSeconds"),
                 "labels": "\n".join(label_texts(shown.get("labels"))),
+                "selfUpdate": shown["selfUpdate"],
             }
         )
         kept = "Leave a line with ****** unchanged to keep its password."
@@ -384,6 +385,13 @@ class AgentSettingsForm(InProjectForm):
                 required=False,
                 label="Labels",
                 help_text="Labels of all hosts that the agents report: one NAME=VALUE on each line.",
+            ),
+            "selfUpdate": forms.BooleanField(
+                required=False,
+                label="Agents update themselves",
+                help_text="Within about an hour after an upgrade of the platform, each agent that runs as a "
+                "single file replaces it by the platform's. It keeps the old file, and takes it again if the "
+                "new file does not report.",
             ),
         }
         self.fields.update(asked)
@@ -423,6 +431,7 @@ class AgentSettingsForm(InProjectForm):
             "postgresql": _lines(typed["postgresql"]),
             "intervalSeconds": typed["intervalSeconds"],
             "labels": {name: value for name, _, value in labels},
+            "selfUpdate": typed["selfUpdate"],
             "version": typed["version"],
         }
 

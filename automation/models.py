@@ -247,6 +247,10 @@ class Agent(models.Model):
     returned = models.DateTimeField(
         null=True, help_text="When the agent last reported again after a heartbeat timeout."
     )
+    update_problem = models.TextField(
+        null=True,
+        help_text="Why the agent did not update itself, although the settings of the project say so.",
+    )
     demonstration = models.BooleanField(
         default=False,
         db_default=False,

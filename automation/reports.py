@@ -100,7 +100,8 @@ class Report:
     """A report of an agent. `labels` are of all its hosts; None leaves their labels unchanged.
 
     `observed`: when the agent observed it; None if the report does not say so. `waiting`: how many reports
-    of the agent wait on its disk; None if the report does not say so.
+    of the agent wait on its disk; None if the report does not say so. `update_problem`: why the agent did not
+    update itself, empty if nothing prevents it; None if the report does not say so.
 
     `demonstration`: the report belongs to the demonstration. No agent can say so.
     """
@@ -116,6 +117,7 @@ class Report:
     demonstration: bool = False
     observed: datetime | None = None
     waiting: int | None = None
+    update_problem: str | None = None
 
     @property
     def sample_count(self) -> int:

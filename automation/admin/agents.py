@@ -93,6 +93,7 @@ def agent_context(agent: Agent, now: datetime) -> Mapping[str, Any]:
         "facts": [
             ("Project", Cell(str(agent.group), page_url(agent.group))),
             ("Last report", Cell(f"{time_words(agent.last_report)}, {ago_words(agent.last_report, now)}")),
+            *([("Update", Cell(agent.update_problem))] if agent.update_problem else []),
         ],
         "alerts": alerts_about(agent.hostname, agent.group_id),
         "panels": [_hosts(agent, found, now), _metrics(agent, found)],
@@ -288,6 +289,7 @@ class AgentAdmin(ConsoleAdmin):
         "reported",
         "last_report",
         "returned",
+        "update_problem",
         "created",
         "id",
     ]
@@ -344,8 +346,9 @@ class AgentAdmin(ConsoleAdmin):
 
     @admin.display(description="version", ordering="version")
     def shown_version(self, agent: Agent) -> str:
-        """The version, marked if another agent of the same type runs a newer version."""
-        return with_behind(agent.version, behind=agent.version_behind)
+        """The version, marked if another agent of the same type runs a newer version or no update works."""
+        version = with_behind(agent.version, behind=agent.version_behind)
+        return f"{version} (not updated)" if agent.update_problem else version
 
     @admin.display(description="last report", ordering="last_report")
     def reported(self, agent: Agent) -> SafeString | str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from automation.agent_file import agent_file, agent_file_facts
 from automation.models import AgentSettings
 from opsapi.api.errors import unavailable
 from opsapi.api.resources import Facts
@@ -18,6 +19,8 @@ STRINGS = ("mongodb", "postgresql")
 """The fields with connection strings."""
 NO_VERSION = "0"
 """The version before the first write."""
+SELF_UPDATE = "selfUpdate"
+"""The field that says that agents update themselves. Stored only if it is true."""
 _NOTHING: Facts = {name: [] for name in STRINGS}
 
 
@@ -31,9 +34,9 @@ def shown_agent_settings_of(group_id: str) -> AgentSettings | None:
     return _of(group_id).defer("secrets").first()
 
 
-def version_known(group_id: str) -> str:
-    """Return the version of a project's settings, without reading the settings."""
-    return _of(group_id).values_list("version", flat=True).first() or NO_VERSION
+def version_for_agents(group_id: str) -> str:
+    """Return the version of a project's settings as agents get it, without reading the secrets."""
+    return _version_for_agents(shown_agent_settings_of(group_id))
 
 
 def settings_etag(version: str) -> str:
@@ -52,23 +55,34 @@ def _of(group_id: str) -> QuerySet[AgentSettings]:
 
 def shown_settings(stored: AgentSettings | None) -> Facts:
     """Return the settings with their version, with secrets redacted."""
-    return {**(stored.shown if stored else _NOTHING), "version": version_of(stored)}
+    shown = stored.shown if stored else _NOTHING
+    return {SELF_UPDATE: False, **shown, "version": version_of(stored)}
 
 
 def full_settings(stored: AgentSettings | None) -> Facts:
-    """Return the settings with their version and their secrets, for agents.
+    """Return the settings with their secrets, for agents, and the file by which agents replace theirs.
 
     Raises: ApiError: SERVICE_UNAVAILABLE, if the encryption key of the secrets is no longer configured.
     """
-    if stored is None:
-        return shown_settings(stored)  # Without secrets.
-    found = opened_settings(stored)
+    found = _NOTHING if stored is None else opened_settings(stored)
     if found is None:
         raise unavailable(
             "the settings of the agents cannot be read without their encryption key, which is not in "
             "OPSAPI_ENCRYPTION_KEYS"
         )
-    return {**found, "version": stored.version}
+    settings = {name: value for name, value in found.items() if name != SELF_UPDATE}
+    update = {"agentFile": agent_file_facts()} if _updates_agents(stored) else {}
+    return {**settings, **update, "version": _version_for_agents(stored)}
+
+
+def _updates_agents(stored: AgentSettings | None) -> bool:
+    return stored is not None and bool(stored.shown.get(SELF_UPDATE))
+
+
+def _version_for_agents(stored: AgentSettings | None) -> str:
+    """The version, with the beginning of the checksum of the file by which agents replace theirs."""
+    version = version_of(stored)
+    return f"{version}.{agent_file().sha256[:16]}" if _updates_agents(stored) else version
 
 
 def opened_settings(stored: AgentSettings) -> Mapping[str, Any] | None:

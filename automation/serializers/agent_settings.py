@@ -14,9 +14,10 @@ from automation.rules.connection_strings import (
     is_redacted,
     redacted_string,
 )
+from opsapi import VERSION
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, Document, LinkDocument, invalid, self_link
-from opsapi.api.fields import ListOf, Text, Whole
+from opsapi.api.fields import Flag, ListOf, Text, Whole
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts
 
@@ -47,6 +48,7 @@ class AgentSettingsDocument(Document):
         "postgresql": [POSTGRESQL_EXAMPLE],
         "intervalSeconds": 30,
         "labels": {"env": "production"},
+        "selfUpdate": True,
     }
     example = {
         **request_example,
@@ -76,6 +78,11 @@ class AgentSettingsDocument(Document):
         help_text="Seconds between the starts of two rounds. Without it, agents use their default, 60.",
     )
     labels = Labels(required=False, help_text="Labels of all hosts that the agents report.")
+    selfUpdate = Flag(
+        default=False,
+        help_text="Whether agents that run as a single file replace it by the file of the platform when the "
+        "versions differ.",
+    )
     version = Text(
         max_length=24,
         required=False,
@@ -85,16 +92,33 @@ class AgentSettingsDocument(Document):
     links = LinkDocument(many=True, read_only=True)
 
 
+class AgentFileDocument(Document):
+    """The agent of this platform, which the agents of the project replace their file by."""
+
+    version = serializers.CharField()
+    sha256 = serializers.CharField(help_text="SHA-256 of the file, in hexadecimal.")
+    size = serializers.IntegerField(help_text="Bytes of the file.")
+
+
 class FullAgentSettingsDocument(Document):
     """The settings that a project keeps for its agents, with all secrets."""
 
-    example = {**AgentSettingsDocument.request_example, "version": AN_ID}
+    example = {
+        **{
+            name: value
+            for name, value in AgentSettingsDocument.request_example.items()
+            if name != "selfUpdate"
+        },
+        "agentFile": {"version": VERSION, "sha256": "0" * 64, "size": 4_000_000},
+        "version": f"{AN_ID}.0000000000000000",
+    }
 
     mongodb = serializers.ListField(child=serializers.CharField())
     postgresql = serializers.ListField(child=serializers.CharField())
     intervalSeconds = serializers.IntegerField(required=False)
     labels = serializers.DictField(child=serializers.CharField(), required=False)
-    version = serializers.CharField()
+    agentFile = AgentFileDocument(required=False, help_text="Absent unless agents update themselves.")
+    version = serializers.CharField(help_text="Another value after each change, and for another `agentFile`.")
 
 
 def present_agent_settings(facts: Facts, group_id: str, links: Links) -> Facts:

@@ -58,6 +58,12 @@ class AgentDocument(Resource):
         help_text="Whether the agent belongs to the demonstration, and has no heartbeat timeout.",
         example=False,
     )
+    updateProblem = ShownText(
+        source="update_problem",
+        required=False,
+        help_text="Why the agent did not update itself, although the settings of the project say so. Absent "
+        "if nothing prevents it.",
+    )
     links = LinkDocument(many=True)
 
 

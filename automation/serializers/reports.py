@@ -352,6 +352,12 @@ class ReportDocument(Document):
     events = ListOf(ReportedEventDocument(), max_length=10_000, required=False)
     processes = ListOf(ReportedProcessDocument(), max_length=10_000, required=False)
     leases = LeaseRequestDocument(required=False)
+    updateProblem = Text(
+        max_length=500,
+        required=False,
+        help_text="Why the agent did not update itself, although the settings of the project say so. A "
+        "report with `leases` and without this field removes the stored text.",
+    )
 
     def run_validation(self, data: Any = serializers.empty) -> Values:
         """As `read`. The times in a report with `observed` can be a day old."""
@@ -429,7 +435,13 @@ def read_report(values: Values) -> Report:
         labels=values.get("labels"),
         observed=values.get("observed"),
         waiting=values.get("waiting"),
+        update_problem=_update_problem(values),
     )
+
+
+def _update_problem(values: Values) -> str | None:
+    given = values.get("updateProblem", "" if "leases" in values else None)
+    return given and redact_urls(given)
 
 
 def _host(values: Values) -> HostReport:

@@ -13,6 +13,7 @@ from automation.document.publish import ANY_ETAG
 from automation.models import AgentSettings
 from automation.rules.connection_strings import redacted_string, replaced_strings, stored_partners
 from automation.selectors.agent_settings import (
+    SELF_UPDATE,
     STRINGS,
     agent_settings_of,
     opened_settings,
@@ -55,7 +56,8 @@ def agent_settings_put(
     stored = agent_settings_of(group_id)
     _check_version(sent, stored, if_match)
     old = {name: [] for name in STRINGS} if stored is None else opened_settings(stored)
-    values = {name: value for name, value in sent.items() if name not in {"version", *STRINGS}}
+    left_out = {"version", *STRINGS, *(() if sent.get(SELF_UPDATE) else (SELF_UPDATE,))}
+    values = {name: value for name, value in sent.items() if name not in left_out}
     values = {**_strings(sent, shown_settings(stored), old), **values}
     if values == old:
         return stored

@@ -226,6 +226,7 @@ HEARTBEAT = timedelta(seconds=1)
 _BEAT = """
 WITH known AS (
     SELECT id, waiting_since, version = %(version)s AND NOT down AND demonstration = %(demonstration)s
+               AND coalesce(%(update_problem)s, update_problem, '') = coalesce(update_problem, '')
                AND coalesce(%(waits)s::boolean, waiting_since IS NOT NULL) = (waiting_since IS NOT NULL)
                AND last_report > %(young)s AND last_report <= %(ahead)s AS is_young
       FROM automation_agent
@@ -243,6 +244,7 @@ WITH known AS (
      WHERE agent.id = known.id AND NOT known.is_young
        AND agent.version = %(version)s AND NOT agent.down
        AND agent.demonstration = %(demonstration)s
+       AND coalesce(%(update_problem)s, agent.update_problem, '') = coalesce(agent.update_problem, '')
        AND coalesce(%(waits)s::boolean, agent.waiting_since IS NOT NULL) = (agent.waiting_since IS NOT NULL)
        AND agent.last_report > %(heard)s AND agent.last_report <= %(ahead)s
     RETURNING agent.id, agent.waiting_since
@@ -332,6 +334,7 @@ def _beat_steadily(
         "version": report.version,
         "demonstration": report.demonstration,
         "waits": None if report.waiting is None else report.waiting > 0,
+        "update_problem": report.update_problem,
         "observed": observed,
         "now": now,
         "heard": heard_limit(now),
@@ -360,6 +363,7 @@ def _agent_add(group_id: str, report: Report, observed: datetime, now: datetime)
         observed=observed,
         waiting_observed=None if report.waiting is None else observed,
         waiting_since=now if report.waiting else None,
+        update_problem=report.update_problem or None,
         demonstration=report.demonstration,
     )
     Agent.objects.bulk_create([fresh], ignore_conflicts=True)
@@ -389,6 +393,8 @@ def _beat(agent: Agent, report: Report, observed: datetime, now: datetime) -> He
         agent.waiting_since = (agent.waiting_since or now) if report.waiting else None
     elif report.waiting == 0:
         agent.waiting_since = None
+    if report.update_problem is not None:
+        agent.update_problem = report.update_problem or None
     becomes_real = agent.demonstration and not report.demonstration
     # Its hosts get the full timeout again, even if no sweep has noticed the gap.
     if was_down or becomes_real or agent.last_report <= now - HEARTBEAT_TIMEOUT:
@@ -403,6 +409,7 @@ def _beat(agent: Agent, report: Report, observed: datetime, now: datetime) -> He
             "waiting_since",
             "down",
             "returned",
+            "update_problem",
             "demonstration",
         ]
     )

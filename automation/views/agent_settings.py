@@ -14,7 +14,7 @@ from automation.selectors.agent_settings import (
     settings_etag,
     shown_agent_settings_of,
     shown_settings,
-    version_known,
+    version_for_agents,
     version_of,
 )
 from automation.serializers.agent_settings import (
@@ -71,7 +71,7 @@ class FullAgentSettingsViewSet(ApiViewSet):
 
         With If-None-Match, a version that the agent already has is not sent again.
         """
-        tag = settings_etag(version_known(self.group.id))
+        tag = settings_etag(version_for_agents(self.group.id))
         known = {
             sent.removeprefix("W/")
             for sent in parse_etags(self.http_request.headers.get("If-None-Match", ""))

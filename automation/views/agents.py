@@ -13,13 +13,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import READ, WRITE_AGENTS
-from automation.agent_file import NAME, agent_file
+from automation.agent_file import NAME, agent_file, agent_file_facts
 from automation.choices import AgentType
 from automation.models import Agent
 from automation.selectors.agents import agents_named, agents_of, watching
 from automation.serializers.agents import AgentDocument, WatchingAgentDocument, present_watching
 from automation.services.agents import agent_delete
-from opsapi import VERSION
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.handler import only_read
@@ -103,8 +102,7 @@ def _sum() -> bytes:
 
 
 def _facts() -> bytes:
-    file = agent_file()
-    return write_json({"version": VERSION, "sha256": file.sha256, "size": len(file.octets)})
+    return write_json(agent_file_facts())
 
 
 @lru_cache(maxsize=1)

@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from automation.models import Agent, Host
-from opsapi.console.admin_urls import page_url
+from opsapi.console.admin_urls import list_url, page_url
 from tests.api import bodies
 from tests.client import ApiClient
 
@@ -52,6 +52,16 @@ def test_it_shows_hosts_with_their_state_and_metrics_with_the_reason(
     assert missing.index("CONNECTIONS") < missing.index("PG_XID_AGE") < missing.index("PG_IO_READS")
     assert "PG_WAL_BYTES" not in missing
     assert "3 hosts" in missing
+
+
+def test_it_says_why_the_agent_did_not_update_itself(
+    console: Client, agent: ApiClient, project: Project
+) -> None:
+    said = bodies.report(leases={"intervalSeconds": 60}, updateProblem="the directory cannot be written")
+    assert agent.report(project.id, said).status_code == 202
+    shown = Agent.objects.get()
+    assert "the directory cannot be written" in page(console, shown)
+    assert "(not updated)" in console.get(list_url(Agent)).content.decode()
 
 
 def test_it_says_so_when_an_agent_shares_no_hosts(

@@ -39,6 +39,7 @@ def test_an_operator_writes_them_and_sees_them_redacted(
             mongodb="\r\n".join(["", *MONGODB]),
             intervalSeconds="20",
             labels="env=a value\r\nsite=b=c",
+            selfUpdate="on",
         )
     assert answer.url == list_url(Agent, group__id__exact=project.id)
     assert opened_settings(AgentSettings.objects.get()) == {
@@ -46,9 +47,11 @@ def test_an_operator_writes_them_and_sees_them_redacted(
         "postgresql": [],
         "intervalSeconds": 20,
         "labels": {"env": "a value", "site": "b=c"},
+        "selfUpdate": True,
     }
     page = console.get(f"{PAGE}?group={project.id}")
     assert page.context["form"].initial["mongodb"] == f"{SHOWN}\n{SHOWN}"
+    assert page.context["form"].initial["selfUpdate"] is True
     assert SECRET not in page.content.decode()
 
 

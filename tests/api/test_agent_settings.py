@@ -8,12 +8,14 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from accesslist.models import Project
+from automation.agent_file import AgentFile, agent_file
 from automation.models import AgentSettings
 from automation.rules.connection_strings import MOST_STRINGS
-from automation.selectors.agent_settings import opened_settings
+from automation.selectors.agent_settings import full_settings, opened_settings
 from automation.services.agent_settings import UNREADABLE
 from automation.services.hosts import fleet_purge
 from events.models import Event
+from opsapi import VERSION
 from opsapi.api.links import AGENTS
 from opsapi.roles import Grant, Role
 from tests.api import bodies
@@ -30,6 +32,7 @@ SENT = {
     "intervalSeconds": 20,
     "labels": {"env": "production"},
 }
+NONE = {"mongodb": [], "postgresql": [], "selfUpdate": False}
 CHANGED = "AGENT_SETTINGS_CHANGED_AUDIT"
 pytestmark = pytest.mark.django_db
 
@@ -81,7 +84,7 @@ class TestPeople:
 
     def test_a_project_keeps_none_at_first(self, watcher: ApiClient, path: str) -> None:
         answer = watcher.get(path)
-        assert facts(answer.json()) == {"mongodb": [], "postgresql": []}
+        assert facts(answer.json()) == NONE
         assert answer["ETag"] == f'"{answer.json()["version"]}"'
 
     def test_secrets_are_redacted_wherever_they_are_shown(
@@ -99,6 +102,7 @@ class TestPeople:
             assert bodies.SECRET not in answer.content.decode()
         assert facts(reader.get(path).json()) == {
             **SENT,
+            "selfUpdate": False,
             "mongodb": [SHOWN],
             "postgresql": ["postgresql://ada:******@db2.example.com/postgres?sslmode=require"],
         }
@@ -129,7 +133,7 @@ class TestPeople:
 
     def test_fields_that_are_left_out_are_removed(self, watcher: ApiClient, path: str) -> None:
         put(watcher, path, **SENT)
-        assert facts(put(watcher, path)) == {"mongodb": [], "postgresql": []}
+        assert facts(put(watcher, path)) == NONE
 
     @pytest.mark.parametrize(
         ("name", "value", "field"),
@@ -143,6 +147,7 @@ class TestPeople:
             ("intervalSeconds", 1, "intervalSeconds"),
             ("intervalSeconds", 181, "intervalSeconds"),
             ("labels", {"__a": "b"}, "labels.__a"),
+            ("selfUpdate", "yes", "selfUpdate"),
             ("url", "https://ops.example.com", "url"),
         ],
         ids=str,
@@ -207,6 +212,28 @@ class TestAgents:
         assert full.status_code == 200
         known = fetched(agent, project, HTTP_IF_NONE_MATCH=full["ETag"])
         assert (known.status_code, known.content, known["ETag"]) == (304, b"", full["ETag"])
+
+    def test_agents_get_the_file_of_the_platform_only_while_they_update_themselves(
+        self,
+        watcher: ApiClient,
+        agent: ApiClient,
+        path: str,
+        project: Project,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        assert "agentFile" not in fetched(agent, project).json()
+        assert put(watcher, path, selfUpdate=True)["selfUpdate"]
+        first = fetched(agent, project)
+        assert first.json()["agentFile"] == agent.request("GET", "/opsapi-agent.json", base=AGENTS).json()
+        assert fetched(agent, project, HTTP_IF_NONE_MATCH=first["ETag"]).status_code == 304
+        # The platform is upgraded.
+        monkeypatch.setattr(f"{agent_file.__module__}.agent_file", lambda: AgentFile(b"new", "f" * 64))
+        monkeypatch.setattr(f"{full_settings.__module__}.agent_file", lambda: AgentFile(b"new", "f" * 64))
+        second = fetched(agent, project, HTTP_IF_NONE_MATCH=first["ETag"])
+        assert second.status_code == 200
+        assert second.json()["agentFile"] == {"version": VERSION, "sha256": "f" * 64, "size": 3}
+        put(watcher, path)
+        assert "agentFile" not in fetched(agent, project, HTTP_IF_NONE_MATCH=second["ETag"]).json()
 
     @pytest.mark.parametrize("role", [Role.GROUP_MONITORING_ADMIN, Role.GROUP_AUTOMATION_ADMIN])
     def test_other_roles_that_can_report_get_none(self, project: Project, role: Role) -> None:

@@ -15,8 +15,10 @@ from automation.models import Agent, Host, HostLease, Reading, Watcher
 from automation.readings import NUMBERS
 from automation.rules.leases import FORGOTTEN_AFTER
 from events.models import Event
+from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
+from tests.factories.accesslist import make_key
 
 pytestmark = pytest.mark.django_db
 
@@ -111,6 +113,34 @@ def test_an_agent_learns_the_hosts_of_its_leases_and_their_ends(agents: Agents) 
 def test_a_report_that_asks_for_nothing_is_answered_as_before(agent: ApiClient, project: Project) -> None:
     assert agent.report(project.id, bodies.report()).json().keys() == {"accepted"}
     assert not Watcher.objects.exists()
+
+
+def test_an_agent_says_why_it_did_not_update_itself_until_it_no_longer_says_so(
+    agents: Agents, agent: ApiClient, project: Project
+) -> None:
+    def shown() -> list[Any]:
+        path = f"/groups/{project.id}/agents/MONITORING"
+        listed, single = (
+            agent_reader.get(path).json()["results"][0],
+            agent_reader.get(f"{path}/agent1").json(),
+        )
+        return [listed.get("updateProblem"), single.get("updateProblem")]
+
+    agent_reader = ApiClient(make_key(Grant(Role.GROUP_READ_ONLY, group_id=project.id)))
+    leases = {"instance": "a", "intervalSeconds": 60}
+    problems = ["--check fails", "--check fails", "at mongodb://ada:hidden@db1", None]
+    shows = []
+    for problem in problems:
+        said = {} if problem is None else {"updateProblem": problem}
+        answer = agent.report(project.id, bodies.report(hostname="agent1", leases=leases, **said))
+        assert answer.status_code == 202, answer.json()
+        agents.report("agent1", bodies.host())  # A report without `leases` does not change it.
+        shows.append(shown())
+        agents.wait(INTERVAL)
+    assert "hidden" not in str(shows)
+    assert shows[:2] == [["--check fails"] * 2] * 2
+    assert "mongodb://" in shows[2][0]
+    assert shows[3] == [None, None]
 
 
 def test_two_agents_share_and_of_one_that_dies_the_other_takes_over_when_its_lease_ends(
