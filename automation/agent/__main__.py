@@ -14,6 +14,7 @@ import time
 from collections import ChainMap
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 
 from automation.agent.backups import BackupMarkers
@@ -25,9 +26,12 @@ from automation.agent.engines import Engines
 from automation.agent.faults import log_unexpected
 from automation.agent.leases import Leases
 from automation.agent.poller import Choice, Poller, PollRound
+from automation.agent.program import Program, running_program
 from automation.agent.report import bodies_of, measurements_in
 from automation.agent.sender import Sender, Spool, SpoolInUse
 from automation.agent.settings import PREFIX, Settings, SettingsError, read_settings
+from automation.agent.trial import OPTION, UpdateTrial, run_trial
+from automation.agent.update import Updates
 from opsapi import VERSION
 
 log = logging.getLogger("opsapi.agent")
@@ -67,20 +71,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{PREFIX}SPOOL_DIR {settings.spool_dir}: {error}", file=sys.stderr)  # noqa: T201 - this is a program
         return FAILED
     allow_most_files()
-    return AgentProcess(settings, engines, spool).run(once=options.once)
+    trial = None if options.trial is None else UpdateTrial(options.trial)
+    return AgentProcess(settings, engines, spool, trial).run(once=options.once)
 
 
 class AgentProcess:
     """The program: this thread runs rounds of polls, another thread sends the reports."""
 
-    def __init__(self, own: Settings, engines: Engines, spool: Spool) -> None:
-        """`own` are the settings of this machine, and `engines` are of these settings."""
+    def __init__(
+        self, own: Settings, engines: Engines, spool: Spool, trial: UpdateTrial | None = None
+    ) -> None:
+        """`own` are the settings of this machine, and `engines` are of these settings.
+
+        `trial` is given to a new file that has yet to prove that it works.
+        """
         self._own = self._settings = settings = own
         self._engines, self._spool = engines, spool
         self._central = CentralSource(client_of(settings, PATIENCE), settings)
         self._ask_again = 0.0
         self._stop = threading.Event()
-        self._sender = Sender(client_of(settings), spool)
+        self._trial = trial
+        self._updates: Updates | None = None
+        self._sender = Sender(client_of(settings), spool, self._prove)
         patience = max(SHORTEST_ASK, min(settings.interval / 2, LONGEST_ASK))
         self._leases = Leases(
             client_of(settings, patience),
@@ -92,7 +104,7 @@ class AgentProcess:
         self._poller = Poller(engines.all, settings.interval, self._stop)
         self._backups = BackupMarkers(own.backup_markers)
         self._sent = 0
-        self._is_idle = False
+        self._is_idle = self._is_replaced = False
 
     def run(self, *, once: bool) -> int:
         """Run until a signal, or for a single round. Returns the exit status."""
@@ -101,16 +113,42 @@ class AgentProcess:
         if self._settings.url.startswith("http://"):
             log.warning("%sURL: reports and settings travel without TLS", PREFIX)
         log.info("opsapi-agent %s reports to %s", VERSION, self._settings.url)
+        if self._trial is not None:
+            self._trial.watch(self._stop.set)
+        program = running_program(sys.argv[1:])
+        if self._trial is None and not once:
+            self._updates = Updates(
+                program, self._own, VERSION, client_of(self._own), monotonic=time.monotonic, clock=time.time
+            )
         self._sender.start()
         self._take_central()
         self._look()
         status = self._once() if once else self._rounds()
         self._sender.stop(STOP_SECONDS)
-        self._leases.give_back()
+        if self._updates is not None:
+            self._updates.close()
+        goes_on = self._is_replaced or (self._trial is not None and self._trial.is_over)
+        if not goes_on:  # Another process of this agent keeps the hosts.
+            self._leases.give_back()
         self._engines.close()
         log.info("stopped; %d reports are waiting", len(self._spool))
         self._spool.close()
+        if self._is_replaced and program is not None and self._updates is not None:
+            return self._hand_over(self._updates, program)
         return status
+
+    def _hand_over(self, updates: Updates, program: Program) -> int:
+        """Let a new file report. Then run the file that the program is now, the new or the old."""
+        if not updates.hand_over(partial(run_trial, stop=self._stop), self._settings.interval):
+            return OK
+        if self._stop.is_set():
+            return OK
+        command = program.command()
+        try:
+            os.execv(command[0], command)  # noqa: S606 - the interpreter of this process
+        except OSError as error:
+            log.error("%s cannot run: %s", command[0], error.strerror)
+            return FAILED
 
     def _rounds(self) -> int:
         due = time.monotonic()
@@ -119,6 +157,10 @@ class AgentProcess:
             if time.monotonic() >= self._ask_again and self._take_central():
                 self._look()
             found = self._round()
+            if self._updates is not None and self._updates.work() and not len(self._spool):
+                # The platform has everything, so the next report that it accepts is of the new file.
+                self._is_replaced = not self._stop.is_set()
+                break
             # From start to start. After the machine slept, missed rounds are not repeated.
             wait = self._settings.interval if self._leases.again is None else self._leases.again
             # The agent asks for newly found hosts immediately, then at the usual interval.
@@ -127,10 +169,16 @@ class AgentProcess:
             self._stop.wait(due - time.monotonic())
         return OK
 
+    def _prove(self) -> None:
+        if self._trial is not None:
+            self._trial.prove()
+
     def _take_central(self) -> bool:
         """Ask the platform for settings, and apply them. Returns whether other servers are watched."""
         try:
             self._central.refresh()
+            if self._updates is not None:
+                self._updates.follow(self._central.current.update)
             return self._apply(merged(self._own, self._central.current))
         except Exception as error:  # noqa: BLE001 - an error in our code must not stop the monitoring.
             log_unexpected("settings of the platform", error)
@@ -170,6 +218,7 @@ class AgentProcess:
         try:
             metrics = [(engine.role, engine.why_missing()) for engine in self._engines.all]
             together = ChainMap(*(dict(engine.sets()) for engine in self._engines.all))
+            self._leases.update_problem = self._updates.problem if self._updates is not None else ""
             self._leases.ask(hosts, metrics, together)
         except Exception as error:  # noqa: BLE001 - an error in our code must not stop the monitoring.
             log_unexpected("leases", error)
@@ -193,6 +242,7 @@ class AgentProcess:
         )
         if self._leases.has_answer and not found.readings:
             bodies = []  # Asking for hosts has already reported that this agent is up.
+            self._prove()
         for body in bodies:
             self._spool.put(body)
         self._sender.wake()
@@ -230,6 +280,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--check", action="store_true", help="check every step of a report without sending it, then exit"
     )
     parser.add_argument("--once", action="store_true", help="measure and report once, then exit")
+    parser.add_argument(OPTION, type=int, metavar="DESCRIPTOR", help=argparse.SUPPRESS)
     parser.add_argument("--version", action="version", version=VERSION)
     return parser.parse_args(arguments)
 

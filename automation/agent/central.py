@@ -17,6 +17,7 @@ from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreach
 from automation.agent.faults import printable
 from automation.agent.files import write_whole
 from automation.agent.settings import LONGEST_INTERVAL, PREFIX, SHORTEST_INTERVAL, Settings
+from automation.agent.update import Offer, read_offer
 from automation.labels import MOST_LABELS, name_fault, size_fault, value_fault
 
 log = logging.getLogger("opsapi.agent")
@@ -41,13 +42,17 @@ _NO_ENDPOINT = "RESOURCE_NOT_FOUND"
 
 @dataclass(frozen=True)
 class CentralSettings:
-    """Settings from the platform; None and empty values mean nothing. `faults` are about ignored values."""
+    """Settings from the platform; None and empty values mean nothing. `faults` are about ignored values.
+
+    `update` is the file that agents replace theirs by.
+    """
 
     version: str = ""
     mongodb: Sequence[str] = field(default=(), repr=False)
     postgresql: Sequence[str] = field(default=(), repr=False)
     interval: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    update: Offer | None = None
     faults: Sequence[str] = ()
 
     def values(self) -> dict[str, Any]:
@@ -98,8 +103,15 @@ def read_central(document: Mapping[str, Any]) -> CentralSettings:
     if fault := _label_fault(labels):
         labels = {}
         faults.append(f"{PREFIX}LABELS {fault}")
+    update = None
+    try:
+        update = read_offer(document.get("agentFile"))
+    except ValueError as error:
+        faults.append(f"agentFile {error}")
     version = printable(document.get("version"), _LONGEST_VERSION) or ""
-    return CentralSettings(version, interval=interval, labels=labels, faults=tuple(faults), **strings)
+    return CentralSettings(
+        version, interval=interval, labels=labels, update=update, faults=tuple(faults), **strings
+    )
 
 
 def _strings(document: Mapping[str, Any], name: str, faults: list[str]) -> Sequence[str]:

@@ -31,8 +31,10 @@ from automation.agent.client import (
 )
 from automation.agent.engine import CONNECT_SECONDS, CheckStep, connection_steps
 from automation.agent.postgresql import MISSING
+from automation.agent.program import running_program
 from automation.agent.sender import check_owner
 from automation.agent.settings import FIELDS, PREFIX, Settings, SettingsError
+from automation.agent.update import why_not
 
 MOST_SKEW = timedelta(minutes=5)
 """Maximum clock difference between this machine and the platform."""
@@ -85,6 +87,9 @@ def _central_steps(settings: Settings, central: CentralSource) -> Iterator[Check
         yield CheckStep(f"settings from {source}: {', '.join(found)}")
     for fault in central.current.faults:
         yield CheckStep("settings of the platform", fault)
+    if offer := central.current.update:
+        obstacle = why_not(settings, running_program(()))
+        yield CheckStep(f"version {offer.version} of the platform: {obstacle or 'the agent can take it'}")
     if central.failure and PLATFORM in settings.sources.values():
         yield CheckStep(f"settings of the platform: as they were stored, because {central.failure}")
     # If the platform does not answer, a later step says why.

@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import Any, Union
 from urllib.parse import urlsplit
 
 from automation.agent.settings import Settings
@@ -135,6 +135,9 @@ LONGEST_WAIT = 600.0
 LONGEST_REQUEST = 120.0
 """Seconds for a request and its complete answer, even if it arrives one octet at a time."""
 
+LONGEST_DOWNLOAD = 600.0
+"""Seconds for the complete file of the agent."""
+
 _LONGEST_ANSWER = 4_000_000  # A refusal lists the existing metrics for each of 100 faults.
 _PART = 65_536
 _A_FIELD = "agentType"
@@ -144,6 +147,13 @@ _MINUTES_FROM = 180
 
 class Unreachable(Exception):  # noqa: N818 - what the platform is
     """No answer arrived. The platform may have accepted the report or not."""
+
+
+class Refused(Exception):  # noqa: N818 - what the request is
+    """The platform does not give a file."""
+
+
+_Reply = Union[http.client.HTTPResponse, urllib.error.HTTPError]
 
 
 @dataclass(frozen=True)
@@ -276,7 +286,8 @@ class Client:
 
         Proxies come from the environment.
         """
-        self._base = f"{url}/agents/v1.0/groups/{group_id}"
+        self._agents = f"{url}/agents/v1.0"
+        self._base = f"{self._agents}/groups/{group_id}"
         self.url = f"{self._base}/reports"
         self._public_key, self._private_key = public_key, private_key
         self._timeout = timeout
@@ -302,6 +313,17 @@ class Client:
         """
         headers = {"If-None-Match": f'"{version}"'} if version else {}
         return self._authenticated(f"{self._base}/settings", headers, None)
+
+    def download(self, name: str, largest: int) -> bytes:
+        """Get a file of the platform that needs no key, such as the agent; at most `largest` bytes.
+
+        Raises: Unreachable: it was not received in full. Refused: the platform does not give it.
+        """
+        request = urllib.request.Request(f"{self._agents}/{name}")  # noqa: S310 - settings allow http and https alone
+        reply, octets = self._exchange(request, LONGEST_DOWNLOAD, largest)
+        if reply.status != 200:
+            raise Refused(f"the platform answers {reply.status}")
+        return octets
 
     def _authenticated(self, url: str, headers: Mapping[str, str], body: bytes | None) -> PlatformAnswer:
         """The answer to a POST, or to a GET without a body, with authentication."""
@@ -330,9 +352,24 @@ class Client:
                 uri=urlsplit(url).path,
             )
         request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - settings allow http and https alone
-        end = time.monotonic() + LONGEST_REQUEST
+        reply, octets = self._exchange(request, LONGEST_REQUEST, _LONGEST_ANSWER)
+        if reply.status == 401:
+            self._challenge = None
+            self._challenge = read_challenge(reply.headers.get_all("WWW-Authenticate") or [])
+        return PlatformAnswer(
+            reply.status or 0,
+            _document(octets),
+            _retry_after(reply.headers.get("Retry-After")),
+            _date(reply.headers.get("Date", "")),
+        )
+
+    def _exchange(
+        self, request: urllib.request.Request, seconds: float, largest: int
+    ) -> tuple[_Reply, bytes]:
+        """The answer, and its body up to `largest` bytes. Raises: Unreachable: it is incomplete."""
+        end = time.monotonic() + seconds
         # A socket time-out applies to each wait, and headers take many waits.
-        timer = threading.Timer(LONGEST_REQUEST, self._connections.cut)
+        timer = threading.Timer(seconds, self._connections.cut)
         timer.daemon = True
         timer.start()
         try:
@@ -341,20 +378,11 @@ class Client:
             except urllib.error.HTTPError as error:
                 reply = error
             with reply:
-                octets = _read(reply, end)
+                return reply, _read(reply, end, largest)
         except (OSError, http.client.HTTPException) as error:
             raise Unreachable(_reason(error)) from None
         finally:
             timer.cancel()
-        if reply.status == 401:
-            self._challenge = None
-            self._challenge = read_challenge(reply.headers.get_all("WWW-Authenticate") or [])
-        return PlatformAnswer(
-            reply.status,
-            _document(octets),
-            _retry_after(reply.headers.get("Retry-After")),
-            _date(reply.headers.get("Date", "")),
-        )
 
 
 def client_of(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Client:
@@ -368,20 +396,20 @@ def client_of(settings: Settings, timeout: float = TIMEOUT_SECONDS) -> Client:
     )
 
 
-def _read(reply: http.client.HTTPResponse | urllib.error.HTTPError, end: float) -> bytes:
+def _read(reply: _Reply, end: float, largest: int) -> bytes:
     """The body, limited in length. Raises OSError if it is incomplete at the deadline."""
     octets = bytearray()
     part = b" "
     # Read what has arrived, to check the deadline between two parts.
-    while part and len(octets) < _LONGEST_ANSWER:
+    while part and len(octets) < largest:
         if time.monotonic() > end:
             raise OSError("the answer is incomplete after the time limit")
         part = reply.read1(_PART)
         octets += part
     length = reply.headers.get("Content-Length") or "0"
-    if length.isascii() and length.isdigit() and len(octets) < min(int(length[:10]), _LONGEST_ANSWER):
+    if length.isascii() and length.isdigit() and len(octets) < min(int(length[:10]), largest):
         raise OSError("the connection closed before the end of the answer")
-    return bytes(octets[:_LONGEST_ANSWER])
+    return bytes(octets[:largest])
 
 
 def _reason(error: Exception) -> str:

@@ -10,8 +10,10 @@ UNFINISHED = ".tmp"
 """The suffix of a file that is not written to the end."""
 
 
-def write_whole(path: Path, octets: bytes, modified: float | None = None) -> None:
-    """Write a file that only this user may read; `modified` is its modification time in seconds since 1970.
+def write_whole(path: Path, octets: bytes, modified: float | None = None, mode: int = 0o600) -> None:
+    """Write a file. By default, only this user can read it.
+
+    `modified` is its modification time in seconds since 1970, `mode` its permissions.
 
     Raises: OSError: it could not be written to the disk; the file may be the old one, the new one or none.
     """
@@ -21,6 +23,8 @@ def write_whole(path: Path, octets: bytes, modified: float | None = None) -> Non
         with os.fdopen(descriptor, "wb") as file:
             file.write(octets)
             file.flush()
+            if mode != 0o600:
+                os.fchmod(file.fileno(), mode)
             if modified is not None:
                 os.utime(file.fileno(), (modified, modified))
             os.fsync(file.fileno())
@@ -30,6 +34,12 @@ def write_whole(path: Path, octets: bytes, modified: float | None = None) -> Non
         with contextlib.suppress(OSError):
             unfinished.unlink()
         raise
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a file, in place of any other, and write the new name to the disk. Raises: OSError."""
+    source.rename(target)
+    _sync(target.parent)
 
 
 def _sync(directory: Path) -> None:

@@ -30,6 +30,7 @@ SOONEST = 0.2
 MOST_HOSTS = 10_000
 MOST_METRIC_SETS = 100
 _LONGEST_LEASE = 64
+_PROBLEM = "updateProblem"
 _STATES = {
     # Values appear after two samples, once something has happened.
     **dict.fromkeys((Why.REPORTED, Why.WAITS, Why.IDLE), "reported"),
@@ -72,6 +73,9 @@ class Leases:
         self._alone_until = 0.0
         self._failure = ""
         self.has_answer = False
+        self.update_problem = ""
+        """Why the agent did not update itself; empty if nothing prevents it."""
+        self._sends_problem = True
         self.again: float | None = None
         """Seconds until a host may become free; None for the usual interval."""
         self._write()
@@ -121,7 +125,8 @@ class Leases:
     def _send(self, request: Mapping[str, Any]) -> PlatformAnswer | None:
         """The answer of the platform; None if there is none."""
         asked = {"instance": self._instance, "intervalSeconds": self.interval, **request}
-        body = json.dumps({**self._head, "leases": asked}, separators=(",", ":")).encode()
+        problem = {_PROBLEM: self.update_problem} if self.update_problem and self._sends_problem else {}
+        body = json.dumps({**self._head, **problem, "leases": asked}, separators=(",", ":")).encode()
         try:
             return self._client.report(body)
         except (Unreachable, NoChallenge) as error:
@@ -134,6 +139,8 @@ class Leases:
                 log.info("the platform does not share hosts among agents; this agent watches all its hosts")
             self._is_alone, self._alone_until = True, self._clock() + ASK_ANEW
             return
+        if answer.status == 400 and _PROBLEM in answer.bad_fields:
+            self._sends_problem = False  # An older platform, after a newer platform.
         given = answer.document.get("leases")
         if not answer.accepted or not isinstance(given, dict):
             self._fails(f"the platform did not assign hosts: {answer.detail}")

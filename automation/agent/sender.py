@@ -250,8 +250,9 @@ class Sender:
     report counts as sent.
     """
 
-    def __init__(self, client: Client, spool: Spool) -> None:
-        self._client, self._spool = client, spool
+    def __init__(self, client: Client, spool: Spool, on_sent: Callable[[], None] = lambda: None) -> None:
+        """`on_sent` is called after each report that the platform has accepted, from the thread."""
+        self._client, self._spool, self._on_sent = client, spool, on_sent
         self._wake, self._stop = threading.Event(), threading.Event()
         self._thread = threading.Thread(target=self._run, name="sender", daemon=True)
         self._unknown: frozenset[str] = frozenset()
@@ -326,6 +327,7 @@ class Sender:
             if answer.accepted and waiting.name not in self._reductions:
                 self._clocks_agree()
             self._done(waiting)
+            self._on_sent()
             return None
         is_setting = answer.status in _SETTINGS or answer.code == _OTHER_PATH
         if answer.status in _REFUSED and not is_setting:

@@ -73,6 +73,12 @@ def _interval(text: str) -> int:
     return int(text)
 
 
+def _switch(text: str) -> bool:
+    if text not in {"on", "off"}:
+        raise ValueError("is neither on nor off")
+    return text == "on"
+
+
 def _directory(text: str) -> Path:
     path = Path(text).expanduser()
     if not path.is_absolute():
@@ -158,7 +164,8 @@ class Settings:
 
     The representation leaves out secrets. `mongodb` and `postgresql` list the servers to watch. `labels` are
     the labels of all hosts that the agent reports, value by name. `backup_markers` are files by server, which
-    its backup job writes. `sources` says where each setting comes
+    its backup job writes. `update` allows the agent to replace its file, if the project wants it. `sources`
+    says where each setting comes
     from, by its field; a default has no entry.
     """
 
@@ -173,6 +180,7 @@ class Settings:
     spool_dir: Path = _setting(_directory, _default_spool_dir)  # noqa: RUF009 - a field
     backup_markers: Mapping[ServerAddress, Path] = _setting(_markers, _nothing)
     hostname: str = _setting(_hostname, lambda _: socket.gethostname())
+    update: bool = _setting(_switch, lambda _: "on")
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 

@@ -64,11 +64,18 @@ def mongod(
 
 @contextmanager
 def platform(
-    status: int, code: str = "", *, ahead: float = 0, settings: Any = None, **said: Any
+    status: int,
+    code: str = "",
+    *,
+    ahead: float = 0,
+    settings: Any = None,
+    file: bytes | None = None,
+    **said: Any,
 ) -> Iterator[tuple[str, list[bytes]]]:
     """A platform that answers reports so, its clock `ahead` seconds; its URL, and the bodies it was sent.
 
-    `said` is in its answers next to the code. It gives these settings; None for an older platform.
+    `said` is in its answers next to the code. It gives these settings; None for an older platform. `file` is
+    the agent that it serves.
     """
     bodies: list[bytes] = []
 
@@ -80,7 +87,13 @@ def platform(
             self._answer(status, {"errorCode": code, "detail": "As told", **said})
 
         def do_GET(self) -> None:
-            """The settings."""
+            """The agent, or the settings."""
+            if file is not None and self.path == "/agents/v1.0/opsapi-agent.pyz":
+                self.send_response_only(200)
+                self.send_header("Content-Length", str(len(file)))
+                self.end_headers()
+                self.wfile.write(file)
+                return
             found = (404, {"errorCode": "RESOURCE_NOT_FOUND"}) if settings is None else (200, settings)
             self._answer(*found)
 

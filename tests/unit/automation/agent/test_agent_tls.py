@@ -71,6 +71,7 @@ def checked(url: str, spool_dir: Path) -> tuple[bool, list[str]]:
         interval=60,
         spool_dir=spool_dir,
         hostname="agent1",
+        update=True,
     )
     lines: list[str] = []
     return check(lambda: settings, None, lines.append), lines

@@ -277,4 +277,16 @@ class TestCheck:
         assert "OPSAPI_AGENT_LABELS" in names["the environment"]
         assert "OPSAPI_AGENT_MONGODB" in names["the default"]
         assert [line for line in lines if line.startswith("FAILED  databases")]
+
+    def test_an_offered_version_has_a_line_and_is_no_fault(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("no_proxy", "*")
+        offer = {"version": "2.0", "sha256": "0" * 64, "size": 1}
+        with platform(400, settings={"version": "1", "agentFile": offer}) as (url, _):
+            lines: list[str] = []
+            check(lambda: own(tmp_path, URL=url), None, lines.append)
+        [line] = [line for line in lines if "version 2.0" in line]
+        assert line.startswith("ok ")
+        assert "not a single file" in line
         assert not (tmp_path / FILE).exists()

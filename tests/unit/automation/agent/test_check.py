@@ -39,6 +39,7 @@ def settings(tmp_path: Path) -> Settings:
         interval=60,
         spool_dir=tmp_path,
         hostname="agent1",
+        update=True,
     )
 
 

@@ -96,6 +96,24 @@ def test_at_a_platform_that_shares_no_hosts_all_are_ours_and_it_is_asked_again_l
         assert len(bodies) > count
 
 
+def test_it_says_why_the_agent_did_not_update_itself_unless_the_platform_does_not_know_this(
+    tmp_path: Path,
+) -> None:
+    with platform(202, leases=OF_A) as (url, bodies):
+        found = leases(tmp_path, url)
+        found.ask([A], [], {})
+        found.update_problem = "no TLS"
+        found.ask([A], [], {})
+    assert [json.loads(body).get("updateProblem") for body in bodies if body] == [None, "no TLS"]
+    with platform(400, "INVALID_ATTRIBUTE", badFields=[{"field": "updateProblem"}]) as (url, bodies):
+        found = leases(tmp_path, url)
+        found.update_problem = "no TLS"
+        found.ask([A], [], {})
+        found.ask([A], [], {})
+    assert [json.loads(body).get("updateProblem") for body in bodies if body] == ["no TLS", None]
+    assert ours(found) == {A: "first"}
+
+
 @pytest.mark.parametrize(
     ("status", "said"),
     [

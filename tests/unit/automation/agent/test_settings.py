@@ -70,6 +70,7 @@ def test_each_missing_setting_has_a_line() -> None:
         ("INTERVAL", "181"),
         ("INTERVAL", "2.5"),
         ("INTERVAL", "-2"),
+        ("UPDATE", "yes"),
         ("SPOOL_DIR", "relative/path"),
         ("HOSTNAME", "under_score"),
     ],
