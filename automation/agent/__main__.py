@@ -116,7 +116,7 @@ class AgentProcess:
         if self._trial is not None:
             self._trial.watch(self._stop.set)
         program = running_program(sys.argv[1:])
-        if self._trial is None and not once:
+        if not once:  # Also on trial, so that a fault here ends the trial, and not the agent after it.
             self._updates = Updates(
                 program, self._own, VERSION, client_of(self._own), monotonic=time.monotonic, clock=time.time
             )
@@ -157,9 +157,9 @@ class AgentProcess:
             if time.monotonic() >= self._ask_again and self._take_central():
                 self._look()
             found = self._round()
-            if self._updates is not None and self._updates.work() and not len(self._spool):
+            if self._has_update() and not len(self._spool) and not self._stop.is_set():
                 # The platform has everything, so the next report that it accepts is of the new file.
-                self._is_replaced = not self._stop.is_set()
+                self._is_replaced = True
                 break
             # From start to start. After the machine slept, missed rounds are not repeated.
             wait = self._settings.interval if self._leases.again is None else self._leases.again
@@ -172,6 +172,14 @@ class AgentProcess:
     def _prove(self) -> None:
         if self._trial is not None:
             self._trial.prove()
+
+    def _has_update(self) -> bool:
+        """Whether a new file is ready for its trial."""
+        try:
+            return self._updates is not None and self._trial is None and self._updates.work()
+        except Exception as error:  # noqa: BLE001 - an error in our code must not stop the monitoring.
+            log_unexpected("update", error)
+            return False
 
     def _take_central(self) -> bool:
         """Ask the platform for settings, and apply them. Returns whether other servers are watched."""

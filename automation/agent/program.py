@@ -22,6 +22,7 @@ NEW, OLD = ".new", ".old"
 """Suffixes of the file that is tried, and of the file that ran before the present file."""
 
 _OTHERS_WRITE = 0o002
+_PERMISSIONS = 0o777
 
 
 class Program:
@@ -59,8 +60,7 @@ class Program:
 
     def keep_new(self, octets: bytes) -> None:
         """Write the new file, with the mode of the program. Raises: OSError."""
-        mode = stat.S_IMODE(self.path.stat().st_mode)
-        write_whole(self.new_path, octets, mode=mode)
+        write_whole(self.new_path, octets, mode=self._mode())
 
     def has_new(self, sha256: str) -> bool:
         """Whether the new file has this SHA-256, in hexadecimal."""
@@ -74,8 +74,11 @@ class Program:
         # A copy, and no link: a user may not link a file of another user.
         old = _read(self.path)
         if old != _read(self.new_path):  # Another agent with the same file has replaced it.
-            write_whole(self.old_path, old, mode=stat.S_IMODE(self.path.stat().st_mode))
+            write_whole(self.old_path, old, mode=self._mode())
         move(self.new_path, self.path)
+
+    def _mode(self) -> int:
+        return self.path.stat().st_mode & _PERMISSIONS
 
     def forget_new(self) -> None:
         """Remove the new file, which never ran or did not work."""

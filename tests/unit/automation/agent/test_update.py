@@ -112,13 +112,13 @@ class AgentMachine:
         eventually(lambda: updates.work() or not begun(updates))
         return updates.work()
 
-    def hands_over(self, updates: Updates, result: bool | Exception = True, interval: float = 60) -> bool:
+    def hands_over(self, updates: Updates, result: bool | BaseException = True, interval: float = 60) -> bool:
         """The trial, which ends so."""
 
         def runs(command: Sequence[str], seconds: float) -> bool:
             self.trials.append((command, seconds))
             assert self.path.read_bytes() == OLD
-            if isinstance(result, Exception):
+            if isinstance(result, BaseException):
                 raise result
             return result
 
@@ -306,6 +306,19 @@ class TestTrial:
         assert not again.work()
         assert machine.client.downloads == 1
         assert machine.prepared(machine.start())
+
+    def test_an_agent_that_dies_in_the_trial_does_not_repeat_it_at_once(self, machine: AgentMachine) -> None:
+        updates = machine.start()
+        assert machine.prepared(updates)
+        with pytest.raises(KeyboardInterrupt):
+            machine.hands_over(updates, KeyboardInterrupt())
+        again = machine.start()
+        again.follow(OFFER)
+        assert "stopped during its trial" in again.problem
+        machine.now += PERIOD - 1
+        assert not again.work()
+        assert not begun(again)
+        assert machine.prepared(again)
 
     def test_after_a_clock_that_was_set_back_it_waits_for_an_hour_too(self, machine: AgentMachine) -> None:
         updates = machine.start()

@@ -4,7 +4,6 @@ import hashlib
 import io
 import json
 import zipfile
-from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,18 +14,17 @@ from automation.agent_file import agent_file
 from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.agent import RunningAgent, running
-from tests.processes.conftest import ProcessCaller, make_first_user
-from tests.processes.platform import RunningPlatform, prepared_installation
+from tests.processes.scenario import RunningSite
 from tests.unit.automation.agent.stand_ins import platform
 
 pytestmark = pytest.mark.processes
 
-# At once, and not at its minute of the hour; the shortest trial is still far longer than a start.
+# At once, and not at its minute of the hour.
 _HASTE = """
 from automation.agent import trial, update
 update.Updates._turn = lambda self, offer: 0.0
 update.SHORTEST_TRIAL = update.LONGEST_TRIAL = {seconds}
-trial.STOP_SECONDS = 1.0
+trial.STOP_SECONDS = {seconds}
 """
 _CRASHES = """
 if "--trial" in sys.argv:
@@ -71,25 +69,16 @@ def agent_of(directory: Path, octets: bytes, **settings: str) -> tuple[RunningAg
     return RunningAgent(directory, [str(path)], POSTGRESQL=nobody, **settings), path
 
 
-@pytest.fixture
-def site() -> Iterator[RunningPlatform]:
-    """A started platform."""
-    with prepared_installation() as built:
-        built.start()
-        yield built
-        built.stop()
-
-
-def test_an_agent_takes_the_file_of_its_platform_and_goes_on(site: RunningPlatform, tmp_path: Path) -> None:
-    owner = make_first_user(site)
-    group = owner.post("/groups", {"name": "payments"})["id"]
+def test_an_agent_takes_the_file_of_its_platform_and_goes_on(site: RunningSite, tmp_path: Path) -> None:
+    owner = site.owner
+    group = owner.post("/groups", {"name": "updated agents"})["id"]
     key = owner.post(f"/groups/{group}/apiKeys", {"desc": "agent", "roles": ["GROUP_AGENT"]})
     owner.put(f"/groups/{group}/agents/settings", {"selfUpdate": True})
     old = build("0.0.1", does=_HASTE.format(seconds=240))
     keys = {"PUBLIC_KEY": key["publicKey"], "PRIVATE_KEY": key["privateKey"]}
-    agent, path = agent_of(tmp_path, old, URL=site.base_url, GROUP_ID=group, **keys)
+    agent, path = agent_of(tmp_path, old, URL=site.platform.base_url, GROUP_ID=group, **keys)
 
-    def shown(owner: ProcessCaller) -> Any:
+    def shown() -> Any:
         found = owner.get(f"/groups/{group}/agents")["results"]
         return found[0] if found else {}
 
@@ -97,19 +86,19 @@ def test_an_agent_takes_the_file_of_its_platform_and_goes_on(site: RunningPlatfo
         eventually(lambda: f"opsapi-agent {VERSION} reports" in agent.log.rpartition("has sent a report")[2])
         seen = len(agent.rounds())
         eventually(lambda: len(agent.rounds()) > seen and "sent=1 waiting=0" in agent.rounds()[-1])
-        assert shown(owner)["version"] == VERSION
+        assert shown()["version"] == VERSION
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (agent_file().octets, 0o640)
     assert {each.name: each.read_bytes() for each in path.parent.iterdir() if each != path} == {
         "opsapi-agent.pyz.old": old
     }
-    assert "updateProblem" not in shown(owner)
+    assert "updateProblem" not in shown()
 
 
 def test_an_agent_takes_its_old_file_again_if_the_new_file_crashes_or_hangs(tmp_path: Path) -> None:
-    old = build("1.0", does=_HASTE.format(seconds=1))
     agents = []
     with ExitStack() as stack:
-        for name, does in (("crashes", _CRASHES), ("hangs", _HANGS)):
+        for name, does, seconds in (("crashes", _CRASHES, 240), ("hangs", _HANGS, 1)):
+            old = build("1.0", does=_HASTE.format(seconds=seconds))
             new = build("2.0", does=does)
             update = {"version": "2.0", "sha256": hashlib.sha256(new).hexdigest(), "size": len(new)}
             settings = {"version": "1", "agentFile": update}
@@ -119,8 +108,8 @@ def test_an_agent_takes_its_old_file_again_if_the_new_file_crashes_or_hangs(tmp_
             keys = {"GROUP_ID": "0" * 24, "PUBLIC_KEY": "A", "PRIVATE_KEY": "b"}
             agent, path = agent_of(tmp_path / name, old, URL=url, **keys)
             stack.enter_context(running(agent))
-            agents.append((agent, path, sent))
-        for _, path, sent in agents:
+            agents.append((agent, path, old, sent))
+        for _, path, old, sent in agents:
 
             def problems(sent: list[bytes] = sent) -> list[str]:
                 documents = [json.loads(body) for body in sent if body]
@@ -129,6 +118,6 @@ def test_an_agent_takes_its_old_file_again_if_the_new_file_crashes_or_hangs(tmp_
 
             assert "2.0" in eventually(problems)[0]
             assert {each.name: each.read_bytes() for each in path.parent.iterdir()} == {path.name: old}
-        first, second = (agent.log for agent, _, _ in agents)
+        first, second = (agent.log for agent, *_ in agents)
     assert "status 3" in first
     assert "no report" in second
