@@ -487,6 +487,18 @@ class TestRunTrial:
         stop.set()
         assert not run_trial(child("end.recv(1)"), 60, stop)
 
+    def test_a_child_that_ends_because_the_agent_shall_stop_has_not_failed(self) -> None:
+        class LaterStop(threading.Event):
+            """It is set after the first look."""
+
+            def is_set(self) -> bool:
+                """As it says."""
+                before = super().is_set()
+                self.set()
+                return before
+
+        assert not run_trial(child("sys.exit(0)"), 60, LaterStop())
+
     def test_a_child_proves_itself_once_and_stops_at_the_end_of_the_trial(self) -> None:
         ours, theirs = socket.socketpair()
         stop = threading.Event()
