@@ -68,9 +68,11 @@ def test_what_an_agent_watches_and_cannot_report_can_be_read(
         | {"absent": ["PG_REPLICATION_SLOT_RETAINED_BYTES"]}
     ]
     leases = {"intervalSeconds": 60, "hosts": asked, "metricSets": sets}
-    sent = report(host(hostname="db2", port=5432), hostname="agent1", leases=leases)
+    why = f"version 2.0 is not used: the agent's user cannot write the directory /{'a-long-name-' * 30}"
+    sent = report(host(hostname="db2", port=5432), hostname="agent1", leases=leases, updateProblem=why)
     assert agent.report(project.id, sent).status_code == 202
     console.goto(page_url(Agent.objects.get()))
+    expect(console.get_by_role("definition").filter(has_text="cannot write")).to_be_visible()
     watched = console.get_by_role("region", name="Watched hosts")
     expect(watched.get_by_role("row")).to_have_count(3)
     missing = console.get_by_role("region", name="Missing metrics")
