@@ -86,10 +86,8 @@ class SetupMarkName(StrEnum):
 
 
 class IncidentPart(StrEnum):
-    """The role of a notification in its incident; an ordinary message about the incident has none."""
+    """Why an update about an incident is sent; a reminder has none."""
 
-    FOLDED = "FOLDED"
-    """It is not sent: the messages of the incident name its alert."""
     CHANGE = "CHANGE"
     """Sent only if the incident has an important change since the last message."""
     UNGROUPED = "UNGROUPED"

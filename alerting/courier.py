@@ -21,7 +21,6 @@ from alerting.models import Notification
 from alerting.muting import REMEMBERED_SECONDS, MuteDesk
 from alerting.rules.claim_order import next_free_slot
 from alerting.rules.time_slices import Costs, TimeSlice
-from alerting.selectors.incidents import incidents_of
 from alerting.services.claims import claim
 from alerting.services.destinations import next_tries_at_pace
 from alerting.services.leases import (
@@ -153,16 +152,16 @@ class Courier:
         try:
             muting = self._desk.settle(claims, now=self._clock())
             self._forget_costs()
-            time_slice, has_incident = TimeSlice(time.monotonic, DECIDE_SECONDS, self._costs), False
+            time_slice, is_grouped = TimeSlice(time.monotonic, DECIDE_SECONDS, self._costs), False
             for position, batch in enumerate(found := decided_together(claims, self._costs)):
-                if has_incident and time_slice.is_over():
+                if is_grouped and time_slice.is_over():
                     leases_give_back([row for later in found[position:] for row in later])
                     break
-                has_incident = bool(incidents_of(batch))
+                is_grouped = batch[0].is_grouped
                 for attempt in decide(batch, now=self._clock(), muting=muting, time_slice=time_slice):
                     started.add(attempt.notification.id)
                     self._start(attempt)
-                if has_incident:
+                if is_grouped:
                     time_slice.charge(batch[0].group_id or "")
         except Exception:
             # Notifications that are not in progress can be claimed again immediately, by any worker.

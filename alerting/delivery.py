@@ -25,10 +25,10 @@ A lease has a token. If a worker dies or is too slow, its lease ends, and anothe
 notification with a new token; later writes of the first worker have no effect. A message whose attempt was
 marked as begun counts as perhaps received, and is sent again with the same delivery id.
 
-Grouped alerts share the messages of their incident. These messages belong to the first alert of the
-incident; all open alerts of the incident decide whether they are sent (`selectors.incidents`). A `Picture` is
-the content of a message about the incident. A message about a change is only sent if its picture differs
-enough from the picture of the last message about the incident (`selectors.incidents.last_pictures`).
+A message about alerts belongs to an incident, whose open alerts decide whether it is sent
+(`selectors.incidents`). If the incident groups alerts, a `Picture` is the content of the message. A message
+about a change is only sent if its picture differs enough from the picture of the last message about the
+incident (`selectors.incidents.last_pictures`).
 """
 
 import logging
@@ -66,18 +66,16 @@ from alerting.selectors.due_notifications import (
     notified_destinations,
 )
 from alerting.selectors.incidents import (
-    DecidingAlert,
     IncidentMessage,
     IncidentView,
-    alerts_with_incident_state,
-    deciding_alerts,
+    Member,
     incident_messages,
-    incident_views,
     incidents_of,
     is_worth_sending,
     last_pictures,
+    members_lock,
     newest_picture_at,
-    open_in,
+    with_fleets,
 )
 from alerting.selectors.merged_notifications import merged_notifications
 from alerting.selectors.notification_settings import settings_of
@@ -173,13 +171,13 @@ def decided_together(claimed: Sequence[Notification], costs: Costs | None = None
     """Return the notifications in the batches and the order in which to decide on them.
 
     Notifications with a destination come first, because it can take longer to find the addresses of the
-    others. Messages about incidents come last, in a batch for each project, because their decisions depend on
-    all open alerts of the incident. Of these, the project with the least `costs` comes first.
+    others. Messages about grouped alerts come last, in a batch for each project, because their decisions
+    depend on all open alerts of the incident. Of these, the project with the least `costs` comes first.
     """
     costs = costs or Costs()
     found: dict[tuple[int, str], list[Notification]] = {}
     for row in claimed:
-        key = (2, row.group_id or "") if incidents_of([row]) else (0 if row.destination else 1, "")
+        key = (2, row.group_id or "") if row.is_grouped else (0 if row.destination else 1, "")
         found.setdefault(key, []).append(row)
     return [found[key] for key in sorted(found, key=lambda key: (key[0], costs.of(key[1])))]
 
@@ -269,8 +267,8 @@ def _failed_attempt(notification: Notification, error: Exception) -> DeliveryAtt
 class _Facts:
     """The facts of decisions, read for all notifications together."""
 
-    alerts: Mapping[str, Alert]
-    """By id; the first alert of an incident has the state of the incident."""
+    incidents: Mapping[str, IncidentView]
+    """By id."""
     settings: Mapping[tuple[str, str], NotificationSetting]
     """By setting id and type."""
     mutes: Mapping[str, Mute]
@@ -280,15 +278,13 @@ class _Facts:
     lapses: Mapping[str, int]
     """The number of attempts without an outcome, by notification id."""
     channel_fields: DestinationConfigs
-    incidents: Mapping[str, IncidentView]
-    """By incident id."""
     last_pictures: Mapping[str, Picture | None]
     """By notification id: the picture of the last message about the incident; None without a message."""
     merged: Mapping[str, str]
     """The notification that has sent the same message, by notification id."""
 
-    def alert(self, notification: Notification) -> Alert | None:
-        return self.alerts.get(notification.alert_id or "")
+    def incident(self, notification: Notification) -> IncidentView | None:
+        return self.incidents.get(notification.incident_id or "")
 
     def setting(self, notification: Notification) -> NotificationSetting | None:
         return self.settings.get((notification.setting_id, notification.type_name))
@@ -338,10 +334,10 @@ def _decide_together(
     claimed = _with_windows_locked(claimed, muting, now)
     if not claimed:
         return []
-    claimed, locked = _with_alerts_locked(claimed, muting, now)
+    claimed, members = _with_alerts_locked(claimed, muting, now)
     if not claimed:
         return []
-    facts = _read_facts(claimed, locked, muting, now)
+    facts = _read_facts(claimed, members, muting, now)
     time_slice.allow_as_much_as_since(began)
     to_do = _ToDo()
     for notification in claimed:
@@ -355,12 +351,12 @@ def _decide_together(
         to_try = [notification.destination for notification in to_do.to_send]
         destinations_lock([*to_try, *(destination.id for _, destination in to_do.to_address)])
         addresses_write(to_do.to_address, now=now)
-    about_incidents = incident_messages(to_do.to_send, facts.incidents, facts.last_pictures)
-    begun = _mark_begun([*to_do.to_fail, *_build_attempts(to_do.to_send, facts, about_incidents, now)], now)
-    with_message = {attempt.notification.id for attempt in begun if attempt.has_message}
-    pictures_keep(
-        {row_id: each.picture for row_id, each in about_incidents.items() if row_id in with_message}
-    )
+    said = incident_messages(to_do.to_send, facts.incidents, facts.last_pictures)
+    begun = _mark_begun([*to_do.to_fail, *_build_attempts(to_do.to_send, facts, said, now)], now)
+    sent = [attempt.notification.id for attempt in begun if attempt.has_message]
+    shown = {row_id: said[row_id].picture for row_id in sent if row_id in said}
+    if pictures := {row_id: picture for row_id, picture in shown.items() if picture}:
+        pictures_keep(pictures)
     return begun
 
 
@@ -389,8 +385,8 @@ def _hold_up(notifications: Sequence[Notification], muting: Muting) -> None:
 
 def _with_alerts_locked(
     claimed: Sequence[Notification], muting: Muting, now: datetime
-) -> tuple[list[Notification], list[DecidingAlert]]:
-    """Lock the alerts of notifications until the decisions are written, and release the other notifications.
+) -> tuple[list[Notification], list[Member]]:
+    """Lock the open alerts of incidents until the decisions are written, and release the other notifications.
 
     The others are about alerts that another transaction has locked. It can end thousands of alerts of a
     project, and messages of other projects do not wait for it. Of the thousands of alerts of an incident,
@@ -404,30 +400,29 @@ def _with_alerts_locked(
     A request that creates a window or changes a configuration does not wait. An attempt that has begun is
     sent, whatever happens in the meantime. If its alert ends, `record` sees the end.
     """
-    is_overdue = bool(incidents_of(row for row in claimed if row.due < now - OVERDUE))
-    locked, held_up = deciding_alerts(claimed, wait=LOCKS_SECONDS if is_overdue else 0)
+    is_overdue = any(row.is_grouped and row.due < now - OVERDUE for row in claimed)
+    members, held_up = members_lock(claimed, wait=LOCKS_SECONDS if is_overdue else 0)
     if held_up:
         _hold_up([row for row in claimed if row.id in held_up], muting)
-    return [row for row in claimed if row.id not in held_up], locked
+    return [row for row in claimed if row.id not in held_up], members
 
 
 def _read_facts(
-    claimed: Sequence[Notification], locked: Sequence[DecidingAlert], muting: Muting, now: datetime
+    claimed: Sequence[Notification], members: Sequence[Member], muting: Muting, now: datetime
 ) -> _Facts:
-    """Read the facts of decisions, without a lock; `locked` are the alerts."""
+    """Read the facts of decisions, without a lock; `members` are the locked alerts."""
     alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
     pictures = last_pictures(claimed)
     # To find a destination, only a change is compared with the last picture.
     with_picture = [row for row in claimed if row.destination or row.part == IncidentPart.CHANGE.value]
     settings = settings_of(claimed)
     return _Facts(
-        alerts=alerts_with_incident_state(locked, claimed),
+        incidents=with_fleets(incidents_of(claimed, members), with_picture, pictures),
         settings=settings,
         mutes=muting.mutes,
         notified=notified_destinations(alert_ids),
         lapses=lapses_of(claimed),
         channel_fields=destination_configs({row.destination for row in claimed if row.destination}),
-        incidents=incident_views(with_picture, locked, pictures),
         last_pictures=pictures,
         merged=merged_notifications(claimed, settings, now),
     )
@@ -466,7 +461,8 @@ def _decide_one(
 ) -> None:
     """Decide on a notification, and write the decision or add the notification to `to_do`."""
     addresses, people = lookups
-    alert, setting = facts.alert(notification), facts.setting(notification)
+    incident, setting = facts.incident(notification), facts.setting(notification)
+    alert = incident.lead if incident else None
     address = addresses.address_of(notification, alert, setting)
     verdict = decide_delivery(_due(notification, address, facts), now)
     match verdict.step:
@@ -477,7 +473,7 @@ def _decide_one(
         case DeliveryStep.POSTPONE:
             _postpone(notification, verdict)
         case DeliveryStep.GIVE_UP:
-            _give_up(notification, verdict, alert, now)
+            _give_up(notification, verdict, incident, now)
         case DeliveryStep.SEND if address.failure:  # nothing can be sent: the attempt has this outcome
             to_do.to_fail.append(DeliveryAttempt(notification, {}, address.failure))
         case DeliveryStep.SEND:
@@ -491,8 +487,8 @@ def _decide_one(
 
 
 def _due(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
-    incident = facts.incidents.get(notification.incident_id or "")
-    due = due_notification_with_setting(notification, facts.alert(notification), facts.setting(notification))
+    incident = facts.incident(notification)
+    due = due_notification_with_setting(notification, incident, facts.setting(notification))
     return replace(
         due,
         keeps_state=due.keeps_state or facts.tracks_alerts(notification),
@@ -536,29 +532,27 @@ def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, n
     seen = {name: Subquery(newest.values(name)) for name in ("said_members", "said_root")}
     sent_by = facts.merged[notification.id]
     changes = {"status": dropped, "reason": verdict.reason, "merged_into": sent_by, **seen}
-    if leases_release_with([notification], **changes) and (alert := facts.alert(notification)):
-        schedule_follow_ups(ended=[(notification, alert)], now=now)
+    if leases_release_with([notification], **changes) and (incident := facts.incident(notification)):
+        schedule_follow_ups(ended=[(notification, incident)], now=now)
 
 
 def _give_up(
-    notification: Notification, verdict: DeliveryVerdict, alert: Alert | None, now: datetime
+    notification: Notification, verdict: DeliveryVerdict, incident: IncidentView | None, now: datetime
 ) -> None:
     """Fail the notification; the next reminder of an open alert follows, as after any failure."""
     reason = verdict.reason or not_retried(last_failure(notification) or NO_ANSWER, verdict.stopped)
     failed = NotificationStatus.FAILED.value
-    if leases_release_with([notification], status=failed, reason=reason) and alert:
-        schedule_follow_ups(ended=[(notification, alert)], now=now)
+    if leases_release_with([notification], status=failed, reason=reason) and incident:
+        schedule_follow_ups(ended=[(notification, incident)], now=now)
 
 
 def _build_attempts(
     to_send: Sequence[Notification],
     facts: _Facts,
-    about_incidents: Mapping[str, IncidentMessage],
+    said: Mapping[str, IncidentMessage],
     now: datetime,
 ) -> list[DeliveryAttempt]:
-    messages = messages_of(
-        to_send, alerts=facts.alerts, settings=facts.settings.values(), now=now, incidents=about_incidents
-    )
+    messages = messages_of(to_send, incidents=said, settings=facts.settings.values(), now=now)
     attempts = [
         _build_attempt(notification, facts, messages.get(notification.id)) for notification in to_send
     ]
@@ -704,45 +698,45 @@ def _record_together(
     """
     notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
-    locked, about = deciding_alerts(notifications, wait=wait)
+    members, about = members_lock(notifications, wait=wait)
     held_up = [each for each in ended if each[0].notification.id in about]
     ended = [each for each in ended if each[0].notification.id not in about]
-    notifications = [attempt.notification for attempt, _ in ended]
-    alerts = alerts_with_incident_state(locked, notifications)
+    incidents = incidents_of([attempt.notification for attempt, _ in ended], members)
     results = [
-        _EndedAttempt(attempt, outcome, _result_of(attempt, alerts, outcome, now))
+        _EndedAttempt(attempt, outcome, _result_of(attempt, incidents, outcome, now))
         for attempt, outcome in ended
     ]
     written = attempts_record([(each.notification, each.result) for each in results])
     recorded = [each for each, is_written in zip(results, written, strict=True) if is_written]
     NotificationAttempt.objects.bulk_create(_attempt_row(each, now) for each in recorded)
-    _set_last_notified(recorded, locked, now)
-    _follow_up_finished(recorded, alerts, now)
+    _set_last_notified(recorded, incidents, now)
+    _follow_up_finished(recorded, incidents, now)
     _record_health(recorded, now)
     return recorded, held_up
 
 
 def _set_last_notified(
-    recorded: Sequence[_EndedAttempt], alerts: Sequence[DecidingAlert], now: datetime
+    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentView], now: datetime
 ) -> None:
-    """Set `last_notified` of the alerts of delivered messages, and of the open alerts of their incidents."""
+    """Set `last_notified` of the first and the open alerts of the incidents of delivered messages."""
     delivered = [each.notification for each in recorded if each.outcome.status is DeliveryStatus.DELIVERED]
     notified = {notification.alert_id for notification in delivered if notification.alert_id}
-    notified |= open_in(incidents_of(delivered), alerts)
+    for incident_id in {notification.incident_id for notification in delivered if notification.incident_id}:
+        notified |= {alert.id for alert in incidents[incident_id].open}
     # Shown in whole seconds. Each message about an incident would write all its alerts, with all indexes.
     is_shown = Q(last_notified__gte=now.replace(microsecond=0), last_notified__lte=now)
     Alert.objects.filter(Among("id", notified)).exclude(is_shown).update(last_notified=now)
 
 
 def _follow_up_finished(
-    recorded: Sequence[_EndedAttempt], alerts: Mapping[str, Alert], now: datetime
+    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentView], now: datetime
 ) -> None:
     """Schedule reminders, also after a failure: the receiver may be back when they are due."""
     finished = [
-        (each.notification, alert)
+        (each.notification, incident)
         for each in recorded
         if each.result["status"] in _DELIVERED_OR_FAILED
-        and (alert := alerts.get(each.notification.alert_id or ""))
+        and (incident := incidents.get(each.notification.incident_id or ""))
     ]
     schedule_follow_ups(ended=finished, now=now)
 
@@ -758,7 +752,7 @@ def _record_health(recorded: Sequence[_EndedAttempt], now: datetime) -> None:
 
 
 def _result_of(
-    attempt: DeliveryAttempt, alerts: Mapping[str, Alert], outcome: Outcome, now: datetime
+    attempt: DeliveryAttempt, incidents: Mapping[str, IncidentView], outcome: Outcome, now: datetime
 ) -> AttemptResult:
     """Return the new values of the notification: delivered, due again, dropped or failed."""
     notification = attempt.notification
@@ -774,7 +768,7 @@ def _result_of(
         "reason": outcome.reason,
         "perhaps_received": perhaps_received,
     }
-    if reason := _reason_to_stop(notification, alerts, now):
+    if reason := _reason_to_stop(notification, incidents, now):
         if not perhaps_received:
             return {**failed, "status": NotificationStatus.DROPPED.value, "reason": reason.value}
         if outcome.status is DeliveryStatus.RETRY:
@@ -800,11 +794,11 @@ def _delivered(
 
 
 def _reason_to_stop(
-    notification: Notification, alerts: Mapping[str, Alert], now: datetime
+    notification: Notification, incidents: Mapping[str, IncidentView], now: datetime
 ) -> DropReason | None:
-    """Return why the state of the alert stops retries. The next `decide` reads the setting as well."""
+    """Return why the state of the incident stops retries. The next `decide` reads the setting as well."""
     try:
-        due = due_notification(notification, alerts.get(notification.alert_id or ""))
+        due = due_notification(notification, incidents.get(notification.incident_id or ""))
     except (LookupError, ValueError):
         return None  # a later version wrote its kind or channel, so nothing was sent: see `_failed_attempt`
     return drop_reason(due, now)

@@ -1,6 +1,6 @@
 """Builds the message that a channel sends for a notification: the alert's or event's document, and facts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -10,7 +10,7 @@ from django.core.exceptions import ObjectDoesNotExist
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
-from alerting.rules.topology import RECOVERED, root_words
+from alerting.rules.topology import RECOVERED, Picture, root_words
 from alerting.rules.wording import (
     TARGETS_NAMED,
     alert_facts,
@@ -25,7 +25,7 @@ from alerting.rules.wording import (
 from alerting.selectors.alerts import AlertRow, alert_rows
 from alerting.selectors.changed_messages import EarlierMessages
 from alerting.selectors.config_views import config_view
-from alerting.selectors.incidents import IncidentMessage
+from alerting.selectors.incidents import IncidentMessage, IncidentView
 from alerting.serializers.alerts import present_alert
 from events.models import Event
 from events.selectors import EventRow, event_row
@@ -46,29 +46,26 @@ MOST_ALERTS_NAMED = 100
 def messages_of(
     notifications: Sequence[Notification],
     *,
-    alerts: Mapping[str, Alert],
+    incidents: Mapping[str, IncidentMessage],
     settings: Iterable[NotificationSetting],
     now: datetime,
-    incidents: Mapping[str, IncidentMessage],
 ) -> dict[str, Message]:
     """Build the messages of notifications at `now`, by notification id.
 
-    Messages whose alert, event or project was deleted are left out. `alerts` are the alerts by id, with their
-    projects. `settings` are the notification settings that still exist. `incidents` are what messages about
-    incidents say, by notification id.
+    Messages whose alert, event or project was deleted are left out. `incidents` are what messages about
+    alerts say, by notification id. `settings` are the notification settings that still exist.
     """
-    shown = _shown_alerts(notifications, alerts, incidents)
-    alert_ids = {alert.id for alert in shown.values()}
-    rows = alert_rows(alert_ids) if alert_ids else {}
+    alerts = _shown_alerts(incidents.values())
+    rows = alert_rows(alerts.keys()) if alerts else {}
     configs = {setting.config_id: setting.config for setting in settings}
-    if others := {alert.config_id for alert in shown.values()} - configs.keys():
+    if others := {alert.config_id for alert in alerts.values()} - configs.keys():
         configs |= AlertConfig.objects.in_bulk(others)
     messages: dict[str, Message] = {}
     for notification in notifications:
-        alert = shown.get(notification.id)
-        if alert is not None and alert.id in rows:
-            config, incident = configs.get(alert.config_id), incidents.get(notification.id)
-            row = rows[alert.id]
+        incident = incidents.get(notification.id)
+        if incident is not None and incident.alert_id in rows:
+            alert, row = alerts[incident.alert_id], rows[incident.alert_id]
+            config = configs.get(alert.config_id)
             messages[notification.id] = _of_alert(notification, alert, row, config, incident, now=now)
         elif not notification.alert_id:
             with suppress(ObjectDoesNotExist):
@@ -76,20 +73,13 @@ def messages_of(
     return messages
 
 
-def _shown_alerts(
-    notifications: Sequence[Notification],
-    alerts: Mapping[str, Alert],
-    incidents: Mapping[str, IncidentMessage],
-) -> dict[str, Alert]:
-    """The alert whose document each message has, by notification id."""
-    shown: dict[str, str] = {}
-    for notification in notifications:
-        if notification.alert_id in alerts:
-            incident = incidents.get(notification.id)
-            shown[notification.id] = incident.alert_id if incident else notification.alert_id
-    others = set(shown.values()) - alerts.keys()
-    found = {**alerts, **Alert.objects.select_related("group").in_bulk(others)} if others else alerts
-    return {row_id: found[alert_id] for row_id, alert_id in shown.items()}
+def _shown_alerts(incidents: Collection[IncidentMessage]) -> dict[str, Alert]:
+    """The alerts whose documents the messages have, by id."""
+    leads = {each.view.lead.id: each.view.lead for each in incidents}
+    shown = {each.alert_id for each in incidents}
+    others = shown - leads.keys()
+    found = {**leads, **Alert.objects.select_related("group").in_bulk(others)} if others else leads
+    return {alert_id: found[alert_id] for alert_id in shown}
 
 
 def _times(incident: Incident) -> dict[str, str]:
@@ -97,9 +87,8 @@ def _times(incident: Incident) -> dict[str, str]:
     return {**times, "resolved": wire_time(incident.ended)} if incident.ended else times
 
 
-def _of_incident(message: Message, incident: IncidentMessage) -> Message:
-    """The message about an incident, from the message about the alert whose document it has."""
-    view, picture = incident.view, incident.picture
+def _with_picture(message: Message, view: IncidentView, picture: Picture) -> Message:
+    """The message about an incident that groups alerts, from the message about its alert."""
     root = root_words(picture.root)
     named = incident_facts(
         root,
@@ -121,7 +110,6 @@ def _of_incident(message: Message, incident: IncidentMessage) -> Message:
     return replace(
         message,
         occurred_at=view.incident.ended or view.incident.created,
-        thread_key=view.incident.id,
         document=document,
         headline=incident_headline(message.headline, len(view.open)),
         target=root or message.target,
@@ -164,11 +152,11 @@ def _of_alert(
     alert: Alert,
     row: AlertRow,
     config: AlertConfig | None,
-    incident: IncidentMessage | None,
+    incident: IncidentMessage,
     *,
     now: datetime,
 ) -> Message:
-    """Return the message about an alert, or about its incident.
+    """Return the message about an incident, whose document is of the alert.
 
     `row` is the alert as its document shows it. `config` is its configuration, if it still exists.
     """
@@ -177,12 +165,12 @@ def _of_alert(
     # A change of a configuration ends its alerts: it may be another since the alert.
     is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
     view = config_view(config) if config and is_same else None
-    timed = document | _times(incident.view.incident) if incident else document
+    timed = document | _times(incident.view.incident) if incident.picture else document
     message = Message(
         delivery_id=notification.id,
         kind=kind,
         occurred_at=alert.resolved or alert.created,
-        thread_key=alert.id,
+        thread_key=incident.view.incident.id,
         document=document,
         event_type_name=alert.event_type,
         headline=alert_headline(timed, view, kind=kind, now=now),
@@ -194,7 +182,7 @@ def _of_alert(
         if config and config.deleted is None
         else None,
     )
-    return _of_incident(message, incident) if incident else message
+    return _with_picture(message, incident.view, incident.picture) if incident.picture else message
 
 
 def _of_event(notification: Notification) -> Message:

@@ -37,7 +37,10 @@ class Alert(models.Model):
     )
     target_key = models.TextField(db_collation="C")
     facts = models.JSONField(default=dict, help_text="The target, with the field names of the API.")
-    incident_id = OptionalIdField(help_text="The incident of an alert whose messages are grouped.")
+    incident_id = OptionalIdField(
+        help_text="The incident of the alert, from its opening. It has the ID of the alert if the alert is "
+        "notified separately."
+    )
     metric_name = models.CharField(max_length=64, null=True)
     current_value = models.FloatField(null=True)
     tags = ArrayField(models.CharField(max_length=100), default=list)

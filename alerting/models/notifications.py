@@ -104,7 +104,7 @@ class Notification(models.Model):
     If several notifications of an alert have the same destination, only one of them sends each message. The
     others are DROPPED, and their `merged_into` is the notification that sent it (`rules/merging.py`).
 
-    A message about an incident has the incident and its first alert (docs/grouping.md).
+    A message about alerts has their incident and its first alert (docs/grouping.md).
 
     A `lease_token` means that a worker has leased it. `perhaps_received` is set before anything is sent, and
     removed only if the receiver certainly did not get it: a crash leaves it set.
@@ -121,7 +121,10 @@ class Notification(models.Model):
     )
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="notifications")
     event_id = OptionalIdField(help_text="The event of a one-shot notification.")
-    incident_id = OptionalIdField(help_text="The incident that the message is about, or includes its alert.")
+    incident_id = OptionalIdField(
+        help_text="The incident that the message is about, or includes its alert. Empty for an event, "
+        "and for alerts that ended before every alert had an incident."
+    )
     part = models.CharField(
         max_length=10, null=True, help_text="The role of the notification in its incident."
     )
@@ -237,6 +240,11 @@ class Notification(models.Model):
 
     def __str__(self) -> str:
         return f"{self.kind} {self.type_name} ({self.id})"
+
+    @property
+    def is_grouped(self) -> bool:
+        """Whether its incident groups alerts. The incident of a single alert has the ID of the alert."""
+        return self.incident_id not in {None, self.alert_id}
 
 
 class NotificationAttempt(models.Model):

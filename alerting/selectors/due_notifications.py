@@ -6,9 +6,10 @@ from dataclasses import dataclass, fields, replace
 from django.db.models import F, Q
 from django.db.models.lookups import IsNull
 
-from alerting.choices import AlertStatus, NotificationStatus, WaitReason
-from alerting.models import Alert, Notification, NotificationSetting
+from alerting.choices import NotificationStatus, WaitReason
+from alerting.models import Notification, NotificationSetting
 from alerting.rules.delivery_policy import DueNotification
+from alerting.selectors.incidents import IncidentView
 from alerting.selectors.notification_settings import stands_for_people
 from alerting.selectors.recipient_addresses import RecipientAddress, org_of, still_reached
 from integrations.channels import CHANNELS
@@ -16,27 +17,27 @@ from integrations.choices import ENDS, ChannelType, MessageKind
 from opsapi.fields import Among
 
 
-def due_notification(notification: Notification, alert: Alert | None) -> DueNotification:
-    """The facts of the notification and its alert; `alert` is None for a one-shot notification."""
+def due_notification(notification: Notification, incident: IncidentView | None) -> DueNotification:
+    """The facts of the notification and its incident, which is None for a one-shot notification."""
     channel = notification.channel
     return DueNotification(
         kind=MessageKind(notification.kind),
-        status=AlertStatus(alert.status) if alert else None,
+        status=incident.status if incident else None,
         perhaps_received=notification.perhaps_received,
         keeps_state=channel is not None and CHANNELS[ChannelType(channel)].keeps_state,
-        acknowledged_until=alert.acknowledged_until if alert else None,
+        acknowledged_until=incident.acknowledged_until if incident else None,
     )
 
 
 def due_notification_with_setting(
-    notification: Notification, alert: Alert | None, setting: NotificationSetting | None
+    notification: Notification, incident: IncidentView | None, setting: NotificationSetting | None
 ) -> DueNotification:
     """`due_notification`, and whether configuration, setting and recipient still count.
 
     `setting` is the current setting, None if it was deleted.
     """
     return replace(
-        due_notification(notification, alert),
+        due_notification(notification, incident),
         config_counts=setting is not None and setting.config.enabled,
         setting_counts=setting is not None and not setting.removed,
         recipient_counts=setting is None or _recipient_counts(notification, setting),

@@ -3,8 +3,7 @@
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from django.db.models import F, Q, QuerySet, Subquery
 
 from alerting.choices import AlertStatus, IncidentPart, NotificationStatus
 from alerting.models import Alert, Incident, Notification
+from alerting.models.incidents import GROUPED
 from alerting.rules.topology import (
     FleetUnit,
     FleetUnits,
@@ -30,16 +30,15 @@ from opsapi.first_rows import FirstRows, first_rows
 from opsapi.sql import fetch_rows, statements_within, took_too_long
 
 
-class DecidingAlert(NamedTuple):
-    """An alert on which the decision on a notification depends: its own, or an open one of its incident.
+class Member(NamedTuple):
+    """An open alert of an incident.
 
     An incident can have thousands, of which decisions need only these columns. `facts` and `event_type` are
     needed for the picture of an incident.
     """
 
     id: str
-    incident_id: str | None
-    status: str
+    incident_id: str
     created: datetime
     acknowledged_until: datetime | None
     event_type: str
@@ -48,12 +47,32 @@ class DecidingAlert(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class IncidentView:
-    """An incident: its open alerts, the oldest first, the units they are about, and the fleet around them."""
+    """An incident: its open alerts, the oldest first, the units they are about, and the fleet around them.
+
+    `covered` and `fleet` are needed for a picture only.
+    """
 
     incident: Incident
-    open: Sequence[DecidingAlert]
-    covered: Sequence[FleetUnit | None]
-    fleet: FleetUnits
+    open: Sequence[Member] = ()
+    covered: Sequence[FleetUnit | None] = ()
+    fleet: FleetUnits = field(default_factory=FleetUnits)
+
+    @property
+    def lead(self) -> Alert:
+        """Its first alert, which has its messages."""
+        return self.incident.lead
+
+    @property
+    def status(self) -> AlertStatus:
+        """OPEN while an alert of the incident is, then CLOSED."""
+        return AlertStatus.OPEN if self.open else AlertStatus.CLOSED
+
+    @property
+    def acknowledged_until(self) -> datetime | None:
+        """When the first acknowledgement ends; None if an open alert has none."""
+        until = [alert.acknowledged_until for alert in self.open]
+        known = [moment for moment in until if moment is not None]
+        return min(known) if known and len(known) == len(until) else None
 
     def picture(self, last: Picture | None) -> Picture:
         """The picture for a message now, after the picture `last`."""
@@ -61,19 +80,15 @@ class IncidentView:
         return picture(self.covered, self.fleet, last=last, first_is_open=first_is_open)
 
 
-def incidents_of(notifications: Iterable[Notification]) -> set[str]:
-    """The ids of the incidents that notifications are about."""
-    return set(leads_of(notifications))
-
-
 def targets_of_messages(notifications: Sequence[Notification]) -> dict[str, list[str]]:
     """The ids of the alerts, or of the event, that each notification is about, by the notification's id.
 
-    A message about an incident is about all its open alerts: an incident is muted while all of them are.
+    A message is about all open alerts of its incident, which is muted while all of them are. After its end,
+    the message is about its first alert.
     """
     members: dict[str, list[str]] = defaultdict(list)
-    if ids := incidents_of(notifications):
-        opened = Alert.objects.filter(incident_id__in=ids, status=AlertStatus.OPEN.value)
+    if ids := {row.incident_id for row in notifications if row.incident_id}:
+        opened = Alert.objects.filter(Among("incident_id", ids), status=AlertStatus.OPEN.value)
         for incident_id, alert_id in opened.values_list("incident_id", "id"):
             members[str(incident_id)].append(alert_id)
     return {
@@ -82,114 +97,69 @@ def targets_of_messages(notifications: Sequence[Notification]) -> dict[str, list
     }
 
 
-def deciding_alerts_filter(notifications: Sequence[Notification]) -> Q:
-    """Return a filter for the alerts of the notifications, and the open alerts of their incidents."""
-    named = {notification.alert_id for notification in notifications if notification.alert_id}
-    deciding = Q(Among("id", named))
-    if incidents := incidents_of(notifications):
-        deciding |= Q(incident_id__in=incidents, status=AlertStatus.OPEN.value)
-    return deciding
-
-
-def deciding_alerts(
-    notifications: Sequence[Notification], *, wait: float
-) -> tuple[list[DecidingAlert], set[str]]:
-    """Lock the alerts of the notifications, and the open alerts of their incidents, by id.
+def members_lock(notifications: Sequence[Notification], *, wait: float) -> tuple[list[Member], set[str]]:
+    """Lock the open alerts of the incidents of notifications, by id.
 
     Alerts that another transaction has locked are left out after `wait` seconds; infinity: never. Return the
     locked alerts, and the ids of the notifications about others.
     """
-    deciding = Alert.objects.filter(deciding_alerts_filter(notifications))
+    ids = {row.incident_id for row in notifications if row.incident_id}
+    if not ids:
+        return [], set()
+    members = Alert.objects.filter(Among("incident_id", ids), status=AlertStatus.OPEN.value)
     if wait == math.inf:
-        return _lock(deciding), set()
+        return _lock(members), set()
     if wait:
         try:
             with transaction.atomic(), statements_within(wait):
-                return _lock(deciding), set()
+                return _lock(members), set()
         except OperationalError as error:
             if not took_too_long(error):
                 raise
-    locked = _lock(deciding, skip_locked=True)
+    locked = _lock(members, skip_locked=True)
     # A locked alert neither ends nor leaves its incident: with the same number, none was left out.
-    if deciding.count() == len(locked):
+    if members.count() == len(locked):
         return locked, set()
-    return locked, _about_others(notifications, locked)
-
-
-def _lock(deciding: QuerySet[Alert], *, skip_locked: bool = False) -> list[DecidingAlert]:
-    rows = deciding.select_for_update(no_key=True, skip_locked=skip_locked).order_by("id")
-    return [DecidingAlert(*row) for row in rows.values_list(*DecidingAlert._fields)]
-
-
-def _about_others(notifications: Sequence[Notification], locked: Iterable[DecidingAlert]) -> set[str]:
-    """Return the notifications whose deciding alerts are not all in `locked`, by id."""
     known = {alert.id for alert in locked}
-    alerts: set[str | None] = set()
-    incidents: set[str | None] = set()
-    deciding = Alert.objects.filter(deciding_alerts_filter(notifications))
-    for alert_id, incident_id, status in deciding.values_list("id", "incident_id", "status"):
-        if alert_id not in known:
-            alerts.add(alert_id)
-            if status == AlertStatus.OPEN.value:
-                incidents.add(incident_id)
-    about = leads_of(notifications)
-    return {
-        row.id
-        for row in notifications
-        if row.alert_id in alerts or (row.incident_id in about and row.incident_id in incidents)
-    }
+    current = members.values_list("id", "incident_id")
+    others = {incident_id for alert_id, incident_id in current if alert_id not in known}
+    return locked, {row.id for row in notifications if row.incident_id in others}
 
 
-def alerts_with_incident_state(
-    deciding: Iterable[DecidingAlert], notifications: Collection[Notification]
-) -> dict[str, Alert]:
-    """The alerts of notifications by id; the first alert of an incident represents the incident.
-
-    It is open while an alert of the incident is, and acknowledged until the first of their acknowledgements
-    ends. `deciding` are the locked `deciding_alerts`.
-    """
-    named = {notification.alert_id for notification in notifications if notification.alert_id}
-    rows = Alert.objects.select_related("group").filter(Among("id", named)) if named else ()
-    found = {alert.id: alert for alert in rows}
-    opened: dict[str, list[DecidingAlert]] = defaultdict(list)
-    for alert in deciding:
-        if alert.incident_id and alert.status == AlertStatus.OPEN.value:
-            opened[alert.incident_id].append(alert)
-    for incident_id, lead_id in leads_of(notifications).items():
-        if lead_id in found:
-            found[lead_id] = whole_incident(found[lead_id], opened[incident_id])
-    return found
+def _lock(members: QuerySet[Alert], *, skip_locked: bool = False) -> list[Member]:
+    rows = members.select_for_update(no_key=True, skip_locked=skip_locked).order_by("id")
+    return [Member(*row) for row in rows.values_list(*Member._fields)]
 
 
-def whole_incident(lead: Alert, opened: Sequence[Alert | DecidingAlert]) -> Alert:
-    """A copy of an incident's first alert with the state of the incident; `opened` are its open alerts."""
-    whole = copy(lead)
-    if opened:
-        until = [alert.acknowledged_until for alert in opened]
-        known = [moment for moment in until if moment is not None]
-        whole.status = AlertStatus.OPEN.value
-        whole.acknowledged_until = min(known) if len(known) == len(until) else None
-    return whole
+def incidents_of(notifications: Iterable[Notification], members: Iterable[Member]) -> dict[str, IncidentView]:
+    """The incidents of notifications, by id; `members` are their locked `members_lock`."""
+    ids = {row.incident_id for row in notifications if row.incident_id}
+    if not ids:
+        return {}
+    rows = Incident.objects.select_related("lead__group").defer("units").filter(Among("id", ids))
+    opened: dict[str, list[Member]] = defaultdict(list)
+    for alert in sorted(members, key=lambda alert: (alert.created, alert.id)):
+        opened[alert.incident_id].append(alert)
+    return {row.id: IncidentView(row, opened[row.id]) for row in rows}
 
 
-def with_its_incident(alert_id: str) -> Q:
+def of_incident(alert_id: str) -> Q:
     """An alert, and the open alerts of its incident."""
     incident = Alert.objects.filter(id=alert_id).values("incident_id")
     return Q(id=alert_id) | Q(incident_id=Subquery(incident), status=AlertStatus.OPEN.value)
 
 
-def representing_alert(alert: Alert, alerts: Iterable[Alert]) -> Alert:
-    """The alert whose messages are about an alert: itself, or the first alert of its incident.
-
-    `alerts` are `with_its_incident`; they are not read if the alert has no incident.
-    """
-    incident = Incident.objects.filter(id=alert.incident_id).first() if alert.incident_id else None
-    lead = Alert.objects.filter(id=incident.lead_id).first() if incident else None
-    if incident is None or lead is None:
-        return alert
-    opened = {other.id: other for other in alerts if other.status == AlertStatus.OPEN.value}
-    current = {**opened, alert.id: alert} if alert.id in opened else opened
-    return whole_incident(lead, list(current.values()))
+def incident_of(alert: Alert, alerts: Iterable[Alert]) -> IncidentView | None:
+    """The incident of an alert, whose alerts are among `alerts`; None before the alert opens."""
+    rows = Incident.objects.select_related("lead__group").filter(id=alert.incident_id)
+    if not alert.incident_id or (row := rows.first()) is None:
+        return None
+    opened = [
+        Member(*(getattr(each, name) for name in Member._fields))
+        for each in alerts
+        if each.incident_id == row.id and each.status == AlertStatus.OPEN.value
+    ]
+    return IncidentView(row, opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,8 +173,8 @@ class IncidentSummary:
 
 
 def incident_summary(alert: Alert) -> IncidentSummary | None:
-    """The incident of an alert; None if its messages are not grouped."""
-    incident = Incident.objects.filter(id=alert.incident_id).first() if alert.incident_id else None
+    """The incident of an alert; None if it groups no alerts."""
+    incident = Incident.objects.filter(GROUPED, id=alert.incident_id).first() if alert.incident_id else None
     if incident is None:
         return None
     members = Alert.objects.filter(incident_id=incident.id)
@@ -218,58 +188,36 @@ def incident_summary(alert: Alert) -> IncidentSummary | None:
     )
 
 
-def leads_of(notifications: Iterable[Notification]) -> dict[str, str]:
-    """The first alerts of the incidents that notifications are about, by incident."""
-    return {
-        notification.incident_id: notification.alert_id
-        for notification in notifications
-        if notification.incident_id
-        and notification.alert_id
-        and notification.part != IncidentPart.FOLDED.value
-    }
-
-
-def open_in(incidents: Collection[str], alerts: Iterable[DecidingAlert]) -> set[str]:
-    """The ids of the open alerts of incidents, among these alerts."""
-    is_open = AlertStatus.OPEN.value
-    return {alert.id for alert in alerts if alert.incident_id in incidents and alert.status == is_open}
-
-
-def incident_views(
+def with_fleets(
+    views: Mapping[str, IncidentView],
     notifications: Collection[Notification],
-    alerts: Iterable[DecidingAlert],
     pictures: Mapping[str, Picture | None],
 ) -> dict[str, IncidentView]:
-    """The incidents of notifications, by id, with their open alerts, which are among `alerts`.
+    """The incidents. Incidents that group alerts have what pictures for messages need.
 
     `pictures` are `last_pictures`. The fleet is read once for all incidents of a project.
     """
-    ids = incidents_of(notifications)
-    if not ids:
-        return {}
-    rows = Incident.objects.in_bulk(list(ids))
-    members: dict[str, list[DecidingAlert]] = {incident_id: [] for incident_id in rows}
-    for alert in sorted(alerts, key=lambda alert: (alert.created, alert.id)):
-        if alert.incident_id in members and alert.status == AlertStatus.OPEN.value:
-            members[alert.incident_id].append(alert)
-    covered = {incident_id: [_covered(alert) for alert in found] for incident_id, found in members.items()}
     roots: dict[str, set[FleetUnit]] = defaultdict(set)
     for notification in notifications:
         if (shown := pictures.get(notification.id)) and (root := root_unit(shown.root)):
             roots[notification.incident_id or ""].add(root)
+    covered: dict[str, list[FleetUnit | None]] = {}
     together: dict[str, dict[str, set[FleetUnit]]] = defaultdict(dict)
-    for incident_id, row in rows.items():
-        together[row.group_id][incident_id] = {unit for unit in covered[incident_id] if unit}
+    for incident_id in {row.incident_id for row in notifications if row.incident_id and row.is_grouped}:
+        if view := views.get(incident_id):
+            covered[incident_id] = [_covered(alert) for alert in view.open]
+            together[view.incident.group_id][incident_id] = {unit for unit in covered[incident_id] if unit}
     fleets: dict[str, FleetUnits] = {}
     for group_id, units in together.items():
         fleets |= fleets_around(group_id, units, roots)
-    return {
-        incident_id: IncidentView(row, members[incident_id], covered[incident_id], fleets[incident_id])
-        for incident_id, row in rows.items()
+    with_fleet = {
+        incident_id: replace(views[incident_id], covered=units, fleet=fleets[incident_id])
+        for incident_id, units in covered.items()
     }
+    return {**views, **with_fleet}
 
 
-def _covered(alert: DecidingAlert) -> FleetUnit | None:
+def _covered(alert: Member) -> FleetUnit | None:
     return covered_unit(EVENT_TYPES[EventType(alert.event_type)].target, named_units(alert.facts))
 
 
@@ -298,12 +246,10 @@ def last_pictures(notifications: Collection[Notification]) -> dict[str, Picture 
     A refused message does not count, except the first: its receiver may accept the next change. Messages of
     the same number of creation are the same message, to several people.
     """
-    leads = set(leads_of(notifications).values())
-    if not leads:
+    keys = {row.id: _message_key(row) for row in notifications if row.is_grouped}
+    if not keys:
         return {}
-    keys = {notification.id: _message_key(notification) for notification in notifications}
-    due = {key for key in keys.values() if key[0] in leads}
-    alerts, settings, sequences = zip(*due, strict=True)
+    alerts, settings, sequences = zip(*set(keys.values()), strict=True)
     parameters = {"alerts": list(alerts), "settings": list(settings), "sequences": list(sequences)}
     last = {row[:3]: Picture(*row[3:]) for row in fetch_rows(_LAST_MESSAGES, parameters)}
     return {name: last.get(key) for name, key in keys.items()}
@@ -339,10 +285,10 @@ def is_worth_sending(notification: Notification, view: IncidentView | None, last
 
 @dataclass(frozen=True, slots=True)
 class IncidentMessage:
-    """What the message about an incident says: the picture, and the incident with its open alerts."""
+    """What a message says: the incident with its open alerts, and its picture if it groups alerts."""
 
-    picture: Picture
     view: IncidentView
+    picture: Picture | None = None
 
     @property
     def alert_id(self) -> str:
@@ -360,10 +306,15 @@ def incident_messages(
     found: dict[str, IncidentMessage] = {}
     pictures: dict[tuple[str, Picture | None], Picture] = {}
     for notification in notifications:
-        if view := views.get(notification.incident_id or ""):
-            # Messages to many people have the same picture.
-            key = view.incident.id, last[notification.id]
-            if key not in pictures:
-                pictures[key] = view.picture(last[notification.id])
-            found[notification.id] = IncidentMessage(pictures[key], view)
+        view = views.get(notification.incident_id or "")
+        if view is None:
+            continue
+        if not notification.is_grouped:
+            found[notification.id] = IncidentMessage(view)
+            continue
+        # Messages to many people have the same picture.
+        key = view.incident.id, last[notification.id]
+        if key not in pictures:
+            pictures[key] = view.picture(last[notification.id])
+        found[notification.id] = IncidentMessage(view, pictures[key])
     return found

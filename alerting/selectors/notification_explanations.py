@@ -16,7 +16,7 @@ from alerting.rules.notification_reasons import (
 from alerting.rules.timeline import TimelineNotification
 from alerting.rules.windows import WindowRule, active_windows
 from alerting.selectors.due_notifications import due_notification
-from alerting.selectors.incidents import representing_alert, with_its_incident
+from alerting.selectors.incidents import IncidentView, incident_of, of_incident
 from alerting.selectors.windows import rules_since_start
 
 MOST_WINDOWS = 50
@@ -26,13 +26,12 @@ MOST_WINDOWS = 50
 class DeliveryFacts:
     """The facts of an alert that decide its pending notifications.
 
-    `represented` is the alert, or the first alert of its incident with the state of the incident. `settings`
-    include removed settings. `windows` mute the alert and were not over when it started. `windows_cut`: not
-    all windows were compared in time.
+    `incident` is None before the alert opens. `settings` include removed settings. `windows` mute the alert
+    and were not over when it started. `windows_cut`: not all windows were compared in time.
     """
 
     alert: Alert
-    represented: Alert
+    incident: IncidentView | None
     config: AlertConfig | None
     settings: Sequence[NotificationSetting]
     windows: Sequence[WindowRule]
@@ -64,7 +63,7 @@ def delivery_facts(alert: Alert) -> DeliveryFacts:
     settings = NotificationSetting.with_removed.filter(config_id=alert.config_id)
     return DeliveryFacts(
         alert=alert,
-        represented=representing_alert(alert, Alert.objects.filter(with_its_incident(alert.id))),
+        incident=incident_of(alert, Alert.objects.filter(of_incident(alert.id))),
         config=AlertConfig.objects.filter(id=alert.config_id).first(),
         settings=list(settings.select_related("config").order_by("position", "id")),
         windows=since_start.rules,
@@ -76,9 +75,9 @@ def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> Del
     """The decision about a pending notification when it is due, by the rule of delivery."""
     at = max(row.due, now)
     # An incident is muted only while all its open alerts are, which delivery finds out.
-    active = None if row.incident_id else next(iter(active_windows(facts.windows, at)), None)
+    active = None if row.is_grouped else next(iter(active_windows(facts.windows, at)), None)
     due = replace(
-        due_notification(row, facts.represented),
+        due_notification(row, facts.incident),
         config_counts=facts.config is not None and facts.config.enabled,
         setting_counts=row.setting_id in {setting.id for setting in facts.kept},
         mute=Mute(active.window.id, active.until) if active else None,

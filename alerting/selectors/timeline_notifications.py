@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet
 
-from alerting.choices import IncidentPart, NotificationStatus
+from alerting.choices import DropReason, IncidentPart, NotificationStatus
 from alerting.models import Alert, Notification, NotificationAttempt
 from alerting.notification_types import recipient_words
 from alerting.rules.timeline import Attempt, TimelineNotification
@@ -61,13 +61,11 @@ def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime)
 
 
 def messages_of_alert(alert: Alert) -> QuerySet[Notification]:
-    """The notifications of an alert, or the messages about its incident.
+    """The messages about the incident of an alert.
 
     Without the lines that refer to these messages, and without changes that are perhaps unimportant.
     """
-    if not alert.incident_id:
-        return Notification.objects.filter(alert_id=alert.id)
-    folded = Q(part__isnull=False, part=IncidentPart.FOLDED.value)
+    folded = Q(status=NotificationStatus.DROPPED.value, reason=DropReason.IN_INCIDENT.value)
     undecided = Q(part__isnull=False, part=IncidentPart.CHANGE.value, status=NotificationStatus.PENDING.value)
     return Notification.objects.filter(about_alert(alert.id)).exclude(folded | undecided)
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any
 
-from django.db.models import Case, Value, When
-from django.db.models.functions import Upper
+from django.db.models import Case, CharField, Value, When
+from django.db.models.functions import NullIf, Upper
 from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
@@ -73,6 +73,8 @@ class LoggedNotificationDocument(Resource):
         "updatedInPlace": Case(When(in_place=True, then=Value(True))),
         "attempts": AttemptDocument.array(newest_attempts()),
         "reason": merged_reason(),
+        # The incident of an alert that is notified separately is no more than the alert.
+        "incidentId": NullIf("incident_id", "alert_id", output_field=CharField()),
         "mergedFrom": MergedNotificationDocument.array(merged_into_this()),
     }
 

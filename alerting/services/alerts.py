@@ -14,7 +14,7 @@ from alerting.models import Alert
 from alerting.rules.state import Acknowledgement, acknowledged
 from alerting.rules.transition import ConfigView
 from alerting.selectors.alerts import alert_acknowledgement, current_value
-from alerting.selectors.incidents import representing_alert, with_its_incident
+from alerting.selectors.incidents import incident_of, of_incident
 from alerting.selectors.notification_settings import shortest_delays
 from alerting.services.incidents import ends_schedule, openings_schedule
 from alerting.services.notifications import schedule_acknowledged
@@ -125,9 +125,9 @@ UPDATE alerting_alert AS alert SET over = seen.over, updated = seen.at
 _CLOSE = """
 UPDATE alerting_alert AS alert
    SET status = 'CLOSED', resolved = ended.at, updated = ended.known, over = NULL,
-       current_value = coalesce(ended.value, alert.current_value)
-  FROM unnest(%(ids)s::text[], %(values)s::float8[], %(at)s::timestamptz[],
-              %(known)s::timestamptz[]) AS ended(id, value, at, known)
+       incident_id = ended.incident, current_value = coalesce(ended.value, alert.current_value)
+  FROM unnest(%(ids)s::text[], %(incidents)s::text[], %(values)s::float8[], %(at)s::timestamptz[],
+              %(known)s::timestamptz[]) AS ended(id, incident, value, at, known)
  WHERE alert.id = ended.id
 """
 
@@ -199,6 +199,7 @@ def _row(new_alert: NewAlert, group_id: str, delay: timedelta, now: datetime) ->
         if new_alert.config.metric_threshold
         else None,
         current_value=new_alert.value,
+        incident_id=new_alert.id if status is AlertStatus.OPEN else None,
         created=new_alert.at,
         updated=_arrival(new_alert.signal, new_alert.at, now),
         opens=opens,
@@ -223,7 +224,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd], now: datetime)
     late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
     for alert in late:
         signal = ends[alert.id].signal
-        alert.status = AlertStatus.OPEN.value
+        alert.status, alert.incident_id = AlertStatus.OPEN.value, alert.id
         alert.updated = _arrival(signal, alert.opens, now) if signal.observed else alert.opens
         events.append((ends[alert.id].signal.pk, _opened_event(alert)))
     openings_schedule(alerts=late)
@@ -241,6 +242,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd], now: datetime)
     known = {alert.id: _arrival(ends[alert.id].signal, ends[alert.id].at, now) for alert in alerts}
     values: Mapping[str, Any] = {
         "ids": list(known),
+        "incidents": [alert.incident_id for alert in alerts],
         "values": [end.value for end in ended],
         "at": [end.at for end in ended],
         "known": list(known.values()),
@@ -263,9 +265,9 @@ def alerts_close_over(*, alerts: Sequence[Alert], group_id: str, now: datetime) 
 def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
     """Open alerts whose shortest delay has passed, and schedule their notifications."""
     for alert in alerts:
-        alert.status, alert.updated = AlertStatus.OPEN.value, now
+        alert.status, alert.updated, alert.incident_id = AlertStatus.OPEN.value, now, alert.id
     opened = Alert.objects.filter(Among("id", [alert.id for alert in alerts]))
-    opened.update(status=AlertStatus.OPEN.value, updated=now)
+    opened.update(status=AlertStatus.OPEN.value, updated=now, incident_id=F("id"))
     events = [(alert.group_id, _opened_event(alert)) for alert in alerts]
     groups_events_record(events=events, actor=SYSTEM, now=now)
     openings_schedule(alerts=alerts)
@@ -370,7 +372,7 @@ def alert_acknowledge(
     """
     actor_lock_shared(actor)
     # Ending the alert takes this lock too: the acknowledgement comes before the end, or is refused.
-    related = Alert.objects.filter(with_its_incident(alert_id)).order_by("id")
+    related = Alert.objects.filter(of_incident(alert_id)).order_by("id")
     locked = list(related.select_for_update())
     alert = next((row for row in locked if (row.id, row.group_id) == (alert_id, group_id)), None)
     # The project is locked after the alert, as in its deletion.
@@ -383,7 +385,8 @@ def alert_acknowledge(
         return
     _keep(alert, after, now)
     _record(alert, before, after, actor, now)
-    schedule_acknowledged(alert=representing_alert(alert, locked), now=now)
+    if incident := incident_of(alert, locked):
+        schedule_acknowledged(incident=incident, now=now)
 
 
 def _refuse_when_over(alert: Alert) -> None:

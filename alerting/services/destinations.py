@@ -12,8 +12,8 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils.crypto import salted_hmac
 
-from alerting.choices import ACTIVE, NotificationStatus
-from alerting.models import Alert, Destination, Incident, Notification, NotificationSetting, UnreachableHost
+from alerting.choices import NotificationStatus
+from alerting.models import Destination, Incident, Notification, NotificationSetting, UnreachableHost
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.destination_health import (
     PROBE_EVERY,
@@ -281,13 +281,7 @@ def destinations_trim(*, now: datetime) -> bool:
 
 
 def _is_needed(row: Destination) -> bool:
-    notified = Notification.objects.filter(alert_id=OuterRef("id"), destination=row.id)
-    active = Alert.objects.filter(group_id=row.group_id, status__in=ACTIVE)
-    of_lead = Notification.objects.filter(alert_id=OuterRef("lead_id"), destination=row.id)
+    messages = Notification.objects.filter(alert_id=OuterRef("lead_id"), destination=row.id)
     incidents = Incident.objects.filter(group_id=row.group_id, ended=None)
-    # In this order: if an alert ends in between, its end is waiting.
-    return (
-        active.filter(Exists(notified)).exists()
-        or incidents.filter(Exists(of_lead)).exists()
-        or waiting_for(row.id).exists()
-    )
+    # In this order: if an incident ends in between, its end is waiting.
+    return incidents.filter(Exists(messages)).exists() or waiting_for(row.id).exists()

@@ -1,10 +1,13 @@
-"""Schedules the messages of alerts: of each alert, or of its incident if its configuration groups them.
+"""Lets alerts join and leave incidents, and schedules the messages of these.
 
 Alerts join and leave incidents in the transaction that opens or ends them, under the lock of their project.
-So an incident cannot end while an alert joins it. Delivery decides what a message says (docs/grouping.md).
+So an incident cannot end while an alert joins it. An alert whose configuration groups no alerts is an
+incident by itself. Delivery decides what a message says (docs/grouping.md).
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +15,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
+from alerting.models.incidents import GROUPED
 from alerting.rules.topology import (
     OpenIncident,
     Opening,
@@ -22,19 +26,97 @@ from alerting.rules.topology import (
     kept_units,
 )
 from alerting.selectors.fleet_units import alert_units, labels_of_a_part
+from alerting.services.destinations import known_destinations
 from alerting.services.notifications import (
     alert_row,
     notifications_insert,
-    schedule_end_for_notified,
-    schedule_separate_openings,
+    schedule_ends,
     settings_of_configs,
 )
 from integrations.choices import MessageKind
 from opsapi.fields import Among
 from opsapi.ids import derived_id
-from opsapi.sql import execute
+from opsapi.sql import execute, fetch_rows
 
 Settings = Mapping[str, Sequence[NotificationSetting]]
+
+# --- openings -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Joined:
+    """How alerts joined incidents.
+
+    `leads`: the alerts that began an incident. `lasting`: the other incidents, by id, each with the first of
+    the alerts that joined it.
+    """
+
+    leads: set[str] = field(default_factory=set)
+    lasting: dict[str, tuple[Incident, Alert]] = field(default_factory=dict)
+
+
+def openings_schedule(*, alerts: Sequence[Alert]) -> None:
+    """Let opened alerts begin or join incidents, and schedule the messages of these.
+
+    The alerts opened when they were last updated. Each is stored with its own id as incident; an alert that
+    joins another incident is changed. The caller holds the lock of the project of grouped alerts.
+    """
+    if not alerts:
+        return
+    settings = settings_of_configs({alert.config_id for alert in alerts})
+    waits = {config_id: _wait(found[0].config) for config_id, found in settings.items()}
+    joined = _join(alerts, waits)
+    _schedule_openings(alerts, joined.leads, settings, waits)
+    _schedule_changes(
+        [incident for incident, _ in joined.lasting.values()],
+        settings=settings,
+        at={incident_id: alert.updated for incident_id, (_, alert) in joined.lasting.items()},
+        version={incident_id: alert.id for incident_id, (_, alert) in joined.lasting.items()},
+    )
+
+
+def _wait(config: AlertConfig) -> timedelta | None:
+    """How long the messages of an incident wait for more alerts; None if no other alert can join it."""
+    if config.grouping != Grouping.TOPOLOGY.value:
+        return None
+    return timedelta(seconds=config.group_wait_sec)
+
+
+def _join(alerts: Sequence[Alert], waits: Mapping[str, timedelta | None]) -> _Joined:
+    """Let alerts begin or join incidents, by their configuration and project."""
+    joined = _Joined()
+    alone: list[Alert] = []
+    related: dict[tuple[str, str], list[Alert]] = defaultdict(list)
+    for alert in alerts:
+        is_alone = waits.get(alert.config_id) is None
+        (alone if is_alone else related[alert.config_id, alert.group_id]).append(alert)
+    _begin_alone(alone, joined)
+    for (config_id, _), some in sorted(related.items()):
+        _join_related(some, waits[config_id] or timedelta(), joined)
+    return joined
+
+
+_BEGIN = """
+INSERT INTO alerting_incident (id, group_id, config_id, lead_id, units, created, grown)
+SELECT id, project, config, id, '{}', at, at
+  FROM unnest(%(ids)s::text[], %(projects)s::text[], %(configs)s::text[], %(at)s::timestamptz[])
+       AS begun(id, project, config, at)
+    ON CONFLICT (id) DO NOTHING
+"""
+
+
+def _begin_alone(alerts: Sequence[Alert], joined: _Joined) -> None:
+    if not alerts:
+        return
+    values: Mapping[str, Any] = {
+        "ids": [alert.id for alert in alerts],
+        "projects": [alert.group_id for alert in alerts],
+        "configs": [alert.config_id for alert in alerts],
+        "at": [alert.updated for alert in alerts],
+    }
+    execute(_BEGIN, values)
+    joined.leads.update(values["ids"])
+
 
 _JOIN = """
 UPDATE alerting_alert AS alert SET incident_id = joined.incident
@@ -43,31 +125,8 @@ UPDATE alerting_alert AS alert SET incident_id = joined.incident
 """
 
 
-def openings_schedule(*, alerts: Sequence[Alert]) -> None:
-    """Schedule the messages of opened alerts, which opened when they were last updated.
-
-    The caller holds the lock of the project of grouped alerts.
-    """
-    if not alerts:
-        return
-    settings = settings_of_configs({alert.config_id for alert in alerts})
-    waits = {
-        config_id: timedelta(seconds=found[0].config.group_wait_sec)
-        for config_id, found in settings.items()
-        if found[0].config.grouping == Grouping.TOPOLOGY.value
-    }
-    separate = [alert for alert in alerts if alert.config_id not in waits]
-    schedule_separate_openings(alerts=separate, settings=settings)
-    together: dict[tuple[str, str], list[Alert]] = {}
-    for alert in alerts:
-        if alert.config_id in waits:
-            together.setdefault((alert.config_id, alert.group_id), []).append(alert)
-    for (config_id, _), joining in sorted(together.items()):
-        _join(joining, settings[config_id], waits[config_id])
-
-
-def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait: timedelta) -> None:
-    """Let alerts of one configuration and project join incidents, and schedule their messages."""
+def _join_related(alerts: Sequence[Alert], wait: timedelta, joined: _Joined) -> None:
+    """Let alerts of one configuration and project join the incidents of related alerts."""
     units = alert_units(alerts)
     by_id = {alert.id: alert for alert in alerts}
     in_order = sorted(alerts, key=lambda alert: (alert.created, alert.target_key))
@@ -75,37 +134,29 @@ def _join(alerts: Sequence[Alert], settings: Sequence[NotificationSetting], wait
     # A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
     is_open = Exists(Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value))
     lasting = Incident.objects.filter(
-        is_open, config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
+        GROUPED, is_open, config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
     )
     first_target = Alert.objects.filter(id=OuterRef("lead_id")).values("target_key")
     known = {row.id: row for row in lasting.order_by("created", Subquery(first_target), "id")}
     still_open = [
         OpenIncident(row.id, frozenset(row.units), row.created, row.grown) for row in known.values()
     ]
-    changed: dict[str, Alert] = {}
-    begun: list[Alert] = []
     deciding = deciding_labels(openings, still_open, wait=wait)
     labels = labels_of_a_part(alerts[0].group_id, deciding)
     for incident_id, group in grouped(openings, still_open, wait=wait, labels=labels):
         members = [by_id[opening.alert_id] for opening in group]
         incident = known[incident_id] if incident_id else _begin(members)
         if incident_id:
-            changed.setdefault(incident_id, members[0])
+            joined.lasting.setdefault(incident_id, (incident, members[0]))
         else:
-            begun.append(members[0])
+            joined.leads.add(members[0].id)
         incident.units = kept_units(incident.units, group)
         incident.grown = max(incident.grown, *(alert.updated for alert in members))
         incident.save()
         for alert in members:
             alert.incident_id = incident.id
-    _keep(alerts)
-    _schedule_first_messages(alerts, {alert.id for alert in begun}, settings, wait)
-    _schedule_changes(
-        [known[incident_id] for incident_id in changed],
-        settings={alerts[0].config_id: settings},
-        at={incident_id: alert.updated for incident_id, alert in changed.items()},
-        version={incident_id: alert.id for incident_id, alert in changed.items()},
-    )
+    incidents = [alert.incident_id for alert in alerts]
+    execute(_JOIN, {"ids": [alert.id for alert in alerts], "incidents": incidents})
 
 
 def _begin(members: Sequence[Alert]) -> Incident:
@@ -121,24 +172,33 @@ def _begin(members: Sequence[Alert]) -> Incident:
     )
 
 
-def _keep(alerts: Sequence[Alert]) -> None:
-    ids, incidents = [alert.id for alert in alerts], [alert.incident_id for alert in alerts]
-    execute(_JOIN, {"ids": ids, "incidents": incidents})
-
-
-def _schedule_first_messages(
-    alerts: Iterable[Alert], begun: Collection[str], settings: Sequence[NotificationSetting], wait: timedelta
+def _schedule_openings(
+    alerts: Sequence[Alert],
+    leads: Collection[str],
+    settings: Settings,
+    waits: Mapping[str, timedelta | None],
 ) -> None:
     """Schedule the first message of each new incident, and note for the other alerts where they are said."""
+    due = [
+        (alert, setting, first_message_due(alert.created, alert.updated, delay=setting.delay, wait=wait))
+        for alert in alerts
+        for wait in [waits.get(alert.config_id) or timedelta()]
+        for setting in settings.get(alert.config_id, ())
+    ]
+    destinations = known_destinations(
+        (setting, alert.group_id, alert.is_global)
+        for alert, setting, at in due
+        if alert.id in leads and at <= alert.updated
+    )
     rows = []
-    for alert in alerts:
-        for setting in settings:
-            due = first_message_due(alert.created, alert.updated, delay=setting.delay, wait=wait)
-            row = alert_row(setting, MessageKind.OPEN, alert, due=due, now=alert.updated)
-            if alert.id not in begun:
-                row.status, row.part = NotificationStatus.DROPPED.value, IncidentPart.FOLDED.value
-                row.due, row.reason = alert.updated, DropReason.IN_INCIDENT.value
-            rows.append(row)
+    for alert, setting, at in due:
+        row = alert_row(setting, MessageKind.OPEN, alert, due=at, now=alert.updated)
+        if alert.id in leads:
+            row.destination = destinations.get((setting.id, alert.group_id, alert.is_global), "")
+        else:
+            row.status, row.due = NotificationStatus.DROPPED.value, alert.updated
+            row.reason = DropReason.IN_INCIDENT.value
+        rows.append(row)
     notifications_insert(rows)
 
 
@@ -192,7 +252,7 @@ def _waiting(incidents: Sequence[Incident]) -> dict[tuple[str, str], list[Notifi
     """The first messages and changes that wait, by incident and setting; locks these."""
     # A message to one address of several says nothing to the others.
     to_all = _pending_messages(incidents).filter(Q(channel=None) | Q(channel=F("type_name")))
-    kept = to_all.exclude(kind=MessageKind.UPDATE.value, part=None).exclude(part=IncidentPart.FOLDED.value)
+    kept = to_all.exclude(kind=MessageKind.UPDATE.value, part=None)
     found: dict[tuple[str, str], list[Notification]] = {}
     for row in kept.select_for_update().order_by("id"):
         found.setdefault((str(row.incident_id), row.setting_id), []).append(row)
@@ -202,45 +262,56 @@ def _waiting(incidents: Sequence[Incident]) -> dict[tuple[str, str], list[Notifi
 # --- ends ---------------------------------------------------------------------------------------------
 
 
+# The caller has the lock of the project, so that no other transaction ends the other alerts of an incident.
+_END = """
+UPDATE alerting_incident AS incident SET ended = over.at
+  FROM unnest(%(ids)s::text[], %(at)s::timestamptz[]) AS over(id, at)
+ WHERE incident.id = over.id AND incident.ended IS NULL
+   AND NOT EXISTS (SELECT FROM alerting_alert AS alert
+                    WHERE alert.incident_id = incident.id AND alert.status = 'OPEN')
+RETURNING incident.id, incident.lead_id, incident.ended
+"""
+
+
 def ends_schedule(*, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: MessageKind) -> None:
     """Schedule the messages of alerts that end; an incident ends with its last open alert.
 
-    `at` is the time of each end, by alert id. The ends are written already.
+    `at` is the time of each end, by alert id. The ends are written already. Alerts that never opened have no
+    incident and no messages.
     """
-    separate = {alert.id: at[alert.id] for alert in alerts if not alert.incident_id}
-    schedule_end_for_notified(ended=separate, kind=kind)
-    left: dict[str, Alert] = {alert.incident_id: alert for alert in alerts if alert.incident_id}
+    left = {alert.incident_id: alert for alert in alerts if alert.incident_id}
     if not left:
         return
-    members = Alert.objects.filter(Among("incident_id", left))
-    still_open = set(members.filter(status=AlertStatus.OPEN.value).values_list("incident_id", flat=True))
-    rows = Incident.objects.filter(Among("id", left), ended=None).order_by("id")
-    incidents = list(rows.select_for_update())
     moments = {incident_id: at[alert.id] for incident_id, alert in left.items()}
-    _end([incident for incident in incidents if incident.id not in still_open], moments)
-    lasting = [incident for incident in incidents if incident.id in still_open]
-    if lasting:
-        _schedule_changes(
-            lasting,
-            settings=settings_of_configs({incident.config_id for incident in lasting}),
-            at=moments,
-            version={incident_id: f"{alert.id} ended" for incident_id, alert in left.items()},
-        )
-
-
-def _end(incidents: Sequence[Incident], at: Mapping[str, datetime]) -> None:
-    """End incidents. Cancelled are incidents of which no alert was closed."""
-    if not incidents:
+    ended = fetch_rows(_END, {"ids": list(moments), "at": list(moments.values())})
+    _schedule_ends({incident_id: (lead_id, moment) for incident_id, lead_id, moment in ended}, kind)
+    others = left.keys() - {incident_id for incident_id, *_ in ended}
+    if not others:
         return
-    for incident in incidents:
-        Incident.objects.filter(id=incident.id).update(ended=at[incident.id])
-    closed_alerts = Alert.objects.filter(
-        Among("incident_id", {incident.id for incident in incidents}), status=AlertStatus.CLOSED.value
+    lasting = list(
+        Incident.objects.filter(Among("id", others), ended=None).order_by("id").select_for_update()
     )
-    closed = set(closed_alerts.values_list("incident_id", flat=True))
-    for kind in (MessageKind.CLOSE, MessageKind.CANCEL):
-        of_kind = [row for row in incidents if (row.id in closed) == (kind is MessageKind.CLOSE)]
-        schedule_end_for_notified(ended={row.lead_id: at[row.id] for row in of_kind}, kind=kind)
+    _schedule_changes(
+        lasting,
+        settings=settings_of_configs({incident.config_id for incident in lasting}),
+        at=moments,
+        version={incident_id: f"{left[incident_id].id} ended" for incident_id in others},
+    )
+
+
+def _schedule_ends(ended: Mapping[str, tuple[str, datetime]], kind: MessageKind) -> None:
+    """Schedule the ends of incidents, of which the last alerts ended with `kind`.
+
+    `ended` are the first alert and the time of the end, by incident. Cancelled are incidents of which no
+    alert was closed.
+    """
+    closed: set[str | None] = set(ended)
+    if kind is MessageKind.CANCEL and ended:
+        members = Alert.objects.filter(Among("incident_id", ended), status=AlertStatus.CLOSED.value)
+        closed = set(members.values_list("incident_id", flat=True))
+    for each in (MessageKind.CLOSE, MessageKind.CANCEL):
+        leads = [found for name, found in ended.items() if (name in closed) == (each is MessageKind.CLOSE)]
+        schedule_ends(ended=dict(leads), kind=each)
 
 
 def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
@@ -250,7 +321,7 @@ def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
     configuration.
     """
     settings = list(config.settings.all())
-    incidents = list(Incident.objects.filter(config_id=config.id, ended=None).order_by("id"))
+    incidents = list(Incident.objects.filter(GROUPED, config_id=config.id, ended=None).order_by("id"))
     waiting = _waiting(incidents)
     ungrouped = IncidentPart.UNGROUPED.value
     changes = _pending_messages(incidents).filter(part=IncidentPart.CHANGE.value)
@@ -276,12 +347,9 @@ UPDATE alerting_notification AS message SET said_members = picture.members, said
 
 def pictures_keep(pictures: Mapping[str, Picture]) -> None:
     """Keep the pictures that messages show, by notification; the caller has their leases."""
-    if not pictures:
-        return
-    kept = list(pictures.values())
     values: Mapping[str, Any] = {
         "ids": list(pictures),
-        "members": [picture.members for picture in kept],
-        "roots": [picture.root for picture in kept],
+        "members": [picture.members for picture in pictures.values()],
+        "roots": [picture.root for picture in pictures.values()],
     }
     execute(_KEEP_PICTURES, values)

@@ -15,8 +15,8 @@ from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.delivery_policy import LONGEST_REASON, not_retried_words, recent_since, repeat_due
-from alerting.selectors.alerts import alert_acknowledgement
 from alerting.selectors.due_notifications import HELD_BACK, Notified, all_notified
+from alerting.selectors.incidents import IncidentView
 from alerting.selectors.notification_settings import recipient_shown, type_of
 from alerting.selectors.recipient_addresses import (
     RecipientAddress,
@@ -25,7 +25,6 @@ from alerting.selectors.recipient_addresses import (
     org_of,
     recipient_label,
 )
-from alerting.services.destinations import known_destinations
 from alerting.services.leases import leases_lock, leases_release_with
 from events.choices import Work
 from events.services import wake_workers
@@ -180,29 +179,6 @@ _UNUSED = ("config__matchers", "config__metric_threshold", "config__threshold")
 _PENDING = NotificationStatus.PENDING.value
 
 
-def schedule_separate_openings(
-    *, alerts: Sequence[Alert], settings: Mapping[str, Sequence[NotificationSetting]]
-) -> None:
-    """Schedule a notification per opened alert and setting, due after the setting's delay.
-
-    The alerts opened when they were last updated. `settings` are the settings of their configurations.
-    """
-    due = [(alert, setting) for alert in alerts for setting in settings.get(alert.config_id, ())]
-    destinations = known_destinations(
-        (setting, alert.group_id, alert.is_global)
-        for alert, setting in due
-        if alert.created + setting.delay <= alert.updated
-    )
-    rows = []
-    for alert, setting in due:
-        # The report may have come late: a message is not due before anybody knew of its alert.
-        opened = max(alert.created + setting.delay, alert.updated)
-        row = alert_row(setting, MessageKind.OPEN, alert, due=opened, now=alert.updated)
-        row.destination = destinations.get((setting.id, alert.group_id, alert.is_global), "")
-        rows.append(row)
-    notifications_insert(rows)
-
-
 @dataclass(frozen=True, slots=True)
 class OneShot:
     """An event that opens no alert, and the configuration that notifies of it.
@@ -230,12 +206,12 @@ def schedule_one_shots(notified: Sequence[OneShot]) -> None:
     )
 
 
-def schedule_end_for_notified(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
+def schedule_ends(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
     """Drop notifications that were certainly not sent, and notify the end to all notified recipients.
 
     Recipients who were perhaps notified get the end too, after the message in progress. `ended` is the time
-    of the end by alert id. Delivery decides on notifications whose message another notification has sent, or
-    is sending: it knows whether they are merged.
+    of the end of incidents, by the id of their first alert. Delivery decides on notifications whose message
+    another notification has sent, or is sending: it knows whether they are merged.
     """
     if not ended:
         return
@@ -260,22 +236,23 @@ def _same_message_sent() -> QuerySet[Notification]:
 
 
 @transaction.atomic
-def schedule_acknowledged(*, alert: Alert, now: datetime) -> None:
-    """Follow a new, changed or removed acknowledgement; the caller locks the alert.
+def schedule_acknowledged(*, incident: IncidentView, now: datetime) -> None:
+    """Follow a new, changed or removed acknowledgement; the caller locks the alerts of the incident.
 
     Reminders that it held back are decided again. Channels that send acknowledgements send it to receivers of
     the opening, unless an acknowledgement is still pending there.
     """
-    held_back = Notification.objects.filter(alert=alert, reason=WaitReason.ACKNOWLEDGED.value)
+    messages = Notification.objects.filter(alert_id=incident.lead.id)
+    held_back = messages.filter(reason=WaitReason.ACKNOWLEDGED.value)
     _decide_again(held_back.filter(kind=MessageKind.UPDATE.value), now)
-    if alert_acknowledgement(alert, now) is None:
+    until, kind = incident.acknowledged_until, MessageKind.ACKNOWLEDGE
+    if until is None or until <= now:
         return
-    kind = MessageKind.ACKNOWLEDGE
-    on_its_way = Notification.objects.filter(alert=alert, kind=kind.value, status=_PENDING, lease_token=None)
+    on_its_way = messages.filter(kind=kind.value, status=_PENDING, lease_token=None)
     waiting = set(on_its_way.values_list("destination", flat=True))
     notifications_insert(
         notified_row(receiver, kind, now, version=now.isoformat())
-        for receiver in all_notified([alert.id])
+        for receiver in all_notified([incident.lead.id])
         if receiver.destination not in waiting
     )
 
@@ -332,16 +309,16 @@ def notifications_bring_forward(*, now: datetime) -> int:
     )
 
 
-def schedule_follow_ups(*, ended: Sequence[tuple[Notification, Alert]], now: datetime) -> None:
-    """After deliveries, schedule the next reminders of open alerts.
+def schedule_follow_ups(*, ended: Sequence[tuple[Notification, IncidentView]], now: datetime) -> None:
+    """After deliveries, schedule the next reminders of open incidents.
 
     After a message to an address of people nothing is scheduled: their next reminder was scheduled when their
     addresses were looked up. It is scheduled here if that failed for good.
     """
     opened = [
-        (notification, alert)
-        for notification, alert in ended
-        if notification.kind in OPEN_KINDS and alert.status == AlertStatus.OPEN.value
+        (notification, incident.lead)
+        for notification, incident in ended
+        if notification.kind in OPEN_KINDS and incident.status is AlertStatus.OPEN
     ]
     ids = {notification.setting_id for notification, _ in opened}
     repeated = NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False) if ids else ()

@@ -8,10 +8,10 @@ from django.db.models import QuerySet
 
 from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
 from alerting.choices import DropReason, NotificationStatus
-from alerting.models import Alert, Destination, Notification, NotificationSetting, UnreachableHost
+from alerting.models import Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
 from alerting.selectors.due_notifications import due_notification_with_setting
-from alerting.selectors.incidents import alerts_with_incident_state, deciding_alerts
+from alerting.selectors.incidents import IncidentView, incidents_of, members_lock
 from alerting.selectors.notification_settings import credentials_gone, setting_of, stands_for_people
 from alerting.services.alerts import alert_facts
 from alerting.services.locks import config_lock_shared
@@ -46,15 +46,14 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         # So that the setting is not removed meanwhile; before the alert, as in changes of configurations.
         config_lock_shared(setting.config.group_id)
     # Ending the alert and recording a delivery take this lock too.
-    locked, _ = deciding_alerts([notification], wait=math.inf)
-    alerts = alerts_with_incident_state(locked, [notification])
-    alert = alerts.get(notification.alert_id or "")
+    members, _ = members_lock([notification], wait=math.inf)
+    incident = incidents_of([notification], members).get(notification.incident_id or "")
     row = Notification.objects.select_for_update().filter(id=notification.id).first()
     # The project is locked after the alert, as in its deletion.
     groups = [notification.group_id] if notification.group_id else []
     is_there = len(scopes_lock_shared(groups=groups).orgs_of_groups) == len(groups)
     row = get_or_404(row if is_there else None, ErrorCode.NOTIFICATION_NOT_FOUND, notification.id)
-    if reason := _why_not(row, alert, now):
+    if reason := _why_not(row, incident, now):
         raise ApiError(ErrorCode.NOTIFICATION_CANNOT_BE_RESENT, row.id, reason)
     if row.kind in OPEN_KINDS:
         notifications_drop(rows=_repeats(row), reason=DropReason.SENT_AGAIN)
@@ -67,15 +66,15 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         first_attempt=None,
         destination=destination,
     )
-    _record(row, alert, actor, now)
+    _record(row, incident, actor, now)
     wake_workers(Work.MESSAGES)
 
 
-def _why_not(row: Notification, alert: Alert | None, now: datetime) -> str | None:
+def _why_not(row: Notification, incident: IncidentView | None, now: datetime) -> str | None:
     if row.status != NotificationStatus.FAILED:
         return f"it is {row.status}"
     setting = setting_of(row)
-    due = due_notification_with_setting(row, alert, setting)
+    due = due_notification_with_setting(row, incident, setting)
     if reason := drop_reason(due, now) or _credentials_gone(row, setting):
         return reason.value
     being_repeated = row.kind in OPEN_KINDS and _repeats(row).exclude(lease_token=None).exists()
@@ -106,14 +105,14 @@ def _repeats(row: Notification) -> QuerySet[Notification]:
     return repeats.filter(recipient=row.recipient) if one_of_many else repeats
 
 
-def _record(row: Notification, alert: Alert | None, actor: Actor, now: datetime) -> None:
+def _record(row: Notification, incident: IncidentView | None, actor: Actor, now: datetime) -> None:
     event_record(
         event_type=EventType.NOTIFICATION_RESENT_AUDIT,
         actor=actor,
         now=now,
         group_id=row.group_id,
         alert_id=row.alert_id,
-        facts=alert_facts(alert) if alert else EventFacts(),
+        facts=alert_facts(incident.lead) if incident else EventFacts(),
         # ALERT_CONFIG is the most similar of the closed set of diff types.
         diffs=diff(DiffType.ALERT_CONFIG, row.id, old={"status": row.status}, new={"status": "PENDING"}),
     )

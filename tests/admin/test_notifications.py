@@ -98,7 +98,7 @@ def test_one_of_a_person_names_the_person_and_the_project(console: Client, proje
     assert words(cell(shown(console, LOG), "about")) == expected
     overview = shown(console, "/admin/")
     assert f'<a href="{page_of(joined)}"><span>{expected}</span></a>' in overview
-    (message,) = messages_of([made], alerts={}, settings=[], now=clock.now(), incidents={}).values()
+    (message,) = messages_of([made], incidents={}, settings=[], now=clock.now()).values()
     assert message.what == expected
     joined.delete()
     assert "an event that is no longer stored" in shown(console, "/admin/")

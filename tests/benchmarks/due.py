@@ -9,7 +9,7 @@ from datetime import timedelta
 from django.db import transaction
 
 from alerting.choices import AlertStatus
-from alerting.models import Alert, Notification, NotificationSetting
+from alerting.models import Alert, Incident, Notification, NotificationSetting
 from alerting.services.notifications import alert_row, notifications_insert
 from events.choices import Work
 from events.services import wake_workers
@@ -48,7 +48,16 @@ def make_due(urls: list[str], count: int) -> float:
         )
         for number in range(count)
     ]
+    for alert in alerts:
+        alert.incident_id = alert.id
     Alert.objects.bulk_create(alerts, batch_size=_AT_ONCE)
+    Incident.objects.bulk_create(
+        [
+            Incident(id=alert.id, group=project, config_id=config.id, lead=alert, created=now, grown=now)
+            for alert in alerts
+        ],
+        batch_size=_AT_ONCE,
+    )
 
     def openings() -> Iterator[Notification]:
         for number, alert in enumerate(alerts):

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accesslist.models import Project
-from alerting.models import Alert, AlertConfig, Destination, Notification
+from alerting.models import Alert, AlertConfig, Destination, Incident, Notification
 from alerting.serializers.configs import GlobalAlertConfigDocument
 from alerting.services.configs import alert_config_create
 from opsapi import clock
@@ -56,7 +56,7 @@ def make_global_config(
 
 
 def make_alert(project: Project, **changes: Any) -> Alert:
-    """An open alert of a host, of a configuration nobody knows."""
+    """An open alert of a host, of a configuration nobody knows, with its incident unless that is given."""
     now = clock.now()
     values = {
         "group": project,
@@ -69,7 +69,22 @@ def make_alert(project: Project, **changes: Any) -> Alert:
         "updated": now,
         "opens": now,
     }
-    return Alert.objects.create(**(values | changes))
+    alert = Alert(**(values | changes))
+    is_alone = "incident_id" not in changes and alert.status != "TRACKING"
+    if is_alone:
+        alert.incident_id = alert.id
+    alert.save(force_insert=True)
+    if is_alone:
+        Incident.objects.create(
+            id=alert.id,
+            group_id=alert.group_id,
+            config_id=alert.config_id,
+            lead=alert,
+            created=alert.updated,
+            grown=alert.updated,
+            ended=None if alert.status == "OPEN" else alert.resolved or alert.updated,
+        )
+    return alert
 
 
 def make_notification(project: Project, **changes: Any) -> Notification:
@@ -85,6 +100,8 @@ def make_notification(project: Project, **changes: Any) -> Notification:
         "created": now,
         "due": now,
     }
+    if alert := changes.get("alert"):
+        values["incident_id"] = alert.incident_id
     return Notification.objects.create(**(values | changes))
 
 

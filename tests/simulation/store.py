@@ -17,6 +17,7 @@ from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitRe
 from alerting.models import (
     Alert,
     Destination,
+    Incident,
     MaintenanceWindow,
     Notification,
     NotificationSetting,
@@ -38,6 +39,7 @@ from alerting.rules.merging import SameDestination, merged_into
 from alerting.rules.windows import WindowRule, active_windows, muting
 from alerting.selectors import merged_notifications
 from alerting.selectors.due_notifications import Notified, due_notification
+from alerting.selectors.incidents import IncidentView, Member
 from alerting.services.addressing import last_failure
 from alerting.services.claims import AT_ONCE, UNDECIDED_AT_ONCE
 from alerting.services.leases import LAPSES_AT_MOST, LEASE, RELEASED, leased_at
@@ -52,6 +54,13 @@ from tests.simulation.plans import Receiver, SimulatedSetting
 Row = TypeVar("Row", Notification, Alert, Destination, NotificationSetting, UnreachableHost)
 PENDING = NotificationStatus.PENDING.value
 _HEALTH = [field.name for field in fields(Health)]
+
+
+def _incident_of(alert: Alert) -> IncidentView:
+    """`incidents_of`, for an alert of its own incident."""
+    is_open = alert.status == AlertStatus.OPEN.value
+    members = [Member(*(getattr(alert, name) for name in Member._fields))] if is_open else []
+    return IncidentView(Incident(id=alert.id, lead=alert), members)
 
 
 class MemoryStore:
@@ -84,7 +93,7 @@ class MemoryStore:
             self.settings.append(kept)
 
     def open(self, project: int, target: str, number: int, now: datetime) -> str:
-        """`alerts_change`, for an alert that starts, and `schedule_separate_openings`."""
+        """`alerts_change`, for an alert that starts, and `openings_schedule`."""
         group = f"{project:024x}"
         seconds = int(now.timestamp() * 1000)
         alert_id = f"{seconds:012x}{project:04x}{int(target):04x}{number:04x}"
@@ -100,6 +109,7 @@ class MemoryStore:
             created=now,
             updated=now,
             opens=now,
+            incident_id=alert_id,
         )
         self.alerts[alert_id] = alert
         for setting in self.settings:
@@ -110,7 +120,7 @@ class MemoryStore:
         return alert_id
 
     def close(self, alert_id: str, now: datetime) -> None:
-        """`alerts_change`, for an alert that ends, and `schedule_end_for_notified`."""
+        """`alerts_change`, for an alert that ends, and `schedule_ends`."""
         self.alerts[alert_id].status = AlertStatus.CLOSED.value
         for row in self.of_alert.get(alert_id, ()):
             is_waiting = row.status == PENDING and row.lease_token is None
@@ -156,6 +166,7 @@ class MemoryStore:
                     destination=row.destination,
                     subject=row.subject,
                     recipient=row.recipient,
+                    incident_id=row.incident_id,
                 )
                 found.setdefault(notified.key, notified)
         return list(found.values())
@@ -403,7 +414,7 @@ class MemoryStore:
         addressed = bool(notification.destination) and place == notification.destination
         into = self._merged(notification, now) if addressed else None
         return replace(
-            due_notification(notification, alert),
+            due_notification(notification, _incident_of(alert)),
             addressed=addressed,
             merged_into=into.id if into else None,
             perhaps_notified=any(row.destination in (notification.destination, "") for row in received),
@@ -566,7 +577,8 @@ class MemoryStore:
     def _record_one(self, attempt: delivery.DeliveryAttempt, outcome: Outcome, now: datetime) -> bool:
         """`delivery.record`, for one attempt."""
         notification = attempt.notification
-        changes = delivery._result_of(attempt, self.alerts, outcome, now)
+        incident = _incident_of(self.alerts[str(notification.alert_id)])
+        changes = delivery._result_of(attempt, {incident.incident.id: incident}, outcome, now)
         if not self.finish(notification, **changes):
             return False
         if changes["status"] in delivery._DELIVERED_OR_FAILED:

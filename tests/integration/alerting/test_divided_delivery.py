@@ -270,11 +270,12 @@ def test_messages_of_other_projects_count_while_messages_are_held_up(
 
 def message_of_incident(project: Project) -> Notification:
     """Open an incident of two alerts with a message that was due at START."""
-    incident = Incident.objects.create(
-        group=project, config_id=new_id(), lead_id=new_id(), created=START, grown=START
+    incident_id = new_id()
+    lead, _ = [make_alert(project, incident_id=incident_id) for _ in range(2)]
+    Incident.objects.create(
+        id=incident_id, group=project, config_id=lead.config_id, lead=lead, created=START, grown=START
     )
-    alerts = [make_alert(project, incident_id=incident.id) for _ in range(2)]
-    return make_notification(project, alert=alerts[0], incident_id=incident.id, due=START)
+    return make_notification(project, alert=lead, due=START)
 
 
 def held_up_at(now: datetime) -> set[str]:

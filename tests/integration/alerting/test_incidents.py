@@ -20,6 +20,7 @@ from alerting.courier import Courier
 from alerting.delivery import DeliveryAttempt, decided_together
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Destination, Incident, Notification, NotificationSetting
+from alerting.models.incidents import GROUPED as GROUPED_ALERTS
 from alerting.rules.topology import Picture
 from alerting.selectors.incidents import is_worth_sending, last_pictures
 from alerting.services import locks
@@ -488,7 +489,7 @@ def test_grouping_that_is_turned_on_leaves_alerts_of_before_alone(project: Proje
     report(project, START + 3 * MINUTE, "db1", "db2", up=True)
     deliver_all(START + 3 * MINUTE)
     assert Counter(outside.kinds) == {OPEN: 2, CLOSE: 2}
-    assert Incident.objects.count() == 1
+    assert Incident.objects.filter(GROUPED_ALERTS).count() == 1
 
 
 def test_a_deleted_configuration_ends_its_incident_once(project: Project, outside: Outside) -> None:
@@ -631,8 +632,9 @@ def assert_logged(alert: Alert, config: AlertConfig) -> None:
         rows = Notification.objects.filter(alert=alert, setting_id=setting.id)
         assert rows.exists()
         assert {row.incident_id for row in rows} == {alert.incident_id}
-        folded = rows.filter(part=IncidentPart.FOLDED.value)
-        assert all(row.reason == DropReason.IN_INCIDENT.value for row in folded)
+        lead_id = Incident.objects.get(id=alert.incident_id).lead_id
+        in_incident = {row.reason == DropReason.IN_INCIDENT.value for row in rows}
+        assert in_incident == {alert.id != lead_id}
 
 
 def assert_ends_match(outside: Outside) -> None:
@@ -721,16 +723,25 @@ def test_a_step_that_is_killed_at_any_statement_changes_nothing(
     )
 
 
-def test_without_grouping_no_statement_is_about_incidents(project: Project, outside: Outside) -> None:
+def test_without_grouping_each_alert_is_an_incident_written_in_sets(
+    project: Project, outside: Outside
+) -> None:
+    """A statement begins all incidents, and a statement ends them, whatever their number."""
     make_config(project, notifications=[PAGER])
+    names = [f"db{number}" for number in range(7)]
     with CaptureQueriesContext(connection) as queries:
-        report(project, START, "db1", "db2")
-        open_tracked(now=START)
-        deliver_all(START)
-        report(project, START + MINUTE, "db1", "db2", up=True)
-        deliver_all(START + MINUTE)
-    assert outside.kinds == [OPEN, OPEN, CLOSE, CLOSE]
-    assert [found["sql"] for found in queries if "alerting_incident" in found["sql"]] == []
+        report(project, START, *names)
+        report(project, START + MINUTE, *names, up=True)
+    writes = [found["sql"].split()[0] for found in queries if "alerting_incident" in found["sql"]]
+    assert writes == ["INSERT", "UPDATE"]
+    deliver_all(START + MINUTE)
+    for incident in Incident.objects.select_related("lead"):
+        assert (incident.id, incident.ended) == (incident.lead_id, START + MINUTE)
+        assert incident.lead.incident_id == incident.id
+    assert Incident.objects.count() == len(names)
+    assert set(Notification.objects.values_list("incident_id", "alert_id")) == {
+        (incident.id, incident.id) for incident in Incident.objects.all()
+    }
 
 
 def test_an_alert_opens_under_the_lock_of_its_project_whatever_its_grouping(project: Project) -> None:

@@ -7,7 +7,7 @@ from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting import worker
-from alerting.models import Alert, Notification, NotificationAttempt
+from alerting.models import Alert, Incident, Notification, NotificationAttempt
 from alerting.services import purge
 from alerting.services.purge import alerts_trim, events_trim, failed_signals_trim
 from events.models import Event, Signal
@@ -170,7 +170,8 @@ class TestAlerts:
         monkeypatch.setattr(purge, "ROWS_AT_ONCE", 3)
         make_ended(project, NOW - 40 * DAY, notifications=2)
         make_ended(project, NOW - 20 * DAY, notifications=1)
-        assert trim_all() == [(2, 3, 3), (2, 3, 2), (2, 1, 2), (1, 1, 2)]
+        assert trim_all() == [(2, 3, 3), (2, 3, 2), (2, 1, 2), (1, 1, 2), (1, 1, 2)]
+        assert Incident.objects.count() == 1
 
     def test_the_oldest_go_first(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(purge, "ROWS_AT_ONCE", 1)
