@@ -4,8 +4,8 @@
     `RecordReading`    `_Messages`
 
 `dry_run_reading` reads recorded measurements, or events, in the order of time, and decides each observation
-with the function of evaluation. Each message is decided with the function of delivery (`rules.dry_run`; if
-alerts are grouped, `rules.dry_run_incidents`).
+with the function of evaluation. Each message is decided with the function of delivery
+(`rules.dry_run_incidents`).
 """
 
 import time
@@ -16,8 +16,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, Final
-
-from django.utils.functional import cached_property
 
 from alerting.choices import GROUP_WAIT_SEC, Grouping
 from alerting.dry_run_bounds import Budget, OutOfTimeError, slot_of
@@ -33,13 +31,10 @@ from alerting.rules.dry_run import (
     DryRunMessage,
     DryRunReceiver,
     Found,
-    in_order,
     limits_of,
-    messages_of_alert,
-    messages_of_event,
     parted,
 )
-from alerting.rules.dry_run_incidents import DryRunTopology, GroupedAlert, IncidentRun, following
+from alerting.rules.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
 from alerting.rules.dry_run_mutes import DryRunMutes
 from alerting.rules.suggestions import (
     FEWEST_ALERTS,
@@ -282,11 +277,6 @@ class _Messages:
     budget: Budget
     wait: timedelta | None = None
 
-    @cached_property
-    def parts(self) -> Sequence[Sequence[DryRunReceiver]]:
-        """The receivers, parted by address."""
-        return parted(self.receivers)
-
     def result(self, limits: Sequence[DryRunLimit]) -> DryRunResult:
         reading, run = self.reading, self.reading.run
         until, cut = reading.until, reading.cut
@@ -322,12 +312,22 @@ class _Messages:
         )
 
     def _decided(self, found: Sequence[tuple[datetime, Found]], until: datetime) -> _DecidedMessages:
-        """Raises OutOfTimeError if no time is left for messages."""
+        """Raises OutOfTimeError before the first message if no time is left for messages."""
         with self.budget.statement():
             mutes = self._mutes([each for _, each in found])
-        if self.wait is None:
-            return self._of_each(found, mutes, until)
-        return self._of_incidents(found, mutes, until, self.wait)
+        openings = [DryRunOpening(each, mutes.of_target(each.facts)) for _, each in found]
+        topology = None
+        if self.wait is not None:
+            openings, topology = self._related(openings, self.wait)
+        run = IncidentRun(openings, list(chain.from_iterable(parted(self.receivers))), topology)
+        cut = None
+        for at, decides in run.steps(until):
+            cut = self._stop(run.count, decides)
+            if cut:
+                # The messages of this time may be incomplete.
+                until = at
+                break
+        return _DecidedMessages(run.messages(until), until, cut, run.leads())
 
     def _mutes(self, found: Sequence[Found]) -> DryRunMutes:
         group_id = self.reading.group_id
@@ -340,63 +340,24 @@ class _Messages:
             self.budget.check,
         )
 
-    # --- of each alert or event -------------------------------------------------------------------
-
-    def _of_each(
-        self, found: Sequence[tuple[datetime, Found]], mutes: DryRunMutes, until: datetime
-    ) -> _DecidedMessages:
-        messages: list[list[DryRunMessage]] = []
-        count, cut, whole = 0, None, until
-        for at, place, message in in_order(found, lambda each: self._of(each, mutes, whole)):
-            cut = self._stop(count, message is not None)
-            if cut:
-                # The messages of this time may be incomplete.
-                until = at
-                break
-            if message is None:
-                messages.append([])
-            else:
-                messages[place].append(message)
-                count += 1
-        return _DecidedMessages([[message.as_of(until) for message in some] for some in messages], until, cut)
-
-    def _of(self, found: Found, all_mutes: DryRunMutes, until: datetime) -> Iterator[Iterator[DryRunMessage]]:
-        """The messages by address."""
-        mutes = all_mutes.of_target(found.facts)
-        for same in self.parts:
-            if isinstance(found, DryRunAlert):
-                yield messages_of_alert(found, same, mutes.last, until)
-            else:
-                yield messages_of_event(found, same, mutes.at, until)
-
     def _stop(self, count: int, adds: bool) -> DryRunCut | None:
         if self.budget.left <= 0:
             return DryRunCut.TIME
         return DryRunCut.NOTIFICATIONS if adds and count >= MOST_MESSAGES else None
 
-    # --- of incidents -----------------------------------------------------------------------------
-
-    def _of_incidents(
-        self, found: Sequence[tuple[datetime, Found]], mutes: DryRunMutes, until: datetime, wait: timedelta
-    ) -> _DecidedMessages:
-        """Raises OutOfTimeError before the first message."""
-        alerts = [alert for _, alert in found if isinstance(alert, DryRunAlert)]
+    def _related(
+        self, openings: Sequence[DryRunOpening], wait: timedelta
+    ) -> tuple[list[DryRunOpening], DryRunTopology]:
+        """Return the openings with the units that relate them, and the topology that groups them."""
+        alerts = [each.found for each in openings if isinstance(each.found, DryRunAlert)]
         with self.budget.statement():
             units = _units_of(alerts)
             target = self.reading.run.config.event_type.spec.target
             topology = _topology(self.reading.group_id, target, units, wait)
-        joining = []
-        for alert, its_units, follows in zip(alerts, units, following(alerts), strict=True):
-            self.budget.check()
-            joining.append(GroupedAlert(alert, its_units, mutes.of_target(alert.facts), follows))
-        run = IncidentRun(joining, list(chain.from_iterable(self.parts)), topology)
-        cut = None
-        for at, decides in run.steps(until):
-            cut = self._stop(run.count, decides)
-            if cut:
-                until = at
-                break
-        return _DecidedMessages(run.messages(until), until, cut, run.leads())
+        related = zip(openings, units, following(alerts), strict=True)
+        return [
+            replace(each, units=its_units, follows=follows) for each, its_units, follows in related
+        ], topology
 
 
 # --- suggestions ----------------------------------------------------------------------------------

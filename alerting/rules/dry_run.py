@@ -1,29 +1,18 @@
 """What an alert configuration would have done with recorded observations. Pure.
 
 `DryRun` folds the observations in the order of time with `transition.step`, the function of evaluation.
-`messages_of_alert` and `messages_of_event` decide each message with `delivery_policy.decide_delivery`, the
-function of delivery, as if every receiver answered at once and nobody acknowledged.
+`dry_run_incidents` decides the messages.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from heapq import heappop, heappush
-from itertools import count
 from typing import Any
 
 from alerting.choices import AlertStatus, DropReason
-from alerting.rules.delivery_policy import (
-    DeliveryStep,
-    DueNotification,
-    Mute,
-    decide_delivery,
-    drop_reason,
-    repeat_due,
-)
-from alerting.rules.merging import SameDestination, merged_into
+from alerting.rules.merging import SameDestination
 from alerting.rules.observations import Observation
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, step, target_of
 from events.types import EVENT_TYPES, AlertEffect, EventType, Needs, Target
@@ -278,156 +267,8 @@ class DryRunMessage:
         """The message as merged into a message that was sent."""
         return replace(self, decided=at, reason=DropReason.MERGED.value, merged_into=int(into.setting_id))
 
-    def as_of(self, moment: datetime) -> "DryRunMessage":
-        """The message at an earlier time: it waits if it was decided later."""
-        return (
-            self
-            if self.decided <= moment
-            else replace(self, decided=moment, sent=None, reason=None, merged_into=None)
-        )
-
-
-MuteAt = Callable[[datetime], Mute | None]
-"""The maintenance that mutes messages about one target at a time."""
-
-
-def messages_of_alert(
-    alert: DryRunAlert, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
-) -> Iterator[DryRunMessage]:
-    """Yield the messages about an alert, due by `until`, to receivers with the same addresses.
-
-    They are in the order in which they are decided. Reminders that are due after the end of the alert are
-    left out.
-    """
-    decisions = _Decisions(mute_at, until, alert)
-    for receiver in receivers:
-        decisions.add(receiver, MessageKind.OPEN, alert.created + receiver.delay)
-    notified: dict[int, DryRunReceiver] = {}
-    for message in decisions.run():
-        if message.kind is MessageKind.OPEN or message.is_said or message.reason is None:
-            yield message
-        if message.sent is not None:
-            notified[message.receiver.position] = message.receiver
-        if message.is_said and (again := repeat_due(message.receiver.interval, message.decided)):
-            decisions.add(message.receiver, MessageKind.UPDATE, again)
-    if ended := alert.ended_by(until):
-        for receiver in notified.values():
-            decisions.add(receiver, MessageKind.CANCEL if alert.cancelled else MessageKind.CLOSE, ended)
-        yield from decisions.run()
-
-
-def messages_of_event(
-    event: DryRunEvent, receivers: Sequence[DryRunReceiver], mute_at: MuteAt, until: datetime
-) -> Iterator[DryRunMessage]:
-    """Yield the messages about an event that opens no alert, as `messages_of_alert`."""
-    decisions = _Decisions(mute_at, until)
-    for receiver in receivers:
-        decisions.add(receiver, MessageKind.INFORM, event.at + receiver.delay)
-    yield from decisions.run()
-
 
 Found = DryRunAlert | DryRunEvent
-_Waiting = tuple[datetime, int, int, DryRunMessage, Iterator[DryRunMessage]]
-
-
-def in_order(
-    found: Iterable[tuple[datetime, Found]], messages_of: Callable[[Found], Iterable[Iterator[DryRunMessage]]]
-) -> Iterator[tuple[datetime, int, DryRunMessage | None]]:
-    """Yield alerts or events, each with its time and place, and their messages, in the order of time.
-
-    `found` are in the order of time, and `messages_of` gives the messages of each by receiver, each in
-    that order. Nothing is decided before it is due, so the caller can stop at any time.
-    """
-    waiting: list[_Waiting] = []
-    numbers = count()
-    for place, (at, each) in enumerate(found):
-        yield from _due_before(waiting, at)
-        yield at, place, None
-        for messages in messages_of(each):
-            _wait(waiting, next(numbers), place, messages)
-    yield from _due_before(waiting, None)
-
-
-def _due_before(
-    waiting: list[_Waiting], moment: datetime | None
-) -> Iterator[tuple[datetime, int, DryRunMessage]]:
-    while waiting and (moment is None or waiting[0][0] < moment):
-        due, number, place, message, messages = heappop(waiting)
-        yield due, place, message
-        _wait(waiting, number, place, messages)
-
-
-def _wait(waiting: list[_Waiting], number: int, place: int, messages: Iterator[DryRunMessage]) -> None:
-    """Put the next of the messages into the heap."""
-    message = next(messages, None)
-    if message is not None:
-        heappush(waiting, (message.due, number, place, message, messages))
-
-
-@dataclass(slots=True)
-class _Decisions:
-    """Decides messages to the same addresses one after another, as delivery does.
-
-    `alert` is None for messages about an event.
-    """
-
-    mute_at: MuteAt
-    until: datetime
-    alert: DryRunAlert | None = None
-    _sent: list[SameDestination] = field(default_factory=list)
-    _due: list[tuple[datetime, int, DryRunMessage]] = field(default_factory=list)
-    _numbers: Iterator[int] = field(default_factory=count)
-
-    def add(self, receiver: DryRunReceiver, kind: MessageKind, due: datetime) -> None:
-        """Let a message wait until it is due, if that is by `until` and its channel sends its kind."""
-        if due <= self.until and kind in receiver.kinds:
-            message = DryRunMessage(receiver=receiver, kind=kind, due=due, decided=due)
-            heappush(self._due, (due, next(self._numbers), message))
-
-    def run(self) -> Iterator[DryRunMessage]:
-        """Decide each message until it is sent, merged or dropped, or until the end of the dry run."""
-        while self._due:
-            at, number, message = heappop(self._due)
-            if at > self.until:
-                # It still waits for the end of a window. The end of its alert drops it at once.
-                dropped = drop_reason(self._notification(message, self.until), self.until)
-                yield self._dropped(message, self.until, dropped.value if dropped else None)
-                continue
-            mute = self.mute_at(at)
-            same = described(message, str(number), message.due)
-            into = merged_into(same, self._sent, at)
-            verdict = decide_delivery(self._notification(message, at, mute, into), at)
-            if mute and verdict.step not in {DeliveryStep.SEND, DeliveryStep.MERGE}:
-                message = replace(message, window_id=mute.window_id)
-            if verdict.step is DeliveryStep.POSTPONE and verdict.until:
-                heappush(self._due, (verdict.until, number, message))
-            elif verdict.step is DeliveryStep.MERGE and into:
-                yield message.merged(at, into)
-            elif verdict.step is DeliveryStep.SEND and message.receiver.no_recipients is None:
-                self._sent.append(replace(same, delivered=at))
-                yield replace(message, decided=at, sent=at)
-            else:
-                yield self._dropped(message, at, verdict.reason or message.receiver.no_recipients)
-
-    def _notification(
-        self,
-        message: DryRunMessage,
-        at: datetime,
-        mute: Mute | None = None,
-        into: SameDestination | None = None,
-    ) -> DueNotification:
-        return DueNotification(
-            kind=message.kind,
-            status=self.alert.status(at) if self.alert else None,
-            keeps_state=message.receiver.keeps_state,
-            mute=mute,
-            merged_into=into.id if into and message.receiver.addresses else None,
-        )
-
-    def _dropped(self, message: DryRunMessage, at: datetime, reason: str | None) -> DryRunMessage:
-        ended = self.alert.ended if self.alert and reason else None
-        decided = max(message.due, min(at, ended or at))
-        return replace(message, decided=decided, reason=reason)
 
 
 def described(

@@ -1,7 +1,9 @@
-"""The messages of a dry run whose configuration groups alerts by topology. Pure.
+"""The messages of a dry run. Pure.
 
-`IncidentRun` lets alerts join and leave incidents as `services.incidents` does, with the functions of
-`topology`, and decides each message with `delivery_policy.decide_delivery`, in the order of time.
+`IncidentRun` lets alerts begin, join and leave incidents as `services.incidents` does, with the functions of
+`topology`, and decides each message with `delivery_policy.decide_delivery`, the function of delivery, in the
+order of time, as if every receiver answered at once and nobody acknowledged. An event that opens no alert is
+notified once.
 """
 
 from collections import Counter, defaultdict
@@ -22,10 +24,18 @@ from alerting.rules.delivery_policy import (
     recent_since,
     repeat_due,
 )
-from alerting.rules.dry_run import DryRunAlert, DryRunMessage, DryRunReceiver, described
+from alerting.rules.dry_run import (
+    DryRunAlert,
+    DryRunEvent,
+    DryRunMessage,
+    DryRunReceiver,
+    Found,
+    described,
+)
 from alerting.rules.dry_run_mutes import TargetMutes
 from alerting.rules.merging import SameDestination, merged_into
 from alerting.rules.topology import (
+    FIRST,
     FleetUnit,
     FleetUnits,
     OpenIncident,
@@ -57,22 +67,43 @@ class DryRunTopology:
 
 
 @dataclass(frozen=True, slots=True)
-class GroupedAlert:
-    """An alert that opens, the units that it concerns, and when its target is muted.
+class DryRunOpening:
+    """An alert that opens, or an event, and when its target is muted.
 
-    `follows`: when it began, the alert before it on the same target ended.
+    `units`: the units that an alert concerns, if alerts are grouped. `follows`: when it began, the alert
+    before it on the same target ended.
     """
 
-    alert: DryRunAlert
-    units: frozenset[FleetUnit]
+    found: Found
     mutes: TargetMutes
+    units: frozenset[FleetUnit] = frozenset()
     follows: bool = False
+
+    @property
+    def opens(self) -> datetime:
+        return self.found.opens if isinstance(self.found, DryRunAlert) else self.found.at
+
+    @property
+    def created(self) -> datetime:
+        return self.found.created if isinstance(self.found, DryRunAlert) else self.found.at
+
+    @property
+    def ended(self) -> datetime | None:
+        return self.found.ended if isinstance(self.found, DryRunAlert) else None
+
+    @property
+    def is_cancelled(self) -> bool:
+        """Whether its end is because its target was deleted."""
+        return isinstance(self.found, DryRunAlert) and self.found.cancelled
 
     @property
     def opens_before_ends(self) -> bool:
         """Whether it joins its incident before the alerts that end at this time leave, as in evaluation."""
-        alert = self.alert
-        return alert.ended == alert.opens if alert.opens > alert.created else not self.follows
+        return self.ended == self.opens if self.opens > self.created else not self.follows
+
+
+_ALONE = Picture(members=1, root=FIRST)
+"""The picture of an alert that is an incident by itself."""
 
 
 def following(alerts: Sequence[DryRunAlert]) -> Iterator[bool]:
@@ -94,6 +125,8 @@ class _DryRunIncident:
     created: datetime
     grown: datetime
     lead_mutes: TargetMutes
+    is_event: bool = False
+    may_grow: bool = False
     units: list[str] = field(default_factory=list)
     receivers: list["_IncidentReceiver"] = field(default_factory=list)
     open: dict[int, FleetUnit | None] = field(default_factory=dict)
@@ -109,7 +142,10 @@ class _DryRunIncident:
         return OpenIncident(str(self.lead), frozenset(self.units), self.created, self.grown)
 
     @property
-    def status(self) -> AlertStatus:
+    def status(self) -> AlertStatus | None:
+        """The status of its alerts; None for an event."""
+        if self.is_event:
+            return None
         if self.open:
             return AlertStatus.OPEN
         return AlertStatus.CLOSED if self.was_closed else AlertStatus.CANCELLED
@@ -127,6 +163,11 @@ class _DryRunIncident:
 
     def mute(self, at: datetime) -> Mute | None:
         """The mute of its open alerts. After the end, the mute of its first alert applies."""
+        if self.is_event:
+            return self.lead_mutes.at(at)
+        if not self.may_grow:
+            # No other alert can end the wait, so it lasts for all windows that follow each other.
+            return self.lead_mutes.last(at)
         return (
             mute_of_incident(mutes.at(at) for mutes in self._mutes) if self.open else self.lead_mutes.at(at)
         )
@@ -212,14 +253,19 @@ class _WaitingMessage:
 
 
 class IncidentRun:
-    """The incidents of alerts, which come in the order of `opens`, and of their target."""
+    """The incidents of alerts or events, which come in the order of `opens`, and of their target."""
 
     def __init__(
-        self, alerts: Sequence[GroupedAlert], receivers: Sequence[DryRunReceiver], topology: DryRunTopology
+        self,
+        alerts: Sequence[DryRunOpening],
+        receivers: Sequence[DryRunReceiver],
+        topology: DryRunTopology | None = None,
     ) -> None:
+        """Without `topology`, each alert is an incident by itself."""
         self.count = 0
         """The number of messages."""
         self._alerts, self._receivers, self._topology = alerts, receivers, topology
+        self._wait_for_more = topology.wait if topology else timedelta()
         self._opened = 0
         self._incidents: list[_DryRunIncident] = []
         self._of_alerts: dict[int, _DryRunIncident] = {}
@@ -247,7 +293,12 @@ class IncidentRun:
                     self._decide(message, at)
 
     def leads(self) -> list[int]:
-        """For each alert that has opened, the place of the first alert of its incident."""
+        """For each alert that has opened, the place of the first alert of its incident.
+
+        Empty if each alert is an incident by itself.
+        """
+        if self._topology is None:
+            return []
         return [self._of_alerts[place].lead for place in range(self._opened)]
 
     def messages(self, until: datetime) -> list[list[DryRunMessage]]:
@@ -258,7 +309,7 @@ class IncidentRun:
         return found
 
     def _next(self) -> datetime | None:
-        times = [self._alerts[self._opened].alert.opens] if self._opened < len(self._alerts) else []
+        times = [self._alerts[self._opened].opens] if self._opened < len(self._alerts) else []
         times += [self._ends[0][0]] if self._ends else []
         times += [self._due[0][0]] if self._due else []
         return min(times, default=None)
@@ -267,20 +318,24 @@ class IncidentRun:
 
     def _opening(self, at: datetime) -> Sequence[int]:
         first = self._opened
-        while self._opened < len(self._alerts) and self._alerts[self._opened].alert.opens <= at:
+        while self._opened < len(self._alerts) and self._alerts[self._opened].opens <= at:
             self._opened += 1
         return range(first, self._opened)
 
     def _open(self, places: Sequence[int], at: datetime) -> None:
-        """Let alerts that open together join incidents."""
-        if not places:
-            return
+        """Let alerts that open together begin or join incidents."""
+        if self._topology is None:
+            for place in places:
+                self._join(self._begin(place, at), place)
+        elif places:
+            self._open_related(places, at, self._topology)
+
+    def _open_related(self, places: Sequence[int], at: datetime, topology: DryRunTopology) -> None:
         openings = [Opening(str(place), self._alerts[place].units, at) for place in places]
         lasting = [incident.known for incident in self._lasting.values()]
         joined: dict[str, _DryRunIncident] = {}
-        wait = self._topology.wait
-        labels = self._topology.labels & set(deciding_labels(openings, lasting, wait=wait))
-        for incident_id, group in grouped(openings, lasting, wait=wait, labels=labels):
+        labels = topology.labels & set(deciding_labels(openings, lasting, wait=topology.wait))
+        for incident_id, group in grouped(openings, lasting, wait=topology.wait, labels=labels):
             members = [int(opening.alert_id) for opening in group]
             if incident_id is None:
                 incident = self._begin(members[0], at)
@@ -293,24 +348,27 @@ class IncidentRun:
             self._change(incident, at)
 
     def _begin(self, lead: int, at: datetime) -> _DryRunIncident:
-        first, wait = self._alerts[lead], self._topology.wait
-        incident = _DryRunIncident(lead, at, at, first.mutes)
+        first, wait = self._alerts[lead], self._wait_for_more
+        is_event = isinstance(first.found, DryRunEvent)
+        kind = MessageKind.INFORM if is_event else MessageKind.OPEN
+        incident = _DryRunIncident(lead, at, at, first.mutes, is_event, self._topology is not None)
         self._incidents.append(incident)
         self._lasting[str(lead)] = incident
         for receiver in self._receivers:
             to = _IncidentReceiver(incident, receiver)
             incident.receivers.append(to)
-            if to.sends(MessageKind.OPEN):
-                due = first_message_due(first.alert.created, at, delay=receiver.delay, wait=wait)
-                to.news = self._wait(to, MessageKind.OPEN, due)
+            if to.sends(kind):
+                due = first_message_due(first.created, at, delay=receiver.delay, wait=wait)
+                to.news = self._wait(to, kind, due)
         return incident
 
     def _join(self, incident: _DryRunIncident, place: int) -> None:
         joining = self._alerts[place]
-        incident.join(place, covered_unit(self._topology.target, joining.units), joining.mutes)
+        covered = covered_unit(self._topology.target, joining.units) if self._topology else None
+        incident.join(place, covered, joining.mutes)
         self._of_alerts[place] = incident
-        if joining.alert.ended is not None:
-            heappush(self._ends, (joining.alert.ended, place))
+        if joining.ended is not None:
+            heappush(self._ends, (joining.ended, place))
 
     def _end(self, at: datetime) -> None:
         """Let alerts that end leave their incidents; an incident ends with its last open alert."""
@@ -318,7 +376,7 @@ class IncidentRun:
         while self._ends and self._ends[0][0] <= at:
             _, place = heappop(self._ends)
             ended, incident = self._alerts[place], self._of_alerts[place]
-            incident.leave(place, ended.mutes, cancelled=ended.alert.cancelled)
+            incident.leave(place, ended.mutes, cancelled=ended.is_cancelled)
             left[incident.lead] = incident
         for incident in left.values():
             if incident.open:
@@ -344,7 +402,7 @@ class IncidentRun:
 
         If it is muted, it is decided again, because the incident may not be muted any more.
         """
-        due = at + self._topology.wait
+        due = at + self._wait_for_more
         for to in incident.receivers:
             if to.news and to.news.window_id and to.news.at > due:
                 to.news.at = due
@@ -391,14 +449,18 @@ class IncidentRun:
             self._remind(message, at)
         elif verdict.step is DeliveryStep.SEND and to.receiver.no_recipients is None:
             self._send(message, at)
-        elif message.kind is MessageKind.OPEN:
+        elif message.kind in {MessageKind.OPEN, MessageKind.INFORM}:
             self._keep(message.decided(at, reason=verdict.reason or to.receiver.no_recipients), incident)
 
     def _is_important(self, to: _IncidentReceiver) -> bool:
         if to.last is None:
             return False
-        now = to.incident.picture(to.last, self._topology.fleet)
-        return is_important_change(to.last, now)
+        return is_important_change(to.last, self._picture(to))
+
+    def _picture(self, to: _IncidentReceiver) -> Picture:
+        if self._topology is None:
+            return _ALONE
+        return to.incident.picture(to.last, self._topology.fleet)
 
     def _send(self, message: _WaitingMessage, at: datetime) -> None:
         """Send a message, and let the next reminder wait."""
@@ -407,7 +469,7 @@ class IncidentRun:
             self._keep(message.decided(at, sent=at), to.incident)
             to.incident.sent[to.receiver.addresses].append(replace(message.same, delivered=at))
             if is_about_open:
-                to.last, to.sent = to.incident.picture(to.last, self._topology.fleet), at
+                to.last, to.sent = self._picture(to), at
                 to.incident.seen[to.receiver.addresses] = to.last
         self._remind(message, at)
 

@@ -3,17 +3,16 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from alerting.rules.delivery_policy import Mute
 from alerting.rules.dry_run import (
     DryRun,
     DryRunAlert,
     DryRunLimit,
     DryRunMessage,
     DryRunReceiver,
-    MuteAt,
     limits_of,
-    messages_of_alert,
 )
+from alerting.rules.dry_run_incidents import DryRunOpening, IncidentRun
+from alerting.rules.dry_run_mutes import MutedTime, TargetMutes
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.transition import ConfigView
@@ -57,8 +56,8 @@ def a_receiver(**changes: Any) -> DryRunReceiver:
     return DryRunReceiver(**(values | changes))
 
 
-def muted(since: int, until: int) -> MuteAt:
-    return lambda moment: Mute("w1", at(until)) if at(since) <= moment < at(until) else None
+def muted(since: int, until: int) -> TargetMutes:
+    return TargetMutes([MutedTime(at(since), at(until), "w1")], at(60))
 
 
 def minutes_of(messages: list[DryRunMessage]) -> list[tuple[MessageKind, int | None]]:
@@ -66,8 +65,14 @@ def minutes_of(messages: list[DryRunMessage]) -> list[tuple[MessageKind, int | N
     return [(each.kind, (each.sent - NOON) // MINUTE if each.sent else None) for each in messages]
 
 
-def of_alert(alert: DryRunAlert, mute: MuteAt = lambda _: None, **changes: Any) -> list[DryRunMessage]:
-    return list(messages_of_alert(alert, [a_receiver(**changes)], mute, at(60)))
+def of_alert(alert: DryRunAlert, mutes: TargetMutes | None = None, **changes: Any) -> list[DryRunMessage]:
+    """The messages about an alert that is an incident by itself."""
+    opening = DryRunOpening(alert, mutes or TargetMutes([], at(60)))
+    run = IncidentRun([opening], [a_receiver(**changes)])
+    for _ in run.steps(at(60)):
+        pass
+    (messages,) = run.messages(at(60))
+    return messages
 
 
 @each(

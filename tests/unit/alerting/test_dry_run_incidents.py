@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from alerting.rules.dry_run import DryRunAlert, DryRunReceiver
-from alerting.rules.dry_run_incidents import DryRunTopology, GroupedAlert, IncidentRun, following
+from alerting.rules.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
 from alerting.rules.dry_run_mutes import MutedTime, TargetMutes
 from alerting.rules.topology import FleetUnits, units_of
 from events.types import Target
@@ -36,7 +36,7 @@ def facts(number: int) -> dict[str, Any]:
 FLEET = FleetUnits.of([units_of(facts(number)) for number in range(9)])
 
 
-def down(number: int, since: int, until: int | None = None, mutes: TargetMutes = NEVER) -> GroupedAlert:
+def down(number: int, since: int, until: int | None = None, mutes: TargetMutes = NEVER) -> DryRunOpening:
     """A member of the replica set that is down, in minutes after noon."""
     alert = DryRunAlert(
         target=f"db{number}",
@@ -47,7 +47,7 @@ def down(number: int, since: int, until: int | None = None, mutes: TargetMutes =
         value=None,
         ended=None if until is None else NOON + until * MINUTE,
     )
-    return GroupedAlert(alert, units_of(alert.facts), mutes)
+    return DryRunOpening(alert, mutes, units_of(alert.facts))
 
 
 def muted(since: int, until: int) -> TargetMutes:
@@ -55,7 +55,7 @@ def muted(since: int, until: int) -> TargetMutes:
 
 
 def sent(
-    alerts: Sequence[GroupedAlert], receiver: DryRunReceiver = RECEIVER, wait: int = 1
+    alerts: Sequence[DryRunOpening], receiver: DryRunReceiver = RECEIVER, wait: int = 1
 ) -> list[tuple[MessageKind, int | None]]:
     """The kind of each message of the first alert's incident, and when it was sent, in minutes."""
     run = IncidentRun(alerts, [receiver], DryRunTopology(Target.HOST, wait * MINUTE, FLEET))
@@ -76,7 +76,7 @@ def test_an_alert_that_opens_as_another_ends_keeps_its_incident() -> None:
 
 def test_a_target_that_is_down_again_at_once_is_a_new_incident() -> None:
     alerts = [down(0, 0, 10), down(0, 10, 30)]
-    is_following = list(following([each.alert for each in alerts]))
+    is_following = list(following([each.found for each in alerts if isinstance(each.found, DryRunAlert)]))
     assert is_following == [False, True]
     again = [replace(each, follows=follows) for each, follows in zip(alerts, is_following, strict=True)]
     assert sent(again) == [(OPEN, 1), (CLOSE, 10)]
@@ -113,7 +113,8 @@ def test_people_get_no_reminder_shortly_after_a_change() -> None:
 
 def test_an_incident_whose_targets_were_deleted_is_cancelled() -> None:
     deleted = down(0, 0, 30)
-    deleted.alert.cancelled = True
+    assert isinstance(deleted.found, DryRunAlert)
+    deleted.found.cancelled = True
     assert sent([deleted]) == [(OPEN, 1), (CANCEL, 30)]
     assert sent([deleted, down(1, 0, 20)]) == [(OPEN, 1), (CLOSE, 30)]
 
