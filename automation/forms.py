@@ -329,6 +329,9 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
+_TYPE_AGAIN = "Type the other lines with ****** again in full: a page never shows a typed password."
+
+
 class AgentSettingsForm(InProjectForm):
     """The settings that a project keeps for its agents: asks for the project first, then for the settings.
 
@@ -403,16 +406,15 @@ class AgentSettingsForm(InProjectForm):
         super().full_clean()
         if not self.is_bound or self.asked_for not in self.fields:
             return
+        sent: Any = self.data
+        self.data = kept = sent.copy()  # A dictionary of it would have lists of values.
         for engine, name in ((Engine.MONGODB, "mongodb"), (Engine.POSTGRESQL, "postgresql")):
-            typed = _lines(str(self.data.get(name, "")))
+            typed = _lines(kept.get(name, ""))
             shown = shown_again(engine, typed)
             if shown != typed:
-                self.data = {**self.data, name: "\n".join(shown)}
-                self.fields[
-                    name
-                ].help_text += (
-                    " Type the other lines with ****** again in full: a page never shows a typed password."
-                )
+                kept[name] = "\n".join(shown)
+                # The field of the form has its text already.
+                self[name].help_text += f" {_TYPE_AGAIN}"
 
     def clean(self) -> dict[str, Any]:
         """Validate the settings with the schema of the document."""
