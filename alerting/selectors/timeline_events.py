@@ -163,11 +163,9 @@ def _unrecorded(alert: Alert, entries: Sequence[TimelineEntry]) -> Iterator[Time
         return
     closed = alert.status == AlertStatus.CLOSED
     kind = TimelineEntryKind.CLOSED if closed else TimelineEntryKind.CANCELLED
-    text = (
-        "The condition ended"
-        if closed
-        else ("The alert was cancelled: its configuration or its target was deleted")
-    )
+    role = ", or its host took a role in which it does not have the metric"
+    cancelled = "The alert was cancelled: its configuration or its target was deleted"
+    text = "The condition ended" if closed else f"{cancelled}{role if alert.metric_name in _OF_ROLES else ''}"
     before = " before it opened" if alert.resolved < alert.opens else ""
     yield TimelineEntry(at=alert.resolved, kind=kind, text=f"{text}{before}.")
 

@@ -93,7 +93,9 @@ class _Deployment:
         with contextlib.closing(
             MongoHost(address, self._access, self._explain, is_arbiter=is_arbiter)
         ) as host:
-            host.poll()
+            answer = host.poll()
+        if not answer.is_measured:  # Another step says why.
+            return
         yield CheckStep(f"{what}: {IN_PROC} {host.machine.note}")
         if host.certificate.problem:
             yield CheckStep(f"{what}: the end of its certificate", host.certificate.problem)

