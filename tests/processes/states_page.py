@@ -86,11 +86,11 @@ def page() -> str:
         preset for states in (MONGODB, POSTGRESQL) for state in states.values() for preset in state.raises
     }
     others = [
-        (_link(preset), ", ".join(preset.spec.engines), preset.spec.meaning, _after(preset))
+        (_link(preset), _after(preset), ", ".join(preset.spec.engines), preset.spec.meaning)
         for preset in Preset
         if preset not in raised
     ]
-    columns = ("state", "broken by", "the agent reports", "alert, after at most")
+    columns = ("state", "alert, after at most", "the agent reports", "broken by")
     return "\n".join(
         [
             head,
@@ -101,7 +101,7 @@ def page() -> str:
             "## Other presets\n",
             "The tests open these alerts with reported values, without a broken server. The time begins when "
             "the value\ncrosses its threshold.\n",
-            _table(("preset", "engines", "condition", "after at most"), others),
+            _table(("preset", "after at most", "engines", "condition"), others),
         ]
     )
 
@@ -109,7 +109,7 @@ def page() -> str:
 def _row(title: str, state: BrokenState) -> Sequence[str]:
     alerts = sorted(state.raises, key=lambda preset: (opens_within(preset), preset))
     shown = "<br>".join(f"{_link(preset)} {_after(preset)}" for preset in alerts)
-    return title, state.broken_by, _reported(state), shown or f"none: {state.shown}"
+    return title, shown or f"none: {state.shown}", _reported(state), state.broken_by
 
 
 def _reported(state: BrokenState) -> str:

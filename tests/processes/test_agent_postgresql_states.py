@@ -416,7 +416,7 @@ STATES: Mapping[str, PostgreSQLState] = {
     "no connection left for the agent": PostgreSQLState(
         breaks=no_slot_for_the_agent,
         server=PRIMARY,
-        broken_by="clients use all of `max_connections`, except the reserved connections",
+        broken_by="clients use all of `max_connections` that they can have, before the agent starts",
         facts={**OF_KNOWN_SET, "problem": says("connection slots are reserved")},
         raises=[Preset.HOST_NOT_MEASURED],
     ),
@@ -516,7 +516,7 @@ STATES: Mapping[str, PostgreSQLState] = {
     "no connection left for ordinary clients": PostgreSQLState(
         breaks=full_connections,
         server=PRIMARY,
-        broken_by="as before, after the agent connected",
+        broken_by="clients use all of `max_connections` that they can have, after the agent connected",
         facts={"problem": NOTHING, "CONNECTIONS_PERCENT": exactly(100)},
         raises=[Preset.CONNECTIONS],
     ),
