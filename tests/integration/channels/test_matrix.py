@@ -20,6 +20,7 @@ from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.client import ApiClient
+from tests.each import each
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import deliver_all, evaluate
@@ -131,9 +132,15 @@ def outcomes(entry: Mapping[str, Any]) -> list[tuple[str, str | None]]:
     return [(attempt["status"], attempt.get("reason")) for attempt in entry["attempts"]]
 
 
-@pytest.mark.parametrize(("name", "kind"), SENT)
-def test_what_was_delivered_is_seen_once_and_logged(case: Case, name: str, kind: str) -> None:
-    due = case.visible_scope(kind)
+@pytest.fixture
+def due(case: Case, kind: str) -> datetime:
+    """When the message that the test names is due; all earlier messages are delivered."""
+    return case.visible_scope(kind)
+
+
+def _is_delivered(case: Case, kind: str, due: datetime) -> None:
+    """It is seen once and logged."""
+    name = case.service.name
     deliver_all(due)
     assert case.service.received == [GISTS[name][kind]]
     (entry,) = [logged for logged in case.log(kind) if logged["status"] != "PENDING"]
@@ -142,9 +149,9 @@ def test_what_was_delivered_is_seen_once_and_logged(case: Case, name: str, kind:
     assert "reason" not in entry
 
 
-@pytest.mark.parametrize(("name", "kind"), SENT)
-def test_what_was_refused_for_now_comes_again_under_the_same_id(case: Case, name: str, kind: str) -> None:
-    due = case.visible_scope(kind)
+def _is_refused_for_now(case: Case, kind: str, due: datetime) -> None:
+    """It comes again under the same id."""
+    name = case.service.name
     reason = case.service.refuse_for_now()
     deliver_all(due)
     assert case.service.received == [GISTS[name][kind]]
@@ -167,11 +174,8 @@ def test_what_was_refused_for_now_comes_again_under_the_same_id(case: Case, name
     assert outcomes(received) == [("RETRY", reason), ("DELIVERED", None)]
 
 
-@pytest.mark.parametrize(("name", "kind"), SENT)
-def test_what_was_refused_for_good_is_logged_and_does_not_come_again(
-    case: Case, name: str, kind: str
-) -> None:
-    due = case.visible_scope(kind)
+def _is_refused_for_good(case: Case, kind: str, due: datetime) -> None:
+    """It is logged and does not come again."""
     reason = case.service.refuse_for_good()
     deliver_all(due)
     (entry,) = [logged for logged in case.log(kind) if logged["status"] != "PENDING"]
@@ -180,7 +184,18 @@ def test_what_was_refused_for_good_is_logged_and_does_not_come_again(
 
     case.service.take()
     deliver_all(due + timedelta(minutes=4))
-    assert case.service.received == [GISTS[name][kind]]
+    assert case.service.received == [GISTS[case.service.name][kind]]
+
+
+@pytest.mark.parametrize(("name", "kind"), SENT)
+@each("outcome", [_is_delivered, _is_refused_for_now, _is_refused_for_good])
+def test_what_becomes_of_a_message_is_seen_by_the_receiver_and_logged(
+    case: Case, due: datetime, name: str, kind: str, outcome: Callable[[Case, str, datetime], None]
+) -> None:
+    """Each outcome begins with the same database, so the way to the message is gone once for all of them."""
+    case.service.take()
+    case.service.forget()
+    outcome(case, kind, due)
 
 
 @pytest.mark.parametrize(("name", "kind"), NOT_SENT)
