@@ -66,7 +66,7 @@ from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import emptied_clusters_alerts_cancel
 from alerting.services.shares import usage_add
 from alerting.services.turns import Turn, signals_delete, turn_skip, turn_take
-from alerting.signal_observations import observations_of, observations_of_fleet
+from alerting.signal_observations import WaitingSignals, observations_of, observations_of_fleet
 from automation.metrics import Metric
 from automation.services.versions import version_marks_update
 from events.choices import SignalKind
@@ -286,12 +286,16 @@ _ConfigsByType = Mapping[EventType, ConfigIndex]
 
 
 class _Comparison(NamedTuple):
-    """A signal, its observations, and the configurations that may apply. Its changes get the time `at`."""
+    """A signal, its observations, and the configurations that may apply. Its changes get the time `at`.
+
+    `waiting`: signals that decide about their targets instead, because they are evaluated later.
+    """
 
     signal: Signal
     at: datetime
     seen: Sequence[_Observed]
     configs: _ConfigsByType
+    waiting: WaitingSignals | None = None
 
 
 def _compare_observations(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Evaluated:
@@ -325,8 +329,10 @@ def _compare_observations(batch: _Batch, now: datetime, time_slice: TimeSlice) -
 def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Evaluated:
     """Compare changed configurations with the current fleet, a part of the fleet after the other.
 
-    Each part is read once for all configurations, and counts as seen now. The signal of a configuration that
-    is deleted or disabled by now changes nothing: `services.configs` has cancelled its alerts.
+    Each part is read once for all configurations, and counts as seen now. About targets in signals that wait,
+    these signals decide: their observations are older than the current state, and the last of them has it.
+    The signal of a configuration that is deleted or disabled by now changes nothing: `services.configs` has
+    cancelled its alerts.
     """
     began, group_id, signals, progress = time_slice.last_look, batch.group_id, batch.signals, batch.progress
     changed = configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
@@ -343,8 +349,10 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
         active = _read_active(group_id, fleet, of_rest, of_configs={_config_id(signal) for signal in rest})
         time_slice.allow_as_much_as_since(began)
         evaluation = _Evaluation(group_id, now, active, time_slice)
+        # Read after the part of the fleet: what was committed in between waits.
+        waiting = WaitingSignals(group_id, event_types)
         comparisons = (
-            _Comparison(signal, now, fleet, indexes.get(_config_id(signal), {})) for signal in rest
+            _Comparison(signal, now, fleet, indexes.get(_config_id(signal), {}), waiting) for signal in rest
         )
         ids = tuple(signal.pk for signal in signals)
         if stopped := evaluation.run(comparisons, place):
@@ -535,7 +543,7 @@ class _Evaluation:
                 self._take(changes)
                 return start
             self._decided += 1
-            if decision := self._decide_pair(pair, comparison.signal):
+            if decision := self._decide_pair(pair, comparison):
                 self._add_change(decision, pair, comparison, unit)
         self._slice.charge(start.config)
         self._units += 1
@@ -592,12 +600,19 @@ class _Evaluation:
     def _alert(self, pair: _Pair) -> _ActiveAlert | None:
         return self._active.by_target.get(pair.target, {}).get(pair.config.id)
 
-    def _decide_pair(self, pair: _Pair, signal: Signal) -> Decision | None:
-        """Return the decision; None for a faulty configuration, because others must still be compared."""
+    def _decide_pair(self, pair: _Pair, comparison: _Comparison) -> Decision | None:
+        """Return the decision; None if a signal that waits decides.
+
+        None for a faulty configuration, because others must still be compared.
+        """
+        alert, signal = self._alert(pair), comparison.signal
         try:
-            decision = step(pair.config, pair.observation, self._alert(pair))
+            decision = step(pair.config, pair.observation, alert)
         except (ValueError, ArithmeticError):
             logger.exception("configuration %s cannot be compared with signal %s", pair.config.id, signal.pk)
+            return None
+        is_change = decision.action is not AlertAction.NOTHING or (alert and alert.over)
+        if is_change and comparison.waiting and comparison.waiting.decide(pair.observation):
             return None
         logger.debug(
             "%s for configuration %s: %s", decision.action.value, pair.config.id, decision.reason.value

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import orjson
+from django.utils.functional import cached_property
+
 from accesslist.models import Project
 from accesslist.selectors.users import groups_without_second_factor, orgs_without_second_factor
 from alerting.rules.observations import (
@@ -18,6 +21,7 @@ from alerting.rules.observations import (
     of_samples,
     of_second_factors,
 )
+from alerting.rules.transition import target_of
 from alerting.selectors.scopes import is_concerned
 from automation.addresses import Address
 from automation.choices import AgentType
@@ -30,8 +34,9 @@ from automation.selectors.measurements import measurements_of_reports, newest_me
 from events.choices import SignalKind
 from events.models import Signal
 from events.services import LATE
-from events.types import EventType, Target
+from events.types import EVENT_TYPES, EventType, Target, closing_type
 from opsapi.fields import Among
+from opsapi.sql import fetch_rows
 
 Payload = Mapping[str, Any]
 
@@ -134,6 +139,86 @@ def _of_report(payload: Payload, known: _KnownFleet) -> list[Observation]:
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 
 
+# A host that has moved since, or that another agent has reported since a signal was held, is left out, as in
+# `observations_of`. Held signals have an index of their own.
+_WAITING = """
+WITH waiting AS MATERIALIZED (
+    SELECT payload FROM events_signal
+     WHERE group_id = %(group)s AND failed IS NULL AND held_by IS NULL AND kind = %(kind)s
+     UNION ALL
+    SELECT payload FROM events_signal
+     WHERE held_by IS NOT NULL AND group_id = %(group)s AND failed IS NULL AND kind = %(kind)s
+)
+"""
+_WAITING_HOSTS = f"""
+{_WAITING}
+SELECT host.id, bool_or(state ->> 'samplesOnly' IS NULL), array_agg(state ->> 'measurementId')
+  FROM waiting CROSS JOIN LATERAL jsonb_array_elements(payload -> 'hosts') AS state
+  JOIN automation_host AS host ON host.id = state ->> 'hostId'
+ WHERE host.deleted IS NULL
+   AND lower(host.hostname) = lower(state ->> 'hostname') AND host.port = (state ->> 'port')::integer
+   AND coalesce(payload ->> '{LATE}' = host.reported_by_id, true)
+ GROUP BY host.id
+"""  # noqa: S608 - built from constants
+_WAITING_SETS = f"""
+{_WAITING}
+SELECT DISTINCT state ->> 'replicaSetName', state ->> 'clusterName'
+  FROM waiting CROSS JOIN LATERAL jsonb_array_elements(payload -> 'replicaSets') AS state
+"""  # noqa: S608 - built from constants
+_WAITING_EVENTS = f"""
+{_WAITING}
+SELECT payload::text FROM waiting WHERE payload ->> 'eventTypeName' = ANY(%(types)s)
+"""  # noqa: S608 - built from constants
+
+
+_NOTHING: tuple[bool, AbstractSet[str | None]] = False, frozenset()
+
+
+class WaitingSignals:
+    """Unevaluated signals of a project, which decide about their targets. They are read when they matter."""
+
+    def __init__(self, group_id: str, event_types: AbstractSet[EventType]) -> None:
+        """`event_types`: of the observations that it will be asked about."""
+        self._group_id, self._event_types = group_id, event_types
+
+    def decide(self, observation: Observation) -> bool:
+        """Whether a signal that waits has an observation of the same condition and target."""
+        match EVENT_TYPES[observation.event_type].target:
+            case Target.HOST:
+                waits, _ = self._hosts.get(observation.facts["hostId"], _NOTHING)
+            case Target.HOST_METRIC:
+                _, measurements = self._hosts.get(observation.facts["hostId"], _NOTHING)
+                waits = observation.facts["measurementId"] in measurements
+            case Target.REPLICA_SET:
+                waits = _set_of(observation.facts) in self._sets
+            case _:
+                waits = False
+        return waits or (observation.event_type, target_of(observation)) in self._events
+
+    @cached_property
+    def _hosts(self) -> Mapping[str, tuple[bool, AbstractSet[str | None]]]:
+        """Whether signals have the state of a host, and which measurements, by the id of the host."""
+        found = fetch_rows(_WAITING_HOSTS, {"group": self._group_id, "kind": SignalKind.HOSTS.value})
+        return {host_id: (has_state, set(measurements)) for host_id, has_state, measurements in found}
+
+    @cached_property
+    def _sets(self) -> AbstractSet[tuple[str | None, str | None]]:
+        found = fetch_rows(_WAITING_SETS, {"group": self._group_id, "kind": SignalKind.HOSTS.value})
+        return {(name, cluster) for name, cluster in found}
+
+    @cached_property
+    def _events(self) -> AbstractSet[tuple[EventType, str]]:
+        closing = {closing_type(event_type) for event_type in self._event_types} - {None}
+        types = [event_type.value for event_type in self._event_types | closing if event_type]
+        parameters = {"group": self._group_id, "kind": SignalKind.EVENT.value, "types": types}
+        found = [of_event(orjson.loads(payload)) for (payload,) in fetch_rows(_WAITING_EVENTS, parameters)]
+        return {(each.event_type, target_of(each)) for seen in found for each in seen}
+
+
+def _set_of(facts: Payload) -> tuple[str | None, str | None]:
+    return facts.get("replicaSetName"), facts.get("clusterName")
+
+
 HOSTS_AT_ONCE = 1_000
 """The hosts of a part of the fleet."""
 
@@ -171,9 +256,12 @@ def _hosts_after(group_id: str, after: str) -> list[Host]:
 
 def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target]) -> list[Observation]:
     newest = newest_measurements(host.id for host in hosts) if Target.HOST_METRIC in targets else {}
-    return _of_states(
-        (host_state(host), newest[host.id].samples if host.id in newest else None) for host in hosts
-    )
+    states = []
+    for host in hosts:
+        measured = newest.get(host.id)
+        state = {**host_state(host), "measurementId": measured.at.wire if measured else None}
+        states.append((state, measured.samples if measured else None))
+    return _of_states(states)
 
 
 def observations_of_host(host: Host) -> tuple[list[Observation], datetime | None]:

@@ -57,6 +57,10 @@ class LateReportPlan:
     works_after: frozenset[int]
     """The arrivals after which a worker runs."""
     is_alone: bool
+    changes_after: int
+    """The arrival after which configurations are added and changed."""
+    works_again_after: int
+    """The first arrival after which a worker runs again."""
 
 
 def draw(seed: int) -> LateReportPlan:
@@ -70,7 +74,9 @@ def draw(seed: int) -> LateReportPlan:
         arrivals += _arrivals(rng, f"agent{number}", number, mine, is_alone)
     arrivals.sort(key=lambda arrival: arrival.at)
     works = frozenset(place for place in range(len(arrivals)) if rng.random() < 0.7)
-    return LateReportPlan(seed, tuple(arrivals), works, is_alone)
+    changes = rng.randrange(len(arrivals) - 1)
+    works_again = min(changes + rng.randint(0, 8), len(arrivals) - 1)
+    return LateReportPlan(seed, tuple(arrivals), works, is_alone, changes, works_again)
 
 
 def _arrivals(

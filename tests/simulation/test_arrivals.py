@@ -4,7 +4,8 @@ The name of a failed test has its seed. `make faults` runs more seeds.
 """
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import transaction
@@ -12,11 +13,13 @@ from django.db import transaction
 from accesslist.models import Project
 from alerting.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig
+from alerting.services.configs import alert_config_update
 from automation.metrics import Metric
 from automation.rules.observed import second_of
 from automation.services import ingest as ingestion
 from automation.services.agents import held_signals_release
-from tests.factories.alerting import make_config
+from opsapi.api.principal import SYSTEM
+from tests.factories.alerting import by_column, make_config
 from tests.factories.automation import host_report, ingest
 from tests.hostile.budget import budget
 from tests.simulation.arrivals import BEGINNING, LIMIT, LateReport, LateReportPlan, Model, draw
@@ -105,6 +108,87 @@ def _differences(plan: LateReportPlan, model: Model) -> list[str]:
         ]
     holding = {key for key, holds in model.state().items() if holds}
     return [f"open {set(active)} instead of {holding}"] if set(active) != holding else []
+
+
+def change_violations(project: Project, plan: LateReportPlan) -> list[str]:
+    """The differences of an added and a changed configuration from equal configurations of the beginning."""
+    measured: dict[str, Any] = {"eventTypeName": "OUTSIDE_METRIC_THRESHOLD", "metricThreshold": THRESHOLD}
+    lower = {**measured, "metricThreshold": {**THRESHOLD, "threshold": LIMIT / 4}}
+    lowered = by_column({"metricThreshold": lower["metricThreshold"]})
+    down, high, low, changing = (make_config(project, **values) for values in ({}, measured, lower, measured))
+    pairs: list[tuple[AlertConfig, AlertConfig]] = []
+    before: set[str] = set()
+    model, found = Model(), []
+    work(plan, replace(plan.arrivals[0], at=BEGINNING - timedelta(minutes=1)))
+    for place, arrival in enumerate(plan.arrivals):
+        report(project, arrival)
+        model.arrive(arrival)
+        if place == plan.changes_after:
+            pairs = [(make_config(project), down), (make_config(project, **measured), high), (changing, low)]
+            alert_config_update(config=changing, read=lambda _: lowered, actor=SYSTEM, now=arrival.at)
+            before = set(Alert.objects.filter(config_id=changing.id).values_list("id", flat=True))
+        if plan.changes_after <= place < plan.works_again_after or place not in {
+            *plan.works_after,
+            plan.works_again_after,
+        }:
+            continue
+        work(plan, arrival)
+        held = {seen.host for some in model.held.values() for seen in some}
+        # Of a host with several senders, another sender may have decided.
+        silent = held if plan.is_alone else set()
+        is_first = place == plan.works_again_after
+        for changed, equal in pairs:
+            alerts, expected = (
+                [row for row in _rows(config) if row[0] not in before] for config in (changed, equal)
+            )
+            found += [
+                f"arrival {place} at {arrival.at}, {changed.event_type}: {what}"
+                for what in [
+                    *_other_hosts(alerts, expected, held),
+                    *(_unexpected(alerts, expected, silent, arrival.at) if is_first else ()),
+                ]
+            ]
+    return found
+
+
+_AlertRow = tuple[str, str, str, datetime, datetime | None]
+"""The id, host, status, beginning and end of an alert."""
+
+
+def _rows(config: AlertConfig) -> list[_AlertRow]:
+    alerts = Alert.objects.filter(config_id=config.id, status__in=["OPEN", "TRACKING", "CLOSED"])
+    names = ("id", "facts__hostname", "status", "created", "resolved")
+    return list(alerts.values_list(*names))
+
+
+def _other_hosts(alerts: list[_AlertRow], expected: list[_AlertRow], held: set[str]) -> list[str]:
+    """Whether alerts of other hosts are active, apart from hosts whose reports wait."""
+    active, expected_active = (
+        {host for _, host, status, *_ in rows if status != "CLOSED"} - held for rows in (alerts, expected)
+    )
+    return [f"open {active} instead of {expected_active}"] if active != expected_active else []
+
+
+def _unexpected(
+    alerts: list[_AlertRow], expected: list[_AlertRow], silent: set[str], now: datetime
+) -> list[str]:
+    """The alerts that no expected alert contains, or that begin now although their host is silent."""
+    return [
+        f"{host} from {begun} to {end}"
+        for _, host, _, begun, end in alerts
+        if (host in silent and begun >= now)
+        or not any(
+            (host, end) == (other, other_end) and other_begun <= begun
+            for _, other, _, other_begun, other_end in expected
+        )
+    ]
+
+
+@pytest.mark.parametrize("seed", range(budget(2)))
+def test_an_added_or_changed_configuration_raises_the_alerts_of_an_older_one(
+    project: Project, seed: int
+) -> None:
+    assert change_violations(project, draw(seed)) == []
 
 
 @pytest.mark.parametrize("seed", range(budget(4)))

@@ -1,5 +1,6 @@
 """Signals that wait while no worker runs, or arrive in another order than their facts."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -8,7 +9,9 @@ from django.db.models import F, Q
 from accesslist.models import Project
 from alerting.models import Alert, Notification
 from alerting.services.configs import alert_config_set_enabled
+from automation.choices import HostType
 from automation.reports import EventReport
+from automation.services.agents import group_timeouts_mark
 from events.choices import SignalKind
 from events.models import Event, Signal
 from events.types import EventType
@@ -27,6 +30,7 @@ CONNECTIONS = {
     "units": "RAW",
     "mode": "AVERAGE",
 }
+SECONDARY = HostType.REPLICA_SECONDARY
 DELAYED = [{**WEBHOOK, "delayMin": 5}]
 pytestmark = pytest.mark.django_db
 
@@ -101,6 +105,37 @@ def test_no_alert_ends_or_changes_before_it_began(project: Project) -> None:
     assert sorted(statuses(config)) == ["CLOSED", "OPEN"]
     assert Alert.objects.get(event_type="OUTSIDE_METRIC_THRESHOLD").current_value == 300
     assert not Alert.objects.filter(Q(resolved__lt=F("created")) | Q(updated__lt=F("created"))).exists()
+
+
+def two_without_a_primary(project: Project) -> None:
+    """A replica set without a primary, with one, and without."""
+    for minute, type_name in ((0, SECONDARY), (1, HostType.REPLICA_PRIMARY), (2, SECONDARY)):
+        member = host_report(type_name=type_name, replica_set_name="rs0")
+        ingest(project, member, now=START + minute * MINUTE)
+
+
+def two_agents_down(project: Project) -> None:
+    """An agent that is down, up and down."""
+    ingest(project, now=START - 5 * MINUTE)
+    for minute in (0, 2):
+        moment = START + minute * MINUTE
+        group_timeouts_mark(group_id=project.id, limit=moment, now=moment)
+        if not minute:
+            ingest(project, now=START + MINUTE)
+
+
+@each(
+    ("event_type", "happen"),
+    [("NO_PRIMARY", two_without_a_primary), ("MONITORING_AGENT_DOWN", two_agents_down)],
+)
+def test_signals_that_wait_decide_before_the_comparison_of_a_new_configuration(
+    project: Project, event_type: str, happen: Callable[[Project], None]
+) -> None:
+    make_config(project, eventTypeName=event_type)
+    happen(project)
+    evaluate(START + 3 * MINUTE)
+    lasted = Alert.objects.order_by("created").values_list("created", "resolved")
+    assert list(lasted) == [(START, START + MINUTE), (START + 2 * MINUTE, None)]
 
 
 def test_a_configuration_disabled_opens_nothing_of_what_it_tracked(project: Project) -> None:
