@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -27,10 +27,15 @@ from automation.addresses import Address
 from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.reports import Samples
-from automation.rules.observed import newest_numbers
+from automation.rules.observed import newest_moments, newest_numbers
 from automation.selectors.agents import agent_state, known_agents
 from automation.selectors.hosts import host_state, replica_set_state, replica_sets_there
-from automation.selectors.measurements import measurements_of_reports, newest_measurements
+from automation.selectors.measurements import (
+    SeriesMoment,
+    measurements_of_reports,
+    newest_measurements,
+    outdated_series,
+)
 from events.choices import SignalKind
 from events.models import Signal
 from events.services import LATE
@@ -60,6 +65,9 @@ class _KnownFleet:
     reported_by: Mapping[str, str | None]
     agents: AbstractSet[tuple[str, str]]
     measured: Mapping[tuple[str, int | str], Samples]
+    now: datetime
+    outdated: AbstractSet[SeriesMoment] = frozenset()
+    """The series of hosts in held signals for which a newer sample is stored, with the time in the signal."""
 
     def has_host(self, state: Payload) -> bool:
         """Whether the host still exists at this address; otherwise nothing would end its alerts."""
@@ -72,11 +80,18 @@ class _KnownFleet:
         """
         return late is None or self.reported_by.get(state["hostId"]) in {late, None}
 
+    def samples_of(self, state: Payload) -> Samples:
+        return self.measured.get((state["hostId"], state["measurementId"])) or {}
+
+    def series_of(self, state: Payload) -> list[SeriesMoment]:
+        moments = newest_moments(self.samples_of(state), self.now)
+        return [(state["hostId"], metric, moment) for metric, moment in moments.items()]
+
     def has_agent(self, payload: Payload) -> bool:
         return _agent_of(payload) in self.agents
 
 
-def _read_known(signals: Iterable[Signal], group_id: str) -> _KnownFleet:
+def _read_known(signals: Sequence[Signal], group_id: str) -> _KnownFleet:
     events = [signal.payload for signal in signals if signal.kind == SignalKind.EVENT.value]
     states = [
         state
@@ -91,7 +106,7 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _KnownFleet:
     }
     named = Host.objects.filter(Among("id", host_ids))
     hosts = list(named.values_list("id", "hostname", "port", "reported_by_id")) if host_ids else []
-    return _KnownFleet(
+    known = _KnownFleet(
         hosts={host_id: Address(hostname, port).key for host_id, hostname, port, _ in hosts},
         reported_by={host_id: agent for host_id, _, _, agent in hosts},
         agents=known_agents(group_id, {_agent_of(agent) for agent in about_agents}),
@@ -99,7 +114,17 @@ def _read_known(signals: Iterable[Signal], group_id: str) -> _KnownFleet:
         measured=measurements_of_reports(measured)
         if measured and is_concerned(group_id, EventType.OUTSIDE_METRIC_THRESHOLD)
         else {},
+        now=max(signal.created for signal in signals),
     )
+    late = [
+        series
+        for signal in signals
+        if signal.payload.get(LATE)
+        for state in signal.payload.get("hosts", ())
+        if not known.is_newest(state, signal.payload[LATE])
+        for series in known.series_of(state)
+    ]
+    return replace(known, outdated=frozenset(outdated_series(late, known.now)))
 
 
 def _names_agent(payload: Payload) -> bool:
@@ -129,18 +154,24 @@ def _of_report(payload: Payload, known: _KnownFleet) -> list[Observation]:
     late = payload.get(LATE)
     seen = []
     for state in payload["hosts"]:
-        if known.has_host(state) and known.is_newest(state, late):
-            samples = known.measured.get((state["hostId"], state["measurementId"])) or {}
-            older = frozenset(state.get("olderMetrics", ()))
-            numbers = {name: some for name, some in _numbers(samples).items() if name not in older}
+        if not known.has_host(state):
+            continue
+        older = frozenset(state.get("olderMetrics", ()))
+        numbers = {
+            name: some for name, some in _numbers(known.samples_of(state)).items() if name not in older
+        }
+        if known.is_newest(state, late):
             numbers = {**numbers, **state.get("samplesApart", {})}
             seen += of_samples(state, numbers) if state.get("samplesOnly") else of_host(state, numbers)
+        else:  # Another agent has reported the newest state, but perhaps not these metrics.
+            newest = {series[1].value for series in known.series_of(state) if series not in known.outdated}
+            seen += of_samples(state, {name: some for name, some in numbers.items() if name in newest})
     # Signals of an older version have none.
     return [*seen, *_of_each(of_replica_set, payload.get("replicaSets", ()))]
 
 
-# A host that has moved since, or that another agent has reported since a signal was held, is left out, as in
-# `observations_of`. Held signals have an index of their own.
+# A host that has moved since is left out, and so is the state of a host that another agent has reported since
+# the signal was held, as in `observations_of`. Held signals have an index of their own.
 _WAITING = """
 WITH waiting AS MATERIALIZED (
     SELECT payload FROM events_signal
@@ -152,12 +183,14 @@ WITH waiting AS MATERIALIZED (
 """
 _WAITING_HOSTS = f"""
 {_WAITING}
-SELECT host.id, bool_or(state ->> 'samplesOnly' IS NULL), array_agg(state ->> 'measurementId')
+SELECT host.id,
+       bool_or(state ->> 'samplesOnly' IS NULL
+               AND coalesce(payload ->> '{LATE}' = host.reported_by_id, true)),
+       array_agg(state ->> 'measurementId')
   FROM waiting CROSS JOIN LATERAL jsonb_array_elements(payload -> 'hosts') AS state
   JOIN automation_host AS host ON host.id = state ->> 'hostId'
  WHERE host.deleted IS NULL
    AND lower(host.hostname) = lower(state ->> 'hostname') AND host.port = (state ->> 'port')::integer
-   AND coalesce(payload ->> '{LATE}' = host.reported_by_id, true)
  GROUP BY host.id
 """  # noqa: S608 - built from constants
 _WAITING_SETS = f"""

@@ -44,6 +44,23 @@ SELECT source.host_id, reading.reported, reading.report, reading.age, reading.nu
     ON reading.source_id = source.id AND reading.reported = given.reported AND reading.report = given.report
  WHERE reading.reported BETWEEN %(first)s AND %(last)s
 """  # noqa: S608 - contains only our own names
+# A sample that is ahead of its report counts from its report, as in `newest_moments`.
+# The newest report of a host usually has the metric, so the search ends with it.
+_OUTDATED = f"""
+SELECT given.place
+  FROM unnest(%(hosts)s::text[], %(numbers)s::int[], %(moments)s::timestamptz[])
+       WITH ORDINALITY AS given (host_id, number, moment, place)
+  JOIN automation_source AS source ON source.host_id = given.host_id AND source.database = ''
+ CROSS JOIN LATERAL (
+       SELECT FROM {READINGS} AS reading
+        WHERE reading.source_id = source.id AND reading.numbers[given.number] IS NOT NULL
+          AND reading.reported >= %(since)s AND reading.reported <= %(now)s
+          AND reading.reported >= given.moment - %(ahead)s
+          AND date_trunc('second', reading.reported) - greatest(reading.age, 0) * interval '1 second'
+              > given.moment
+        ORDER BY reading.reported DESC
+        LIMIT 1) AS later
+"""  # noqa: S608 - contains only our own names
 Named = tuple[str, int | str]
 """A host id and the `measurementId` of its signal; signals of an earlier version have a number."""
 
@@ -109,6 +126,26 @@ def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
         read = _read(_OF_REPORTS, parameters)
         found |= {name: read[place] for name, place in places.items() if place in read}
     return found
+
+
+SeriesMoment = tuple[str, Metric, datetime]
+"""A host, a metric, and the time of a sample in whole seconds."""
+
+
+def outdated_series(given: Sequence[SeriesMoment], now: datetime) -> Sequence[SeriesMoment]:
+    """Return those of which a newer sample is stored. Samples after `now` do not count."""
+    if not given:
+        return []
+    hosts, metrics, moments = zip(*given, strict=True)
+    parameters = {
+        "hosts": list(hosts),
+        "numbers": [NUMBERS[metric] for metric in metrics],
+        "moments": list(moments),
+        "since": min(moments) - NEWEST,
+        "ahead": NEWEST,
+        "now": now,
+    }
+    return [given[place - 1] for (place,) in fetch_rows(_OUTDATED, parameters)]
 
 
 def _read(statement: str, parameters: Mapping[str, Any]) -> dict[tuple[str, MeasuredAt], Samples]:

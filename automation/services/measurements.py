@@ -8,10 +8,10 @@ from django.db import IntegrityError, connection, transaction
 
 from automation.days import READINGS, existing_days, partition_name
 from automation.metrics import Metric
-from automation.readings import NUMBERS, MeasuredAt, reported_before, rows_of
+from automation.readings import MeasuredAt, reported_before, rows_of
 from automation.reports import NEWEST, OLDEST, HostReport, Samples
 from automation.rules.observed import is_within, newest_moments, newest_numbers, second_of
-from automation.selectors.measurements import measurement_retention
+from automation.selectors.measurements import measurement_retention, outdated_series
 from automation.services.days import day_drop
 from automation.services.old_measurements import old_measurements_trim
 from opsapi.sql import execute, fetch_rows
@@ -52,24 +52,6 @@ SELECT found.id,
   FROM found, this
  ORDER BY found.id
 RETURNING report
-"""  # noqa: S608 - contains only our own names
-
-# A sample that is ahead of its report counts from its report, as in `newest_moments`.
-# The newest report of a host usually has the metric, so the search ends with it.
-_OLDER_SERIES = f"""
-SELECT given.place
-  FROM unnest(%(hosts)s::text[], %(numbers)s::int[], %(moments)s::timestamptz[])
-       WITH ORDINALITY AS given (host_id, number, moment, place)
-  JOIN automation_source AS source ON source.host_id = given.host_id AND source.database = ''
- CROSS JOIN LATERAL (
-       SELECT FROM {READINGS} AS reading
-        WHERE reading.source_id = source.id AND reading.numbers[given.number] IS NOT NULL
-          AND reading.reported >= %(since)s AND reading.reported <= %(now)s
-          AND reading.reported >= given.moment - %(ahead)s
-          AND date_trunc('second', reading.reported) - greatest(reading.age, 0) * interval '1 second'
-              > given.moment
-        ORDER BY reading.reported DESC
-        LIMIT 1) AS later
 """  # noqa: S608 - contains only our own names
 
 _DELETE = """
@@ -196,20 +178,8 @@ def _older_series(late: _Series, now: datetime) -> Mapping[str, frozenset[Metric
     given = [
         (host_id, metric, moment) for host_id, series in late.items() for metric, moment in series.items()
     ]
-    if not given:
-        return {}
-    hosts, metrics, moments = zip(*given, strict=True)
-    parameters = {
-        "hosts": list(hosts),
-        "numbers": [NUMBERS[metric] for metric in metrics],
-        "moments": list(moments),
-        "since": min(moments) - NEWEST,
-        "ahead": NEWEST,
-        "now": now,
-    }
     found: dict[str, set[Metric]] = {}
-    for (place,) in fetch_rows(_OLDER_SERIES, parameters):
-        host_id, metric, _ = given[place - 1]
+    for host_id, metric, _ in outdated_series(given, now):
         found.setdefault(host_id, set()).add(metric)
     return {host_id: frozenset(some) for host_id, some in found.items()}
 

@@ -395,6 +395,21 @@ def test_a_newer_report_of_another_agent_decides_at_once(project: Project, outsi
     assert (statuses(config), outside.kinds) == ([], [])
 
 
+@each(("newer", "expected"), [({}, ("CLOSED", 5)), ({"CONNECTIONS": 9}, ("OPEN", 9))], ids=["none", "newer"])
+def test_a_sample_that_waited_decides_unless_another_agent_has_a_newer_sample(
+    project: Project, newer: dict[str, float], expected: tuple[str, float]
+) -> None:
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    ingest(project, host_report(CONNECTIONS=5), now=NOW - HOUR)
+    work(NOW - HOUR)
+    ingest(project, host_report(CONNECTIONS=0), observed=NOW - 5 * MINUTE, waiting=1, now=NOW)
+    ingest(project, host_report(**newer), agent="agent2", now=NOW + SECOND)
+    ingest(project, observed=NOW - 4 * MINUTE, waiting=0, now=NOW + 2 * SECOND)
+    work(NOW + 2 * SECOND)
+    work(NOW + 3 * SECOND)
+    assert Alert.objects.filter(config_id=config.id).values_list("status", "current_value").get() == expected
+
+
 def test_a_replica_set_waits_for_the_reports_about_its_members(project: Project, outside: Outside) -> None:
     config = make_config(project, eventTypeName="MULTIPLE_PRIMARIES")
     work(NOW - HOUR)
