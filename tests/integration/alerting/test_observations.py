@@ -397,7 +397,7 @@ def test_a_newer_report_of_another_agent_decides_at_once(project: Project, outsi
 
 @each(("newer", "expected"), [({}, ("CLOSED", 5)), ({"CONNECTIONS": 9}, ("OPEN", 9))], ids=["none", "newer"])
 def test_a_sample_that_waited_decides_unless_another_agent_has_a_newer_sample(
-    project: Project, newer: dict[str, float], expected: tuple[str, float]
+    project: Project, newer: dict[str, Any], expected: tuple[str, float]
 ) -> None:
     config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
     ingest(project, host_report(CONNECTIONS=5), now=NOW - HOUR)
