@@ -43,7 +43,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 from django.db.models import Q, Subquery
 
-from alerting.choices import DropReason, IncidentPart, NotificationStatus, WaitReason
+from alerting.choices import DropReason, NotificationStatus, WaitReason
 from alerting.messages import messages_of, with_earlier_messages
 from alerting.models import Alert, Notification, NotificationAttempt, NotificationSetting
 from alerting.muting import MuteDesk, Muting
@@ -63,6 +63,7 @@ from alerting.selectors.changed_messages import earlier_messages
 from alerting.selectors.due_notifications import (
     due_notification,
     due_notification_with_setting,
+    lapses_of,
     notified_destinations,
 )
 from alerting.selectors.incidents import (
@@ -70,7 +71,7 @@ from alerting.selectors.incidents import (
     IncidentView,
     Member,
     incident_messages,
-    incidents_of,
+    incident_views,
     is_worth_sending,
     last_pictures,
     members_lock,
@@ -100,7 +101,6 @@ from alerting.services.leases import (
     LONGEST_ATTEMPT,
     AttemptResult,
     attempts_record,
-    lapses_of,
     leased_at,
     leases_give_back,
     leases_release_with,
@@ -414,10 +414,10 @@ def _read_facts(
     alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
     pictures = last_pictures(claimed)
     # To find a destination, only a change is compared with the last picture.
-    with_picture = [row for row in claimed if row.destination or row.part == IncidentPart.CHANGE.value]
+    with_picture = [row for row in claimed if row.destination or row.is_change]
     settings = settings_of(claimed)
     return _Facts(
-        incidents=with_fleets(incidents_of(claimed, members), with_picture, pictures),
+        incidents=with_fleets(incident_views(claimed, members), with_picture, pictures),
         settings=settings,
         mutes=muting.mutes,
         notified=notified_destinations(alert_ids),
@@ -556,7 +556,8 @@ def _build_attempts(
     attempts = [
         _build_attempt(notification, facts, messages.get(notification.id)) for notification in to_send
     ]
-    earlier = earlier_messages([each.notification for each in attempts if each.changes_messages])
+    changing = [each.notification for each in attempts if each.changes_messages]
+    earlier = earlier_messages(changing) if changing else {}
     return [
         replace(each, content=with_earlier_messages(each.content, earlier[each.notification.id]))
         if isinstance(each.content, Message) and each.notification.id in earlier
@@ -701,7 +702,7 @@ def _record_together(
     members, about = members_lock(notifications, wait=wait)
     held_up = [each for each in ended if each[0].notification.id in about]
     ended = [each for each in ended if each[0].notification.id not in about]
-    incidents = incidents_of([attempt.notification for attempt, _ in ended], members)
+    incidents = incident_views([attempt.notification for attempt, _ in ended], members)
     results = [
         _EndedAttempt(attempt, outcome, _result_of(attempt, incidents, outcome, now))
         for attempt, outcome in ended
@@ -719,13 +720,18 @@ def _set_last_notified(
     recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentView], now: datetime
 ) -> None:
     """Set `last_notified` of the first and the open alerts of the incidents of delivered messages."""
-    delivered = [each.notification for each in recorded if each.outcome.status is DeliveryStatus.DELIVERED]
-    notified = {notification.alert_id for notification in delivered if notification.alert_id}
-    for incident_id in {notification.incident_id for notification in delivered if notification.incident_id}:
-        notified |= {alert.id for alert in incidents[incident_id].open}
+    delivered = {
+        each.notification.incident_id for each in recorded if each.outcome.status is DeliveryStatus.DELIVERED
+    }
+    notified = [view for incident_id, view in incidents.items() if incident_id in delivered]
+    opened = {alert.id for view in notified for alert in view.open}
+    if ended := {view.lead.id for view in notified} - opened:
+        # Locked in order, as the open alerts are, so that two workers cannot deadlock.
+        rows = Alert.objects.filter(Among("id", ended)).order_by("id").select_for_update(no_key=True)
+        list(rows.values_list("id"))
     # Shown in whole seconds. Each message about an incident would write all its alerts, with all indexes.
     is_shown = Q(last_notified__gte=now.replace(microsecond=0), last_notified__lte=now)
-    Alert.objects.filter(Among("id", notified)).exclude(is_shown).update(last_notified=now)
+    Alert.objects.filter(Among("id", opened | ended)).exclude(is_shown).update(last_notified=now)
 
 
 def _follow_up_finished(

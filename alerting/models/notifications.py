@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Func, Q, Value
 
 from accesslist.models import Project
-from alerting.choices import NotificationStatus
+from alerting.choices import IncidentPart, NotificationStatus
 from alerting.models.alerts import Alert
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.fields import EncryptedField, IdField, OptionalIdField, PrimaryIdField
@@ -245,6 +245,16 @@ class Notification(models.Model):
     def is_grouped(self) -> bool:
         """Whether its incident groups alerts. The incident of a single alert has the ID of the alert."""
         return self.incident_id not in {None, self.alert_id}
+
+    @property
+    def is_change(self) -> bool:
+        """Whether it is sent only if its incident has an important change since the last message."""
+        return self.part == IncidentPart.CHANGE.value
+
+    @property
+    def is_reminder(self) -> bool:
+        """Whether it repeats an earlier message."""
+        return self.kind == MessageKind.UPDATE.value and self.part is None
 
 
 class NotificationAttempt(models.Model):

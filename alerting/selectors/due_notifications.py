@@ -7,8 +7,8 @@ from django.db.models import F, Q
 from django.db.models.lookups import IsNull
 
 from alerting.choices import NotificationStatus, WaitReason
-from alerting.models import Notification, NotificationSetting
-from alerting.rules.delivery_policy import DueNotification
+from alerting.models import Notification, NotificationAttempt, NotificationSetting
+from alerting.rules.delivery_policy import NO_OUTCOME, DueNotification
 from alerting.selectors.incidents import IncidentView
 from alerting.selectors.notification_settings import stands_for_people
 from alerting.selectors.recipient_addresses import RecipientAddress, org_of, still_reached
@@ -112,3 +112,14 @@ def notified_destinations(alerts: Sequence[str]) -> set[tuple[str, str]]:
         return set()
     rows = Notification.objects.filter(_RECEIVED, Among("alert_id", alerts)).exclude(kind__in=ENDS)
     return set(rows.values_list("alert_id", "destination").distinct())
+
+
+def lapses_of(notifications: Sequence[Notification]) -> dict[str, int]:
+    """Return the number of attempts without an outcome, by notification id, since the first attempt."""
+    first = {row.id: row.first_attempt for row in notifications if row.first_attempt and row.attempts}
+    tries = NotificationAttempt.objects.filter(notification__in=list(first), reason=NO_OUTCOME)
+    counts: dict[str, int] = {}
+    for notification_id, ended in tries.values_list("notification_id", "ended"):
+        if ended >= first[notification_id]:
+            counts[notification_id] = counts.get(notification_id, 0) + 1
+    return counts

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from django.db import OperationalError, transaction
 from django.db.models import F, Q, QuerySet, Subquery
 
-from alerting.choices import AlertStatus, IncidentPart, NotificationStatus
+from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import Alert, Incident, Notification
 from alerting.models.incidents import GROUPED
 from alerting.rules.topology import (
@@ -131,7 +131,9 @@ def _lock(members: QuerySet[Alert], *, skip_locked: bool = False) -> list[Member
     return [Member(*row) for row in rows.values_list(*Member._fields)]
 
 
-def incidents_of(notifications: Iterable[Notification], members: Iterable[Member]) -> dict[str, IncidentView]:
+def incident_views(
+    notifications: Iterable[Notification], members: Iterable[Member]
+) -> dict[str, IncidentView]:
     """The incidents of notifications, by id; `members` are their locked `members_lock`."""
     ids = {row.incident_id for row in notifications if row.incident_id}
     if not ids:
@@ -276,7 +278,7 @@ def is_worth_sending(notification: Notification, view: IncidentView | None, last
     A change that was tried is tried again, unless it was held back since. Receivers without a message get the
     whole incident with their first message.
     """
-    if notification.part != IncidentPart.CHANGE.value or notification.first_attempt:
+    if not notification.is_change or notification.first_attempt:
         return True
     if view is None or last is None or not view.open:
         return False

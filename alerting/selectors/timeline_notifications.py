@@ -38,7 +38,7 @@ class TimelineNotifications:
 
 def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime) -> TimelineNotifications:
     """The notifications of an alert, with recipients if the reader may see the configuration."""
-    of_alert = messages_of_alert(alert)
+    of_alert = messages_about(alert)
     ends, between = ends_of(with_tries(of_alert), first=FIRST, newest=NEWEST)
     pending = of_alert.filter(status=NotificationStatus.PENDING.value)
     chosen = {row.id: row for row in (*ends, *with_tries(pending).order_by("due", "id")[:PENDING])}
@@ -60,7 +60,7 @@ def timeline_notifications(alert: Alert, *, with_recipient: bool, now: datetime)
     )
 
 
-def messages_of_alert(alert: Alert) -> QuerySet[Notification]:
+def messages_about(alert: Alert) -> QuerySet[Notification]:
     """The messages about the incident of an alert.
 
     Without the lines that refer to these messages, and without changes that are perhaps unimportant.

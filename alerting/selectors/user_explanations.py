@@ -21,7 +21,7 @@ from alerting.rules.recipient_reasons import (
 from alerting.selectors.notification_explanations import DeliveryFacts, explanations_of, verdict_of
 from alerting.selectors.notification_log import origins_of, senders_of, setting_words
 from alerting.selectors.recipient_addresses import why_not_reached
-from alerting.selectors.timeline_notifications import messages_of_alert, shown_notification, with_tries
+from alerting.selectors.timeline_notifications import messages_about, shown_notification, with_tries
 from opsapi.fields import Among
 
 
@@ -84,12 +84,12 @@ def _of_user(facts: DeliveryFacts, user: User) -> QuerySet[Notification]:
     if not addresses:
         return Notification.objects.none()
     of_user = Q(*(("recipient__iexact", address) for address in addresses), _connector=Q.OR)
-    return messages_of_alert(facts.alert).filter(of_user, channel__isnull=False)
+    return messages_about(facts.alert).filter(of_user, channel__isnull=False)
 
 
 def _messages(facts: DeliveryFacts, user: User, now: datetime) -> _UserMessages:
     """For each setting the delivered message, or else the newest."""
-    of_alert = messages_of_alert(facts.alert)
+    of_alert = messages_about(facts.alert)
     return _UserMessages(
         own=_by_setting(_of_user(facts, user), facts, now),
         shared=_by_setting(of_alert.filter(channel=None), facts, now),

@@ -264,9 +264,9 @@ def _waiting(incidents: Sequence[Incident]) -> dict[tuple[str, str], list[Notifi
 
 # The caller has the lock of the project, so that no other transaction ends the other alerts of an incident.
 _END = """
-UPDATE alerting_incident AS incident SET ended = over.at
-  FROM unnest(%(ids)s::text[], %(at)s::timestamptz[]) AS over(id, at)
- WHERE incident.id = over.id AND incident.ended IS NULL
+UPDATE alerting_incident AS incident SET ended = left_by.at
+  FROM unnest(%(ids)s::text[], %(at)s::timestamptz[]) AS left_by(id, at)
+ WHERE incident.id = left_by.id AND incident.ended IS NULL
    AND NOT EXISTS (SELECT FROM alerting_alert AS alert
                     WHERE alert.incident_id = incident.id AND alert.status = 'OPEN')
 RETURNING incident.id, incident.lead_id, incident.ended

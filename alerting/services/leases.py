@@ -183,17 +183,6 @@ def absent_workers() -> set[int]:
     return held - {worker for (worker,) in fetch_rows(_PRESENT, [PRESENCE_CLASS])} if held else held
 
 
-def lapses_of(notifications: Sequence[Notification]) -> dict[str, int]:
-    """Return the number of attempts without an outcome, by notification id, since the first attempt."""
-    first = {row.id: row.first_attempt for row in notifications if row.first_attempt and row.attempts}
-    tries = NotificationAttempt.objects.filter(notification__in=list(first), reason=NO_OUTCOME)
-    counts: dict[str, int] = {}
-    for notification_id, ended in tries.values_list("notification_id", "ended"):
-        if ended >= first[notification_id]:
-            counts[notification_id] = counts.get(notification_id, 0) + 1
-    return counts
-
-
 def _without_outcome(row: Notification, now: datetime) -> NotificationAttempt:
     ended = min(row.lease_until or now, now)
     began = lease_began(row.leased, row.lease_until or now)

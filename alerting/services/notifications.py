@@ -2,7 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -413,16 +413,14 @@ class ForPeople:
     @property
     def is_reminder(self) -> bool:
         """Whether it repeats an earlier notification of its alert and setting."""
-        row = self.notification
-        is_repeat = row.kind == MessageKind.UPDATE.value and not row.part
-        return is_repeat and self.setting.interval is not None
+        return self.notification.is_reminder and self.setting.interval is not None
 
 
+@dataclass(frozen=True, slots=True)
 class PeopleLookup:
     """Finds the addresses of people for notifications that are decided together; equal settings once."""
 
-    def __init__(self) -> None:
-        self._found: dict[tuple[str, str, str | None, str | None], RecipientAddresses] = {}
+    _found: dict[tuple[str, str, str | None, str | None], RecipientAddresses] = field(default_factory=dict)
 
     def of(self, notification: Notification, setting: NotificationSetting, alert: Alert | None) -> ForPeople:
         """Look up the addresses of a notification."""

@@ -11,7 +11,7 @@ from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
 from alerting.selectors.due_notifications import due_notification_with_setting
-from alerting.selectors.incidents import IncidentView, incidents_of, members_lock
+from alerting.selectors.incidents import IncidentView, incident_views, members_lock
 from alerting.selectors.notification_settings import credentials_gone, setting_of, stands_for_people
 from alerting.services.alerts import alert_facts
 from alerting.services.locks import config_lock_shared
@@ -47,7 +47,7 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         config_lock_shared(setting.config.group_id)
     # Ending the alert and recording a delivery take this lock too.
     members, _ = members_lock([notification], wait=math.inf)
-    incident = incidents_of([notification], members).get(notification.incident_id or "")
+    incident = incident_views([notification], members).get(notification.incident_id or "")
     row = Notification.objects.select_for_update().filter(id=notification.id).first()
     # The project is locked after the alert, as in its deletion.
     groups = [notification.group_id] if notification.group_id else []

@@ -57,7 +57,7 @@ _HEALTH = [field.name for field in fields(Health)]
 
 
 def _incident_of(alert: Alert) -> IncidentView:
-    """`incidents_of`, for an alert of its own incident."""
+    """`incident_views`, for an alert of its own incident."""
     is_open = alert.status == AlertStatus.OPEN.value
     members = [Member(*(getattr(alert, name) for name in Member._fields))] if is_open else []
     return IncidentView(Incident(id=alert.id, lead=alert), members)
