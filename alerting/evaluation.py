@@ -61,6 +61,7 @@ from alerting.services.alerts import (
     alerts_close_over,
     alerts_open,
 )
+from alerting.services.config_coverage import configs_evaluate_later
 from alerting.services.locks import try_lock
 from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import emptied_clusters_alerts_cancel
@@ -331,6 +332,7 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
 
     Each part is read once for all configurations, and counts as seen now. About targets in signals that wait,
     these signals decide: their observations are older than the current state, and the last of them has it.
+    While other reports of an agent wait, its hosts are compared later.
     The signal of a configuration that is deleted or disabled by now changes nothing: `services.configs` has
     cancelled its alerts.
     """
@@ -350,12 +352,14 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
         time_slice.allow_as_much_as_since(began)
         evaluation = _Evaluation(group_id, now, active, time_slice)
         # Read after the part of the fleet: what was committed in between waits.
-        waiting = WaitingSignals(group_id, event_types)
+        waiting = WaitingSignals(group_id, event_types, now)
         comparisons = (
             _Comparison(signal, now, fleet, indexes.get(_config_id(signal), {}), waiting) for signal in rest
         )
         ids = tuple(signal.pk for signal in signals)
-        if stopped := evaluation.run(comparisons, place):
+        stopped = evaluation.run(comparisons, place)
+        configs_evaluate_later(group_id=group_id, configs=evaluation.awaiting, now=now)
+        if stopped:
             return [], Progress(ids, stopped, after)
         if part.last_host is None:
             return ids, None
@@ -488,6 +492,8 @@ class _Evaluation:
         self._group_id, self._now, self._active, self._slice = group_id, now, active, time_slice
         self.evaluated: list[int] = []
         """The ids of the signals that are done."""
+        self.awaiting: set[tuple[str, str]] = set()
+        """Agents whose other reports wait, with configurations to compare with their hosts after these."""
         self._unwritten = _Changes()
         self._decided = self._units = 0
         """The number of pairs that were decided, and of units that were completed (`_decide_signal`)."""
@@ -601,7 +607,7 @@ class _Evaluation:
         return self._active.by_target.get(pair.target, {}).get(pair.config.id)
 
     def _decide_pair(self, pair: _Pair, comparison: _Comparison) -> Decision | None:
-        """Return the decision; None if a signal that waits decides.
+        """Return the decision; None if a signal that waits decides, or other reports of the agent wait.
 
         None for a faulty configuration, because others must still be compared.
         """
@@ -612,8 +618,12 @@ class _Evaluation:
             logger.exception("configuration %s cannot be compared with signal %s", pair.config.id, signal.pk)
             return None
         is_change = decision.action is not AlertAction.NOTHING or (alert and alert.over)
-        if is_change and comparison.waiting and comparison.waiting.decide(pair.observation):
-            return None
+        if is_change and comparison.waiting:
+            if comparison.waiting.decide(pair.observation):
+                return None
+            if agent := comparison.waiting.awaited(pair.observation):
+                self.awaiting.add((agent, pair.config.id))
+                return None
         logger.debug(
             "%s for configuration %s: %s", decision.action.value, pair.config.id, decision.reason.value
         )

@@ -27,7 +27,7 @@ from automation.addresses import Address
 from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.reports import Samples
-from automation.rules.observed import newest_moments, newest_numbers
+from automation.rules.observed import HOLD, newest_moments, newest_numbers
 from automation.selectors.agents import agent_state, known_agents
 from automation.selectors.hosts import host_state, replica_set_state, replica_sets_there
 from automation.selectors.measurements import (
@@ -40,6 +40,7 @@ from events.choices import SignalKind
 from events.models import Signal
 from events.services import LATE
 from events.types import EVENT_TYPES, EventType, Target, closing_type
+from opsapi.clock import AHEAD
 from opsapi.fields import Among
 from opsapi.sql import fetch_rows
 
@@ -204,15 +205,24 @@ SELECT payload::text FROM waiting WHERE payload ->> 'eventTypeName' = ANY(%(type
 """  # noqa: S608 - built from constants
 
 
+# Agents whose other reports wait, as in `automation.services.agents.waiting_agents`.
+_WAITING_AGENTS = """
+SELECT host.id, host.replica_set_name, agent.id
+  FROM automation_agent AS agent JOIN automation_host AS host ON host.reported_by_id = agent.id
+ WHERE agent.group_id = %(group)s AND host.deleted IS NULL
+   AND agent.waiting_since > %(after)s AND agent.waiting_since <= %(until)s
+"""
+
+
 _NOTHING: tuple[bool, AbstractSet[str | None]] = False, frozenset()
 
 
 class WaitingSignals:
     """Unevaluated signals of a project, which decide about their targets. They are read when they matter."""
 
-    def __init__(self, group_id: str, event_types: AbstractSet[EventType]) -> None:
+    def __init__(self, group_id: str, event_types: AbstractSet[EventType], now: datetime) -> None:
         """`event_types`: of the observations that it will be asked about."""
-        self._group_id, self._event_types = group_id, event_types
+        self._group_id, self._event_types, self._now = group_id, event_types, now
 
     def decide(self, observation: Observation) -> bool:
         """Whether a signal that waits has an observation of the same condition and target."""
@@ -227,6 +237,18 @@ class WaitingSignals:
             case _:
                 waits = False
         return waits or (observation.event_type, target_of(observation)) in self._events
+
+    def awaited(self, observation: Observation) -> str | None:
+        """The agent of the host, or of a member of the replica set, whose other reports wait."""
+        name = "hostId" if EVENT_TYPES[observation.event_type].target in _OF_HOSTS else "replicaSetName"
+        return self._agents.get(observation.facts.get(name))
+
+    @cached_property
+    def _agents(self) -> Mapping[str | None, str]:
+        """The agents whose other reports wait, by the id of a host and by the name of a replica set."""
+        times = {"after": self._now - HOLD, "until": self._now + AHEAD}
+        found = fetch_rows(_WAITING_AGENTS, {"group": self._group_id, **times})
+        return {key: agent for host, name, agent in found for key in (host, name) if key is not None}
 
     @cached_property
     def _hosts(self) -> Mapping[str, tuple[bool, AbstractSet[str | None]]]:
@@ -246,6 +268,9 @@ class WaitingSignals:
         parameters = {"group": self._group_id, "kind": SignalKind.EVENT.value, "types": types}
         found = [of_event(orjson.loads(payload)) for (payload,) in fetch_rows(_WAITING_EVENTS, parameters)]
         return {(each.event_type, target_of(each)) for seen in found for each in seen}
+
+
+_OF_HOSTS = frozenset({Target.HOST, Target.HOST_METRIC})
 
 
 def _set_of(facts: Payload) -> tuple[str | None, str | None]:

@@ -44,6 +44,16 @@ def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: da
     signals_record(kind=SignalKind.CONFIG, payloads=[(id_, payload) for id_ in group_ids], now=now)
 
 
+def configs_evaluate_later(*, group_id: str, configs: Collection[tuple[str, str]], now: datetime) -> None:
+    """Record signals to evaluate configurations when other reports of agents have arrived.
+
+    `configs`: pairs of the id of the agent and the id of a configuration.
+    """
+    for agent_id, config_id in sorted(configs):
+        payloads = [(group_id, {"alertConfigId": config_id})]
+        signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now, held_by=agent_id)
+
+
 def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
     alerts_cancel(alerts=Alert.objects.filter(config_id=config.id), actor=actor, now=now)
 

@@ -395,6 +395,22 @@ def test_a_newer_report_of_another_agent_decides_at_once(project: Project, outsi
     assert (statuses(config), outside.kinds) == ([], [])
 
 
+@each(("last", "expected"), [({}, ["OPEN"]), ({"CONNECTIONS": 0}, [])], ids=["not-measured", "over"])
+def test_a_configuration_that_is_added_while_reports_wait_decides_after_them(
+    project: Project, last: dict[str, Any], expected: list[str]
+) -> None:
+    ingest(project, host_report(CONNECTIONS=5), now=NOW - HOUR)
+    work(NOW - HOUR)
+    ingest(project, host_report(reachable=False), observed=NOW - 5 * MINUTE, waiting=1, now=NOW)
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    work(NOW)
+    assert statuses(config) == []
+    ingest(project, host_report(**last), observed=NOW - MINUTE, waiting=0, now=NOW + SECOND)
+    work(NOW + SECOND)
+    work(NOW + 2 * SECOND)
+    assert statuses(config) == expected
+
+
 @each(("newer", "expected"), [({}, ("CLOSED", 5)), ({"CONNECTIONS": 9}, ("OPEN", 9))], ids=["none", "newer"])
 def test_a_sample_that_waited_decides_unless_another_agent_has_a_newer_sample(
     project: Project, newer: dict[str, Any], expected: tuple[str, float]
