@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
+from automation.reports import NEWEST
+
 BEGINNING = datetime(2030, 6, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 MINUTES = 24
@@ -82,6 +84,7 @@ def draw(seed: int) -> LateReportPlan:
 def _arrivals(
     rng: random.Random, agent: str, number: int, hosts: list[str], is_alone: bool
 ) -> Iterator[LateReport]:
+    # The API refuses reports that are more than NEWEST ahead.
     ahead = timedelta(seconds=0 if is_alone else rng.choice([0, 0, -90, 200]))
     outages = [(start, start + rng.randint(2, 8)) for start in rng.sample(range(MINUTES - 6), 2)]
     spool: list[LateReport] = []
@@ -90,7 +93,7 @@ def _arrivals(
         # No two agents observe in the same second.
         at = BEGINNING + minute * MINUTE + timedelta(seconds=7 * number + 1)
         if not is_alone and rng.random() < 0.05:
-            ahead += timedelta(seconds=rng.choice([-30, 30, 60]))
+            ahead = min(ahead + timedelta(seconds=rng.choice([-30, 30, 60])), NEWEST - MINUTE)
         for host in hosts:
             if rng.random() < 0.3:
                 states[host] = (rng.random() < 0.5, rng.choice([0.0, 5.0, 20.0]))
