@@ -133,7 +133,7 @@ SeriesMoment = tuple[str, Metric, datetime]
 
 
 def outdated_series(given: Sequence[SeriesMoment], now: datetime) -> Sequence[SeriesMoment]:
-    """Return those of which a newer sample is stored. Samples after `now` do not count."""
+    """Return the given series of which a newer sample is stored. Samples after `now` do not count."""
     if not given:
         return []
     hosts, metrics, moments = zip(*given, strict=True)

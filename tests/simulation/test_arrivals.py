@@ -135,7 +135,7 @@ def change_violations(project: Project, plan: LateReportPlan) -> list[str]:
         work(plan, arrival)
         held = {seen.host for some in model.held.values() for seen in some}
         # Of a host with several senders, another sender may have decided.
-        silent = held if plan.is_alone else set()
+        waiting = held if plan.is_alone else set()
         is_first = place == plan.works_again_after
         for changed, equal in pairs:
             alerts, expected = (
@@ -145,7 +145,7 @@ def change_violations(project: Project, plan: LateReportPlan) -> list[str]:
                 f"arrival {place} at {arrival.at}, {changed.event_type}: {what}"
                 for what in [
                     *_other_hosts(alerts, expected, held),
-                    *(_unexpected(alerts, expected, silent, arrival.at) if is_first else ()),
+                    *(_unexpected(alerts, expected, waiting, arrival.at) if is_first else ()),
                 ]
             ]
     return found
@@ -170,13 +170,13 @@ def _other_hosts(alerts: list[_AlertRow], expected: list[_AlertRow], held: set[s
 
 
 def _unexpected(
-    alerts: list[_AlertRow], expected: list[_AlertRow], silent: set[str], now: datetime
+    alerts: list[_AlertRow], expected: list[_AlertRow], waiting: set[str], now: datetime
 ) -> list[str]:
-    """The alerts that no expected alert contains, or that begin now although their host is silent."""
+    """The alerts that no expected alert contains, or that begin now although reports of their host wait."""
     return [
         f"{host} from {begun} to {end}"
         for _, host, _, begun, end in alerts
-        if (host in silent and begun >= now)
+        if (host in waiting and begun >= now)
         or not any(
             (host, end) == (other, other_end) and other_begun <= begun
             for _, other, _, other_begun, other_end in expected
