@@ -12,7 +12,6 @@ import pytest
 
 from alerting.rules.presets import Preset
 from automation.agent.engine import HostReading
-from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.rates import Why
 from automation.metrics import Engine
@@ -387,25 +386,6 @@ def test_the_days_until_certificate_and_support_end_are_reported(
     watch = watching(f"mongodb://{CREDENTIALS}@localhost:{encrypted.port}/?tls=true&tlsCAFile={file}")
     watch.round()
     watch.compare(encrypted.port)
-
-
-def test_a_server_that_demands_a_certificate_rejects_no_question_about_its_own(
-    authority: Authority, watching: Callable[[str], WatchedDeployment]
-) -> None:
-    own = authority.issue("agent")
-    server = authority.issue("demanding", "localhost")
-    options = ["--tlsMode", "requireTLS", "--tlsDisabledProtocols", "TLS1_3"]
-    options += ["--tlsCertificateKeyFile", str(server), "--tlsCAFile", str(authority.file)]
-    given = {"tlsCAFile": str(authority.file), "tlsCertificateKeyFile": str(own)}
-    reached = {"tls": True, "tlsAllowInvalidHostnames": True, **given}
-    with standalone(*options, client_options=reached) as made:
-        text = f"mongodb://localhost:{made.port}/?tls=true"
-        text += "".join(f"&{name}={quote(file, safe='')}" for name, file in given.items())
-        watch = watching(text)
-        watch.round()
-        assert watch.value(made.port, "SERVER_CERTIFICATE_DAYS") is not None
-        assert [step for step in mongodb_steps([text]) if step.fault] == []
-        assert "No SSL certificate provided by peer" not in made.log
 
 
 def test_a_certificate_file_that_is_removed_after_it_was_read_leaves_nothing_known(

@@ -72,6 +72,20 @@ def test_a_server_of_a_known_authority_is_measured(server: Mongod, authority: Au
     assert Why.REFUSED not in reasons
 
 
+def test_a_server_that_demands_a_certificate_rejects_no_question_about_its_own(authority: Authority) -> None:
+    own, file = authority.issue("agent"), authority.issue("demanding", "localhost")
+    options = ["--tlsMode", "requireTLS", "--tlsDisabledProtocols", "TLS1_3"]
+    options += ["--tlsCertificateKeyFile", str(file), "--tlsCAFile", str(authority.file)]
+    given = {"tlsCAFile": str(authority.file), "tlsCertificateKeyFile": str(own)}
+    reached = {"tls": True, "tlsAllowInvalidHostnames": True, **given}
+    with standalone(*options, client_options=reached) as made:
+        text = uri(made, authority, tlsCertificateKeyFile=quote(str(own), safe=""))
+        reading, _ = asked(text)
+        assert "SERVER_CERTIFICATE_DAYS" in {sample.metric for sample in reading.samples}
+        assert faults(text) == []
+        assert "No SSL certificate provided by peer" not in made.log
+
+
 def test_a_server_of_another_authority_is_refused(server: Mongod, tmp_path: Path) -> None:
     (line,) = faults(uri(server, Authority(tmp_path / "another", "Another authority"), CREDENTIALS))
     assert "TLS and hello: " in line
