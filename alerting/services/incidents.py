@@ -262,13 +262,10 @@ def _waiting(incidents: Sequence[Incident]) -> dict[tuple[str, str], list[Notifi
 # --- ends ---------------------------------------------------------------------------------------------
 
 
-# The caller has the lock of the project, so that no other transaction ends the other alerts of an incident.
 _END = """
 UPDATE alerting_incident AS incident SET ended = left_by.at
   FROM unnest(%(ids)s::text[], %(at)s::timestamptz[]) AS left_by(id, at)
  WHERE incident.id = left_by.id AND incident.ended IS NULL
-   AND NOT EXISTS (SELECT FROM alerting_alert AS alert
-                    WHERE alert.incident_id = incident.id AND alert.status = 'OPEN')
 RETURNING incident.id, incident.lead_id, incident.ended
 """
 
@@ -283,9 +280,14 @@ def ends_schedule(*, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: 
     if not left:
         return
     moments = {incident_id: at[alert.id] for incident_id, alert in left.items()}
-    ended = fetch_rows(_END, {"ids": list(moments), "at": list(moments.values())})
+    # No other transaction ends the other alerts meanwhile: the caller has the lock of the project. A join in
+    # `_END` could take the square of the alerts, if PostgreSQL does not know yet how many are open.
+    members = Alert.objects.filter(Among("incident_id", left), status=AlertStatus.OPEN.value)
+    lasting_ids = set(members.values_list("incident_id", flat=True).distinct())
+    over = {name: moment for name, moment in moments.items() if name not in lasting_ids}
+    ended = fetch_rows(_END, {"ids": list(over), "at": list(over.values())}) if over else []
     _schedule_ends({incident_id: (lead_id, moment) for incident_id, lead_id, moment in ended}, kind)
-    others = left.keys() - {incident_id for incident_id, *_ in ended}
+    others = left.keys() - over.keys()
     if not others:
         return
     lasting = list(
