@@ -43,7 +43,7 @@ EXECUTE FUNCTION alerting_alert_has_incident()
 
 
 class Migration(migrations.Migration):
-    dependencies = [("alerting", "0019_pace_of_destinations")]
+    dependencies = [("alerting", "0001_squashed_0019_pace_of_destinations")]
 
     operations = [
         migrations.SeparateDatabaseAndState(

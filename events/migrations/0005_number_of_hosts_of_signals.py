@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ("events", "0004_retention"),
+        ("events", "0001_squashed_0004_retention"),
     ]
 
     operations = [
