@@ -13,7 +13,7 @@ from automation.agent.machine.reader import LocalMachine
 from automation.agent.mongodb.check import mongodb_steps
 from automation.agent.mongodb.connection import read
 from automation.agent.mongodb.host import MongoHost
-from automation.agent.mongodb.metrics import METRICS, SERVER
+from automation.agent.mongodb.metrics import METRICS
 from automation.agent.rates import Why
 from tests.eventually import eventually
 from tests.processes.agent import RunningAgent, running
@@ -134,9 +134,7 @@ def test_check_names_the_metrics_refused_to_a_user_without_roles(members: Runnin
     host = host_of(members.hidden, "nothing", "nothing")
     answer = host.poll()
     assert answer.hello is not None
-    assert {row.metric for row in SERVER} == {
-        metric for metric, why in host.missing.items() if why is not Why.REPORTED
-    }
+    assert {metric for metric, why in host.missing.items() if why is not Why.REPORTED} == METRICS
     assert host.missing["CONNECTIONS"] is Why.REFUSED
     assert host.missing["SYSTEM_CPU_USER"] is Why.REFUSED
     assert "serverStatus" in answer.problem

@@ -141,6 +141,18 @@ def test_a_failed_end_can_be_sent_after_an_upgrade(project: Project) -> None:
     assert Incident.objects.get().ended == START
 
 
+def test_an_end_that_the_previous_version_schedules_between_the_migrations_has_an_incident(
+    project: Project,
+) -> None:
+    """Its alert has none yet, and the trigger must not name an incident that does not exist."""
+    alert = make_alert(project, status="CLOSED", incident_id=None, resolved=START)
+    end = make_notification(project, alert=alert, kind="alert.close", incident_id=None)
+    assert Notification.objects.get(id=end.id).incident_id is None
+    upgrade()
+    assert Notification.objects.get(id=end.id).incident_id == alert.id
+    assert Incident.objects.get(id=alert.id).ended == START
+
+
 def test_ended_alerts_without_messages_to_send_stay_as_they_are(project: Project) -> None:
     alert = make_alert(project, status="CLOSED", incident_id=None, resolved=START)
     make_notification(project, alert=alert, status="DELIVERED")

@@ -1,6 +1,6 @@
 """Gives an incident to each open alert and to each notification that waits or can be sent again.
 
-The rows are changed in batches, each in a transaction of its own, so that workers and requests wait only briefly.
+The rows are changed in small batches, because an alert that has been open for months has thousands of notifications.
 A repetition after a failure continues with the rest. Ended alerts without such notifications keep none: no message
 about them follows.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import migrations, transaction
 
-_AT_ONCE = 500
+_AT_ONCE = 20
 _FIRST: tuple[Any, ...] = ("-infinity", "")
 
 _OPEN = """
@@ -101,6 +101,6 @@ def _rows(connection: Any, statement: str, parameters: list[Any]) -> list[tuple[
 
 class Migration(migrations.Migration):
     atomic = False
-    dependencies = [("alerting", "0020_incidents_of_single_alerts")]
+    dependencies = [("alerting", "0021_incidents_of_opened_alerts")]
 
     operations = [migrations.RunPython(_fill, _empty)]
