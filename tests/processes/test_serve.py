@@ -139,7 +139,9 @@ def test_it_can_be_stopped_while_it_starts(platform: RunningPlatform) -> None:
 
 WAKEUP = """
 import os
+import signal
 import sys
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # Tests under nohup inherit that it is ignored.
 from opsapi.supervisor.platform import Wakeup
 if sys.argv[1:]:  # The first terminal that the leader of a session opens is the terminal of the session.
     os.open(sys.argv[1], os.O_RDWR)
