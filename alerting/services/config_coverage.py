@@ -47,9 +47,17 @@ def config_evaluate(*, config: AlertConfig, projects: QuerySet[Project], now: da
 def configs_evaluate_later(*, group_id: str, configs: Collection[tuple[str, str]], now: datetime) -> None:
     """Record signals to evaluate configurations when other reports of agents have arrived.
 
-    `configs`: pairs of the id of the agent and the id of a configuration.
+    `configs`: pairs of the id of the agent and the id of a configuration. A pair whose signal still waits is
+    not recorded again: the signal compares the configuration with the whole fleet.
     """
-    for agent_id, config_id in sorted(configs):
+    if not configs:
+        return
+    agents = {agent_id for agent_id, _ in configs}
+    held = Signal.objects.filter(
+        Among("held_by", agents), group_id=group_id, kind=SignalKind.CONFIG.value, failed=None
+    )
+    recorded = set(held.values_list("held_by", "payload__alertConfigId"))
+    for agent_id, config_id in sorted(set(configs) - recorded):
         payloads = [(group_id, {"alertConfigId": config_id})]
         signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now, held_by=agent_id)
 

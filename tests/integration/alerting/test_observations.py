@@ -11,6 +11,7 @@ from accesslist.models import Project
 from alerting.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.selectors.notification_explanations import delivery_facts
+from alerting.services.config_coverage import config_evaluate
 from automation.choices import HostType
 from automation.metrics import Metric
 from automation.models import Host, Reading
@@ -18,6 +19,7 @@ from automation.reports import EventReport, HostReport
 from automation.rules.observed import HOLD
 from automation.selectors.measurements import newest_measurements
 from automation.services.agents import held_signals_release
+from events.choices import SignalKind
 from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import MessageKind
@@ -409,6 +411,19 @@ def test_a_configuration_that_is_added_while_reports_wait_decides_after_them(
     work(NOW + SECOND)
     work(NOW + 2 * SECOND)
     assert statuses(config) == expected
+
+
+def test_a_configuration_waits_once_for_the_reports_of_an_agent(project: Project) -> None:
+    """Also if several turns compare it meanwhile."""
+    ingest(project, host_report(CONNECTIONS=5), now=NOW - HOUR)
+    work(NOW - HOUR)
+    ingest(project, host_report(reachable=False), observed=NOW - 5 * MINUTE, waiting=1, now=NOW)
+    config = make_config(project, eventTypeName="OUTSIDE_METRIC_THRESHOLD", metricThreshold=CONNECTIONS)
+    waiting = Signal.objects.filter(kind=SignalKind.CONFIG.value).exclude(held_by=None)
+    for _ in range(2):
+        work(NOW)
+        assert waiting.count() == 1
+        config_evaluate(config=config, projects=Project.objects.filter(id=project.id), now=NOW)
 
 
 @each(("newer", "expected"), [({}, ("CLOSED", 5)), ({"CONNECTIONS": 9}, ("OPEN", 9))], ids=["none", "newer"])
