@@ -2,8 +2,8 @@
 
 `IncidentRun` lets alerts begin, join and leave incidents as `services.incidents` does, with the functions of
 `topology`, and decides each message with `delivery_policy.decide_delivery`, the function of delivery, in the
-order of time, as if every receiver answered at once and nobody acknowledged. An event that opens no alert is
-notified once.
+order of time, as if every receiver answered at once and no alert was acknowledged. An event that opens no
+alert is notified once.
 """
 
 from collections import Counter, defaultdict

@@ -148,7 +148,7 @@ class CheckRuns:
 
 
 def _is_safe(url: str) -> bool:
-    """Whether nobody in the network can change what a URL sends: it has TLS, or stays on this machine."""
+    """Whether an answer of a URL cannot be changed on the way: the URL has TLS, or leads to this machine."""
     parts = urlsplit(url)
     if parts.scheme == "https" or parts.hostname == "localhost":
         return True
@@ -168,7 +168,7 @@ def why_not(settings: Settings, program: Program | None) -> str:
     if program is None:
         return "the agent is not a single file: update its package or its image"
     if not _is_safe(settings.url):
-        return f"{PREFIX}URL has no TLS, so anybody in the network could send another file"
+        return f"{PREFIX}URL has no TLS, so the file could be replaced on the way"
     return program.fault()
 
 

@@ -90,8 +90,8 @@ class BrokenState:
     `broken_by` is what brings the state about, as Markdown; empty for servers that are not broken. `facts`
     are checks of the report of a server: `reachable`, `type`, `set`, `problem`, `reported`, and metrics.
     `raises` are all presets that open while the state lasts, of any server of the set. `grows` are the
-    metrics that grow with the time, without end. `shown` says why a state that raises nothing needs nobody,
-    or what shows it.
+    metrics that grow with the time, without end. `shown` says why a state without an alert needs no action,
+    or where it is shown.
     """
 
     engine: ClassVar[Engine]

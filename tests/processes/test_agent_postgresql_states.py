@@ -420,7 +420,7 @@ STATES: Mapping[str, PostgreSQLState] = {
         facts={**OF_KNOWN_SET, "problem": says("connection slots are reserved")},
         raises=[Preset.HOST_NOT_MEASURED],
     ),
-    "standby that admits nobody": PostgreSQLState(
+    "standby that accepts no connections": PostgreSQLState(
         breaks=standby_that_admits_nobody,
         server=STANDBY,
         broken_by="`hot_standby = off` and a restart",
