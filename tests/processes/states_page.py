@@ -53,7 +53,7 @@ of:
   hosts;
 - for a time that grows, such as a lag or the wait for a lock: the time until it reaches its threshold.
 
-The platform itself adds less than a second. Notifications are sent when the alert opens.
+The platform itself adds at most two seconds. Notifications are sent when the alert opens.
 """
 
 
