@@ -200,7 +200,7 @@ class Notification(models.Model):
             ),
             # Notifications that wait for each destination, the first of each subject, and running deliveries.
             models.Index(
-                fields=["destination", "due"],
+                fields=["destination", "due", "sequence"],
                 name="notification_waiting",
                 condition=Q(status=NotificationStatus.PENDING.value, destination__gt="", lease_token=None),
             ),

@@ -29,8 +29,9 @@ DOUBTFUL_AT_ONE_HOST = 4
 class Candidate:
     """A notification that may be sent: due, and the first for its destination and subject.
 
-    `steady`: its destination accepted the last message. `host_down`: its host accepted no connection; `tried`
-    is when its destination was last tried. `gap` is the least time between two requests at its destination.
+    `sequence` orders notifications that are due at the same time. `steady`: its destination accepted the
+    last message. `host_down`: its host accepted no connection; `tried` is when its destination was last
+    tried. `gap` is the least time between two requests at its destination.
     """
 
     id: str
@@ -38,6 +39,7 @@ class Candidate:
     project: str | None
     host: str
     due: datetime
+    sequence: int
     steady: bool
     host_down: bool = False
     tried: datetime | None = None
@@ -62,7 +64,9 @@ def choose(
     """Return the ids of the notifications to send next, the most urgent first."""
     counts = _Round(running, slots, now)
     queues: dict[str | None, deque[Candidate]] = {}
-    for candidate in sorted(_one_for_each_host_down(candidates), key=lambda waiting: waiting.due):
+    for candidate in sorted(
+        _one_for_each_host_down(candidates), key=lambda waiting: (waiting.due, waiting.sequence)
+    ):
         queues.setdefault(candidate.project, deque()).append(candidate)
     turns = [(counts.held[project], queue[0].due, project or "", queue) for project, queue in queues.items()]
     heapq.heapify(turns)

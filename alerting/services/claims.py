@@ -61,14 +61,14 @@ SELECT id FROM (
 # which PostgreSQL may plan as a join of whole queues. The columns are the fields of `Candidate`.
 _CANDIDATES = f"""
 {DESTINATIONS_WITH_MESSAGES}
-SELECT first.id, place.id, place.group_id, place.host, first.due,
+SELECT first.id, place.id, place.group_id, place.host, first.due, first.sequence,
        place.failures = 0 AND place.answered IS NOT NULL,
        down.host IS NOT NULL, place.tried, place.pace_ms * interval '1 millisecond'
   FROM waiting
   JOIN alerting_destination AS place ON place.id = waiting.destination
   LEFT JOIN alerting_unreachablehost AS down ON down.host = place.host
  CROSS JOIN LATERAL (
-       SELECT n.id, n.due FROM alerting_notification AS n
+       SELECT n.id, n.due, n.sequence FROM alerting_notification AS n
         WHERE n.status = 'PENDING' AND n.destination > '' AND n.lease_token IS NULL
           AND n.destination = place.id AND n.due <= %(now)s
           AND (SELECT other.id FROM alerting_notification AS other
@@ -78,7 +78,7 @@ SELECT first.id, place.id, place.group_id, place.host, first.due,
                        OR ((other.sequence, other.id) < (n.sequence, n.id)
                            AND (other.due <= %(now)s OR other.first_attempt IS NOT NULL)))
                 LIMIT 1) IS NULL
-        ORDER BY n.due
+        ORDER BY n.due, n.sequence
         LIMIT CASE WHEN place.failures = 0 AND place.answered IS NOT NULL AND place.pace_ms = 0
                    THEN %(most)s ELSE 1 END) AS first
  WHERE (place.next_try IS NULL OR place.next_try <= %(now)s OR place.next_try > %(clock_stepped_back)s)

@@ -328,6 +328,7 @@ class MemoryStore:
             project=place.group_id,
             host=place.host,
             due=row.due,
+            sequence=row.sequence,
             steady=not place.failures and place.answered is not None,
             host_down=host_down,
             tried=place.tried,

@@ -36,7 +36,7 @@ from opsapi.logs import LineFormatter
 from opsapi.outbound.errors import NO_ANSWER as SENT_NO_ANSWER
 from opsapi.sql import execute, fetch_rows
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import WEBHOOK, make_config, make_destination
+from tests.factories.alerting import WEBHOOK, make_config, make_destination, make_notification
 from tests.factories.automation import host_report, ingest
 from tests.factories.integrations import make_integration
 from tests.integration.alerting.pipeline import Outside, begin, deliver_all, deliver_round, evaluate
@@ -663,6 +663,21 @@ def test_a_claim_finds_its_messages_by_index_however_cheap_a_scan_seems(project:
 def test_postgresql_ends_a_claim_that_is_still_because_all_workers_wait_for_it(project: Project) -> None:
     claim(worker=1, slots=4, clock=lambda: START)
     assert fetch_rows("SHOW idle_in_transaction_session_timeout") == [("10s",)]
+
+
+def test_messages_due_at_the_same_time_are_claimed_in_the_order_of_their_creation(project: Project) -> None:
+    place = make_destination(project, failures=0, answered=START)
+    for sequence in (30, 10, 20):
+        make_notification(
+            project,
+            destination=place.id,
+            subject=str(sequence),
+            sequence=sequence,
+            due=START,
+            channel="WEBHOOK",
+        )
+    claimed = claim(worker=1, slots=64, clock=lambda: START)
+    assert [row.sequence for row in claimed] == [10, 20, 30]
 
 
 def test_a_round_claims_no_more_than_asked(project: Project, outside: Outside) -> None:

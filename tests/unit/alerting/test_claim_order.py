@@ -27,6 +27,7 @@ def candidate(number: int, project: str = "a", **changes: object) -> Candidate:
         project=project,
         host=f"https://{project}{number}:443",
         due=NOW - number * SECOND,
+        sequence=number,
         steady=True,
     )
     return replace(message, **changes)  # type: ignore[arg-type]
@@ -45,6 +46,11 @@ def running(
         mine=True,
     )
     return replace(request, **changes)  # type: ignore[arg-type]
+
+
+def test_what_was_created_first_goes_first_among_messages_due_together() -> None:
+    due_together = [candidate(number, project="a", due=NOW) for number in (3, 1, 2)]
+    assert choose(due_together, [], slots=SLOTS, now=NOW) == ["a1", "a2", "a3"]
 
 
 def test_what_is_due_longest_goes_first() -> None:

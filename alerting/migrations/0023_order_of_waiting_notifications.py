@@ -1,0 +1,20 @@
+"""Sorts the notifications that wait for a destination by time, and then by their number of creation."""
+
+from django.db import migrations, models
+from django.db.models import Q
+
+
+class Migration(migrations.Migration):
+    dependencies = [("alerting", "0022_fill_incidents")]
+
+    operations = [
+        migrations.RemoveIndex("notification", "notification_waiting"),
+        migrations.AddIndex(
+            "notification",
+            models.Index(
+                fields=["destination", "due", "sequence"],
+                name="notification_waiting",
+                condition=Q(status="PENDING", destination__gt="", lease_token=None),
+            ),
+        ),
+    ]
