@@ -61,13 +61,18 @@ from alerting.services.alerts import (
     alerts_close_over,
     alerts_open,
 )
-from alerting.services.config_coverage import configs_evaluate_later
+from alerting.services.config_coverage import configs_evaluate_after, configs_evaluate_later
 from alerting.services.locks import try_lock
 from alerting.services.notifications import OneShot, schedule_one_shots
 from alerting.services.purge import emptied_clusters_alerts_cancel
 from alerting.services.shares import usage_add
 from alerting.services.turns import Turn, signals_delete, turn_skip, turn_take
-from alerting.signal_observations import WaitingSignals, observations_of, observations_of_fleet
+from alerting.signal_observations import (
+    TooManyWaitError,
+    WaitingSignals,
+    observations_of,
+    observations_of_fleet,
+)
 from automation.metrics import Metric
 from automation.services.versions import version_marks_update
 from events.choices import SignalKind
@@ -332,7 +337,8 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
 
     Each part is read once for all configurations, and counts as seen now. About targets in signals that wait,
     these signals decide: their observations are older than the current state, and the last of them has it.
-    While other reports of an agent wait, its hosts are compared later.
+    While other reports of an agent wait, its hosts are compared later. If too many hosts wait in signals, all
+    is compared after these signals.
     The signal of a configuration that is deleted or disabled by now changes nothing: `services.configs` has
     cancelled its alerts.
     """
@@ -352,7 +358,11 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
         time_slice.allow_as_much_as_since(began)
         evaluation = _Evaluation(group_id, now, active, time_slice)
         # Read after the part of the fleet: what was committed in between waits.
-        waiting = WaitingSignals(group_id, event_types, now)
+        try:
+            waiting = WaitingSignals(group_id, event_types, now)
+        except TooManyWaitError as error:
+            configs_evaluate_after(error.holder, group_id=group_id, configs=indexes, now=now)
+            return [signal.pk for signal in signals], None
         comparisons = (
             _Comparison(signal, now, fleet, indexes.get(_config_id(signal), {}), waiting) for signal in rest
         )

@@ -214,6 +214,32 @@ SELECT host.id, host.replica_set_name, agent.id
 """
 
 
+MOST_WAITING_HOSTS = 20_000
+"""The most hosts in the signals that `WaitingSignals` reads, which take about 0.3 s."""
+# Without the payloads, which take long to read. A signal counts as at least one host.
+_WAITING_HOLDERS = """
+SELECT held_by, sum(greatest(number_of_hosts, 1)) FROM (
+    (SELECT held_by, number_of_hosts FROM events_signal
+      WHERE group_id = %(group)s AND failed IS NULL AND held_by IS NULL LIMIT %(most)s)
+    UNION ALL
+    (SELECT held_by, number_of_hosts FROM events_signal
+      WHERE held_by IS NOT NULL AND group_id = %(group)s AND failed IS NULL LIMIT %(most)s)
+) AS waiting
+ GROUP BY held_by ORDER BY 2 DESC, held_by
+"""
+
+
+class TooManyWaitError(Exception):
+    """The signals of the project that wait have more than MOST_WAITING_HOSTS hosts.
+
+    `holder`: the agent that holds most of them; None if most of them are next in the queue.
+    """
+
+    def __init__(self, holder: str | None) -> None:
+        super().__init__(holder)
+        self.holder = holder
+
+
 _NOTHING: tuple[bool, AbstractSet[str | None]] = False, frozenset()
 
 
@@ -221,8 +247,15 @@ class WaitingSignals:
     """Unevaluated signals of a project, which decide about their targets. They are read when they matter."""
 
     def __init__(self, group_id: str, event_types: AbstractSet[EventType], now: datetime) -> None:
-        """`event_types`: of the observations that it will be asked about."""
+        """`event_types`: of the observations that it will be asked about.
+
+        Raises:
+            TooManyWaitError: too many hosts wait to read the signals now.
+        """
         self._group_id, self._event_types, self._now = group_id, event_types, now
+        holders = fetch_rows(_WAITING_HOLDERS, {"group": group_id, "most": MOST_WAITING_HOSTS + 1})
+        if sum(hosts for _, hosts in holders) > MOST_WAITING_HOSTS:
+            raise TooManyWaitError(holders[0][0])
 
     def decide(self, observation: Observation) -> bool:
         """Whether a signal that waits has an observation of the same condition and target."""

@@ -62,6 +62,20 @@ def configs_evaluate_later(*, group_id: str, configs: Collection[tuple[str, str]
         signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now, held_by=agent_id)
 
 
+def configs_evaluate_after(
+    holder: str | None, *, group_id: str, configs: Iterable[str], now: datetime
+) -> None:
+    """Record signals to evaluate configurations, by id, after the signals that wait now.
+
+    `holder`: the agent whose reports hold them; None: they are the next of the queue.
+    """
+    if holder is None:
+        payloads = [(group_id, {"alertConfigId": config_id}) for config_id in configs]
+        signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now)
+    else:
+        configs_evaluate_later(group_id=group_id, configs={(holder, id_) for id_ in configs}, now=now)
+
+
 def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
     alerts_cancel(alerts=Alert.objects.filter(config_id=config.id), actor=actor, now=now)
 

@@ -4,9 +4,12 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from django.db import connection
 from django.db.models import F, Q
+from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
 from alerting.services.configs import alert_config_set_enabled
 from automation.choices import HostType
@@ -136,6 +139,23 @@ def test_signals_that_wait_decide_before_the_comparison_of_a_new_configuration(
     evaluate(START + 3 * MINUTE)
     lasted = Alert.objects.order_by("created").values_list("created", "resolved")
     assert list(lasted) == [(START, START + MINUTE), (START + 2 * MINUTE, None)]
+
+
+def test_a_configuration_is_compared_after_the_signals_that_wait_if_these_are_too_many(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.signal_observations.MOST_WAITING_HOSTS", 2)
+    ingest(project, host_report("db1", reachable=False), host_report("db2", reachable=False), now=START)
+    evaluate(START)
+    config = make_config(project)
+    ingest(project, host_report("db1", reachable=True), now=START + MINUTE)
+    ingest(project, host_report("db3"), host_report("db4"), now=START + MINUTE)
+    with CaptureQueriesContext(connection) as captured:
+        evaluate_signals(now=START + 2 * MINUTE, clock=lambda: 0.0)
+    assert not any("jsonb_array_elements" in query["sql"] for query in captured)
+    assert statuses(config) == []
+    evaluate(START + 2 * MINUTE)
+    assert list(Alert.objects.values_list("facts__hostname", "status")) == [("db2", "OPEN")]
 
 
 def test_a_configuration_disabled_opens_nothing_of_what_it_tracked(project: Project) -> None:

@@ -426,6 +426,24 @@ def test_a_configuration_waits_once_for_the_reports_of_an_agent(project: Project
         config_evaluate(config=config, projects=Project.objects.filter(id=project.id), now=NOW)
 
 
+def test_a_configuration_is_compared_after_an_agent_that_holds_too_many_reports(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.signal_observations.MOST_WAITING_HOSTS", 1)
+    ingest(project, host_report("db1", reachable=False), agent="agent2", now=NOW - HOUR)
+    work(NOW - HOUR)
+    for minute in (5, 4):
+        ingest(project, host_report("db2"), observed=NOW - minute * MINUTE, waiting=minute, now=NOW)
+    config = make_config(project)
+    work(NOW)
+    held = Signal.objects.filter(kind=SignalKind.CONFIG.value).exclude(held_by=None)
+    assert (held.count(), statuses(config)) == (1, [])
+    ingest(project, host_report("db2"), observed=NOW, waiting=0, now=NOW + SECOND)
+    work(NOW + SECOND)
+    work(NOW + 2 * SECOND)
+    assert statuses(config) == ["OPEN"]
+
+
 @each(("newer", "expected"), [({}, ("CLOSED", 5)), ({"CONNECTIONS": 9}, ("OPEN", 9))], ids=["none", "newer"])
 def test_a_sample_that_waited_decides_unless_another_agent_has_a_newer_sample(
     project: Project, newer: dict[str, Any], expected: tuple[str, float]
