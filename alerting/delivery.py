@@ -35,17 +35,16 @@ import logging
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Q, Subquery
+from django.db.models import Subquery
 
 from alerting.choices import DropReason, NotificationStatus, WaitReason
 from alerting.messages import messages_of, with_earlier_messages
-from alerting.models import Alert, Notification, NotificationAttempt, NotificationSetting
+from alerting.models import Notification, NotificationSetting
 from alerting.muting import MuteDesk, Muting
 from alerting.rules.delivery_policy import (
     SECRETS_UNREADABLE,
@@ -61,16 +60,19 @@ from alerting.rules.time_slices import Costs, TimeSlice
 from alerting.rules.topology import Picture
 from alerting.selectors.changed_messages import earlier_messages
 from alerting.selectors.due_notifications import (
+    SentMessages,
     due_notification,
     due_notification_with_setting,
     lapses_of,
-    notified_destinations,
+    sent_messages,
 )
 from alerting.selectors.incidents import (
     IncidentMessage,
+    IncidentState,
     IncidentView,
     Member,
     incident_messages,
+    incident_states,
     incident_views,
     is_worth_sending,
     last_pictures,
@@ -100,6 +102,7 @@ from alerting.services.leases import (
     LAPSES_AT_MOST,
     LONGEST_ATTEMPT,
     AttemptResult,
+    TriedAttempt,
     attempts_record,
     leased_at,
     leases_give_back,
@@ -119,10 +122,9 @@ from integrations.outcome import Outcome, next_attempt
 from integrations.stages import WORKER_DELAYED
 from opsapi.batches import batches
 from opsapi.encryption import CannotDecryptError
-from opsapi.fields import Among
 from opsapi.outbound.errors import NO_ANSWER
 from opsapi.postgresql.faults import is_transient
-from opsapi.sql import fetch_rows
+from opsapi.sql import execute, fetch_rows
 
 logger = logging.getLogger("opsapi.delivery")
 
@@ -273,8 +275,7 @@ class _Facts:
     """By setting id and type."""
     mutes: Mapping[str, Mute]
     """By notification id; only muted notifications are in it."""
-    notified: AbstractSet[tuple[str, str]]
-    """The alert and destination of each message that was perhaps received; older rows name no destination."""
+    sent: SentMessages
     lapses: Mapping[str, int]
     """The number of attempts without an outcome, by notification id."""
     channel_fields: DestinationConfigs
@@ -295,10 +296,6 @@ class _Facts:
         if notification.channel is None or not isinstance(config, Mapping):
             return False
         return CHANNELS[ChannelType(notification.channel)].tracks_alerts(config)
-
-    def perhaps_notified(self, notification: Notification) -> bool:
-        alert_id = notification.alert_id or ""
-        return not self.notified.isdisjoint({(alert_id, notification.destination), (alert_id, "")})
 
 
 @dataclass(slots=True)
@@ -411,20 +408,19 @@ def _read_facts(
     claimed: Sequence[Notification], members: Sequence[Member], muting: Muting, now: datetime
 ) -> _Facts:
     """Read the facts of decisions, without a lock; `members` are the locked alerts."""
-    alert_ids = [notification.alert_id for notification in claimed if notification.alert_id]
     pictures = last_pictures(claimed)
     # To find a destination, only a change is compared with the last picture.
     with_picture = [row for row in claimed if row.destination or row.is_change]
-    settings = settings_of(claimed)
+    settings, sent = settings_of(claimed), sent_messages(claimed)
     return _Facts(
         incidents=with_fleets(incident_views(claimed, members), with_picture, pictures),
         settings=settings,
         mutes=muting.mutes,
-        notified=notified_destinations(alert_ids),
+        sent=sent,
         lapses=lapses_of(claimed),
         channel_fields=destination_configs({row.destination for row in claimed if row.destination}),
         last_pictures=pictures,
-        merged=merged_notifications(claimed, settings, now),
+        merged=merged_notifications(filter(sent.can_include, claimed), settings, now),
     )
 
 
@@ -481,7 +477,7 @@ def _decide_one(
         case DeliveryStep.ADDRESS if address.destination:
             to_do.to_address.append((notification, address.destination))
         case DeliveryStep.ADDRESS if setting:  # for people: a notification for each of their addresses
-            to_do.for_people.append(people.of(notification, setting, alert))
+            to_do.for_people.append(people.of(notification, setting))
         case DeliveryStep.ADDRESS:
             raise AssertionError(f"notification {notification.id} has no destination and no recipients")
 
@@ -493,7 +489,7 @@ def _due(notification: Notification, address: NotificationAddress, facts: _Facts
         due,
         keeps_state=due.keeps_state or facts.tracks_alerts(notification),
         addressed=address.is_settled,
-        perhaps_notified=facts.perhaps_notified(notification),
+        perhaps_notified=facts.sent.has_notified(notification),
         lapsed_too_often=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
         worth_sending=is_worth_sending(notification, incident, facts.last_pictures.get(notification.id)),
@@ -702,40 +698,48 @@ def _record_together(
     members, about = members_lock(notifications, wait=wait)
     held_up = [each for each in ended if each[0].notification.id in about]
     ended = [each for each in ended if each[0].notification.id not in about]
-    incidents = incident_views([attempt.notification for attempt, _ in ended], members)
+    incidents = incident_states([attempt.notification for attempt, _ in ended], members)
     results = [
         _EndedAttempt(attempt, outcome, _result_of(attempt, incidents, outcome, now))
         for attempt, outcome in ended
     ]
-    written = attempts_record([(each.notification, each.result) for each in results])
+    written = attempts_record([(each.notification, each.result, _tried(each, now)) for each in results])
     recorded = [each for each, is_written in zip(results, written, strict=True) if is_written]
-    NotificationAttempt.objects.bulk_create(_attempt_row(each, now) for each in recorded)
     _set_last_notified(recorded, incidents, now)
     _follow_up_finished(recorded, incidents, now)
     _record_health(recorded, now)
     return recorded, held_up
 
 
+# The time is shown in whole seconds. Each message about an incident would write all its alerts, with all
+# indexes. Ended alerts are locked in the order in which open alerts are, so that two workers cannot deadlock.
+_SET_LAST_NOTIFIED = """
+UPDATE alerting_alert SET last_notified = %(now)s
+ WHERE id = ANY(ARRAY(
+           SELECT id FROM alerting_alert
+            WHERE id = ANY(%(ids)s) AND (last_notified BETWEEN %(since)s AND %(now)s) IS NOT TRUE
+            ORDER BY id FOR NO KEY UPDATE))
+"""
+
+
 def _set_last_notified(
-    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentView], now: datetime
+    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentState], now: datetime
 ) -> None:
     """Set `last_notified` of the first and the open alerts of the incidents of delivered messages."""
-    delivered = {
-        each.notification.incident_id for each in recorded if each.outcome.status is DeliveryStatus.DELIVERED
-    }
-    notified = [view for incident_id, view in incidents.items() if incident_id in delivered]
-    opened = {alert.id for view in notified for alert in view.open}
-    if ended := {view.lead.id for view in notified} - opened:
-        # Locked in order, as the open alerts are, so that two workers cannot deadlock.
-        rows = Alert.objects.filter(Among("id", ended)).order_by("id").select_for_update(no_key=True)
-        list(rows.values_list("id"))
-    # Shown in whole seconds. Each message about an incident would write all its alerts, with all indexes.
-    is_shown = Q(last_notified__gte=now.replace(microsecond=0), last_notified__lte=now)
-    Alert.objects.filter(Among("id", opened | ended)).exclude(is_shown).update(last_notified=now)
+    delivered = [
+        each.notification
+        for each in recorded
+        if each.outcome.status is DeliveryStatus.DELIVERED and each.notification.incident_id in incidents
+    ]
+    alerts = {str(notification.alert_id) for notification in delivered}
+    for incident_id in {str(notification.incident_id) for notification in delivered}:
+        alerts |= {alert.id for alert in incidents[incident_id].open}
+    if alerts:
+        execute(_SET_LAST_NOTIFIED, {"ids": list(alerts), "now": now, "since": now.replace(microsecond=0)})
 
 
 def _follow_up_finished(
-    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentView], now: datetime
+    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentState], now: datetime
 ) -> None:
     """Schedule reminders, also after a failure: the receiver may be back when they are due."""
     finished = [
@@ -758,7 +762,7 @@ def _record_health(recorded: Sequence[_EndedAttempt], now: datetime) -> None:
 
 
 def _result_of(
-    attempt: DeliveryAttempt, incidents: Mapping[str, IncidentView], outcome: Outcome, now: datetime
+    attempt: DeliveryAttempt, incidents: Mapping[str, IncidentState], outcome: Outcome, now: datetime
 ) -> AttemptResult:
     """Return the new values of the notification: delivered, due again, dropped or failed."""
     notification = attempt.notification
@@ -800,7 +804,7 @@ def _delivered(
 
 
 def _reason_to_stop(
-    notification: Notification, incidents: Mapping[str, IncidentView], now: datetime
+    notification: Notification, incidents: Mapping[str, IncidentState], now: datetime
 ) -> DropReason | None:
     """Return why the state of the incident stops retries. The next `decide` reads the setting as well."""
     try:
@@ -822,18 +826,12 @@ def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> date
     return now if retry_at and outcome.fault is DeliveryFault.WORKER else retry_at
 
 
-def _attempt_row(ended: _EndedAttempt, now: datetime) -> NotificationAttempt:
+def _tried(ended: _EndedAttempt, now: datetime) -> TriedAttempt:
     outcome = ended.outcome
     # If the duration is secret (`may_show_latency`), the row has the start of the attempt instead of its end.
     began = now - timedelta(milliseconds=outcome.latency_ms)
-    return NotificationAttempt(
-        notification_id=ended.notification.id,
-        number=ended.attempt.number,
-        ended=now if outcome.may_show_latency else began,
-        status=outcome.status.value,
-        reason=outcome.reason,
-        latency_ms=ended.result["latency_ms"],
-    )
+    at = now if outcome.may_show_latency else began
+    return TriedAttempt(ended.attempt.number, at, outcome.status.value, outcome.reason)
 
 
 def _log(notification: Notification, outcome: Outcome) -> None:

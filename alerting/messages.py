@@ -22,7 +22,7 @@ from alerting.rules.wording import (
     target_of,
     with_acknowledgement,
 )
-from alerting.selectors.alerts import AlertRow, alert_rows
+from alerting.selectors.alerts import row_of
 from alerting.selectors.changed_messages import EarlierMessages
 from alerting.selectors.config_views import config_view
 from alerting.selectors.incidents import IncidentMessage, IncidentView
@@ -56,17 +56,15 @@ def messages_of(
     alerts say, by notification id. `settings` are the notification settings that still exist.
     """
     alerts = _shown_alerts(incidents.values())
-    rows = alert_rows(alerts.keys()) if alerts else {}
     configs = {setting.config_id: setting.config for setting in settings}
     if others := {alert.config_id for alert in alerts.values()} - configs.keys():
         configs |= AlertConfig.objects.in_bulk(others)
     messages: dict[str, Message] = {}
     for notification in notifications:
         incident = incidents.get(notification.id)
-        if incident is not None and incident.alert_id in rows:
-            alert, row = alerts[incident.alert_id], rows[incident.alert_id]
+        if incident is not None and (alert := alerts.get(incident.alert_id)):
             config = configs.get(alert.config_id)
-            messages[notification.id] = _of_alert(notification, alert, row, config, incident, now=now)
+            messages[notification.id] = _of_alert(notification, alert, config, incident, now=now)
         elif not notification.alert_id:
             with suppress(ObjectDoesNotExist):
                 messages[notification.id] = _of_event(notification)
@@ -79,7 +77,7 @@ def _shown_alerts(incidents: Collection[IncidentMessage]) -> dict[str, Alert]:
     shown = {each.alert_id for each in incidents}
     others = shown - leads.keys()
     found = {**leads, **Alert.objects.select_related("group").in_bulk(others)} if others else leads
-    return {alert_id: found[alert_id] for alert_id in shown}
+    return {alert_id: found[alert_id] for alert_id in shown if alert_id in found}
 
 
 def _times(incident: Incident) -> dict[str, str]:
@@ -150,7 +148,6 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
 def _of_alert(
     notification: Notification,
     alert: Alert,
-    row: AlertRow,
     config: AlertConfig | None,
     incident: IncidentMessage,
     *,
@@ -158,10 +155,10 @@ def _of_alert(
 ) -> Message:
     """Return the message about an incident, whose document is of the alert.
 
-    `row` is the alert as its document shows it. `config` is its configuration, if it still exists.
+    `config` is its configuration, if it still exists.
     """
     links, kind = _links(), MessageKind(notification.kind)
-    document = present_alert(row, links, now=now)
+    document = present_alert(row_of(alert), links, now=now)
     # A change of a configuration ends its alerts: it may be another since the alert.
     is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
     view = config_view(config) if config and is_same else None

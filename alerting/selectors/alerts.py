@@ -24,6 +24,7 @@ from automation.units import Unit
 from events.types import EventType
 from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import VisibleScope
+from opsapi.clock import wire_time
 from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count
 from opsapi.ids import is_id
 from opsapi.sql import fetch_rows
@@ -119,6 +120,32 @@ def alert_with_id(alert_id: str) -> Alert | None:
 def alert_rows(ids: Collection[str]) -> dict[str, AlertRow]:
     """Like `alert_row`, for many alerts of any project, by id, in one statement."""
     return {row["id"]: row for row in _fetch(_ROW + _THESE, {"ids": list(ids)})}
+
+
+_TIMES = ("created", "updated", "resolved", "last_notified", "acknowledged_until")
+_OTHERS = (
+    "id",
+    "group_id",
+    "config_id",
+    "is_global",
+    "event_type",
+    "status",
+    "facts",
+    "metric_name",
+    "current_value",
+    "tags",
+    "acknowledgement_comment",
+    "acknowledging_username",
+)
+
+
+def row_of(alert: Alert) -> AlertRow:
+    """The same as `alert_rows`, of an alert that was read already."""
+    row = {name: getattr(alert, name) for name in _OTHERS}
+    for name in _TIMES:
+        moment = getattr(alert, name)
+        row[f"wire_{name}"] = wire_time(moment) if moment else None
+    return row
 
 
 def current_value(metric_name: str | None, number: float | None) -> JsonObject | None:

@@ -1,6 +1,7 @@
 """A due notification as rules see it, and the receivers that were notified before."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, replace
 
 from django.db.models import F, Q
@@ -9,15 +10,16 @@ from django.db.models.lookups import IsNull
 from alerting.choices import NotificationStatus, WaitReason
 from alerting.models import Notification, NotificationAttempt, NotificationSetting
 from alerting.rules.delivery_policy import NO_OUTCOME, DueNotification
-from alerting.selectors.incidents import IncidentView
+from alerting.selectors.incidents import IncidentState
 from alerting.selectors.notification_settings import stands_for_people
 from alerting.selectors.recipient_addresses import RecipientAddress, org_of, still_reached
 from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType, MessageKind
 from opsapi.fields import Among
+from opsapi.sql import fetch_rows
 
 
-def due_notification(notification: Notification, incident: IncidentView | None) -> DueNotification:
+def due_notification(notification: Notification, incident: IncidentState | None) -> DueNotification:
     """The facts of the notification and its incident, which is None for a one-shot notification."""
     channel = notification.channel
     return DueNotification(
@@ -30,7 +32,7 @@ def due_notification(notification: Notification, incident: IncidentView | None) 
 
 
 def due_notification_with_setting(
-    notification: Notification, incident: IncidentView | None, setting: NotificationSetting | None
+    notification: Notification, incident: IncidentState | None, setting: NotificationSetting | None
 ) -> DueNotification:
     """`due_notification`, and whether configuration, setting and recipient still count.
 
@@ -106,12 +108,50 @@ def all_notified(alerts: Collection[str], *, or_in_progress: bool = False) -> It
     yield from (kept[key] for key in sorted(kept))
 
 
-def notified_destinations(alerts: Sequence[str]) -> set[tuple[str, str]]:
-    """Alert and destination of each message that was, or perhaps was, received, except ends."""
-    if not alerts:
-        return set()
-    rows = Notification.objects.filter(_RECEIVED, Among("alert_id", alerts)).exclude(kind__in=ENDS)
-    return set(rows.values_list("alert_id", "destination").distinct())
+# `_RECEIVED`, by alert and by event: each has an index.
+_SENT = " UNION ALL ".join(
+    f"""
+SELECT DISTINCT {column}, destination, setting_id, kind = ANY(%(ends)s) FROM alerting_notification
+ WHERE {column} = ANY(%({column}s)s) AND {column} IS NOT NULL AND (status = 'DELIVERED' OR perhaps_received)
+"""  # noqa: S608 - built from constants
+    for column in ("alert_id", "event_id")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessages:
+    """The messages about the alerts and events of notifications that were, or perhaps were, received."""
+
+    _notified: AbstractSet[tuple[str, str]]
+    """Alert or event, and destination, of messages that are not ends; older rows name no destination."""
+    _settings: Mapping[tuple[str, str], AbstractSet[str]]
+    """The settings of all messages, by alert or event, and destination."""
+
+    def has_notified(self, notification: Notification) -> bool:
+        """Whether the destination was, or perhaps was, notified before the end."""
+        about = _about(notification)
+        return not self._notified.isdisjoint({(about, notification.destination), (about, "")})
+
+    def can_include(self, notification: Notification) -> bool:
+        """Whether a message of another setting to the destination may be the message of the notification."""
+        settings = self._settings.get((_about(notification), notification.destination), frozenset())
+        return bool(notification.destination) and not settings <= {notification.setting_id}
+
+
+def sent_messages(notifications: Iterable[Notification]) -> SentMessages:
+    """Read the messages that were sent about the alerts and events of notifications."""
+    alerts = {row.alert_id for row in notifications if row.alert_id}
+    events = {row.event_id for row in notifications if row.event_id and not row.alert_id}
+    ends = [kind.value for kind in ENDS]
+    rows = fetch_rows(_SENT, {"alert_ids": list(alerts), "event_ids": list(events), "ends": ends})
+    settings: dict[tuple[str, str], set[str]] = {}
+    for about, destination, setting_id, _ in rows:
+        settings.setdefault((about, destination), set()).add(setting_id)
+    return SentMessages({row[:2] for row in rows if not row[3]}, settings)
+
+
+def _about(notification: Notification) -> str:
+    return notification.alert_id or notification.event_id or ""
 
 
 def lapses_of(notifications: Sequence[Notification]) -> dict[str, int]:

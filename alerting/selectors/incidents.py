@@ -1,12 +1,13 @@
 """Incidents as rules and messages take them: their alerts, the fleet, and their last pictures."""
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
+import orjson
 from django.db import OperationalError, transaction
 from django.db.models import F, Q, QuerySet, Subquery
 
@@ -46,21 +47,11 @@ class Member(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class IncidentView:
-    """An incident: its open alerts, the oldest first, the units they are about, and the fleet around them.
+class IncidentState:
+    """The state of an incident, which its open alerts decide."""
 
-    `covered` and `fleet` are needed for a picture only.
-    """
-
-    incident: Incident
-    open: Sequence[Member] = ()
-    covered: Sequence[FleetUnit | None] = ()
-    fleet: FleetUnits = field(default_factory=FleetUnits)
-
-    @property
-    def lead(self) -> Alert:
-        """Its first alert, which has its messages."""
-        return self.incident.lead
+    open: Sequence[Member]
+    """The oldest first."""
 
     @property
     def status(self) -> AlertStatus:
@@ -73,6 +64,23 @@ class IncidentView:
         until = [alert.acknowledged_until for alert in self.open]
         known = [moment for moment in until if moment is not None]
         return min(known) if known and len(known) == len(until) else None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentView(IncidentState):
+    """An incident, with the units that its open alerts are about, and the fleet around them.
+
+    `covered` and `fleet` are needed for a picture only.
+    """
+
+    incident: Incident
+    covered: Sequence[FleetUnit | None] = ()
+    fleet: FleetUnits = field(default_factory=FleetUnits)
+
+    @property
+    def lead(self) -> Alert:
+        """Its first alert, which has its messages."""
+        return self.incident.lead
 
     def picture(self, last: Picture | None) -> Picture:
         """The picture for a message now, after the picture `last`."""
@@ -103,46 +111,67 @@ def members_lock(notifications: Sequence[Notification], *, wait: float) -> tuple
     Alerts that another transaction has locked are left out after `wait` seconds; infinity: never. Return the
     locked alerts, and the ids of the notifications about others.
     """
-    ids = {row.incident_id for row in notifications if row.incident_id}
+    ids = _incident_ids(notifications)
     if not ids:
         return [], set()
-    members = Alert.objects.filter(Among("incident_id", ids), status=AlertStatus.OPEN.value)
     if wait == math.inf:
-        return _lock(members), set()
+        return _members(fetch_rows(_LOCK_MEMBERS, {"ids": ids})), set()
     if wait:
         try:
             with transaction.atomic(), statements_within(wait):
-                return _lock(members), set()
+                return _members(fetch_rows(_LOCK_MEMBERS, {"ids": ids})), set()
         except OperationalError as error:
             if not took_too_long(error):
                 raise
-    locked = _lock(members, skip_locked=True)
-    # A locked alert neither ends nor leaves its incident: with the same number, none was left out.
-    if members.count() == len(locked):
-        return locked, set()
-    known = {alert.id for alert in locked}
-    current = members.values_list("id", "incident_id")
-    others = {incident_id for alert_id, incident_id in current if alert_id not in known}
-    return locked, {row.id for row in notifications if row.incident_id in others}
+    rows = fetch_rows(_LOCK_FREE_MEMBERS, {"ids": ids})
+    locked = _members(row[:-1] for row in rows if row[0])
+    left_out = Counter({row[1]: row[-1] for row in rows if not row[0]})
+    left_out.subtract(alert.incident_id for alert in locked)
+    return locked, {row.id for row in notifications if left_out[row.incident_id] > 0}
 
 
-def _lock(members: QuerySet[Alert], *, skip_locked: bool = False) -> list[Member]:
-    rows = members.select_for_update(no_key=True, skip_locked=skip_locked).order_by("id")
-    return [Member(*row) for row in rows.values_list(*Member._fields)]
+def _incident_ids(notifications: Iterable[Notification]) -> list[str]:
+    return list({row.incident_id for row in notifications if row.incident_id})
+
+
+_OPEN_MEMBERS = "FROM alerting_alert WHERE incident_id = ANY(%(ids)s) AND status = 'OPEN'"
+_LOCK_MEMBERS = f"""
+SELECT {", ".join(Member._fields)} {_OPEN_MEMBERS} ORDER BY id FOR NO KEY UPDATE
+"""
+# The last rows have the number of open alerts of each incident. An alert that ends meanwhile counts as
+# locked.
+_LOCK_FREE_MEMBERS = f"""
+WITH free AS MATERIALIZED ({_LOCK_MEMBERS} SKIP LOCKED)
+SELECT free.*, NULL::bigint FROM free
+UNION ALL
+SELECT NULL, incident_id, NULL, NULL, NULL, NULL, count(*) {_OPEN_MEMBERS} GROUP BY incident_id
+"""  # noqa: S608 - built from constants
+
+
+def _members(rows: Iterable[Sequence[Any]]) -> list[Member]:
+    return [Member._make([*row[:-1], orjson.loads(row[-1])]) for row in rows]
+
+
+def incident_states(
+    notifications: Iterable[Notification], members: Iterable[Member]
+) -> dict[str, IncidentState]:
+    """The states of the incidents of notifications, by id; `members` are their locked `members_lock`."""
+    opened: dict[str, list[Member]] = {incident_id: [] for incident_id in _incident_ids(notifications)}
+    for alert in sorted(members, key=lambda alert: (alert.created, alert.id)):
+        if alert.incident_id in opened:
+            opened[alert.incident_id].append(alert)
+    return {incident_id: IncidentState(alerts) for incident_id, alerts in opened.items()}
 
 
 def incident_views(
     notifications: Iterable[Notification], members: Iterable[Member]
 ) -> dict[str, IncidentView]:
     """The incidents of notifications, by id; `members` are their locked `members_lock`."""
-    ids = {row.incident_id for row in notifications if row.incident_id}
-    if not ids:
+    states = incident_states(notifications, members)
+    if not states:
         return {}
-    rows = Incident.objects.select_related("lead__group").defer("units").filter(Among("id", ids))
-    opened: dict[str, list[Member]] = defaultdict(list)
-    for alert in sorted(members, key=lambda alert: (alert.created, alert.id)):
-        opened[alert.incident_id].append(alert)
-    return {row.id: IncidentView(row, opened[row.id]) for row in rows}
+    rows = Incident.objects.select_related("lead__group").defer("units").filter(Among("id", states))
+    return {row.id: IncidentView(states[row.id].open, row) for row in rows}
 
 
 def of_incident(alert_id: str) -> Q:
@@ -161,7 +190,7 @@ def incident_of(alert: Alert, alerts: Iterable[Alert]) -> IncidentView | None:
         for each in alerts
         if each.incident_id == row.id and each.status == AlertStatus.OPEN.value
     ]
-    return IncidentView(row, opened)
+    return IncidentView(opened, row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.utils.crypto import salted_hmac
 
 from alerting.choices import NotificationStatus
@@ -198,17 +198,17 @@ def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: 
     """
     outcomes = sorted(ended, key=lambda attempt: attempt[0])
     ids = [key for key, _, _ in outcomes]
-    rows = Destination.objects.filter(Among("id", ids)).order_by("id").select_for_update()
-    known = {row.id: row for row in rows}
+    away = UnreachableHost.objects.filter(host=OuterRef("host")).values("since")
+    rows = Destination.objects.filter(Among("id", set(ids))).order_by("id").annotate(away=Subquery(away))
+    known = {row.id: row for row in rows.select_for_update()}
     attempts = [(known[key], claimed, outcome) for key, claimed, outcome in outcomes if key in known]
     for destination, claimed, outcome in attempts:
         _record(destination, outcome, now, began=claimed)
     last = last_connections((row.host, claimed, outcome) for row, claimed, outcome in attempts if row.host)
-    connected = [host for host, (_, is_connected) in last.items() if is_connected]
-    away = dict(UnreachableHost.objects.filter(Among("host", connected)).values_list("host", "since"))
+    since = {row.host: row.away for row in known.values() if row.away}
     for host, (claimed, is_connected) in sorted(last.items()):
         # Only an attempt that was claimed since then is a probe.
-        if not is_connected or (host in away and claimed >= away[host]):
+        if not is_connected or (host in since and claimed >= since[host]):
             _record_host(host, is_connected, now)
 
 

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Required, TypedDict
+from typing import Any, NamedTuple, Required, TypedDict
 
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
@@ -59,19 +59,37 @@ class AttemptResult(TypedDict, total=False):
     in_place: bool
 
 
+class TriedAttempt(NamedTuple):
+    """An attempt that has ended, as its row says it. The latency is that of its notification."""
+
+    number: int
+    ended: datetime
+    status: str
+    reason: str | None
+
+
 _RECORD = """
-UPDATE alerting_notification AS held
-   SET lease_token = NULL, lease_until = NULL, leased = NULL, worker = NULL, silenced_by = NULL,
-       status = result.status, reason = result.reason, latency_ms = result.latency_ms,
-       delivered = coalesce(result.delivered, held.delivered), due = coalesce(result.due, held.due),
-       perhaps_received = coalesce(result.perhaps_received, held.perhaps_received),
-       handle = coalesce(result.handle, held.handle), in_place = coalesce(result.in_place, held.in_place)
-  FROM unnest(%(ids)s::text[], %(tokens)s::uuid[], %(status)s::text[], %(reason)s::text[],
-              %(latency_ms)s::integer[], %(delivered)s::timestamptz[], %(due)s::timestamptz[],
-              %(perhaps_received)s::boolean[], %(handle)s::text[], %(in_place)s::boolean[])
-       AS result(id, token, status, reason, latency_ms, delivered, due, perhaps_received, handle, in_place)
- WHERE held.id = result.id AND held.lease_token = result.token
-RETURNING held.id, result.token
+WITH recorded AS (
+    UPDATE alerting_notification AS held
+       SET lease_token = NULL, lease_until = NULL, leased = NULL, worker = NULL, silenced_by = NULL,
+           status = result.status, reason = result.reason, latency_ms = result.latency_ms,
+           delivered = coalesce(result.delivered, held.delivered), due = coalesce(result.due, held.due),
+           perhaps_received = coalesce(result.perhaps_received, held.perhaps_received),
+           handle = coalesce(result.handle, held.handle), in_place = coalesce(result.in_place, held.in_place)
+      FROM unnest(%(ids)s::text[], %(tokens)s::uuid[], %(status)s::text[], %(reason)s::text[],
+                  %(latency_ms)s::integer[], %(delivered)s::timestamptz[], %(due)s::timestamptz[],
+                  %(perhaps_received)s::boolean[], %(handle)s::text[], %(in_place)s::boolean[],
+                  %(numbers)s::integer[], %(ended)s::timestamptz[], %(outcomes)s::text[], %(reasons)s::text[])
+           AS result(id, token, status, reason, latency_ms, delivered, due, perhaps_received, handle,
+                     in_place, number, ended, outcome, tried_reason)
+     WHERE held.id = result.id AND held.lease_token = result.token
+ RETURNING held.id, result.token, result.number, result.ended, result.outcome, result.tried_reason,
+           result.latency_ms
+), tries AS (
+    INSERT INTO alerting_notificationattempt (notification_id, number, ended, status, reason, latency_ms)
+    SELECT id, number, ended, outcome, tried_reason, latency_ms FROM recorded
+)
+SELECT id, token FROM recorded
 """
 _HELD = (
     "SELECT DISTINCT worker FROM alerting_notification WHERE status = 'PENDING' AND lease_token IS NOT NULL"
@@ -135,20 +153,24 @@ def _leased(notifications: Sequence[Notification]) -> QuerySet[Notification]:
     return Notification.objects.filter(Among("id", ids), lease_token__in=tokens)
 
 
-def attempts_record(results: Sequence[tuple[Notification, AttemptResult]]) -> list[bool]:
-    """Write the results of attempts, and release their notifications. Return which leases were still valid.
+def attempts_record(results: Sequence[tuple[Notification, AttemptResult, TriedAttempt]]) -> list[bool]:
+    """Write attempts and their results, and release the notifications. Return which leases were still valid.
 
     A worker that was suspended may have leased a notification twice: only the last lease is valid.
     """
     if not results:
         return []
     columns: dict[str, list[Any]] = {
-        "ids": [notification.id for notification, _ in results],
-        "tokens": [notification.lease_token for notification, _ in results],
-        **{name: [dict(result).get(name) for _, result in results] for name in _CHANGED},
+        "ids": [notification.id for notification, *_ in results],
+        "tokens": [notification.lease_token for notification, *_ in results],
+        **{name: [result.get(name) for _, result, _ in results] for name in _CHANGED},
+        "numbers": [tried.number for *_, tried in results],
+        "ended": [tried.ended for *_, tried in results],
+        "outcomes": [tried.status for *_, tried in results],
+        "reasons": [tried.reason for *_, tried in results],
     }
     recorded = set(fetch_rows(_RECORD, columns))
-    return [(notification.id, notification.lease_token) in recorded for notification, _ in results]
+    return [(notification.id, notification.lease_token) in recorded for notification, *_ in results]
 
 
 def is_lapsed(until: datetime, now: datetime) -> bool:

@@ -16,7 +16,7 @@ from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.delivery_policy import LONGEST_REASON, not_retried_words, recent_since, repeat_due
 from alerting.selectors.due_notifications import HELD_BACK, Notified, all_notified
-from alerting.selectors.incidents import IncidentView
+from alerting.selectors.incidents import IncidentState, IncidentView
 from alerting.selectors.notification_settings import recipient_shown, type_of
 from alerting.selectors.recipient_addresses import (
     RecipientAddress,
@@ -53,10 +53,24 @@ def alert_row(
 ) -> Notification:
     """Return a notification of an alert for the setting's recipients; `number` distinguishes reminders."""
     row = _row(setting, kind, group_id=alert.group_id, due=due, now=now)
-    row.id = derived_id(alert.id, kind.value, setting.id, str(number))
+    row.id = _id_of_alert(setting, kind, alert.id, number)
     row.incident_id = alert.incident_id
     row.alert, row.subject = alert, alert.target_key
     return row
+
+
+def _reminder(
+    setting: NotificationSetting, earlier: Notification, *, due: datetime, now: datetime, number: int
+) -> Notification:
+    """Return the reminder that follows an earlier notification of the same alert and setting."""
+    row = _row(setting, MessageKind.UPDATE, group_id=earlier.group_id, due=due, now=now)
+    row.id = _id_of_alert(setting, MessageKind.UPDATE, str(earlier.alert_id), number)
+    row.incident_id, row.alert_id, row.subject = earlier.incident_id, earlier.alert_id, earlier.subject
+    return row
+
+
+def _id_of_alert(setting: NotificationSetting, kind: MessageKind, alert_id: str, number: int | str) -> str:
+    return derived_id(alert_id, kind.value, setting.id, str(number))
 
 
 def event_row(
@@ -112,7 +126,10 @@ def redirected_row(
 
 
 def notifications_insert(rows: Iterable[Notification]) -> None:
-    """Insert the notifications of kinds that their channels send. Existing ids are skipped."""
+    """Insert the notifications of kinds that their channels send. Existing ids are skipped.
+
+    Workers find notifications that are due later without a wake-up.
+    """
 
     def is_sent(row: Notification) -> bool:
         if row.channel is None:
@@ -124,7 +141,8 @@ def notifications_insert(rows: Iterable[Notification]) -> None:
     for batch in batches(wanted, _ROWS_AT_ONCE):
         _number(batch)
         Notification.objects.bulk_create(batch, ignore_conflicts=True)
-        wake_workers(Work.MESSAGES)
+        if any(row.status == _PENDING and row.due <= row.created for row in batch):
+            wake_workers(Work.MESSAGES)
 
 
 def _number(notifications: Sequence[Notification]) -> None:
@@ -309,25 +327,25 @@ def notifications_bring_forward(*, now: datetime) -> int:
     )
 
 
-def schedule_follow_ups(*, ended: Sequence[tuple[Notification, IncidentView]], now: datetime) -> None:
+def schedule_follow_ups(*, ended: Sequence[tuple[Notification, IncidentState]], now: datetime) -> None:
     """After deliveries, schedule the next reminders of open incidents.
 
     After a message to an address of people nothing is scheduled: their next reminder was scheduled when their
     addresses were looked up. It is scheduled here if that failed for good.
     """
     opened = [
-        (notification, incident.lead)
+        notification
         for notification, incident in ended
         if notification.kind in OPEN_KINDS and incident.status is AlertStatus.OPEN
     ]
-    ids = {notification.setting_id for notification, _ in opened}
+    ids = {notification.setting_id for notification in opened}
     repeated = NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False) if ids else ()
     # A later version may know other types.
     settings = {setting.id: setting for setting in repeated if setting.type_name in NOTIFICATION_TYPES}
     schedule_reminders(
         notified=[
-            (setting, alert)
-            for notification, alert in opened
+            (setting, notification)
+            for notification in opened
             if (setting := settings.get(notification.setting_id))
             and (notification.channel is None or not type_of(setting).for_people)
         ],
@@ -335,23 +353,27 @@ def schedule_follow_ups(*, ended: Sequence[tuple[Notification, IncidentView]], n
     )
 
 
-def schedule_reminders(*, notified: Sequence[tuple[NotificationSetting, Alert]], now: datetime) -> None:
-    """Schedule the next reminder of each setting and alert, one interval after `now`.
+def schedule_reminders(
+    *, notified: Sequence[tuple[NotificationSetting, Notification]], now: datetime
+) -> None:
+    """Schedule the next reminder of the alert and setting of each notification, one interval after `now`.
 
     None if the setting has no reminders, or if another notification of the setting and alert is pending: its
     own delivery schedules the next reminder. The caller locks the alerts.
     """
     due = {
-        (alert.id, setting.id): (setting, alert, at)
-        for setting, alert in notified
+        (notification.alert_id, setting.id): (setting, notification, at)
+        for setting, notification in notified
         if (at := repeat_due(setting.interval, now)) is not None
     }
     if not due:
         return
-    waiting, numbers = _so_far([(setting, alert) for setting, alert, _ in due.values()])
+    waiting, numbers = _so_far(
+        {setting.id: setting for setting, _, _ in due.values()}, {str(alert_id) for alert_id, _ in due}
+    )
     notifications_insert(
-        alert_row(setting, MessageKind.UPDATE, alert, due=at, now=now, number=numbers[key])
-        for key, (setting, alert, at) in due.items()
+        _reminder(setting, notification, due=at, now=now, number=numbers[key])
+        for key, (setting, notification, at) in due.items()
         if key not in waiting
     )
 
@@ -365,20 +387,21 @@ def settings_of_configs(config_ids: Collection[str]) -> Mapping[str, Sequence[No
     return settings
 
 
+_Repeated = tuple[str | None, str]
+"""The alert and the setting of reminders."""
+
+
 def _so_far(
-    notified: Sequence[tuple[NotificationSetting, Alert]],
-) -> tuple[set[tuple[str, str]], Counter[tuple[str, str]]]:
+    settings: Mapping[str, NotificationSetting], alerts: Collection[str]
+) -> tuple[set[_Repeated], Counter[_Repeated]]:
     """Return which pairs of alert and setting have a pending notification, and their numbers of reminders.
 
     A notification to a single address of people is not pending in this sense, but it counts as a reminder, so
     that no number is used twice. Changes of an incident are no reminders.
     """
-    settings = {setting.id: setting for setting, _ in notified}
-    rows = Notification.objects.filter(
-        Among("alert_id", {alert.id for _, alert in notified}), Among("setting_id", settings), part=None
-    )
-    waiting: set[tuple[str, str]] = set()
-    numbers: Counter[tuple[str, str]] = Counter()
+    rows = Notification.objects.filter(Among("alert_id", alerts), Among("setting_id", settings), part=None)
+    waiting: set[_Repeated] = set()
+    numbers: Counter[_Repeated] = Counter()
     fields = ("alert_id", "setting_id", "type_name", "channel", "kind", "status")
     counted = rows.filter(kind__in=OPEN_KINDS).values_list(*fields).annotate(Count("id"))
     for alert_id, setting_id, type_name, channel, kind, status, count in counted:
@@ -403,11 +426,10 @@ def _locked(rows: QuerySet[Notification]) -> QuerySet[Notification]:
 
 @dataclass(frozen=True, slots=True)
 class ForPeople:
-    """A leased notification for people, its setting, its alert, and the present addresses of the people."""
+    """A leased notification for people, its setting, and the present addresses of the people."""
 
     notification: Notification
     setting: NotificationSetting
-    alert: Alert | None
     found: RecipientAddresses
 
     @property
@@ -422,13 +444,13 @@ class PeopleLookup:
 
     _found: dict[tuple[str, str, str | None, str | None], RecipientAddresses] = field(default_factory=dict)
 
-    def of(self, notification: Notification, setting: NotificationSetting, alert: Alert | None) -> ForPeople:
+    def of(self, notification: Notification, setting: NotificationSetting) -> ForPeople:
         """Look up the addresses of a notification."""
         group_id, org_id = notification.group_id, org_of(notification)
         key = (setting.id, setting.type_name, group_id, org_id)
         if key not in self._found:
             self._found[key] = addresses_of(setting, group_id=group_id, org_id=org_id)
-        return ForPeople(notification, setting, alert, self._found[key])
+        return ForPeople(notification, setting, self._found[key])
 
 
 def recipients_replace(replaced: Sequence[ForPeople], *, now: datetime) -> None:
@@ -458,9 +480,8 @@ def recipients_replace(replaced: Sequence[ForPeople], *, now: datetime) -> None:
         leases_release_with(of_reason, status=NotificationStatus.DROPPED.value, reason=reason.value)
     Notification.objects.filter(Among("id", gone)).delete()
     notifications_insert(rows)
-    schedule_reminders(
-        notified=[(each.setting, each.alert) for each in replaced if each.alert is not None], now=now
-    )
+    about_alerts = [each for each in replaced if each.notification.incident_id]
+    schedule_reminders(notified=[(each.setting, each.notification) for each in about_alerts], now=now)
 
 
 def _why_it_stays(found: RecipientAddresses, wanted: Sequence[RecipientAddress]) -> DropReason | None:

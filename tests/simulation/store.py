@@ -60,7 +60,7 @@ def _incident_of(alert: Alert) -> IncidentView:
     """`incident_views`, for an alert of its own incident."""
     is_open = alert.status == AlertStatus.OPEN.value
     members = [Member(*(getattr(alert, name) for name in Member._fields))] if is_open else []
-    return IncidentView(Incident(id=alert.id, lead=alert), members)
+    return IncidentView(members, Incident(id=alert.id, lead=alert))
 
 
 class MemoryStore:

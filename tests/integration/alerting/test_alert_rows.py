@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.models import Alert
-from alerting.selectors.alerts import AlertRows, alert_row
+from alerting.selectors.alerts import AlertRows, alert_row, alert_rows, row_of
 from opsapi.api.paging import DeferredRows
 from opsapi.fields import WireTime
 from opsapi.ids import new_id
@@ -133,6 +133,12 @@ def test_the_count_is_that_of_all_rows(project: Project, status: AlertStatus | N
 def test_where_nothing_is_there_is_nothing() -> None:
     rows = AlertRows(new_id())
     assert (rows[0:100], rows.count()) == ([], 0)
+
+
+def test_an_alert_of_the_orm_has_the_same_row() -> None:
+    alerts = Alert.objects.in_bulk()
+    assert {name: row_of(alert) for name, alert in alerts.items()} == alert_rows(alerts)
+    assert alerts
 
 
 def test_one_is_found_in_its_own_project_only(project: Project) -> None:

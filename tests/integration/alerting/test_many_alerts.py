@@ -2,17 +2,20 @@
 
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from itertools import count
+from itertools import count, product
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from alerting import delivery
 from alerting.choices import AlertStatus
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
+from alerting.rules.claim_order import AT_ONE_DESTINATION
 from alerting.services.alerts import alerts_cancel
+from alerting.services.claims import claim
 from automation.services.signals import STATES_AT_ONCE
 from events.models import Event, Signal
 from integrations.choices import MessageKind
@@ -21,7 +24,7 @@ from opsapi.ids import new_id
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import EMAIL, WEBHOOK, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate, statuses
+from tests.integration.alerting.pipeline import SLOTS, WORKER, Outside, deliver_all, evaluate, statuses
 
 START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -64,6 +67,34 @@ def test_many_begin_and_end_with_as_many_statements_as_one(project: Project, out
             (alert.id, alert.facts["hostname"]) for alert in Alert.objects.all()
         }
         assert recorded.count() == 21
+
+
+OPENING = 27
+"""The statements of a delivery that schedules the next reminder, with its claim and three transactions."""
+END = 23
+
+
+def delivered_at_once(now: datetime) -> tuple[int, int]:
+    """The messages of one claim, and the statements that delivery takes from the claim to their outcomes."""
+    with CaptureQueriesContext(connection) as queries:
+        claimed = claim(worker=WORKER, slots=SLOTS, clock=lambda: now)
+        begun = list(delivery.decide(claimed, now=now))
+        ended = [(attempt, delivery.send(attempt, now=now)) for attempt in begun]
+        assert delivery.record(ended, now=now, wait=0) == []
+    return len(ended), len(queries)
+
+
+def test_many_are_delivered_with_as_many_statements_as_one(project: Project, outside: Outside) -> None:
+    make_config(project, notifications=[WEBHOOK])
+    said(project, ["another"], reachable=False, now=START)
+    deliver_all(START)  # The destination is known.
+    many = [f"h{number}" for number in range(AT_ONE_DESTINATION)]
+    taken = []
+    for place, (names, reachable) in enumerate(product((["one"], many), (False, True))):
+        now = START + timedelta(seconds=1 + place)
+        said(project, names, reachable=reachable, now=now)
+        taken.append(delivered_at_once(now))
+    assert taken == [(1, OPENING), (1, END), (len(many), OPENING), (len(many), END)]
 
 
 def test_more_than_a_statement_takes_begin_and_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
