@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple, Protocol
 
 from automation.agent.rates import Why
@@ -18,6 +19,8 @@ from opsapi.hostnames import canonical_hostname, host_and_port
 
 _PORT = re.compile(r"[0-9]{1,5}")
 _HIGHEST_PORT = 65_535
+_MOST_ADDRESSES = 4096
+"""Servers name the same addresses in every round."""
 
 
 class ServerAddress(NamedTuple):
@@ -37,6 +40,7 @@ def address_of(hostname: str, port: int) -> ServerAddress | None:
     return ServerAddress(name.lower(), port) if name and 0 < port <= _HIGHEST_PORT else None
 
 
+@lru_cache(maxsize=_MOST_ADDRESSES)
 def read_address(text: str, default_port: int) -> ServerAddress | None:
     """Parse `host`, `host:port` or `[ipv6]:port`; None if the platform does not accept it."""
     if text.startswith("["):

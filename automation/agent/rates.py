@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from fnmatch import fnmatchcase
 from math import isfinite
 from typing import NamedTuple
 
@@ -146,9 +145,13 @@ def _source(row: RateRow, numbers: Numbers, refused: Collection[str]) -> str:
 
 
 def _matching(path: str, numbers: Numbers) -> list[str]:
-    if "*" in path:
-        return [name for name in numbers if fnmatchcase(name, path)]
-    return [path] if path in numbers else []
+    begin, star, end = path.partition("*")
+    if not star:
+        return [path] if path in numbers else []
+    shortest = len(begin) + len(end)
+    return [
+        name for name in numbers if name.startswith(begin) and name.endswith(end) and len(name) >= shortest
+    ]
 
 
 def _grown(path: str, before: NumbersAt | None, now: NumbersAt) -> float:

@@ -24,6 +24,7 @@ from pymongo.synchronous.pool import Pool
 from automation.agent.certificates import ClientCertificate, presented_certificate
 from automation.agent.engine import CONNECT_SECONDS, ServerAddress, address_of
 from automation.agent.faults import shown
+from automation.agent.mongodb.raw import RawDocument
 from automation.agent.mongodb.topology import DEFAULT_PORT, NAMES_ALLOWED
 
 Document = Mapping[str, Any]
@@ -130,8 +131,8 @@ _KEPT = frozenset(
 )
 """Options that apply to each server of a deployment. The others select among servers."""
 
-_AS_READ: CodecOptions[Document] = CodecOptions(document_class=RawBSONDocument)
-"""Decodes parts of an answer on access: most of the diagnostic data is never read."""
+_AS_SENT: CodecOptions[Document] = CodecOptions(document_class=RawBSONDocument)
+"""Leaves the answer as it came: most of the diagnostic data is never read."""
 
 _CREDENTIALS = frozenset({"username", "password"})
 
@@ -276,9 +277,10 @@ class MongoSession:
         """
         with pymongo.timeout(seconds), self._pool.checkout() as connection:
             # A secondary rejects some commands of clients that want a primary.
-            return connection.command(
-                database, dict(command), ReadPreference.PRIMARY_PREFERRED, codec_options=_AS_READ
+            answer: Any = connection.command(
+                database, dict(command), ReadPreference.PRIMARY_PREFERRED, codec_options=_AS_SENT
             )
+        return RawDocument(answer.raw)
 
     def close(self) -> None:
         self._pool.close()

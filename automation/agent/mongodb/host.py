@@ -45,10 +45,10 @@ from automation.agent.mongodb.metrics import (
     SERVER,
     SUMS,
     SUPPORT,
+    WINDOW,
     Answers,
     days_of_support,
     numbers_of,
-    oplog_window,
     restart_mark,
 )
 from automation.agent.mongodb.topology import NamedServers, members_of_cluster
@@ -282,11 +282,12 @@ class MongoHost:
         now = NumbersAt(numbers, process, seconds or 0.0)
         refused = answers.refused | self._databases.refused
         values, reasons = values_of(SERVER, self._before, now, refused)
+        filled_in = self._filled_in(reasons)
         self.missing = {
             **dict.fromkeys(METRICS, Why.ABSENT),
             **reasons,
             **self._measured_before(reasons),
-            **self._filled_in(reasons),
+            **filled_in,
         }
         if self._databases.is_cut:
             self.missing = {**self.missing, **dict.fromkeys(SUMS, Why.FAILED)}
@@ -305,10 +306,10 @@ class MongoHost:
             status=answers.sections.get("replSetGetStatus"),
             cluster=self._cluster(status) if routes else None,
             own_name=printable(status.get("host"), 300),
-            window=oplog_window(answers.sections),
+            window=numbers.get(WINDOW),
             samples=[
                 *(Sample(metric, number, taken) for metric, number in values.items()),
-                *(sample for sample in of_machine if sample.metric in self._filled_in(reasons)),
+                *(sample for sample in of_machine if sample.metric in filled_in),
             ],
             databases=databases,
             problem=f"refused: {', '.join(sorted(refused))}" if refused else "",

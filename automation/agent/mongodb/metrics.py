@@ -6,16 +6,13 @@ in capitals are computed from other numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from bson import has_c
-from bson.raw_bson import RawBSONDocument
-
 from automation.agent.machine.metrics import SERVERS, space, system_rows
-from automation.agent.mongodb.raw import Names, numbers_in
+from automation.agent.mongodb.raw import Names, RawDocument
 from automation.agent.rates import Numbers, RateKind, RateRow, gauge, per, rate, share
 
 MIB = 1_048_576.0
@@ -35,6 +32,9 @@ _OPERATIONS = {
     "INSERT": "insert",
 }
 _QUERIES, _RETURNED = "serverStatus/metrics/queryExecutor/", "serverStatus/metrics/document/returned"
+
+WINDOW = "oplog/WINDOW"
+"""The oplog window of a primary in seconds; no number for other members, and while the oplog still grows."""
 
 CERTIFICATE, SUPPORT = "certificate/DAYS", "version/SUPPORT_DAYS"
 """Values that no command reads: days until the server's certificate and the support of its version end."""
@@ -85,7 +85,7 @@ SERVER = (
     rate("NETWORK_BYTES_OUT", "serverStatus/network/bytesOut"),
     rate("NETWORK_NUM_REQUESTS", "serverStatus/network/numRequests"),
     gauge("OPLOG_SLAVE_LAG_MASTER_TIME", "replSetGetStatus/LAG"),
-    gauge("OPLOG_MASTER_TIME", "oplog/WINDOW"),
+    gauge("OPLOG_MASTER_TIME", WINDOW),
     gauge("OPLOG_MASTER_LAG_TIME_DIFF", "oplog/HEADROOM"),
     gauge("OPLOG_RATE_GB_PER_HOUR", "oplog/GB_PER_HOUR"),
     *(rate(f"OPCOUNTER_{name}", f"serverStatus/opcounters/{place}") for name, place in _OPERATIONS.items()),
@@ -180,14 +180,34 @@ class Answers:
     primary_window: float | None = None
 
 
-_CORES = ("num_logical_cores", "num_cpus", "num_cores_available_to_process")
-"""The names of the number of cores, from 7.0 on and before; the times are of all cores of the machine."""
+_CORES = tuple(
+    f"systemMetrics/cpu/{name}"
+    for name in ("num_logical_cores", "num_cpus", "num_cores_available_to_process")
+)
+"""The number of cores, from 7.0 on and before; the times are of all cores of the machine."""
+
+_MEMORY = "systemMetrics/memory/"
+_AVAILABLE = "serverStatus/connections/available"
+_OPLOG_SIZE, _OPLOG_MOST = (
+    (f"local.oplog.rs.stats/storageStats/{name}", f"local.oplog.rs.stats/{name}")
+    for name in ("size", "maxSize")
+)
+"""The size of the oplog and its maximum; from 7.0 on the diagnostic data have them one level deeper."""
+_OF_DERIVED = (
+    *_CORES,
+    *(f"{_MEMORY}{name}_kb" for name in ("MemTotal", "MemAvailable", "SwapTotal", "SwapFree")),
+    _AVAILABLE,
+    *_OPLOG_SIZE,
+    *_OPLOG_MOST,
+)
+"""The numbers that only other numbers are computed from."""
 
 
 def _names() -> Names:
-    """The names in all paths of the table."""
+    """The names in all paths of the table, and of the numbers that others are computed from."""
     names: dict[bytes, Any] = {}
-    for path in {path for row in SERVER for path in (*row.sources, row.by) if path and "*" not in path}:
+    of_table = {path for row in SERVER for path in (*row.sources, row.by) if path and "*" not in path}
+    for path in of_table.union(_OF_DERIVED):
         *parts, number = path.encode().split(b"/")
         place = names
         for part in parts:
@@ -203,13 +223,14 @@ def numbers_of(answers: Answers) -> Numbers:
     """Path → value, for every path of the table that the server answered."""
     found: dict[str, float] = {}
     _read(answers.sections, _NAMES, found)
-    return {**found, **_derived(answers)}
+    found.update(_derived(answers, found))
+    return found
 
 
 def _read(part: Mapping[str, Any], names: Names, found: dict[str, float]) -> None:
     """Add the named numbers of a part of an answer."""
-    if isinstance(part, RawBSONDocument) and not has_c():
-        numbers_in(bytes(part.raw), names, found)
+    if isinstance(part, RawDocument):
+        part.numbers(names, found)
         return
     for name, below in names.items():
         value = part.get(name.decode())
@@ -234,24 +255,22 @@ def restart_mark(answers: Answers) -> tuple[int | None, float | None]:
     return (None if pid is None else int(pid)), (None if uptime is None else uptime / 1000)
 
 
-def _derived(answers: Answers) -> Numbers:
+def _derived(answers: Answers, numbers: Numbers) -> Numbers:
     sections = answers.sections
+    machine = sections.get("systemMetrics", {})
+    virtual = numbers.get("serverStatus/mem/virtual")
     found: dict[str, float | None] = {
         "serverStatus/connections/TOTAL": _sum(
-            _at(sections, "serverStatus/connections/current"),
-            _at(sections, "serverStatus/connections/available"),
+            numbers.get("serverStatus/connections/current"), numbers.get(_AVAILABLE)
         ),
-        "serverStatus/mem/COMPUTED": _sum(
-            _at(sections, "serverStatus/mem/virtual"), -(_at(sections, "serverStatus/mem/mapped") or 0.0)
-        ),
+        "serverStatus/mem/COMPUTED": _sum(virtual, -numbers.get("serverStatus/mem/mapped", 0.0)),
+        "systemMetrics/cpu/num_cpus": _first(numbers, _CORES),
     }
-    found["systemMetrics/cpu/num_cpus"] = _first(sections, *(f"systemMetrics/cpu/{name}" for name in _CORES))
-    memory = sections.get("systemMetrics", {}).get("memory", {})
-    found["systemMetrics/memory/USED"] = _less(memory.get("MemTotal_kb"), memory.get("MemAvailable_kb"))
-    found["systemMetrics/memory/SWAP_USED"] = _less(memory.get("SwapTotal_kb"), memory.get("SwapFree_kb"))
-    found.update(_disks(sections.get("systemMetrics", {}).get("disks", {})))
-    found.update(_mount(sections.get("systemMetrics", {}).get("mounts", {}), answers.db_path))
-    found.update(_replication(answers))
+    for name, whole, free in (("USED", "MemTotal", "MemAvailable"), ("SWAP_USED", "SwapTotal", "SwapFree")):
+        found[_MEMORY + name] = _less(numbers.get(f"{_MEMORY}{whole}_kb"), numbers.get(f"{_MEMORY}{free}_kb"))
+    found.update(_disks(machine.get("disks", {})))
+    found.update(_mount(machine.get("mounts", {}), answers.db_path))
+    found.update(_replication(answers, numbers))
     found.update(_states(sections))
     return {path: value for path, value in found.items() if value is not None}
 
@@ -284,49 +303,40 @@ def _mount(mounts: Mapping[str, Mapping[str, Any]], db_path: str | None) -> Mapp
     return space("systemMetrics/mounts", free=free, used=used)
 
 
-def oplog_window(sections: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """The oplog window of a primary in seconds; None for other members, and while the oplog still grows.
-
-    Before the oplog is near its maximum size, its window is the age of the data, and nothing is lost.
-    """
-    size, largest = _of_oplog(sections, "size"), _of_oplog(sections, "maxSize")
-    if size is None or not largest or size < _FULL * largest or not _is_primary(sections):
-        return None
-    return _window(sections.get("serverStatus", {}).get("oplog", {}))
-
-
-def _replication(answers: Answers) -> Mapping[str, float | None]:
+def _replication(answers: Answers, numbers: Numbers) -> Mapping[str, float | None]:
     """Lag, oplog window and headroom in seconds, and the growth of the primary's oplog."""
     sections = answers.sections
-    status = sections.get("replSetGetStatus", {})
-    members = status.get("members", ())
+    members = sections.get("replSetGetStatus", {}).get("members", ())
+    is_primary = _is_primary(members)
     lag = _lag(members)
-    span, size = _window(sections.get("serverStatus", {}).get("oplog", {})), _of_oplog(sections, "size")
-    grows = size / span * 3600 / _GIB if _is_primary(sections) and size is not None and span else None
+    span = _span(sections.get("serverStatus", {}).get("oplog", {}))
+    size, largest = _first(numbers, _OPLOG_SIZE), _first(numbers, _OPLOG_MOST)
+    grows = size / span * 3600 / _GIB if is_primary and size is not None and span else None
+    # Before the oplog is near its maximum size, its window is the age of the data, and nothing is lost.
+    is_full = size is not None and largest and size >= _FULL * largest
     others = [member for member in members if not member.get("self")]
     return {
         "replSetGetStatus/LAG": None if lag is None else max(0.0, lag - answers.delay),
-        "replSetGetStatus/MAJORITY_LAG": _majority_lag(sections),
+        "replSetGetStatus/MAJORITY_LAG": _majority_lag(sections) if is_primary else None,
         "replSetGetStatus/UNREACHABLE": float(sum(member.get("health") == 0 for member in others))
         if members
         else None,
-        "oplog/WINDOW": oplog_window(sections),
+        WINDOW: span if is_primary and is_full else None,
         # A delayed member needs all entries since its own newest entry.
         "oplog/HEADROOM": _less(answers.primary_window, lag),
         "oplog/GB_PER_HOUR": grows,
     }
 
 
-def _is_primary(sections: Mapping[str, Mapping[str, Any]]) -> bool:
-    members = sections.get("replSetGetStatus", {}).get("members", ())
+def _is_primary(members: Iterable[Mapping[str, Any]]) -> bool:
     return any(member.get("self") and member.get("stateStr") == "PRIMARY" for member in members)
 
 
 def _majority_lag(sections: Mapping[str, Mapping[str, Any]]) -> float | None:
-    """How far the writes that a majority has are behind the writes of the primary; None for other members."""
+    """How far the writes that a majority has are behind the writes of the primary."""
     times = sections.get("replSetGetStatus", {}).get("optimes", {})
     committed, applied = times.get("lastCommittedWallTime"), times.get("lastAppliedWallTime")
-    if not _is_primary(sections) or not isinstance(committed, datetime) or not isinstance(applied, datetime):
+    if not isinstance(committed, datetime) or not isinstance(applied, datetime):
         return None
     return max(0.0, (applied - committed).total_seconds())
 
@@ -346,12 +356,6 @@ def _states(sections: Mapping[str, Mapping[str, Any]]) -> Mapping[str, float | N
     }
 
 
-def _of_oplog(sections: Mapping[str, Any], name: str) -> float | None:
-    """A size of the collection of the oplog; from 7.0 on the diagnostic data have it one level deeper."""
-    place = "local.oplog.rs.stats/"
-    return _first(sections, f"{place}storageStats/{name}", f"{place}{name}")
-
-
 def _lag(members: Sequence[Mapping[str, Any]]) -> float | None:
     """How far a secondary is behind the primary; None for other members, and without a primary."""
     own = [member for member in members if member.get("self") and member.get("stateStr") == "SECONDARY"]
@@ -365,24 +369,15 @@ def _lag(members: Sequence[Mapping[str, Any]]) -> float | None:
     return max(0.0, (ahead - behind).total_seconds())
 
 
-def _window(oplog: Mapping[str, Any]) -> float | None:
+def _span(oplog: Mapping[str, Any]) -> float | None:
     first, last = oplog.get("earliestOptime"), oplog.get("latestOptime")
     started, ended = getattr(first, "time", None), getattr(last, "time", None)
     return None if started is None or ended is None else float(max(0, ended - started))
 
 
-def _at(sections: Mapping[str, Any], path: str) -> float | None:
-    place: Any = sections
-    for name in path.split("/"):
-        if not isinstance(place, Mapping) or name not in place:
-            return None
-        place = place[name]
-    return _number(place)
-
-
-def _first(sections: Mapping[str, Any], *paths: str) -> float | None:
+def _first(numbers: Numbers, paths: Iterable[str]) -> float | None:
     """The number at the first path that has one."""
-    return next((number for path in paths if (number := _at(sections, path)) is not None), None)
+    return next((numbers[path] for path in paths if path in numbers), None)
 
 
 def _number(value: object) -> float | None:

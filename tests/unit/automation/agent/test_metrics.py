@@ -14,10 +14,10 @@ from automation.agent.mongodb.metrics import (
     METRICS,
     OF_AGENT,
     SERVER,
+    WINDOW,
     Answers,
     days_of_support,
     numbers_of,
-    oplog_window,
 )
 from automation.agent.rates import Why, values_of
 from automation.choices import HostType
@@ -147,8 +147,7 @@ def test_the_window_is_that_of_a_primary_whose_oplog_is_full(
         "serverStatus": {"oplog": oplog},
         "local.oplog.rs.stats": {"size": size, "maxSize": 100},
     }
-    assert oplog_window(sections) == window
-    assert numbers_of(Answers(sections)).get("oplog/WINDOW") == window
+    assert numbers_of(Answers(sections)).get(WINDOW) == window
 
 
 def test_the_majority_lags_behind_the_newest_write_of_the_primary() -> None:
