@@ -171,6 +171,10 @@ class DatabaseTurns:
     _fresh: dict[str, Sequence[Sample]] = field(default_factory=dict)
     _reported_names: frozenset[str] = frozenset()
 
+    def are_due(self, now: float) -> bool:
+        """Whether there is a database to measure, or a list of them to ask for."""
+        return now >= self._list_due or any(moment <= now for moment in self.due.values())
+
     def take(
         self,
         clock: Callable[[], float],

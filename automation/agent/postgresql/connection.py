@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import select
 import socket
 import struct
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, Union
 
 import psycopg
 from psycopg import errors, pq
@@ -67,6 +69,18 @@ _SETTINGS = {
 }
 
 Row = Mapping[str, Any]
+StatementAnswer = Union[Row, psycopg.Error]
+"""The first row that answers a statement, empty if there is none; or the error."""
+
+_TYPES: Mapping[int, Callable[[str], Any]] = {
+    16: lambda text: text == "t",  # boolean
+    20: int,
+    21: int,
+    23: int,
+    700: float,
+    701: float,
+}
+"""How values are read, by the number of their type in every server. Others are texts."""
 
 
 class Admission(Enum):
@@ -200,6 +214,54 @@ class PostgresSession:
         # The statements are constants of this package; everything else is in the parameters.
         return self._cursor.execute(statement.encode(), parameters or None).fetchall()
 
+    def answers(self, statements: Sequence[str], seconds: float) -> Iterator[StatementAnswer]:
+        """The answer to each statement, in order.
+
+        They are sent in one message, and the server takes their time-outs one by one. It stops at a
+        statement that fails, so the statements after it are sent again.
+
+        Raises: psycopg.Error: the session is lost, also because an answer was missing after `seconds`.
+        """
+        end = time.monotonic() + seconds
+        waiting = list(statements)
+        while waiting:
+            found: list[StatementAnswer] = []
+            try:
+                self._ask(waiting, end, found)
+            except psycopg.Error:
+                self._connection.close()
+                yield from found
+                raise
+            waiting = waiting[len(found) :]
+            yield from found
+
+    def _ask(self, statements: Sequence[str], end: float, found: list[StatementAnswer]) -> None:
+        """Add the answers up to the first error. Raises: psycopg.Error: the session is lost."""
+        server = self._connection.pgconn
+        server.send_query(";\n".join(statements).encode())
+        while server.flush():
+            self._wait(end, select.POLLIN | select.POLLOUT)
+            server.consume_input()
+        while (result := self._result(end)) is not None:
+            is_answer = result.status == pq.ExecStatus.TUPLES_OK
+            found.append(_row(result) if is_answer else errors.error_from_result(result))
+        if not found:
+            raise psycopg.OperationalError("the server answers nothing")
+
+    def _result(self, end: float) -> pq.abc.PGresult | None:
+        server = self._connection.pgconn
+        while server.is_busy():
+            self._wait(end, select.POLLIN)
+            server.consume_input()
+        return server.get_result()
+
+    def _wait(self, end: float, events: int) -> None:
+        """Wait for the socket. Raises psycopg.OperationalError: not before the end."""
+        waiting = select.poll()
+        waiting.register(self._socket, events)
+        if not waiting.poll(max(0.0, end - time.monotonic()) * 1000):
+            raise psycopg.OperationalError("the server does not answer in time")
+
     def certificate(self) -> bytes | None:
         """The certificate that the server presents, in DER, from a connection of its own; None without TLS.
 
@@ -237,6 +299,16 @@ class PostgresSession:
     def _cut(self) -> None:
         with suppress(OSError):  # The connection has already ended.
             self._socket.shutdown(socket.SHUT_RDWR)
+
+
+def _row(result: pq.abc.PGresult) -> Row:
+    """The first row of a result; empty if there is none."""
+    found: dict[str, Any] = {}
+    for place in range(result.nfields if result.ntuples else 0):
+        value, name = result.get_value(0, place), (result.fname(place) or b"").decode()
+        known = None if value is None else value.decode(errors="replace")
+        found[name] = known if known is None else _TYPES.get(result.ftype(place), str)(known)
+    return found
 
 
 def read(text: str, machine: str = "localhost") -> Sequence[PostgresAccess]:

@@ -22,6 +22,7 @@ from automation.agent.postgresql.connection import (
     PostgresAccess,
     PostgresSession,
     Row,
+    StatementAnswer,
 )
 from automation.agent.postgresql.machine import PostgresMachine
 from automation.agent.postgresql.metrics import (
@@ -196,21 +197,22 @@ class PostgresHost:
             raise
 
     def _ask_hello(self, session: PostgresSession) -> Hello:
-        with session.within(ANSWER_SECONDS):
-            row = session.row(_HELLO)
-            if self._identifier is None:
-                self._identifier = _asked(session, _IDENTIFIER).get("identifier")
-            return read_hello(
-                row, self._identifier, has_standbys=bool(_asked(session, _HAS_STANDBYS).get("has_standbys"))
-            )
+        statements = [_HELLO, _HAS_STANDBYS, *([_IDENTIFIER] if self._identifier is None else [])]
+        answers = list(session.answers(statements, ANSWER_SECONDS))
+        if isinstance(answers[0], psycopg.Error):
+            raise answers[0]
+        # The server may refuse the others.
+        standbys, identifier = ({} if isinstance(row, psycopg.Error) else row for row in (*answers, {})[1:3])
+        if self._identifier is None:
+            self._identifier = identifier.get("identifier")
+        return read_hello(answers[0], self._identifier, has_standbys=bool(standbys.get("has_standbys")))
 
     # --- measurements -----------------------------------------------------------------------------
 
     def _measured(self, session: PostgresSession, hello: Hello) -> PostgresAnswer:
         taken = datetime.now(timezone.utc)
         reader = _MetricReader(self._sources, self._absent, hello, self._access.explain)
-        with session.within(ANSWER_SECONDS):
-            numbers = reader.read(session, self._clock, self._clock() + ANSWER_SECONDS)
+        numbers = reader.read(session)
         numbers = {**numbers, **self._of_agent(session, hello, reader, taken)}
         now = NumbersAt(self._with_lag(numbers, hello), hello.started, hello.uptime or 0.0)
         values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
@@ -283,6 +285,8 @@ class PostgresHost:
         Raises: psycopg.Error: the session is lost; earlier samples are kept.
         """
         known = self._databases
+        if not known.turns.are_due(self._clock()):
+            return
         with session.within(ANSWER_SECONDS):
             known.turns.take(
                 self._clock,
@@ -349,22 +353,23 @@ class _MetricReader:
         refused = {section for section, columns in self._absent.items() if _REFUSED in columns.values()}
         return frozenset(self._hidden | refused)
 
-    def read(self, session: PostgresSession, clock: Callable[[], float], end: float) -> Numbers:
-        """Path → value of everything that was answered before `end`."""
+    def read(self, session: PostgresSession) -> Numbers:
+        """Path → value of everything that was answered within ANSWER_SECONDS."""
+        end = time.monotonic() + ANSWER_SECONDS
+        asked = [(source, self._columns(source)) for source in self._sources]
+        asked = [(source, columns) for source, columns in asked if columns]
         numbers: dict[str, float] = {}
-        for source in self._sources:
-            if session.is_lost or clock() >= end:
-                self._failed[source.section] = f"no answer within {ANSWER_SECONDS:g} s"
-                continue
-            try:
-                row = self._row(session, source)
-            except psycopg.Error as error:
-                self._failed[source.section] = self._explain(error)
-                continue
-            self.answered = True
-            numbers.update(
-                {f"{source.section}/{name}": value for name, value in row.items() if value is not None}
-            )
+        wrong: list[tuple[MetricQuery, Mapping[str, str]]] = []
+        answers = self._answers(session, [source.statement(columns) for source, columns in asked], end)
+        for (source, columns), row in zip(asked, answers):
+            if not isinstance(row, psycopg.Error):
+                self._take(numbers, source, row)
+            elif _is_wrong(row):
+                wrong.append((source, columns))
+            else:
+                self._failed[source.section] = self._explain(row)
+        for source, columns in wrong:
+            self._read_columns(session, source, columns, numbers, end)
         return numbers
 
     def reason(self, sources: Sequence[str], why: Why) -> Why:
@@ -384,24 +389,49 @@ class _MetricReader:
         for section, problem in self._failed.items():
             yield f"{section}: {problem}"
 
-    def _row(self, session: PostgresSession, source: MetricQuery) -> Row:
-        """The available columns, asked one by one if the server does not know or refuses one of them."""
-        absent = self._absent.setdefault(source.section, {})
-        columns = {name: text for name, text in source.columns.items() if name not in absent}
+    def _answers(
+        self, session: PostgresSession, statements: Sequence[str], end: float
+    ) -> Iterator[StatementAnswer]:
+        """An answer to each statement; when the session is lost, its error and then that there is none."""
+        answers = 0
         try:
-            return session.row(source.statement(columns)) if columns else {}
+            for answer in session.answers(statements, end - time.monotonic()):
+                answers += 1
+                yield answer
         except psycopg.Error as error:
-            if not _is_wrong(error):
-                raise
-        found: dict[str, float] = {}
-        for name, expression in columns.items():
-            try:
-                found.update(session.row(source.statement({name: expression})))
-            except psycopg.Error as error:
-                if not _is_wrong(error):
-                    raise
-                absent[name] = error.sqlstate or ""
-        return found
+            answers += 1
+            yield error
+        for _ in statements[answers:]:
+            yield psycopg.OperationalError(f"no answer within {ANSWER_SECONDS:g} s")
+
+    def _columns(self, source: MetricQuery) -> Mapping[str, str]:
+        """The columns to ask for."""
+        absent = self._absent.setdefault(source.section, {})
+        return {name: text for name, text in source.columns.items() if name not in absent}
+
+    def _take(self, numbers: dict[str, float], source: MetricQuery, row: Row) -> None:
+        self.answered = True
+        numbers.update(
+            {f"{source.section}/{name}": value for name, value in row.items() if value is not None}
+        )
+
+    def _read_columns(
+        self,
+        session: PostgresSession,
+        source: MetricQuery,
+        columns: Mapping[str, str],
+        numbers: dict[str, float],
+        end: float,
+    ) -> None:
+        """Ask for each column alone: the server does not know or refuses one of them."""
+        statements = [source.statement({name: expression}) for name, expression in columns.items()]
+        for name, row in zip(columns, self._answers(session, statements, end)):
+            if not isinstance(row, psycopg.Error):
+                self._take(numbers, source, row)
+            elif _is_wrong(row):
+                self._absent[source.section][name] = row.sqlstate or ""
+            else:
+                self._failed[source.section] = self._explain(row)
 
 
 @dataclass
@@ -456,16 +486,6 @@ def read_hello(row: Row, identifier: object, *, has_standbys: bool) -> Hello:
         has_standbys=has_standbys,
         delay=float(row.get("delay") or 0) if row.get("in_recovery") else 0.0,
     )
-
-
-def _asked(session: PostgresSession, statement: str) -> Row:
-    """The answer to a query that the server may refuse; empty if refused."""
-    try:
-        return session.row(statement)
-    except psycopg.Error:
-        if session.is_lost:
-            raise
-        return {}
 
 
 def _not_reset(before: NumbersAt | None, now: NumbersAt) -> NumbersAt | None:

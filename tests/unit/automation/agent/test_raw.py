@@ -95,9 +95,7 @@ def test_each_element_is_read_as_the_decoder_reads_it() -> None:
 
 
 def test_values_of_every_type_are_read_as_the_decoder_reads_them() -> None:
-    octets = bson.encode(
-        {**OTHERS, "reference": None, "inside": [{"no": None}, "", [True, 1.5]]}
-    )
+    octets = bson.encode({**OTHERS, "reference": None, "inside": [{"no": None}, "", [True, 1.5]]})
     document = RawDocument(octets)
     assert plain(document) == bson.decode(octets)
     assert (document.get("none", 7), "none" in document, "text" in document) == (7, False, True)
