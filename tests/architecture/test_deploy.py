@@ -156,6 +156,7 @@ def test_the_agent_s_unit_gives_it_what_it_reads() -> None:
     assert of_machine == {"ProtectProc": "default", "ProcSubset": "all"}
 
 
+@pytest.mark.slow
 @pytest.mark.systemd
 def test_systemd_takes_the_units(tmp_path: Path) -> None:
     for path in DEPLOY.rglob("*.service"):
