@@ -29,7 +29,7 @@ from alerting.selectors.incidents import IncidentMessage, IncidentView
 from alerting.serializers.alerts import present_alert
 from events.models import Event
 from events.selectors import EventRow, event_row
-from events.serializers import GLOBAL_EVENTS, present_event
+from events.serializers import GLOBAL_EVENTS, EventDocument
 from events.wording import in_words, sentence
 from integrations.choices import ENDS, MessageKind
 from integrations.messages import Message
@@ -187,7 +187,7 @@ def _of_event(notification: Notification) -> Message:
     if row is None:
         raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
     links, project = _links(), _project_name(row["group_id"])
-    document = present_event(row, links, among=_found_among(row))
+    document = EventDocument.present(row, links, among=_found_among(row))
     target = target_of(document)
     # Channels show the target next to the headline.
     headline = in_words(row["event_type"]) if target else sentence(row["event_type"], document, project)

@@ -13,8 +13,6 @@ from events.serializers import (
     EventDocument,
     EventTypeDocument,
     GroupEventDocument,
-    present_changes,
-    present_event,
 )
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
@@ -82,7 +80,7 @@ class EventViewSet(ApiViewSet):
 
     def present(self, row: EventRow, *, alone: bool) -> JsonObject:
         """Return the document of an event."""
-        return present_event(row, self.links, among=self.path.format(**self.scope), alone=alone)
+        return EventDocument.present(row, self.links, among=self.path.format(**self.scope), alone=alone)
 
     def _rows(self) -> EventRows:
         start, end = self.query["minDate"], self.query["maxDate"]
@@ -125,7 +123,8 @@ class ChangeViewSet(EventViewSet):
     def present(self, row: EventRow, *, alone: bool) -> JsonObject:
         """Return the document of an event with its diffs."""
         shown = super().present(row, alone=alone)
-        return {**shown, **present_changes(row, include_raw=self.query["includeRaw"])}
+        raw = {"raw": row["raw"]} if self.query["includeRaw"] else {}
+        return {**shown, "diffs": row["diffs"], **raw}
 
 
 class GroupEventViewSet(ChangeViewSet):

@@ -45,7 +45,7 @@ class OpeningSignalDocument(Document):
         "created": A_TIME,
         "eventTypeName": EventType.OUTSIDE_METRIC_THRESHOLD.value,
         "detail": "A value of db1.example.com:27017 crossed its threshold. Connections was 1,650: above 900.",
-        "currentValue": CurrentValueDocument.example,
+        "currentValue": CurrentValueDocument.sample(),
         "measured": A_TIME,
     }
 

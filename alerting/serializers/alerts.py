@@ -51,7 +51,7 @@ class AlertDocument(Document):
         "status": AlertStatus.OPEN.value,
         "tags": [],
         "metricName": Metric.CONNECTIONS.value,
-        "currentValue": CurrentValueDocument.example,
+        "currentValue": CurrentValueDocument.sample(),
         "hostId": "69201a2b3c4d5e6f70819206",
         "hostnameAndPort": "db1.example.com:27017",
         "replicaSetName": "rs0",

@@ -51,7 +51,7 @@ class ExplanationDocument(Document):
         "reason": NoAlertReason.INSIDE_THRESHOLD.value,
         "detail": "CONNECTIONS is 812, which is not above 900.",
         "matchers": [ComparedMatcherDocument.example],
-        "currentValue": CurrentValueDocument.example,
+        "currentValue": CurrentValueDocument.sample(),
         "measured": A_TIME,
     }
 

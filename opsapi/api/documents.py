@@ -123,7 +123,8 @@ class Document(serializers.Serializer[Any]):
     default its name, as everywhere in DRF.
 
     For the OpenAPI document: `refusals` are the codes of `check`; `deprecated_fields` should no longer be
-    used. `example` is an example document; by default, it consists of the examples of the fields.
+    used. `example` is an example document; by default, it consists of the examples of the fields. `order`
+    names the fields that come first in it, if it has another order than the declaration.
     `request_example` is an example of a request, by default `example` without read-only fields.
     """
 
@@ -134,7 +135,17 @@ class Document(serializers.Serializer[Any]):
     refusals: ClassVar[Sequence[ErrorCode]] = ()
     deprecated_fields: ClassVar[frozenset[str]] = frozenset()
     example: ClassVar[Mapping[str, Any]] = {}
+    order: ClassVar[Sequence[str]] = ()
     request_example: ClassVar[Mapping[str, Any]] = {}
+
+    def __init__(self, *args: Any, example: Mapping[str, Any] | None = None, **options: Any) -> None:
+        """`example`: the example of this field, or of an item of this array, if it is not the document's.
+
+        Without a member, examples leave out the field.
+        """
+        super().__init__(*args, **options)
+        if example is not None:
+            self.example = example  # type: ignore[misc]  # the class has the example of the document
 
     @classmethod
     @contextmanager
@@ -160,8 +171,14 @@ class Document(serializers.Serializer[Any]):
         return fields
 
     @classmethod
+    def in_order(cls) -> Mapping[str, Any]:
+        """Return the fields in the order of answers and examples."""
+        fields = cls().fields
+        return {**{name: fields[name] for name in cls.order}, **fields}
+
+    @classmethod
     def sample(cls) -> Mapping[str, Any]:
-        fields = cls().fields.items()
+        fields = cls.in_order().items()
         return cls.example or without_nulls((name, _sample_of(field)) for name, field in fields)
 
     def read(self, data: Mapping[str, Any]) -> Values:
@@ -277,10 +294,11 @@ class Document(serializers.Serializer[Any]):
 def _sample_of(field: Any) -> Any:
     """Return the example of a field; None if it declares none."""
     if isinstance(field, Document):
-        return field.sample() or None
+        return (field.example if "example" in vars(field) else field.sample()) or None
     child = getattr(field, "child", None)
     if isinstance(child, Document):
-        return [child.sample()] if child.sample() else None
+        item = _sample_of(child)
+        return [item] if item else None
     return getattr(field, "example", None)
 
 
@@ -319,3 +337,8 @@ class LinkDocument(Document):
 
     href = serializers.CharField()
     rel = serializers.CharField()
+
+
+def links_of(path: str, **options: Any) -> Any:
+    """Return the field of an object's links; in its example, `path` is the path in the public API."""
+    return LinkDocument(many=True, example=self_link(path)[0], **options)

@@ -44,6 +44,10 @@ class ShownNumber(WithExample, serializers.IntegerField):
     """An integer in responses."""
 
 
+class ShownFloat(WithExample, serializers.FloatField):
+    """A number in responses."""
+
+
 class ShownFlag(WithExample, serializers.BooleanField):
     """A boolean in responses."""
 
