@@ -128,9 +128,6 @@ class EventTypeDocument(Answer):
         return cls.of(EVENT_TYPES[EventType.HOST_DOWN])
 
 
-EVENT_TYPE_ROWS = [EventTypeDocument.of(spec) for spec in EVENT_TYPES.values()]
-
-
 def _relations(row: EventRow) -> dict[str, str]:
     """Its project and organization; for a one-shot event also the notifications."""
     scopes = (("group", "groups", row["group_id"]), ("org", "orgs", row["org_id"]))

@@ -8,7 +8,6 @@ from rest_framework.response import Response
 
 from events.selectors import EventFilter, EventPosition, EventRow, EventRows, event_position, event_row
 from events.serializers import (
-    EVENT_TYPE_ROWS,
     GLOBAL_EVENTS,
     EventDocument,
     EventTypeDocument,
@@ -160,7 +159,7 @@ class EventTypeViewSet(ApiViewSet):
 
     def index(self, request: Request) -> Response:
         """List the event types."""
-        return self.list(PlainRows(EVENT_TYPE_ROWS), lambda row: row)
+        return self.list(PlainRows(EventType), lambda row: EventTypeDocument.of(row.spec))
 
 
 def _wrong(parameter: str, message: str) -> ApiError:

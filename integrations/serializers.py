@@ -14,6 +14,7 @@ from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument, self_link
 from opsapi.api.errors import BadField
+from opsapi.api.fields import ShownList
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts
 from opsapi.api.shapes import Reference, ShapedDocument
@@ -126,17 +127,18 @@ class TypedIntegration(TypedDocument):
 
     type = serializers.CharField(read_only=True)
 
+    @classmethod
+    def sample(cls) -> Mapping[str, Any]:
+        name = cls.kind.type
+        shown = cls.kind.shown(cls.kind.example)
+        return {"type": name, **shown, "links": self_link(f"/groups/{AN_ID}/integrations/{name}")}
+
 
 DOCUMENTS: Mapping[str, type[TypedIntegration]] = {
     name: TypedIntegration.of_kind(
         kind,
         "integration",
         request_example={"type": name, **kind.example},
-        example={
-            "type": name,
-            **kind.shown(kind.example),
-            "links": self_link(f"/groups/{AN_ID}/integrations/{name}"),
-        },
         links=LinkDocument(many=True, read_only=True),
     )
     for name, kind in INTEGRATION_TYPES.items()
@@ -154,7 +156,7 @@ class IntegrationDocument(ShapedDocument):
         ErrorCode.INVALID_ENUM_VALUE,
         ErrorCode.REDACTED_VALUE_UNKNOWN,
     )
-    example = DOCUMENTS[SLACK.type].example
+    example = DOCUMENTS[SLACK.type].sample()
     request_example = DOCUMENTS[SLACK.type].request_example
 
     def run_validation(self, data: Any = serializers.empty) -> JsonObject:
@@ -168,12 +170,13 @@ class IntegrationDocument(ShapedDocument):
         """One of the documents; requests can leave out the type, because the path has it."""
         return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
 
-
-def present_integration(integration: Integration, links: Links, *, alone: bool = False) -> Facts:
-    group = f"/groups/{integration.group_id}"
-    relations = {"group": group} if alone else {}
-    path = f"{group}/integrations/{integration.type}"
-    return {**integration_facts(integration), "links": links.related(path, relations)}
+    @classmethod
+    def present(cls, integration: Integration, links: Links, *, alone: bool = False) -> Facts:
+        """Return an integration; `alone`: it is not in a list."""
+        group = f"/groups/{integration.group_id}"
+        relations = {"group": group} if alone else {}
+        path = f"{group}/integrations/{integration.type}"
+        return {**integration_facts(integration), "links": links.related(path, relations)}
 
 
 class TargetLabels(ShapedDocument):
@@ -212,16 +215,14 @@ class TargetLabels(ShapedDocument):
 class TargetGroup(Document):
     """A target and its labels."""
 
-    example = {"targets": ["db1.example.com:9216"], "labels": TargetLabels.example}
-
-    targets = serializers.ListField(child=serializers.CharField())
+    targets = ShownList(child=serializers.CharField(), example=["db1.example.com:9216"])
     labels = TargetLabels()
 
 
 class DiscoveryDocument(ShapedDocument):
     """The targets of a project."""
 
-    example: ClassVar[Any] = [TargetGroup.example]
+    example: ClassVar[Any] = [TargetGroup.sample()]
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:

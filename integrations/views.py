@@ -13,7 +13,7 @@ from integrations.discovery import target_groups
 from integrations.models import Integration
 from integrations.redaction import Secrets
 from integrations.selectors import integration_of, integrations_of, processes_of
-from integrations.serializers import DiscoveryDocument, IntegrationDocument, present_integration
+from integrations.serializers import DiscoveryDocument, IntegrationDocument
 from integrations.services import integration_create, integration_delete, integration_put
 from integrations.types import DEFAULT_LISTEN_ADDRESS, INTEGRATION_TYPES, SCRAPER, exporter_port
 from opsapi.api.catalogue import ErrorCode
@@ -66,7 +66,8 @@ class IntegrationViewSet(ApiViewSet):
     def index(self, request: Request, group_id: str) -> Response:
         """List the integrations of the project, in the order of creation."""
         return self.list(
-            integrations_of(self.group.id), lambda integration: present_integration(integration, self.links)
+            integrations_of(self.group.id),
+            lambda integration: IntegrationDocument.present(integration, self.links),
         )
 
     def retrieve(self, request: Request, group_id: str, integration_type: str) -> Response:
@@ -110,7 +111,7 @@ class IntegrationViewSet(ApiViewSet):
         return self.body(type=self._type, secrets=secrets)
 
     def _answer(self, integration: Integration) -> Response:
-        return Response(present_integration(integration, self.links, alone=True))
+        return Response(IntegrationDocument.present(integration, self.links, alone=True))
 
 
 def _optional(parameter: Parameter) -> Parameter:

@@ -11,7 +11,7 @@ from accesslist.forms.scopes import ScopedForm, ScopeField, lines
 from accesslist.models import RoleGrant
 from accesslist.rules.administration import administers
 from accesslist.rules.usernames import username_key
-from accesslist.selectors.keys import present_grants
+from accesslist.selectors.keys import wire_roles
 from accesslist.serializers.organizations import MOST_MEMBERS, TeamChange, TeamInput
 from accesslist.serializers.users import UserInput
 from opsapi.api.catalogue import ErrorCode
@@ -49,7 +49,7 @@ class UserForm(RolesForm, DocumentForm):
 
     def body(self) -> Mapping[str, Any]:
         """The request body with the selected roles."""
-        roles = present_grants(self.given())
+        roles = wire_roles(self.given())
         return {**super().body(), **({"roles": roles} if roles else {})}
 
 

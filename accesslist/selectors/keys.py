@@ -44,7 +44,7 @@ def keys_in(here: Scope = INSTALLATION) -> QuerySet[ApiKey]:
     return keys.annotate(roles=roles_of(within(here), api_key_id=OuterRef("id")))
 
 
-def present_grants(grants: Iterable[Grant]) -> list[JsonObject]:
+def wire_roles(grants: Iterable[Grant]) -> list[JsonObject]:
     """Return roles as in documents: `[{roleName, groupId or orgId}]`."""
     named = ((grant.role.value, grant.group_id, grant.org_id) for grant in grants)
     return [without_nulls(zip(("roleName", "groupId", "orgId"), role, strict=True)) for role in named]

@@ -9,9 +9,9 @@ from rest_framework import serializers
 from accesslist.rules.access_lists import MAX_LENGTH, only_address, read_range
 from accesslist.rules.references import refuse_unknown_and_repeated
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import InvalidField, LinkDocument, Values, invalid
+from opsapi.api.documents import InvalidField, Values, invalid, links_of
 from opsapi.api.errors import BadField
-from opsapi.api.fields import DateTime, Text, VisibleText
+from opsapi.api.fields import DateTime, ShownId, ShownText, ShownTime, Text, VisibleText
 from opsapi.api.resources import Facts, Resource
 
 GLOBAL_TYPE = "GLOBAL_ROLE"
@@ -51,24 +51,13 @@ class AccessListEntryDocument(Resource):
     path = "/admin/accessList/{id}"
     columns = {"type": Value(GLOBAL_TYPE), "expires": Value(None, output_field=DateTimeField())}
     nullable = frozenset({"expires", "lastUsed"})
-    example = {
-        "cidrBlock": "192.0.2.0/24",
-        "created": "2026-11-21T07:26:14Z",
-        "description": "office",
-        "id": "6560d2f0a7b3f94e5d8c1b41",
-        "type": GLOBAL_TYPE,
-        "updated": "2026-11-21T07:26:14Z",
-        "expires": None,
-        "lastUsed": None,
-        "links": [LinkDocument.example],
-    }
 
-    cidrBlock = RangeField(source="cidr_block")
-    created = serializers.DateTimeField(read_only=True)
-    description = VisibleText(max_length=250, required=False)
-    id = serializers.CharField(read_only=True)
-    type = serializers.CharField(read_only=True)
-    updated = serializers.DateTimeField(read_only=True, help_text="When the range was last changed.")
+    cidrBlock = RangeField(source="cidr_block", example="192.0.2.0/24")
+    created = ShownTime(read_only=True)
+    description = VisibleText(max_length=250, required=False, example="office")
+    id = ShownId(read_only=True, example="6560d2f0a7b3f94e5d8c1b41")
+    type = ShownText(read_only=True, example=GLOBAL_TYPE)
+    updated = ShownTime(read_only=True, help_text="When the range was last changed.")
     expires = serializers.DateTimeField(read_only=True, allow_null=True, help_text="Always null.")
     lastUsed = serializers.DateTimeField(
         source="last_used",
@@ -76,7 +65,7 @@ class AccessListEntryDocument(Resource):
         allow_null=True,
         help_text="When a key last called from the range, to the minute.",
     )
-    links = LinkDocument(many=True, read_only=True)
+    links = links_of("/groups", read_only=True)
 
     def _read_only_faults(self, name: str, raw: Any) -> Iterable[BadField]:
         # A key may use the entry between read and write, so any time is accepted.
@@ -92,7 +81,7 @@ class AccessListEntryDocument(Resource):
 class AccessListEntryInput(AccessListEntryDocument):
     """A new entry of the global access list."""
 
-    description = VisibleText(max_length=250)
+    description = VisibleText(max_length=250, example="office")
 
 
 class AccessListEntryChange(AccessListEntryDocument):
@@ -107,14 +96,12 @@ class KeyAccessListEntryDocument(AccessListEntryDocument):
     path = "{base}/apiKeys/{key_id}/accessList/{id}"
     relations = {"apiKey": "{base}/apiKeys/{key_id}"}
     columns = {**AccessListEntryDocument.columns, "type": Value(KEY_TYPE), "ipAddress": F("cidr_block")}
-    example = {
-        **AccessListEntryDocument.example,
-        "cidrBlock": "192.0.2.7/32",
-        "ipAddress": "192.0.2.7",
-        "type": KEY_TYPE,
-    }
 
-    ipAddress = serializers.CharField(required=False, help_text="If the range is a single address.")
+    cidrBlock = RangeField(source="cidr_block", example="192.0.2.7/32")
+    type = ShownText(read_only=True, example=KEY_TYPE)
+    ipAddress: serializers.CharField = ShownText(
+        required=False, help_text="If the range is a single address.", example="192.0.2.7"
+    )
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:
@@ -130,11 +117,16 @@ class KeyAccessListEntryInput(KeyAccessListEntryDocument):
     refusals = (ErrorCode.MISSING_ATTRIBUTE, ErrorCode.INVALID_ATTRIBUTE)
     request_example = {"ipAddress": "192.0.2.7", "description": "build server"}
 
-    ipAddress = AddressField(required=False, help_text="Either ipAddress or cidrBlock is required.")
-    cidrBlock = RangeField(
-        source="cidr_block", required=False, help_text="Either cidrBlock or ipAddress is required."
+    ipAddress = AddressField(
+        required=False, help_text="Either ipAddress or cidrBlock is required.", example="192.0.2.7"
     )
-    description = VisibleText(max_length=250, required=False)
+    cidrBlock = RangeField(
+        source="cidr_block",
+        required=False,
+        help_text="Either cidrBlock or ipAddress is required.",
+        example="192.0.2.7/32",
+    )
+    description = VisibleText(max_length=250, required=False, example="office")
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Require exactly one of `ipAddress` and `cidrBlock`."""

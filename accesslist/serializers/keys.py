@@ -22,10 +22,8 @@ ROLE_NAMES = [role.value for role in Role]
 class RoleDocument(Document):
     """A role with its scope."""
 
-    example = {"roleName": "GROUP_READ_ONLY", "groupId": "6560d1c2a7b3f94e5d8c1b20"}
-
-    roleName = OneOf(ROLE_NAMES)
-    groupId = Identifier(required=False)
+    roleName = OneOf(ROLE_NAMES, example=Role.GROUP_READ_ONLY.value)
+    groupId = Identifier(required=False, example="6560d1c2a7b3f94e5d8c1b20")
     orgId = Identifier(required=False)
 
 
@@ -73,7 +71,7 @@ class ApiKeyDocument(Resource):
 class ApiKeyInput(ApiKeyDocument):
     """A new API key."""
 
-    roles = ListOf(RoleField(), max_length=MOST_ROLES, example=[RoleDocument.example])
+    roles = ListOf(RoleField(), max_length=MOST_ROLES, example=[RoleDocument.sample()])
 
 
 class ApiKeyChange(ApiKeyDocument):
@@ -81,7 +79,7 @@ class ApiKeyChange(ApiKeyDocument):
 
     is_change = True
 
-    roles = ListOf(RoleField(), max_length=MOST_STORED_ROLES, clearable=True, example=[RoleDocument.example])
+    roles = ListOf(RoleField(), max_length=MOST_STORED_ROLES, clearable=True, example=[RoleDocument.sample()])
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Require at least one role."""

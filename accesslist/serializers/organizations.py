@@ -162,11 +162,10 @@ class TeamChange(TeamDocument):
 class TeamMemberInput(Document):
     """A user to add to a team, by `id` or by `username`."""
 
-    example = {"username": "grace@example.com"}
     refusals = (ErrorCode.MISSING_ATTRIBUTE, ErrorCode.INVALID_ATTRIBUTE)
 
     id = Identifier(required=False)
-    username = Text(max_length=254, required=False)
+    username = Text(max_length=254, required=False, example="grace@example.com")
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Require exactly one of `id` and `username`."""

@@ -96,7 +96,7 @@ class UserRolesInput(UserDocument):
     """Changes to the roles of a user; a document that was read can be written back."""
 
     writable = frozenset({"roles"})
-    request_example = {"roles": [RoleDocument.example]}
+    request_example = {"roles": [RoleDocument.sample()]}
 
     roles = ListOf(RoleField(), max_length=MOST_STORED_ROLES, clearable=True)
 

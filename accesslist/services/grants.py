@@ -18,7 +18,7 @@ from accesslist.rules.role_requests import (
     refuse_unknown_scopes,
     scope_of,
 )
-from accesslist.selectors.keys import present_grants, within
+from accesslist.selectors.keys import wire_roles, within
 from accesslist.selectors.users import Membership, VisibleUsers, orgs_of_groups
 from accesslist.services.locks import (
     actor_lock_in_turn,
@@ -283,4 +283,4 @@ def _events_of(
 
 def _roles(grants: Sequence[Grant]) -> dict[str, object] | None:
     """The roles as in the document of a user; None without roles, so that a diff says NEW or REMOVED."""
-    return {"roles": present_grants(grants)} if grants else None
+    return {"roles": wire_roles(grants)} if grants else None

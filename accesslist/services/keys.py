@@ -16,7 +16,7 @@ from accesslist import digest
 from accesslist.models import ApiKey
 from accesslist.rules.access_lists import AccessList, ListWriter
 from accesslist.rules.role_requests import AskedRole, RoleRequest
-from accesslist.selectors.keys import entries_of, keys_in, present_grants
+from accesslist.selectors.keys import entries_of, keys_in, wire_roles
 from accesslist.serializers.access_lists import AccessListEntryDocument
 from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.services.access_lists import access_list_entries_create
@@ -285,4 +285,4 @@ def _by_scope(grants: Iterable[Grant] | None) -> Mapping[Scope, list[Grant]]:
 
 def _role_facts(grants: Iterable[Grant]) -> Mapping[str, Any]:
     """The roles as in the document of a key."""
-    return {"roles": present_grants(grants)}
+    return {"roles": wire_roles(grants)}

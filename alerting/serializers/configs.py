@@ -179,16 +179,19 @@ class AlertConfigDocument(AnyAlertConfigDocument):
         },
         "notifications": [_NOTIFICATION],
     }
-    example = {
-        **request_example,
-        **_STORED,
-        "groupId": ANOTHER_ID,
-        "typeName": "HOST",
-        "links": self_link(f"/groups/{ANOTHER_ID}/alertConfigs/{AN_ID}"),
-    }
 
     eventTypeName = AlertableType(source="event_type", with_global=False)
     forAllGroups = groupIds = tags = None
+
+    @classmethod
+    def sample(cls) -> Mapping[str, Any]:
+        return {
+            **AlertConfigDocument.request_example,
+            **_STORED,
+            "groupId": ANOTHER_ID,
+            "typeName": "HOST",
+            "links": self_link(f"/groups/{ANOTHER_ID}/alertConfigs/{AN_ID}"),
+        }
 
 
 class AlertConfigChange(AlertConfigDocument):
@@ -228,16 +231,19 @@ class GlobalAlertConfigDocument(AnyAlertConfigDocument):
         "tags": ["prod"],
         "notifications": [_NOTIFICATION],
     }
-    example = {
-        **request_example,
-        **_STORED,
-        "typeName": "AGENT",
-        "groupIds": [],
-        "matchers": [],
-        "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
-    }
 
     groupId = None
+
+    @classmethod
+    def sample(cls) -> Mapping[str, Any]:
+        return {
+            **GlobalAlertConfigDocument.request_example,
+            **_STORED,
+            "typeName": "AGENT",
+            "groupIds": [],
+            "matchers": [],
+            "links": self_link(f"/globalAlertConfigs/{AN_ID}"),
+        }
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
         """Require and refuse fields as the event type and the scope demand."""
@@ -369,7 +375,7 @@ def _threshold_faults(
 class RaisingConfigDocument(ShapedDocument):
     """An alert configuration of either kind."""
 
-    example = AlertConfigDocument.example
+    example = AlertConfigDocument.sample()
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:

@@ -65,6 +65,10 @@ class TypedNotification(TypedDocument):
     type_field = "typeName"
     of_others = _FIELDS | {"teamName"}
 
+    @classmethod
+    def sample(cls) -> Mapping[str, Any]:
+        return {"id": AN_ID, **cls.request_example, **cls.kind.shown(cls.kind.example)}
+
     def get_fields(self) -> JsonObject:
         """In the order of the contract. The project's integration can have the fields of the type."""
         fields = super().get_fields()
@@ -192,7 +196,6 @@ def _document(kind: NotificationType) -> type[TypedNotification]:
     sent = {"typeName": kind.type, "delayMin": 0, **kind.example}
     declared = {
         "request_example": sent,
-        "example": {"id": AN_ID, **sent, **kind.shown(kind.example)},
         "typeName": OneOf([kind.type]),
         "delayMin": _delay(),
         "intervalMin": _interval(kind.default_interval_min),
@@ -222,7 +225,7 @@ class NotificationDocument(ShapedDocument):
         ErrorCode.TOO_MANY_GROUP_NOTIFICATIONS,
         ErrorCode.WEBHOOK_URL_NOT_SET,
     )
-    example = DOCUMENTS[EMAIL.type].example
+    example = DOCUMENTS[EMAIL.type].sample()
     request_example = DOCUMENTS[EMAIL.type].request_example
 
     def run_validation(self, data: Any = serializers.empty) -> JsonObject:

@@ -64,7 +64,7 @@ class PresetsMadeDocument(Document):
     """The configurations that were created from presets, and the presets that existed."""
 
     example = {
-        "results": [AlertConfigDocument.example],
+        "results": [AlertConfigDocument.sample()],
         "totalCount": 1,
         "existing": [ExistingPresetDocument.example],
         "links": self_link(f"/groups/{ANOTHER_ID}/alertConfigs/presets"),

@@ -291,10 +291,15 @@ class Document(serializers.Serializer[Any]):
         return sorted(bad, key=lambda fault: places.get(fault.field.split(".")[0].split("[")[0], len(places)))
 
 
+def has_own_example(field: Any) -> bool:
+    """Whether the document is declared with an `example` of this field alone."""
+    return "example" in vars(field)
+
+
 def _sample_of(field: Any) -> Any:
     """Return the example of a field; None if it declares none."""
     if isinstance(field, Document):
-        return (field.example if "example" in vars(field) else field.sample()) or None
+        return (field.example if has_own_example(field) else field.sample()) or None
     child = getattr(field, "child", None)
     if isinstance(child, Document):
         item = _sample_of(child)
@@ -333,10 +338,12 @@ def self_link(path: str) -> list[dict[str, str]]:
 class LinkDocument(Document):
     """A link to another document, as in Web Linking (RFC 8288)."""
 
-    example = {"href": "https://ops.example.com/api/public/v1.0/groups", "rel": "self"}
-
     href = serializers.CharField()
     rel = serializers.CharField()
+
+    @classmethod
+    def sample(cls) -> Mapping[str, Any]:
+        return self_link("/groups")[0]
 
 
 def links_of(path: str, **options: Any) -> Any:

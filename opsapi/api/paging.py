@@ -71,7 +71,7 @@ def _links(
     ]
 
 
-class PlainRows(list[Row]):
+class PlainRows(list[Any]):
     """Rows in memory, for closed sets."""
 
     def count(self, *_: object) -> int:

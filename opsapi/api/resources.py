@@ -15,7 +15,7 @@ from django.db.models import F, Model, QuerySet
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import AN_ID, LINKS, Document, self_link
+from opsapi.api.documents import AN_ID, LINKS, Document, has_own_example, self_link
 from opsapi.api.errors import get_or_404
 from opsapi.api.links import Links
 from opsapi.fields import JsonRows, WireTime
@@ -44,8 +44,9 @@ class Resource(Document):
 
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
-        facts = super().sample()
-        if cls.example:
+        fields, facts = cls.in_order(), super().sample()
+        facts = {name: facts.get(name) for name in fields if name in facts or name in cls.nullable}
+        if LINKS in fields and has_own_example(fields[LINKS].child):
             return facts
         path = _formatted(cls.path, {"group_id": AN_ID, "org_id": AN_ID, **facts})
         if path:

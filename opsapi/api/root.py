@@ -26,11 +26,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from opsapi.api.addresses import is_forwarded, peer_address
+from opsapi.api.answers import Answer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.content_security import DOCS
-from opsapi.api.documents import Document, LinkDocument, self_link
+from opsapi.api.documents import Document, links_of
 from opsapi.api.encodings import accepts_gzip
 from opsapi.api.errors import UNAVAILABLE_RETRY_SECONDS, ApiError
+from opsapi.api.fields import ShownFlag, ShownText
 from opsapi.api.handler import only_read, plain_answer
 from opsapi.api.links import link
 from opsapi.api.paging import PlainRows
@@ -44,6 +46,7 @@ from opsapi.postgresql.faults import DatabaseFault, database_fault
 from opsapi.postgresql.migrations import unapplied_migrations
 from opsapi.postgresql.trial import WriteTrial
 from opsapi.sql import execute, fetch_rows
+from opsapi.wire_json import JsonObject
 
 APP_NAME = "Ops API"
 
@@ -52,31 +55,25 @@ class RootDocument(Document):
     """The root resource."""
 
     deprecated_fields = frozenset({"throttling"})
-    example = {
-        "appName": APP_NAME,
-        "build": "a6f97c850963fc73a6f97c850963fc73a6f97c85",
-        "throttling": False,
-        "links": self_link(""),
-    }
 
-    appName = serializers.CharField()
-    build = serializers.CharField(help_text="Commit hash of the build.")
-    throttling = serializers.BooleanField(help_text="Obsolete, always false.")
-    links = LinkDocument(many=True)
+    appName = ShownText(example=APP_NAME)
+    build = ShownText(
+        help_text="Commit hash of the build.", example="a6f97c850963fc73a6f97c850963fc73a6f97c85"
+    )
+    throttling = ShownFlag(help_text="Obsolete, always false.", example=False)
+    links = links_of("")
 
 
-class ErrorCodeDocument(Document):
+class ErrorCodeDocument(Answer):
     """An entry of the error catalogue."""
 
-    example = {
-        "errorCode": ErrorCode.GROUP_NOT_FOUND.value,
-        "status": 404,
-        "message": ErrorCode.GROUP_NOT_FOUND.message,
-    }
-
-    errorCode = serializers.CharField()
+    errorCode = serializers.CharField(source="value")
     status = serializers.IntegerField()
     message = serializers.CharField(help_text="{0} stands for the first parameter of the error.")
+
+    @classmethod
+    def sample(cls) -> JsonObject:
+        return cls.of(ErrorCode.GROUP_NOT_FOUND)
 
 
 class RootViewSet(ApiViewSet):
@@ -104,10 +101,7 @@ class ErrorCodeViewSet(ApiViewSet):
 
     def index(self, request: Request) -> Response:
         """List the errors of the API."""
-        rows = [
-            {"errorCode": code.value, "status": code.status, "message": code.message} for code in ErrorCode
-        ]
-        return self.list(PlainRows(rows), lambda row: row)
+        return self.list(PlainRows(ErrorCode), ErrorCodeDocument.of)
 
 
 _LONGEST_STATEMENT = "3s"
@@ -125,9 +119,7 @@ _FILL = """
 class HealthDocument(Document):
     """The state, and what is missing if it is not ok."""
 
-    example = {"ok": True}
-
-    ok = serializers.BooleanField()
+    ok = ShownFlag(example=True)
     missing = serializers.DictField(
         child=serializers.CharField(), required=False, help_text="Failed checks with their causes."
     )
