@@ -20,7 +20,7 @@ from automation.selectors.agent_settings import shown_agent_settings_of, shown_s
 from automation.selectors.agents import is_first_setup
 from automation.selectors.revisions import goal_version
 from automation.serializers.agent_settings import AgentSettingsDocument
-from automation.serializers.automation_config import present_plan
+from automation.serializers.automation_config import AutomationPlanDocument
 from automation.serializers.hosts import HostChange, NewHost
 from automation.services.automation_config import automation_config_restore
 from opsapi import clock
@@ -305,7 +305,7 @@ class RestoreForm(ConsoleForm):
             )
         except ApiError as refusal:
             return {"refusal": _in_words(refusal)}
-        plan = present_plan(draft, now)
+        plan = AutomationPlanDocument.of_draft(draft, now)
         for effect in plan["effects"]:
             if "at" in effect:
                 effect["at"] = time_words(clock.parse_time(effect["at"]))

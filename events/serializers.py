@@ -115,7 +115,7 @@ class EventTypeDocument(Answer):
     """One event type."""
 
     eventTypeName = serializers.CharField(source="name")
-    category = serializers.CharField(source="category.value")
+    category = serializers.CharField()
     alertable = serializers.BooleanField(help_text="Whether an alert configuration can use the type.")
     toldOnce = serializers.BooleanField(source="one_shot", help_text="Notifies once and opens no alert.")
     globalOnly = serializers.BooleanField(source="global_only")

@@ -14,7 +14,6 @@ from automation.document.text import canonical, write
 from automation.rules.hosts import version_event
 from events.choices import DiffStatus, DiffType
 from events.types import EventType
-from opsapi.clock import wire_time
 from opsapi.redaction import redact_urls
 from opsapi.wire_json import JsonObject
 
@@ -173,13 +172,6 @@ class Effect:
     detail: str
     at: datetime | None = None
     warning: str | None = None
-
-    def document(self) -> dict[str, str]:
-        """The effect in a dry run; absent values are left out."""
-        shown = {"process": self.process, "action": self.action.value, "detail": self.detail}
-        if self.at:
-            shown["at"] = wire_time(self.at)
-        return shown | ({"warning": self.warning} if self.warning else {})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from automation.rules.connection_strings import (
 )
 from opsapi import VERSION
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import AN_ID, Document, LinkDocument, invalid, self_link
-from opsapi.api.fields import Flag, ListOf, Text, Whole
+from opsapi.api.documents import AN_ID, Document, invalid, links_of
+from opsapi.api.fields import Flag, ListOf, ShownList, ShownMap, ShownNumber, ShownText, Text, Whole
 from opsapi.api.links import Links
 from opsapi.api.resources import Facts
 
@@ -50,13 +50,6 @@ class AgentSettingsDocument(Document):
         "labels": {"env": "production"},
         "selfUpdate": True,
     }
-    example = {
-        **request_example,
-        "mongodb": [redacted_string(MONGODB_EXAMPLE)],
-        "postgresql": [redacted_string(POSTGRESQL_EXAMPLE)],
-        "version": AN_ID,
-        "links": self_link(f"/groups/{AN_ID}/agents/settings"),
-    }
 
     mongodb = ListOf(
         ConnectionString(Engine.MONGODB),
@@ -64,32 +57,47 @@ class AgentSettingsDocument(Document):
         default=list,
         help_text="Connection strings of MongoDB. Passwords and secret options are redacted. A redacted "
         "string that is sent back keeps the stored string.",
+        example=[redacted_string(MONGODB_EXAMPLE)],
     )
     postgresql = ListOf(
         ConnectionString(Engine.POSTGRESQL),
         max_length=MOST_STRINGS,
         default=list,
         help_text="Connection URIs of PostgreSQL, redacted as the strings of MongoDB.",
+        example=[redacted_string(POSTGRESQL_EXAMPLE)],
     )
     intervalSeconds = Whole(
         min_value=SHORTEST_INTERVAL,
         max_value=LONGEST_INTERVAL,
         required=False,
         help_text="Seconds between the starts of two rounds. Without it, agents use their default, 60.",
+        example=30,
     )
-    labels = Labels(required=False, help_text="Labels of all hosts that the agents report.")
+    labels = Labels(
+        required=False,
+        help_text="Labels of all hosts that the agents report.",
+        example={"env": "production"},
+    )
     selfUpdate = Flag(
         default=False,
         help_text="Whether agents that run as a single file replace it by the file of the platform when the "
         "versions differ.",
+        example=True,
     )
     version = Text(
         max_length=24,
         required=False,
         help_text="Another value after each change. A request with another version than the stored one is "
         "refused.",
+        example=AN_ID,
     )
-    links = LinkDocument(many=True, read_only=True)
+    links = links_of(f"/groups/{AN_ID}/agents/settings", read_only=True)
+
+    @classmethod
+    def present(cls, facts: Facts, group_id: str, links: Links) -> Facts:
+        """Return the settings with their links."""
+        group = f"/groups/{group_id}"
+        return {**facts, "links": links.related(f"{group}/agents/settings", {"group": group})}
 
 
 class AgentFileDocument(Document):
@@ -103,25 +111,16 @@ class AgentFileDocument(Document):
 class FullAgentSettingsDocument(Document):
     """The settings that a project keeps for its agents, with all secrets."""
 
-    example = {
-        **{
-            name: value
-            for name, value in AgentSettingsDocument.request_example.items()
-            if name != "selfUpdate"
-        },
-        "agentFile": {"version": VERSION, "sha256": "0" * 64, "size": 4_000_000},
-        "version": f"{AN_ID}.0000000000000000",
-    }
-
-    mongodb = serializers.ListField(child=serializers.CharField())
-    postgresql = serializers.ListField(child=serializers.CharField())
-    intervalSeconds = serializers.IntegerField(required=False)
-    labels = serializers.DictField(child=serializers.CharField(), required=False)
-    agentFile = AgentFileDocument(required=False, help_text="Absent unless agents update themselves.")
-    version = serializers.CharField(help_text="Another value after each change, and for another `agentFile`.")
-
-
-def present_agent_settings(facts: Facts, group_id: str, links: Links) -> Facts:
-    """The settings with their links."""
-    group = f"/groups/{group_id}"
-    return {**facts, "links": links.related(f"{group}/agents/settings", {"group": group})}
+    mongodb = ShownList(child=serializers.CharField(), example=[MONGODB_EXAMPLE])
+    postgresql = ShownList(child=serializers.CharField(), example=[POSTGRESQL_EXAMPLE])
+    intervalSeconds = ShownNumber(required=False, example=30)
+    labels = ShownMap(child=serializers.CharField(), required=False, example={"env": "production"})
+    agentFile = AgentFileDocument(
+        required=False,
+        help_text="Absent unless agents update themselves.",
+        example={"version": VERSION, "sha256": "0" * 64, "size": 4_000_000},
+    )
+    version = ShownText(
+        help_text="Another value after each change, and for another `agentFile`.",
+        example=f"{AN_ID}.0000000000000000",
+    )

@@ -10,13 +10,11 @@ from rest_framework import serializers
 from automation.choices import AgentState, AgentType, MetricState
 from automation.metrics import Metric
 from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
-from automation.selectors.agents import WatchedHost, Watching
+from automation.selectors.agents import Watching
+from opsapi.api.answers import Answer
 from opsapi.api.documents import A_TIME, Document, LinkDocument
 from opsapi.api.fields import ShownChoice, ShownFlag, ShownText, ShownTime
-from opsapi.api.links import Links
 from opsapi.api.resources import Facts, Resource
-from opsapi.clock import wire_time
-from opsapi.wire_json import JsonObject
 
 _TYPES = [agent_type.value for agent_type in AgentType]
 
@@ -67,18 +65,22 @@ class AgentDocument(Resource):
     links = LinkDocument(many=True)
 
 
-class WatchedHostDocument(Document):
+class WatchedHostDocument(Answer):
     """A host that the agent watches, and no other agent that shares hosts."""
 
-    hostname = serializers.CharField()
-    port = serializers.IntegerField()
+    computed = {"hostnamePort": lambda host: str(host.address)}
+
+    hostname = serializers.CharField(source="address.hostname")
+    port = serializers.IntegerField(source="address.port")
     hostnamePort = serializers.CharField(help_text="Hostname and port, IPv6 in brackets.")
     since = serializers.DateTimeField(help_text="When the agent got the host.")
     until = serializers.DateTimeField(
         help_text="When other agents can get the host, unless the agent asks again."
     )
     metricSet = serializers.IntegerField(
-        required=False, help_text="Index in metricSets, from 0, of the metric coverage of the host."
+        source="metric_set",
+        required=False,
+        help_text="Index in metricSets, from 0, of the metric coverage of the host.",
     )
 
 
@@ -104,54 +106,40 @@ class MetricSetDocument(Document):
 class WatchingAgentDocument(AgentDocument):
     """An agent, the hosts it watches, and the state of each of their metrics."""
 
-    example = {
-        **AgentDocument.sample(),
-        "hosts": [
-            {
-                "hostname": "db1.example.com",
-                "port": 5432,
-                "hostnamePort": "db1.example.com:5432",
-                "since": A_TIME,
-                "until": A_TIME,
-                "metricSet": 0,
-            }
-        ],
-        "metricSets": [
-            {
-                "metrics": [
-                    {
-                        "metricName": Metric.CONNECTIONS.value,
-                        "stateName": MetricState.REFUSED.value,
-                        "roleName": "pg_monitor",
-                    },
-                    {"metricName": Metric.PG_WAL_BYTES.value, "stateName": MetricState.REPORTED.value},
-                ]
-            }
-        ],
-    }
+    hosts = WatchedHostDocument(
+        many=True,
+        help_text="Empty for an agent that does not share hosts.",
+        example={
+            "hostname": "db1.example.com",
+            "port": 5432,
+            "hostnamePort": "db1.example.com:5432",
+            "since": A_TIME,
+            "until": A_TIME,
+            "metricSet": 0,
+        },
+    )
+    metricSets = MetricSetDocument(
+        many=True,
+        example={
+            "metrics": [
+                {
+                    "metricName": Metric.CONNECTIONS.value,
+                    "stateName": MetricState.REFUSED.value,
+                    "roleName": "pg_monitor",
+                },
+                {"metricName": Metric.PG_WAL_BYTES.value, "stateName": MetricState.REPORTED.value},
+            ]
+        },
+    )
 
-    hosts = WatchedHostDocument(many=True, help_text="Empty for an agent that does not share hosts.")
-    metricSets = MetricSetDocument(many=True)
-
-
-def present_watching(facts: Facts, watching: Watching, links: Links, *, place: Mapping[str, str]) -> Facts:
-    """Return the document of an agent with the hosts it watches."""
-    return {
-        **AgentDocument.present(facts, links, place=place, alone=True),
-        "hosts": [_host(host) for host in watching.hosts],
-        "metricSets": [{"metrics": _metrics(metric_set)} for metric_set in watching.metric_sets],
-    }
-
-
-def _host(host: WatchedHost) -> JsonObject:
-    shown = {
-        "hostname": host.address.hostname,
-        "port": host.address.port,
-        "hostnamePort": str(host.address),
-        "since": wire_time(host.since),
-        "until": wire_time(host.until),
-    }
-    return shown if host.metric_set is None else {**shown, "metricSet": host.metric_set}
+    @classmethod
+    def with_hosts(cls, agent: Facts, watching: Watching) -> Facts:
+        """Return the document of an agent with the hosts it watches."""
+        return {
+            **agent,
+            "hosts": [WatchedHostDocument.of(host) for host in watching.hosts],
+            "metricSets": [{"metrics": _metrics(metric_set)} for metric_set in watching.metric_sets],
+        }
 
 
 def _metrics(metric_set: Mapping[str, Any]) -> list[dict[str, str]]:

@@ -10,13 +10,12 @@ from rest_framework import serializers
 from automation.document.changes import ProcessAction, effects
 from automation.document.publish import NEW_PROJECT, Publication
 from automation.document.schema import SCHEMA, resolved
-from automation.selectors.revisions import ProcessState
 from events.choices import DiffStatus, DiffType
 from events.serializers import DiffDocument
+from opsapi.api.answers import Answer
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, invalid, self_link
+from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, invalid, links_of
 from opsapi.api.fields import ShownId, ShownMap, ShownNumber, ShownText, ShownTime, Whole
-from opsapi.api.links import Links
 from opsapi.api.principal import ActorKind
 from opsapi.api.resources import Resource
 from opsapi.api.shapes import Reference, ShapedDocument, nullable
@@ -38,7 +37,6 @@ _EXAMPLE: Final[Mapping[str, Any]] = {
         }
     ],
 }
-_CHANGED = {"id": "orders_1", "type": DiffType.PROCESS.value, "status": DiffStatus.MODIFIED.value}
 _MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
 _WARNING = "lastResync: an initial sync deletes all data of this node"
 _BY_USER = Q(actor_kind=ActorKind.USER.value)
@@ -83,7 +81,7 @@ class AutomationSchemaDocument(ShapedDocument):
         return {"type": "object", "description": cls.__doc__, **schema, **_OPEN}
 
 
-class EffectDocument(Document):
+class EffectDocument(Answer):
     """An effect on a process."""
 
     process = serializers.CharField(help_text="Name of the process.")
@@ -96,7 +94,7 @@ class EffectDocument(Document):
     warning = serializers.CharField(required=False)
 
 
-class WarningDocument(Document):
+class WarningDocument(Answer):
     """A warning to read before publishing."""
 
     process = serializers.CharField(help_text="Name of the process.")
@@ -106,22 +104,35 @@ class WarningDocument(Document):
 class AutomationPlanDocument(Document):
     """The effects of publishing; secrets are redacted."""
 
-    example = {
-        "diffs": [{**_CHANGED, "params": [{"param": "lastResync", "display": "lastResync", **_MOVED}]}],
-        "effects": [
-            {
-                "process": "orders_1",
-                "action": ProcessAction.RESYNC.value,
-                "detail": "deletes its data and copies it again from another member",
-                "warning": _WARNING,
-            }
-        ],
-        "warnings": [{"process": "orders_1", "warning": _WARNING}],
-    }
+    diffs = DiffDocument(
+        many=True,
+        example={
+            "id": "orders_1",
+            "type": DiffType.PROCESS.value,
+            "status": DiffStatus.MODIFIED.value,
+            "params": [{"param": "lastResync", "display": "lastResync", **_MOVED}],
+        },
+    )
+    effects = EffectDocument(
+        many=True,
+        example={
+            "process": "orders_1",
+            "action": ProcessAction.RESYNC.value,
+            "detail": "deletes its data and copies it again from another member",
+            "warning": _WARNING,
+        },
+    )
+    warnings = WarningDocument(many=True, example={"process": "orders_1", "warning": _WARNING})
 
-    diffs = DiffDocument(many=True)
-    effects = EffectDocument(many=True)
-    warnings = WarningDocument(many=True)
+    @classmethod
+    def of_draft(cls, draft: Publication, now: datetime) -> JsonObject:
+        """Return the answer to a dry run."""
+        would = effects(draft.old, draft.new, now)
+        return {
+            "diffs": [change.document() for change in draft.changes],
+            "effects": [EffectDocument.of(effect) for effect in would],
+            "warnings": [WarningDocument.of(effect) for effect in would if effect.warning],
+        }
 
 
 class PublishedDocument(ShapedDocument):
@@ -135,56 +146,31 @@ class PublishedDocument(ShapedDocument):
         return {"anyOf": [reference(AutomationConfigDocument), reference(AutomationPlanDocument)]}
 
 
-class ProcessStateDocument(Document):
+class ProcessStateDocument(Answer):
     """The progress of a process."""
+
+    computed = {
+        "name": lambda process: redact_urls(process.name),
+        "errorString": lambda process: process.error or None,
+    }
 
     name = serializers.CharField()
     hostname = serializers.CharField()
-    lastGoalVersionAchieved = serializers.IntegerField(help_text="0 until an agent reports it.")
+    lastGoalVersionAchieved = serializers.IntegerField(
+        source="goal_version", help_text="0 until an agent reports it."
+    )
     errorString = serializers.CharField(required=False)
 
 
 class AutomationStatusDocument(Document):
     """The progress of all processes."""
 
-    example = {
-        "goalVersion": 2,
-        "processes": [{"name": "orders_1", "hostname": "db1.example.com", "lastGoalVersionAchieved": 1}],
-        "links": self_link(f"/groups/{ANOTHER_ID}/automationStatus"),
-    }
-
-    goalVersion = serializers.IntegerField(help_text="The version of the automation configuration.")
-    processes = ProcessStateDocument(many=True)
-    links = LinkDocument(many=True)
-
-
-def present_plan(draft: Publication, now: datetime) -> JsonObject:
-    """Return the answer to a dry run."""
-    would = effects(draft.old, draft.new, now)
-    return {
-        "diffs": [change.document() for change in draft.changes],
-        "effects": [effect.document() for effect in would],
-        "warnings": [
-            {"process": effect.process, "warning": effect.warning} for effect in would if effect.warning
-        ],
-    }
-
-
-def present_status(group_id: str, version: int, processes: list[ProcessState], links: Links) -> JsonObject:
-    """Return the status document of a project."""
-    group = f"/groups/{group_id}"
-    relations = {"group": group, "automationConfig": f"{group}/automationConfig"}
-    return {
-        "goalVersion": version,
-        "processes": [_present_process(process) for process in processes],
-        "links": links.related(f"{group}/automationStatus", relations),
-    }
-
-
-def _present_process(process: ProcessState) -> JsonObject:
-    name = redact_urls(process.name)
-    shown = {"name": name, "hostname": process.hostname, "lastGoalVersionAchieved": process.goal_version}
-    return shown | ({"errorString": process.error} if process.error else {})
+    goalVersion = ShownNumber(help_text="The version of the automation configuration.", example=2)
+    processes = ProcessStateDocument(
+        many=True,
+        example={"name": "orders_1", "hostname": "db1.example.com", "lastGoalVersionAchieved": 1},
+    )
+    links = links_of(f"/groups/{ANOTHER_ID}/automationStatus")
 
 
 def _in_one_piece(schema: Any) -> Any:
@@ -233,6 +219,4 @@ class RevisionDocument(Resource):
 class RestoreDocument(Document):
     """The optional body of a restore."""
 
-    example = {"version": 2}
-
-    version = Whole(required=False, help_text="Must be the current version.")
+    version = Whole(required=False, help_text="Must be the current version.", example=2)

@@ -1,6 +1,5 @@
 """Hosts, their databases, measurements and clusters as the API shows and accepts them; the set of metrics."""
 
-from collections.abc import Iterable
 from urllib.parse import quote
 
 from django.db.models import Case, F, Value, When
@@ -8,12 +7,11 @@ from rest_framework import serializers
 
 from automation.choices import ClusterType, Granularity, HostType
 from automation.fields import Hostname, Port
-from automation.measurement_query import SeriesQuery
 from automation.metrics import MEASURED_UNITS, Engine, Metric, MetricKind, allowed_units, base_unit
 from automation.models import Host
-from automation.selectors.measurements import MetricSeries
 from automation.units import Unit
-from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument, self_link
+from opsapi.api.answers import Answer
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument, links_of
 from opsapi.api.fields import (
     ShownChoice,
     ShownFlag,
@@ -25,7 +23,6 @@ from opsapi.api.fields import (
     ShownTime,
 )
 from opsapi.api.resources import Resource
-from opsapi.clock import wire_time
 from opsapi.wire_json import JsonObject
 
 _REPLICA_STATES = {
@@ -160,13 +157,8 @@ class DatabaseDocument(Resource):
         "measurements": last_hour(path),
     }
 
-    example = {
-        "databaseName": "orders",
-        "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}/databases/orders"),
-    }
-
-    databaseName = ShownText(source="name")
-    links = LinkDocument(many=True)
+    databaseName = ShownText(source="name", example="orders")
+    links = links_of(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}/databases/orders")
 
 
 def database_path(host: Host, name: str) -> str:
@@ -211,106 +203,68 @@ class DataPointDocument(Document):
     value = serializers.FloatField()
 
 
-class SeriesDocument(Document):
+class SeriesDocument(Answer):
     """A metric over time. Buckets without samples are left out."""
 
-    name = serializers.ChoiceField([metric.value for metric in Metric])
+    computed = {
+        "units": lambda series: base_unit(series.metric),
+        "dataPoints": lambda series: [
+            {"timestamp": moment, "value": value} for moment, value in series.points
+        ],
+    }
+
+    name = serializers.ChoiceField([metric.value for metric in Metric], source="metric")
     units = serializers.ChoiceField([unit.value for unit in MEASURED_UNITS])
     dataPoints = DataPointDocument(many=True)
 
 
-class MeasurementsDocument(Document):
+class MeasurementsDocument(Answer):
     """Measurements of a host or of one of its databases."""
 
-    example = {
-        "groupId": ANOTHER_ID,
-        "hostId": AN_ID,
-        "processId": "db1.example.com:27017",
-        "granularity": Granularity.PT1M.value,
-        "start": A_TIME,
-        "end": A_TIME,
-        "measurements": [
-            {
-                "name": Metric.CONNECTIONS.value,
-                "units": Unit.RAW.value,
-                "dataPoints": [{"timestamp": A_TIME, "value": 812.0}],
-            }
-        ],
-        "links": self_link(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}/measurements?granularity=PT1M&period=PT1H"),
-    }
-
-    groupId = serializers.CharField()
-    hostId = serializers.CharField()
-    processId = serializers.CharField(help_text="The host's address.")
+    groupId = ShownId(example=ANOTHER_ID)
+    hostId = ShownId()
+    processId = ShownText(help_text="The host's address.", example="db1.example.com:27017")
     databaseName = serializers.CharField(required=False)
-    granularity = serializers.ChoiceField([granularity.value for granularity in Granularity])
-    start = serializers.DateTimeField(help_text="Start of the first bucket.")
-    end = serializers.DateTimeField()
-    measurements = SeriesDocument(many=True)
-    links = LinkDocument(many=True)
+    granularity = ShownChoice(
+        [granularity.value for granularity in Granularity], example=Granularity.PT1M.value
+    )
+    start = ShownTime(help_text="Start of the first bucket.")
+    end = ShownTime()
+    measurements = SeriesDocument(
+        many=True,
+        example={
+            "name": Metric.CONNECTIONS.value,
+            "units": Unit.RAW.value,
+            "dataPoints": [{"timestamp": A_TIME, "value": 812.0}],
+        },
+    )
+    links = links_of(last_hour(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}"))
 
 
-def present_measurements(
-    host: Host,
-    query: SeriesQuery,
-    series: Iterable[MetricSeries],
-    links: list[dict[str, str]],
-    *,
-    database: str | None = None,
-) -> JsonObject:
-    return {
-        "groupId": host.group_id,
-        "hostId": host.id,
-        "processId": str(host.address),
-        **({} if database is None else {"databaseName": database}),
-        "granularity": query.granularity.value,
-        "start": wire_time(query.start),
-        "end": wire_time(query.end),
-        "measurements": [
-            {
-                "name": found.metric.value,
-                "units": base_unit(found.metric).value,
-                "dataPoints": [{"timestamp": moment, "value": value} for moment, value in found.points],
-            }
-            for found in series
-        ],
-        "links": links,
-    }
-
-
-def present_metric(metric: Metric) -> JsonObject:
-    spec = metric.spec
-    return {
-        "metricName": metric.value,
-        "units": base_unit(metric).value,
-        "allowedUnits": [unit.value for unit in allowed_units(metric)],
-        "meaning": spec.meaning,
-        "kind": spec.kind.value,
-        "engines": [engine.value for engine in spec.engines],
-        "deprecated": spec.deprecated,
-    }
-
-
-class MetricDocument(Document):
+class MetricDocument(Answer):
     """A metric: its meaning, engines and units."""
 
-    example = present_metric(Metric.CONNECTIONS)
+    computed = {"units": base_unit, "allowedUnits": allowed_units}
 
-    metricName = serializers.CharField()
+    metricName = serializers.CharField(source="value")
     units = serializers.CharField(help_text="The unit of stored values and of reports without units.")
     allowedUnits = serializers.ListField(child=serializers.CharField())
-    meaning = serializers.CharField()
+    meaning = serializers.CharField(source="spec.meaning")
     kind = serializers.ChoiceField(
         [kind.value for kind in MetricKind],
+        source="spec.kind",
         help_text="RATE: increase of a counter per second, computed by the agent.",
     )
     engines = serializers.ListField(
         child=serializers.ChoiceField([engine.value for engine in Engine]),
+        source="spec.engines",
         help_text="Engines that the metric is measured on.",
     )
     deprecated = serializers.BooleanField(
-        help_text="Servers no longer have this metric. Reports can still contain it."
+        source="spec.deprecated",
+        help_text="Servers no longer have this metric. Reports can still contain it.",
     )
 
-
-METRIC_ROWS: list[JsonObject] = [present_metric(metric) for metric in Metric]
+    @classmethod
+    def sample(cls) -> JsonObject:
+        return cls.of(Metric.CONNECTIONS)

@@ -311,27 +311,13 @@ class ReportDocument(Document):
 
     refusals = (ErrorCode.INVALID_OBSERVATION_TIME,)
 
-    example = {
-        "agentType": AgentType.MONITORING.value,
-        "hostname": "agent1.example.com",
-        "version": "1.0",
-        "labels": {"env": "production"},
-        "hosts": [
-            {
-                "hostname": "db1.example.com",
-                "port": 27017,
-                "typeName": HostType.REPLICA_PRIMARY.value,
-                "reachable": True,
-                "engine": Engine.MONGODB.value,
-                "replicaSetName": "rs0",
-                "measurements": [{"metricName": Metric.CONNECTIONS.value, "number": 812}],
-            }
-        ],
-    }
-
-    agentType = OneOf([agent_type.value for agent_type in AgentType], source="agent_type")
-    hostname = Hostname()
-    version = Text(max_length=50)
+    agentType = OneOf(
+        [agent_type.value for agent_type in AgentType],
+        source="agent_type",
+        example=AgentType.MONITORING.value,
+    )
+    hostname = Hostname(example="agent1.example.com")
+    version = Text(max_length=50, example="1.0")
     observed = ObservationTime(
         required=False,
         help_text="When the agent observed what the report says, at most one day old and at most five "
@@ -347,8 +333,23 @@ class ReportDocument(Document):
         required=False,
         help_text="Labels of all hosts of the report, value by name. They replace the stored labels; `{}`"
         " removes these. Without the field, they stay.",
+        example={"env": "production"},
     )
-    hosts = ListOf(ReportedHostDocument(), max_length=10_000, required=False)
+    hosts = ListOf(
+        ReportedHostDocument(
+            example={
+                "hostname": "db1.example.com",
+                "port": 27017,
+                "typeName": HostType.REPLICA_PRIMARY.value,
+                "reachable": True,
+                "engine": Engine.MONGODB.value,
+                "replicaSetName": "rs0",
+                "measurements": [{"metricName": Metric.CONNECTIONS.value, "number": 812}],
+            }
+        ),
+        max_length=10_000,
+        required=False,
+    )
     events = ListOf(ReportedEventDocument(), max_length=10_000, required=False)
     processes = ListOf(ReportedProcessDocument(), max_length=10_000, required=False)
     leases = LeaseRequestDocument(required=False)
@@ -414,9 +415,7 @@ class LeasesDocument(Document):
 class ReportAnswerDocument(Document):
     """The answer to a report."""
 
-    example = {"accepted": {"hosts": 1, "measurements": 1, "events": 0}}
-
-    accepted = AcceptedDocument()
+    accepted = AcceptedDocument(example={"hosts": 1, "measurements": 1, "events": 0})
     leases = LeasesDocument(
         required=False, help_text="Only in the answer to a report with `leases`, not to a repeat."
     )

@@ -20,7 +20,6 @@ from automation.selectors.agent_settings import (
 from automation.serializers.agent_settings import (
     AgentSettingsDocument,
     FullAgentSettingsDocument,
-    present_agent_settings,
 )
 from automation.services.agent_settings import agent_settings_put
 from opsapi.api.catalogue import ErrorCode
@@ -54,7 +53,7 @@ class AgentSettingsViewSet(ApiViewSet):
         return self._answer(written)
 
     def _answer(self, stored: AgentSettings | None) -> Response:
-        document = present_agent_settings(shown_settings(stored), self.group.id, self.links)
+        document = AgentSettingsDocument.present(shown_settings(stored), self.group.id, self.links)
         return Response(document, headers={"ETag": settings_etag(version_of(stored))})
 
 

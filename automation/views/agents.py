@@ -17,7 +17,7 @@ from automation.agent_file import NAME, agent_file, agent_file_facts
 from automation.choices import AgentType
 from automation.models import Agent
 from automation.selectors.agents import agents_named, agents_of, watching
-from automation.serializers.agents import AgentDocument, WatchingAgentDocument, present_watching
+from automation.serializers.agents import AgentDocument, WatchingAgentDocument
 from automation.services.agents import agent_delete
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
@@ -74,7 +74,8 @@ class AgentViewSet(ApiViewSet):
     def retrieve(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
         """Get an agent: its hosts, and the metrics that it reports of them or the reason why not."""
         facts, watched = AgentDocument.stored(self.agent), watching(self.agent, self.now)
-        return Response(present_watching(facts, watched, self.links, place=self.place))
+        agent = AgentDocument.present(facts, self.links, place=self.place, alone=True)
+        return Response(WatchingAgentDocument.with_hosts(agent, watched))
 
     def destroy(self, request: Request, group_id: str, agent_type: str, agent_name: str) -> Response:
         """Delete an agent that is out of service. Its alerts are cancelled; its hosts keep their state."""

@@ -24,13 +24,13 @@ from automation.selectors.revisions import (
 )
 from automation.serializers.automation_config import (
     AutomationConfigDocument,
+    AutomationPlanDocument,
     AutomationSchemaDocument,
     AutomationStatusDocument,
+    ProcessStateDocument,
     PublishedDocument,
     RestoreDocument,
     RevisionDocument,
-    present_plan,
-    present_status,
 )
 from automation.services.automation_config import (
     NEW_PROJECT_TEXT,
@@ -82,7 +82,7 @@ class OfAutomationConfig(KeyViewSet):
     def published(self, publication: Publication) -> Response:
         """The answer to a publication or a dry run, with secrets: the caller can publish."""
         if self.query["dryRun"]:
-            return Response(present_plan(publication, self.now))
+            return Response(AutomationPlanDocument.of_draft(publication, self.now))
         return Response(
             self._fragment(write(publication.new)), headers={"ETag": etag(publication.new["version"])}
         )
@@ -147,7 +147,14 @@ class AutomationStatusViewSet(ApiViewSet):
     def retrieve(self, request: Request, group_id: str) -> Response:
         """Get the current version, and the version that each process has reached, as reported by agents."""
         version, processes = process_status(self.group.id, self.now)
-        return Response(present_status(self.group.id, version, processes, self.links))
+        group = f"/groups/{self.group.id}"
+        relations = {"group": group, "automationConfig": f"{group}/automationConfig"}
+        document = {
+            "goalVersion": version,
+            "processes": [ProcessStateDocument.of(process) for process in processes],
+            "links": self.links.related(f"{group}/automationStatus", relations),
+        }
+        return Response(document)
 
 
 class AutomationSchemaViewSet(ApiViewSet):

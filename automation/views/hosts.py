@@ -8,6 +8,7 @@ from automation.access import READ, WRITE_HOSTS
 from automation.addresses import read_address
 from automation.choices import HostType
 from automation.measurement_query import PARAMETERS, read_series_query
+from automation.metrics import Metric
 from automation.models import Host
 from automation.selectors.hosts import (
     cluster_with_id,
@@ -20,7 +21,6 @@ from automation.selectors.hosts import (
 )
 from automation.selectors.measurements import measured_series, measurement_retention
 from automation.serializers.hosts import (
-    METRIC_ROWS,
     ClusterDocument,
     DatabaseDocument,
     HostChange,
@@ -30,7 +30,6 @@ from automation.serializers.hosts import (
     NewHost,
     database_path,
     host_path,
-    present_measurements,
 )
 from automation.services.hosts import host_change, host_create, host_delete
 from opsapi.api.catalogue import ErrorCode
@@ -164,7 +163,16 @@ class MeasurementViewSet(OfDatabase):
         query = read_series_query(self.query, now=self.now, retention=measurement_retention())
         series = measured_series(self.host.id, query, database=database)
         links = self._related(database)
-        return Response(present_measurements(self.host, query, series, links, database=database))
+        document = MeasurementsDocument.of(
+            query,
+            groupId=self.host.group_id,
+            hostId=self.host.id,
+            processId=str(self.host.address),
+            databaseName=database,
+            measurements=series,
+            links=links,
+        )
+        return Response(document)
 
     def _related(self, database: str | None) -> list[dict[str, str]]:
         """Links to the same query, and to the project, host and database."""
@@ -184,7 +192,7 @@ class MetricViewSet(ApiViewSet):
 
     def index(self, request: Request) -> Response:
         """List all metrics with meaning, kind, units and engines."""
-        return self.list(PlainRows(METRIC_ROWS), lambda row: row)
+        return self.list(PlainRows(Metric), MetricDocument.of)
 
 
 class ClusterViewSet(ApiViewSet):

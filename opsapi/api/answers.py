@@ -82,7 +82,7 @@ def _writing(field: _Field) -> _Write | None:
         return type(field).of
     if isinstance(field, serializers.DateTimeField):
         return wire_time
-    if isinstance(field, serializers.ChoiceField):
+    if isinstance(field, (serializers.ChoiceField, serializers.CharField)):
         return str
     if isinstance(field, (serializers.ListField, serializers.ListSerializer)):
         return _writing_items(field)

@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from automation.document.changes import Effect, ProcessAction, effects
+from automation.serializers.automation_config import EffectDocument
 from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, process
 
@@ -130,14 +131,14 @@ def test_a_time_to_come_is_reported(time: str, at: datetime | None) -> None:
 
 def test_the_document_leaves_out_what_is_absent() -> None:
     (plain,) = found([process()], [process(version="7.0.3")])
-    assert plain.document() == {
+    assert EffectDocument.of(plain) == {
         "process": "db_1",
         "action": "UPGRADE",
         "detail": "runs version 7.0.3 instead of 7.0.2",
     }
     (rich,) = found([process()], [process(lastResync=LATER)])
-    assert rich.document()["at"] == LATER
-    assert rich.document()["warning"] == rich.warning
+    shown = EffectDocument.of(rich)
+    assert (shown["at"], shown["warning"]) == (LATER, rich.warning)
 
 
 def test_settings_are_named_and_only_so_many() -> None:

@@ -12,6 +12,7 @@ from automation.document.publish import completed, document_faults
 from automation.document.schema import in_documented_order
 from automation.document.secrets import redacted, restored
 from automation.document.text import canonical, read, write
+from automation.serializers.automation_config import EffectDocument
 from opsapi.clock import parse_time
 from tests.factories.documents import agent, build, document, process, version
 
@@ -143,7 +144,7 @@ def test_no_secret_is_shown(first: dict[str, Any], other: dict[str, Any]) -> Non
         redacted(old),
         redacted(new),
         *(change.document() for change in process_changes(old, new)),
-        *(effect.document() for effect in effects(old, new, NOW)),
+        *(EffectDocument.of(effect) for effect in effects(old, new, NOW)),
     ]
     shown = json.dumps(ways_out, default=str)
     assert CANARY not in shown
