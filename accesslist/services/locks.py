@@ -1,10 +1,10 @@
 """Locks that last until the end of the transaction: on the actor, on scopes, and without a row.
 
-Services lock in this order. `actor_lock_shared` is the first statement of every service that a key or a user
-reaches, except services by which users change their own account (`own_user_lock`): a write after a
-revocation is refused, and a revocation waits for the writes before it. Services that revoke something, or
-lock keys or users, begin with `actor_lock_in_turn` instead, and lock the holders of what they revoke with
-`identities_lock_exclusive`.
+The scope of a change (`changes`) locks in this order. `actor_lock_shared` comes first in every service that a
+key or a user reaches, except services by which users change their own account (`own_user_lock`): a write
+after a revocation is refused, and a revocation waits for the writes before it. In services that revoke
+something, or lock keys or users, `actor_lock_in_turn` comes first instead, and `identities_lock_exclusive`
+locks the holders of what they revoke.
 
 A foreign key alone does not keep a project in place: a deleted project keeps its row until the worker has
 emptied it. The weakest lock is enough, and foreign keys take it anyway: writers do not wait for each other,
@@ -18,6 +18,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.postgresql.base import this_connection
+from opsapi.roles import Scope
 from opsapi.sql import execute, fetch_rows
 
 # One advisory lock each for the whole installation.
@@ -47,6 +48,7 @@ _LOCK_PROJECTS_SHARED = """
 SELECT id, org_id FROM accesslist_project WHERE id = ANY(%s) AND deleted IS NULL ORDER BY id FOR KEY SHARE
 """
 _LOCK_PROJECT_EXCLUSIVE = "SELECT FROM accesslist_project WHERE id = %s AND deleted IS NULL FOR UPDATE"
+_LOCK_PROJECT_IN_TURN = "SELECT FROM accesslist_project WHERE id = %s AND deleted IS NULL FOR NO KEY UPDATE"
 _LOCK_ORGANIZATIONS_SHARED = """
 SELECT id, id FROM accesslist_organization WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE
 """
@@ -109,14 +111,27 @@ def scopes_lock_shared(*, groups: Collection[str] = (), orgs: Collection[str] = 
     )
 
 
-def project_lock_shared(*, group_id: str) -> None:
-    """Keep the project from being deleted until the transaction ends.
+def scope_lock_shared(here: Scope) -> None:
+    """Keep the project, or else the organization, from being deleted until the transaction ends.
 
     Raises:
-        ApiError: GROUP_NOT_FOUND, if it was deleted in the meantime.
+        ApiError: GROUP_NOT_FOUND, ORG_NOT_FOUND, if it was deleted in the meantime.
     """
-    if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
-        raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
+    if here.group_id is not None:
+        if here.group_id not in scopes_lock_shared(groups=[here.group_id]).orgs_of_groups:
+            raise ApiError(ErrorCode.GROUP_NOT_FOUND, here.group_id)
+    elif here.org_id is not None and here.org_id not in scopes_lock_shared(orgs=[here.org_id]).orgs:
+        raise ApiError(ErrorCode.ORG_NOT_FOUND, here.org_id)
+
+
+def project_lock_in_turn(here: Scope) -> None:
+    """Let one transaction at a time write what a project has once; reports and other writes continue.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, if the project was deleted in the meantime.
+    """
+    if not execute(_LOCK_PROJECT_IN_TURN, [here.group_id]):
+        raise ApiError(ErrorCode.GROUP_NOT_FOUND, here.group_id or "")
 
 
 def project_lock_exclusive(*, group_id: str) -> None:
@@ -126,6 +141,16 @@ def project_lock_exclusive(*, group_id: str) -> None:
         ApiError: GROUP_NOT_FOUND, if it was deleted in the meantime.
     """
     if not execute(_LOCK_PROJECT_EXCLUSIVE, [group_id]):
+        raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
+
+
+def project_lock_shared(*, group_id: str) -> None:
+    """Keep the project from being deleted until the transaction ends.
+
+    Raises:
+        ApiError: GROUP_NOT_FOUND, if it was deleted in the meantime.
+    """
+    if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
         raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
 
 

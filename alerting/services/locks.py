@@ -9,6 +9,7 @@ Code that needs both locks takes the project's lock first. Advisory locks end wi
 crash leaves none behind.
 """
 
+from opsapi.roles import Scope
 from opsapi.sql import execute
 
 _LOCK_CLASS = 0x6F70  # "op": keeps these apart from other advisory locks
@@ -31,6 +32,14 @@ CASE WHEN pg_try_advisory_xact_lock_shared({_GLOBAL_LOCK})
 def project_lock(group_id: str) -> None:
     """Wait for the project's lock and hold it until the transaction ends."""
     execute(f"SELECT pg_advisory_xact_lock({_KEY})", [_LOCK_CLASS, group_id])
+
+
+def configs_lock(here: Scope) -> None:
+    """Hold the project's lock, or without a project the lock of global configurations, exclusively."""
+    if here.group_id is None:
+        global_configs_lock()
+    else:
+        project_lock(here.group_id)
 
 
 def global_configs_lock() -> None:
