@@ -4,24 +4,21 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
-from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from accesslist.services.changes import Tracked, changing
+from accesslist.services.locks import scope_lock_shared
 from alerting.models import MaintenanceWindow
 from alerting.rules.recurrence import last_end, recurrence_of
 from alerting.selectors.windows import costly_windows
 from alerting.serializers.windows import WindowDocument, window_faults
-from alerting.services.locks import project_lock
+from alerting.services.locks import configs_lock
 from alerting.services.notifications import notifications_unmute
 from events.choices import DiffType
-from events.diffs import diff
 from events.facts import EventFacts
-from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
-from opsapi.api.resources import Facts
+from opsapi.roles import Scope
 
 MOST_COSTLY_WINDOWS = 100
 """The most windows of a project that recur or have matchers and are not over."""
@@ -29,7 +26,25 @@ _MUTING = frozenset({"start", "end", "alert_types", "recurrence", "matchers"})
 """If one of these fields changes, notifications that the window mutes may be due."""
 
 
-@transaction.atomic
+def _locked(here: Scope, window_id: str) -> MaintenanceWindow:
+    windows = MaintenanceWindow.objects.select_for_update().filter(group_id=here.group_id, id=window_id)
+    code = ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND
+    return get_or_404(windows.first(), code, window_id, here.group_id or "")
+
+
+WINDOW = Tracked(
+    diff_type=DiffType.MAINTENANCE_WINDOW,
+    stored=WindowDocument.stored,
+    added=EventType.MAINTENANCE_WINDOW_ADDED_AUDIT,
+    changed=EventType.MAINTENANCE_WINDOW_CHANGED_AUDIT,
+    deleted=EventType.MAINTENANCE_WINDOW_DELETED_AUDIT,
+    # The first lock keeps code that ends the project's alerts from locking their notifications before.
+    locks=(configs_lock, scope_lock_shared),
+    find=_locked,
+    facts=lambda window: EventFacts(maintenance_window_id=window.id),
+)
+
+
 def window_create(
     *, group_id: str, values: Mapping[str, Any], actor: Actor, now: datetime
 ) -> MaintenanceWindow:
@@ -38,17 +53,14 @@ def window_create(
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; LIMIT_REACHED.
     """
-    actor_lock_shared(actor)
-    _lock_project(group_id)
-    window = MaintenanceWindow(group_id=group_id, created=now, updated=now, **_columns(values))
-    window.last_end = _last_end(window)
-    window.save(force_insert=True)
-    _check_room(group_id, now)
-    _record(window, EventType.MAINTENANCE_WINDOW_ADDED_AUDIT, actor, now, new=WindowDocument.stored(window))
-    return window
+    with changing(WINDOW, actor, now, here=Scope(group_id=group_id)) as change:
+        window = MaintenanceWindow(group_id=group_id, created=now, updated=now, **_columns(values))
+        window.last_end = _last_end(window)
+        window.save(force_insert=True)
+        _check_room(group_id, now)
+        return change.record_added(window)
 
 
-@transaction.atomic
 def window_change(
     *, group_id: str, window_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime
 ) -> None:
@@ -59,53 +71,39 @@ def window_change(
             MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE or INVALID_ATTRIBUTE, when another change left the
             fields unfit for each other; LIMIT_REACHED.
     """
-    actor_lock_shared(actor)
-    window = _locked(group_id, window_id)
-    old = WindowDocument.stored(window)
-    columns = _columns(changes)
-    changed = [name for name, value in columns.items() if getattr(window, name) != value]
-    if not changed:
-        return
-    for name in changed:
-        setattr(window, name, columns[name])
-    faults = window_faults(
-        start=window.start,
-        end=window.end,
-        alert_types=window.alert_types,
-        recurrence=window.recurrence,
-        matchers=window.matchers,
-    )
-    if found := list(faults):
-        raise ApiError.of_fields(found)
-    window.last_end, window.updated = _last_end(window), now
-    window.save(update_fields=[*changed, "last_end", "updated"])
-    if _MUTING.intersection(changed):
-        _check_room(group_id, now)
-    _record(
-        window,
-        EventType.MAINTENANCE_WINDOW_CHANGED_AUDIT,
-        actor,
-        now,
-        old=old,
-        new=WindowDocument.stored(window),
-    )
-    if _MUTING.intersection(changed):
-        notifications_unmute(group_id=group_id, now=now, window_id=window_id)
+    with changing(WINDOW, actor, now, here=Scope(group_id=group_id), row_id=window_id) as change:
+        window, columns = change.row, _columns(changes)
+        changed = [name for name, value in columns.items() if getattr(window, name) != value]
+        if not changed:
+            return
+        for name in changed:
+            setattr(window, name, columns[name])
+        faults = window_faults(
+            start=window.start,
+            end=window.end,
+            alert_types=window.alert_types,
+            recurrence=window.recurrence,
+            matchers=window.matchers,
+        )
+        if found := list(faults):
+            raise ApiError.of_fields(found)
+        window.last_end, window.updated = _last_end(window), now
+        window.save(update_fields=[*changed, "last_end", "updated"])
+        if _MUTING.intersection(changed):
+            _check_room(group_id, now)
+            notifications_unmute(group_id=group_id, now=now, window_id=window_id)
 
 
-@transaction.atomic
 def window_delete(*, group_id: str, window_id: str, actor: Actor, now: datetime) -> None:
     """Delete a window; notifications that it muted are sent unless another window mutes them.
 
     Raises:
         ApiError: MAINTENANCE_WINDOW_NOT_FOUND or GROUP_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_lock_shared(actor)
-    window = _locked(group_id, window_id)
-    old = WindowDocument.stored(window)
-    MaintenanceWindow.objects.filter(id=window_id).delete()
-    _record(window, EventType.MAINTENANCE_WINDOW_DELETED_AUDIT, actor, now, old=old)
-    notifications_unmute(group_id=group_id, now=now, window_id=window_id)
+    with changing(WINDOW, actor, now, here=Scope(group_id=group_id), row_id=window_id) as change:
+        change.record_deleted()
+        change.row.delete()
+        notifications_unmute(group_id=group_id, now=now, window_id=window_id)
 
 
 def _columns(values: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -132,29 +130,3 @@ def _last_end(window: MaintenanceWindow) -> datetime | None:
     if window.recurrence is None:
         return None
     return last_end(window.start, window.end, recurrence_of(window.recurrence))
-
-
-def _locked(group_id: str, window_id: str) -> MaintenanceWindow:
-    """Lock the window against other writes, and read it."""
-    _lock_project(group_id)
-    window = MaintenanceWindow.objects.select_for_update().filter(group_id=group_id, id=window_id).first()
-    return get_or_404(window, ErrorCode.MAINTENANCE_WINDOW_NOT_FOUND, window_id, group_id)
-
-
-def _lock_project(group_id: str) -> None:
-    """Lock the project, so that code that ends its alerts waits before it locks their notifications."""
-    project_lock(group_id)
-    project_lock_shared(group_id=group_id)
-
-
-def _record(
-    window: MaintenanceWindow, event_type: EventType, actor: Actor, now: datetime, **sides: Facts
-) -> None:
-    event_record(
-        event_type=event_type,
-        actor=actor,
-        now=now,
-        group_id=window.group_id,
-        facts=EventFacts(maintenance_window_id=window.id),
-        diffs=diff(DiffType.MAINTENANCE_WINDOW, window.id, **sides),
-    )
