@@ -10,17 +10,16 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin
 from django.core.mail import EmailMessage
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path
 from django.utils.text import capfirst
 from django.views.decorators.cache import never_cache
 
-from accesslist.services.locks import actor_lock_shared
+from accesslist.services.changes import acting
 from accesslist.throttles import throttle
 from automation.selectors.agents import is_first_setup
-from events.services import event_record
+from events.services import NewEvent
 from events.types import EventType
 from integrations.channels.email import email_failure
 from integrations.mail_settings import mail_server_is_set, mail_server_url
@@ -59,9 +58,8 @@ def mail_server_test(*, to: str, sent_from: str, actor: Actor, now: datetime) ->
         ApiError: RATE_LIMITED, after OPSAPI_RATE_TEST_NOTIFICATIONS messages in a minute.
     """
     throttle("test messages of the mail server", settings.OPSAPI_RATE_TEST_NOTIFICATIONS, now)
-    with transaction.atomic():
-        actor_lock_shared(actor)
-        event_record(event_type=EventType.MAIL_SERVER_TESTED_AUDIT, actor=actor, now=now)
+    with acting(actor, now) as act:
+        act.record(NewEvent(event_type=EventType.MAIL_SERVER_TESTED_AUDIT))
     mail = EmailMessage(
         subject="[TEST] Ops API can send e-mail",
         body=f"This is a test of the mail server, sent by {actor.name} from {sent_from}.\n",
