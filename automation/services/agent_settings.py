@@ -5,10 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
-
-from accesslist.models import Project
-from accesslist.services.locks import actor_lock_shared
+from accesslist.services.changes import Act, acting
+from accesslist.services.locks import project_lock_in_turn
 from automation.document.publish import ANY_ETAG
 from automation.models import AgentSettings
 from automation.rules.connection_strings import redacted_string, replaced_strings, stored_partners
@@ -23,19 +21,19 @@ from automation.selectors.agent_settings import (
 )
 from events.choices import DiffType
 from events.diffs import diff
-from events.services import event_record
+from events.services import NewEvent
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import MOST_FAULTS, ApiError, BadField, get_or_404
+from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
 from opsapi.api.principal import Actor
 from opsapi.encryption import encrypt
 from opsapi.ids import new_id
+from opsapi.roles import Scope
 
 UNREADABLE = "must be sent in full: the stored value can no longer be decrypted"
 UNKNOWN = "must be sent in full: it is not the redacted form of a stored value"
 
 
-@transaction.atomic
 def agent_settings_put(
     *, group_id: str, sent: Mapping[str, Any], if_match: Sequence[str] | None, actor: Actor, now: datetime
 ) -> AgentSettings | None:
@@ -49,10 +47,14 @@ def agent_settings_put(
     Raises: ApiError: AGENT_SETTINGS_CONCURRENT_MODIFICATION; REDACTED_VALUE_UNKNOWN or INVALID_ATTRIBUTE,
     with the wrong strings in `badFields`; GROUP_NOT_FOUND if the project was deleted in the meantime.
     """
-    actor_lock_shared(actor)
-    # The weaker lock, so that reports continue. The settings may not have a row to lock.
-    live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
-    get_or_404(live, ErrorCode.GROUP_NOT_FOUND, group_id)
+    # The settings may not have a row to lock.
+    with acting(actor, now, here=Scope(group_id=group_id), locks=(project_lock_in_turn,)) as act:
+        return _put(act, group_id, sent, if_match)
+
+
+def _put(
+    act: Act, group_id: str, sent: Mapping[str, Any], if_match: Sequence[str] | None
+) -> AgentSettings | None:
     stored = agent_settings_of(group_id)
     _check_version(sent, stored, if_match)
     old = {name: [] for name in STRINGS} if stored is None else opened_settings(stored)
@@ -65,13 +67,8 @@ def agent_settings_put(
     before = None if stored is None else dict(stored.shown)
     _write(row, values)
     marked = {name: replaced_strings(None if old is None else old[name], values[name]) for name in STRINGS}
-    event_record(
-        event_type=EventType.AGENT_SETTINGS_CHANGED_AUDIT,
-        actor=actor,
-        now=now,
-        group_id=group_id,
-        diffs=diff(DiffType.MONITORING_AGENT, row.id, old=before, new={**row.shown, **marked}),
-    )
+    diffs = diff(DiffType.MONITORING_AGENT, row.id, old=before, new={**row.shown, **marked})
+    act.record(NewEvent(event_type=EventType.AGENT_SETTINGS_CHANGED_AUDIT, diffs=diffs))
     return row
 
 
