@@ -5,31 +5,29 @@ could together lock both callers out. Each added, changed or removed entry is an
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any
 
-from django.db import transaction
 from django.db.models import QuerySet
 
 from accesslist.models import AccessListEntry, ApiKey, RoleGrant
 from accesslist.rules.access_lists import AccessList, ListWriter, covers
 from accesslist.serializers.access_lists import AccessListEntryDocument
+from accesslist.services.changes import Act, acting
 from accesslist.services.grants import keys_revoke
-from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import event_record
+from events.services import NewEvent
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
-from opsapi.api.principal import Actor
 
 Blocks = dict[str, str]
 """Range → ID of its entry, for all entries of a list."""
 
 
-@transaction.atomic
 def access_list_entries_create(
     *, of: AccessList, new: Sequence[Mapping[str, Any]], by: ListWriter, now: datetime
 ) -> list[AccessListEntry]:
@@ -39,27 +37,24 @@ def access_list_entries_create(
         ApiError: CANNOT_WIDEN_OWN_ACCESS_LIST, ADDRESS_ALREADY_IN_ACCESS_LIST,
             CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
     """
-    actor_lock_in_turn(by.actor)
-    blocks = _lock(of)
-    if blocks:
-        _refuse_own(of, by)
-    wanted = [values["cidr_block"] for values in new]
-    for block in wanted:
-        _refuse_present(block, blocks)
-    _keep_caller(of, by, [*blocks, *wanted])
-    if not blocks:
-        _revoke(of, by)
-    entries = AccessListEntry.objects.bulk_create(
-        AccessListEntry(api_key_id=of.key_id, created=now, updated=now, **values) for values in new
-    )
-    added = EventType.ACCESS_LIST_ENTRY_ADDED_AUDIT
-    for position, entry in enumerate(entries):
-        is_only = not blocks and position == 0
-        _record(added, of, entry, new=_facts(entry), is_only=is_only, actor=by.actor, now=now)
-    return entries
+    with _changing(of, by, now) as act:
+        blocks = _blocks(of)
+        if blocks:
+            _refuse_own(of, by)
+        wanted = [values["cidr_block"] for values in new]
+        for block in wanted:
+            _refuse_present(block, blocks)
+        _keep_caller(of, by, [*blocks, *wanted])
+        if not blocks:
+            _revoke(of, by)
+        entries = AccessListEntry.objects.bulk_create(
+            AccessListEntry(api_key_id=of.key_id, created=now, updated=now, **values) for values in new
+        )
+        first = [] if blocks else entries[:1]
+        act.record(*(_event(of, each, new=_facts(each), is_only=each in first) for each in entries))
+        return entries
 
 
-@transaction.atomic
 def access_list_entry_update(
     *, of: AccessList, entry_id: str, changes: Mapping[str, Any], by: ListWriter, now: datetime
 ) -> None:
@@ -69,24 +64,21 @@ def access_list_entry_update(
         ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, ADDRESS_ALREADY_IN_ACCESS_LIST,
             CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST, API_KEY_NOT_FOUND.
     """
-    actor_lock_in_turn(by.actor)
-    blocks = _lock(of)
-    entry = _find(of, entry_id)
-    old = _facts(entry)
-    wanted = changes.get("cidr_block", entry.cidr_block)
-    if wanted != entry.cidr_block:
-        _check_move(of, entry.cidr_block, wanted, blocks, by)
-        entry.updated = now
-    for column, value in changes.items():
-        setattr(entry, column, value)
-    if _facts(entry) != old:
-        # Not last_used: authentication may have written it in the meantime.
-        entry.save(update_fields=[*changes, "updated"])
-        changed = EventType.ACCESS_LIST_ENTRY_CHANGED_AUDIT
-        _record(changed, of, entry, old=old, new=_facts(entry), actor=by.actor, now=now)
+    with _changing(of, by, now) as act:
+        blocks, entry = _blocks(of), _find(of, entry_id)
+        old = _facts(entry)
+        wanted = changes.get("cidr_block", entry.cidr_block)
+        if wanted != entry.cidr_block:
+            _check_move(of, entry.cidr_block, wanted, blocks, by)
+            entry.updated = now
+        for column, value in changes.items():
+            setattr(entry, column, value)
+        if _facts(entry) != old:
+            # Not last_used: authentication may have written it in the meantime.
+            entry.save(update_fields=[*changes, "updated"])
+            act.record(_event(of, entry, old=old, new=_facts(entry)))
 
 
-@transaction.atomic
 def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, now: datetime) -> None:
     """Remove an entry. Without entries the list no longer applies, which the event records.
 
@@ -94,45 +86,42 @@ def access_list_entry_delete(*, of: AccessList, entry_id: str, by: ListWriter, n
         ApiError: ACCESS_LIST_ENTRY_NOT_FOUND, API_KEY_NOT_FOUND, CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST,
             CANNOT_WIDEN_OWN_ACCESS_LIST for the last entry.
     """
-    actor_lock_in_turn(by.actor)
-    blocks = _lock(of)
-    entry = _find(of, entry_id)
-    del blocks[entry.cidr_block]
-    if not blocks:
-        _refuse_own(of, by)
-    _keep_caller(of, by, blocks)
-    if blocks:
-        _revoke(of, by)
-    removed = EventType.ACCESS_LIST_ENTRY_REMOVED_AUDIT
-    _record(removed, of, entry, old=_facts(entry), is_only=not blocks, actor=by.actor, now=now)
-    entry.delete()
+    with _changing(of, by, now) as act:
+        blocks, entry = _blocks(of), _find(of, entry_id)
+        del blocks[entry.cidr_block]
+        if not blocks:
+            _refuse_own(of, by)
+        _keep_caller(of, by, blocks)
+        if blocks:
+            _revoke(of, by)
+        act.record(_event(of, entry, old=_facts(entry), is_only=not blocks))
+        entry.delete()
 
 
-@transaction.atomic
 def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
     """Remove all entries, so that the list no longer applies. Return their number.
 
     Raises:
         ApiError: API_KEY_NOT_FOUND.
     """
-    actor_lock_in_turn(by.actor)
-    _lock(of)
-    entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
-    gone = list(entries)
-    removed = EventType.ACCESS_LIST_ENTRY_REMOVED_AUDIT
-    for position, entry in enumerate(gone, start=1):
-        is_only = position == len(gone)
-        _record(removed, of, entry, old=_facts(entry), is_only=is_only, actor=by.actor, now=now)
-    entries.delete()
-    return len(gone)
+    with _changing(of, by, now) as act:
+        _blocks(of)
+        entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
+        gone = list(entries)
+        act.record(*(_event(of, each, old=_facts(each), is_only=each is gone[-1]) for each in gone))
+        entries.delete()
+        return len(gone)
 
 
-def _lock(of: AccessList) -> Blocks:
-    """Wait for writes of the keys that the list applies to, and read the list."""
-    keys = list(_held_to(of).values_list("id", flat=True))
-    if of.key_id is not None and not keys:
+def _changing(of: AccessList, by: ListWriter, now: datetime) -> AbstractContextManager[Act]:
+    """Wait for writes of the keys that the list applies to."""
+    return acting(by.actor, now, here=of.scope, locks=(), ends=_held_to(of).values_list("id", flat=True))
+
+
+def _blocks(of: AccessList) -> Blocks:
+    """Read the list; refuse the list of a key that was deleted in the meantime."""
+    if of.key_id is not None and not _held_to(of).exists():
         raise ApiError(ErrorCode.API_KEY_NOT_FOUND, of.key_id)
-    identities_lock_exclusive(keys)
     return dict(AccessListEntry.objects.filter(api_key_id=of.key_id).values_list("cidr_block", "id"))
 
 
@@ -184,32 +173,27 @@ def _facts(entry: AccessListEntry) -> Mapping[str, Any]:
     return {name: getattr(entry, column) for name, column in AccessListEntryDocument.written().items()}
 
 
-def _record(
-    event_type: EventType,
+def _event(
     of: AccessList,
     entry: AccessListEntry,
     *,
     old: Mapping[str, Any] | None = None,
     new: Mapping[str, Any] | None = None,
     is_only: bool = False,
-    actor: Actor,
-    now: datetime,
-) -> None:
-    """Record that an entry was added, changed or removed.
+) -> NewEvent:
+    """Return the event of an entry that is added, changed or removed.
 
     `is_only`: the list has no other entry, so it starts to apply with a new entry, or no longer applies
     without a removed one.
     """
-    changes = diff(DiffType.ACCESS_LIST, entry.id, old=old, new=new)
+    diffs = diff(DiffType.ACCESS_LIST, entry.id, old=old, new=new)
     if is_only:
         before, after = {"enforced": old is not None}, {"enforced": new is not None}
-        changes += diff(DiffType.ACCESS_LIST, entry.id, old=before, new=after)
-    event_record(
-        event_type=event_type,
-        actor=actor,
-        now=now,
-        group_id=of.scope.group_id,
-        org_id=of.scope.org_id,
+        diffs += diff(DiffType.ACCESS_LIST, entry.id, old=before, new=after)
+    added, removed = EventType.ACCESS_LIST_ENTRY_ADDED_AUDIT, EventType.ACCESS_LIST_ENTRY_REMOVED_AUDIT
+    changed = EventType.ACCESS_LIST_ENTRY_CHANGED_AUDIT
+    return NewEvent(
+        event_type=added if old is None else removed if new is None else changed,
         facts=EventFacts(access_list_entry=entry.cidr_block, target_public_key=of.public_key),
-        diffs=changes,
+        diffs=diffs,
     )

@@ -2,13 +2,11 @@
 
 from datetime import datetime
 
-from django.db import transaction
-
-from accesslist.services.locks import actor_lock_shared
+from accesslist.services.changes import acting
 from events.choices import DiffType
 from events.diffs import diff
 from events.models import Retention
-from events.services import event_record
+from events.services import NewEvent
 from events.types import EventType
 from opsapi.api.principal import Actor
 from opsapi.sql import fetch_rows
@@ -22,25 +20,20 @@ RETURNING event_days, alert_days, xmax = 0
 """
 
 
-@transaction.atomic
 def retention_choose(*, event_days: int, alert_days: int, actor: Actor, now: datetime) -> None:
     """Set the number of days to keep events and ended alerts. 0 keeps them forever.
 
     A call that changes nothing records no event. Settings in the environment take precedence. Workers read
     the choice before they delete rows.
     """
-    actor_lock_shared(actor)
-    [(events_before, alerts_before, is_new)] = fetch_rows(_LOCK, {"now": now})
-    new = {"eventDays": event_days, "alertDays": alert_days}
-    old = None if is_new else {"eventDays": events_before, "alertDays": alerts_before}
-    if new == old:
-        return
-    Retention.objects.filter(id=1).update(
-        event_days=event_days, alert_days=alert_days, updated=now, username=actor.name or ""
-    )
-    event_record(
-        event_type=EventType.RETENTION_CHANGED_AUDIT,
-        actor=actor,
-        now=now,
-        diffs=diff(DiffType.ALERT_CONFIG, _RESOURCE, old=old, new=new),
-    )
+    with acting(actor, now) as act:
+        [(events_before, alerts_before, is_new)] = fetch_rows(_LOCK, {"now": now})
+        new = {"eventDays": event_days, "alertDays": alert_days}
+        old = None if is_new else {"eventDays": events_before, "alertDays": alerts_before}
+        if new == old:
+            return
+        Retention.objects.filter(id=1).update(
+            event_days=event_days, alert_days=alert_days, updated=now, username=actor.name or ""
+        )
+        diffs = diff(DiffType.ALERT_CONFIG, _RESOURCE, old=old, new=new)
+        act.record(NewEvent(event_type=EventType.RETENTION_CHANGED_AUDIT, diffs=diffs))
