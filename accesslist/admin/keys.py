@@ -30,8 +30,8 @@ from accesslist.services.access_lists import (
     access_list_entry_delete,
     access_list_entry_update,
 )
+from accesslist.services.changes import acting
 from accesslist.services.keys import api_key_delete, api_key_issue, api_key_lock, api_key_update
-from accesslist.services.locks import actor_lock_in_turn
 from opsapi.api.addresses import is_exempt
 from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import Operator, VisibleScope
@@ -214,17 +214,17 @@ def _describe(call: ActionCall) -> None:
 
 def _change_roles(call: ActionCall) -> None:
     """Change the roles in each scope that the operator manages. No role is in two of these scopes."""
-    actor_lock_in_turn(call.actor)
-    held = held_by(api_key_lock(call.row.id))
-    revoked, given = call.values["revoked"], call.values["given"]
-    orgs = orgs_of_groups(given)
-    coming = [(grant, scope_of(grant, orgs)) for grant in given]
-    for managed in require_manageable_scopes(held, by=call.operator.grants):
-        before = [grant for grant, scope in held if is_within_scope(scope, managed)]
-        new = [grant for grant, scope in coming if is_within_scope(scope, managed)]
-        wanted = list(dict.fromkeys([*(grant for grant in before if grant not in revoked), *new]))
-        if set(wanted) != set(before):
-            _replace(call, managed, wanted)
+    with acting(call.actor, call.now, ends=[call.row.id]):
+        held = held_by(api_key_lock(call.row.id))
+        revoked, given = call.values["revoked"], call.values["given"]
+        orgs = orgs_of_groups(given)
+        coming = [(grant, scope_of(grant, orgs)) for grant in given]
+        for managed in require_manageable_scopes(held, by=call.operator.grants):
+            before = [grant for grant, scope in held if is_within_scope(scope, managed)]
+            new = [grant for grant, scope in coming if is_within_scope(scope, managed)]
+            wanted = list(dict.fromkeys([*(grant for grant in before if grant not in revoked), *new]))
+            if set(wanted) != set(before):
+                _replace(call, managed, wanted)
 
 
 def _replace(call: ActionCall, scope: Scope, wanted: Sequence[Grant]) -> None:

@@ -18,8 +18,8 @@ from accesslist.rules.second_factor import (
     step_of,
 )
 from accesslist.selectors.users import has_second_factor, secret_of
+from accesslist.services.changes import acting
 from accesslist.services.grants import user_lock
-from accesslist.services.locks import actor_lock_in_turn
 from accesslist.user_checks import check_password, check_resets
 from events.choices import DiffType
 from events.diffs import diff
@@ -54,7 +54,6 @@ def user_password_change(*, old_password: str, password: str, actor: Actor, now:
     return user
 
 
-@transaction.atomic
 def user_password_reset(
     *, user_id: str, password: str, by: Sequence[Grant], actor: Actor, now: datetime
 ) -> User:
@@ -69,13 +68,14 @@ def user_password_reset(
             admin does not have (a Global owner is needed); INVALID_ATTRIBUTE for the caller's own password;
             WEAK_PASSWORD.
     """
-    user = _resettable(user_id, by, actor, "change your own password on your account page")
-    check_password(password, user)
-    user.set_password(password)
-    user.password_given = True
-    user.save(update_fields=["password", "password_given"])
-    user_event_record(event_type=EventType.USER_PASSWORD_RESET_AUDIT, user=user, actor=actor, now=now)
-    return user
+    with acting(actor, now, ends=()):
+        user = _resettable(user_id, by, actor, "change your own password on your account page")
+        check_password(password, user)
+        user.set_password(password)
+        user.password_given = True
+        user.save(update_fields=["password", "password_given"])
+        user_event_record(event_type=EventType.USER_PASSWORD_RESET_AUDIT, user=user, actor=actor, now=now)
+        return user
 
 
 @transaction.atomic
@@ -89,7 +89,6 @@ def user_sessions_end(*, actor: Actor, now: datetime) -> User:
 
 def _resettable(user_id: str, by: Sequence[Grant], actor: Actor, own: str) -> User:
     """Lock the user, whose log-in the caller may reset. `own`: the refusal for the actor's own log-in."""
-    actor_lock_in_turn(actor)
     user = user_lock(user_id)
     check_resets(user, by)
     if actor.kind is ActorKind.USER and actor.id == user.id:
@@ -238,7 +237,6 @@ def second_factor_remove(*, code: str, actor: Actor, now: datetime) -> None:
     _remove(user, actor, now)
 
 
-@transaction.atomic
 def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetime) -> None:
     """Remove the lost second factor of a user, and end the user's sessions.
 
@@ -249,11 +247,12 @@ def second_factor_reset(*, user_id: str, by: Sequence[Grant], actor: Actor, now:
             admin does not have (a Global owner is needed); INVALID_ATTRIBUTE for the caller's own second
             factor, and for a user without one.
     """
-    user = _resettable(user_id, by, actor, "remove your own second factor on your account page")
-    if not has_second_factor(user.id):
-        raise refused("user", f"{user.username} has no second factor")
-    sessions_end(user=user, now=now)
-    _remove(user, actor, now)
+    with acting(actor, now, ends=()):
+        user = _resettable(user_id, by, actor, "remove your own second factor on your account page")
+        if not has_second_factor(user.id):
+            raise refused("user", f"{user.username} has no second factor")
+        sessions_end(user=user, now=now)
+        _remove(user, actor, now)
 
 
 def _keep_recovery_codes(factor: SecondFactor, **changes: Any) -> list[str]:

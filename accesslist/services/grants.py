@@ -6,8 +6,7 @@
 from collections.abc import Collection, Sequence
 from datetime import datetime
 
-from django.db import transaction
-from django.db.models import Exists, F, OuterRef
+from django.db.models import Exists, F, OuterRef, QuerySet
 
 from accesslist.models import ApiKey, RoleGrant, Team, User
 from accesslist.rules.administration import administers, refuse_elsewhere
@@ -20,11 +19,8 @@ from accesslist.rules.role_requests import (
 )
 from accesslist.selectors.keys import wire_roles, within
 from accesslist.selectors.users import Membership, VisibleUsers, orgs_of_groups
-from accesslist.services.locks import (
-    actor_lock_in_turn,
-    identities_lock_exclusive,
-    scopes_lock_shared,
-)
+from accesslist.services.changes import acting
+from accesslist.services.locks import scopes_lock_shared
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
@@ -59,14 +55,9 @@ def users_revoke(*, ids: Collection[str], actor: Actor, now: datetime) -> None:
     users.filter(~Exists(own), ~Exists(by_team)).update(sessions_ended=now)
 
 
-def member_ids(*team_ids: str) -> list[str]:
-    """The members of the teams."""
-    return list(User.objects.filter(teams__in=team_ids).distinct().values_list("id", flat=True))
-
-
-def members_lock_exclusive(*team_ids: str) -> None:
-    """As `accesslist.services.locks.identities_lock_exclusive`, for the members of the teams."""
-    identities_lock_exclusive(member_ids(*team_ids))
+def members_of(*team_ids: str) -> QuerySet[User, str]:
+    """The IDs of the members of the teams."""
+    return User.objects.filter(teams__in=team_ids).distinct().values_list("id", flat=True)
 
 
 Holder = ApiKey | User | Team
@@ -117,7 +108,7 @@ def grants_replace(
 ) -> None:
     """Replace the holder's `current` roles by the `wanted` roles; all other roles stay.
 
-    First call `actor_lock_in_turn`, then `identities_lock_exclusive` for the key, the user or the members.
+    Call it in an act that `ends` the key, the user or the members.
 
     Raises:
         ApiError: CANNOT_DEMOTE_LAST_OWNER.
@@ -149,7 +140,7 @@ def _end_access(holder: Holder, actor: Actor, now: datetime) -> None:
     elif isinstance(holder, User):
         users_revoke(ids=[holder.id], actor=actor, now=now)
     else:
-        users_revoke(ids=member_ids(holder.id), actor=actor, now=now)
+        users_revoke(ids=list(members_of(holder.id)), actor=actor, now=now)
 
 
 def _keep_an_owner(holder: Holder, removed: Collection[Grant]) -> None:
@@ -188,7 +179,6 @@ def refuse_own_roles(user: User, actor: Actor) -> None:
         raise ApiError(ErrorCode.CANNOT_CHANGE_OWN_ROLES)
 
 
-@transaction.atomic
 def user_roles_replace(
     *, user_id: str, roles: RoleRequest, seen_in: VisibleUsers, actor: Actor, now: datetime
 ) -> None:
@@ -201,24 +191,23 @@ def user_roles_replace(
         ApiError: USER_NOT_FOUND, USER_UNAUTHORIZED, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER,
             and the errors of `accesslist.services.grants.grants_admit`.
     """
-    actor_lock_in_turn(actor)
-    identities_lock_exclusive([user_id])
-    user, wanted = User.objects.select_for_update().filter(id=user_id).first(), roles.grants()
-    current = grants_of(user) if user else []
-    orgs = orgs_of_groups([*current, *wanted])
-    shown = [grant for grant in current if seen_in.shows(scope_of(grant, orgs))]
-    refuse_elsewhere(wanted, shown=shown, by=roles.by, orgs_of_groups=orgs)
-    before, after = (
-        [grant for grant in grants if administers(roles.by, grant, orgs)] for grants in (current, wanted)
-    )
-    if user and set(before) == set(after):
-        return
-    if user:
-        refuse_own_roles(user, actor)
-    grants_admit(roles, added=[grant for grant in after if grant not in current])
-    user = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
-    grants_replace(holder=user, current=before, wanted=after, actor=actor, now=now)
-    role_changes_record(user=user, old=before, new=after, actor=actor, now=now)
+    with acting(actor, now, ends=[user_id]):
+        user, wanted = User.objects.select_for_update().filter(id=user_id).first(), roles.grants()
+        current = grants_of(user) if user else []
+        orgs = orgs_of_groups([*current, *wanted])
+        shown = [grant for grant in current if seen_in.shows(scope_of(grant, orgs))]
+        refuse_elsewhere(wanted, shown=shown, by=roles.by, orgs_of_groups=orgs)
+        before, after = (
+            [grant for grant in grants if administers(roles.by, grant, orgs)] for grants in (current, wanted)
+        )
+        if user and set(before) == set(after):
+            return
+        if user:
+            refuse_own_roles(user, actor)
+        grants_admit(roles, added=[grant for grant in after if grant not in current])
+        user = get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
+        grants_replace(holder=user, current=before, wanted=after, actor=actor, now=now)
+        role_changes_record(user=user, old=before, new=after, actor=actor, now=now)
 
 
 def role_changes_record(

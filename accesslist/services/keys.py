@@ -20,12 +20,12 @@ from accesslist.selectors.keys import entries_of, keys_in, wire_roles
 from accesslist.serializers.access_lists import AccessListEntryDocument
 from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.services.access_lists import access_list_entries_create
+from accesslist.services.changes import Act, acting
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
-from accesslist.services.locks import actor_lock_in_turn, identities_lock_exclusive
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import event_record
+from events.services import NewEvent
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
@@ -77,12 +77,10 @@ def api_key_create(
     private_key = "-".join(secrets.token_hex(length // 2) for length in _PRIVATE_GROUPS)
     key = _insert(values, private_key, now)
     grants_create(grants, holder=key)
-    created = EventType.API_KEY_CREATED_AUDIT
-    key_event_record(created, key, before=None, after=grants_of(key), actor=actor, now=now)
+    key_changes_record(key, before=None, after=grants_of(key), actor=actor, now=now)
     return NewKey(key, private_key)
 
 
-@transaction.atomic
 def api_key_issue(*, values: Mapping[str, Any], roles: RoleRequest, actor: Actor, now: datetime) -> NewKey:
     """Create a key with the requested roles, if the caller may grant them.
 
@@ -93,17 +91,16 @@ def api_key_issue(*, values: Mapping[str, Any], roles: RoleRequest, actor: Actor
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
             CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD.
     """
-    actor_lock_in_turn(actor)
-    grants = roles.grants()
-    grants_admit(roles, added=grants)
-    new_key = api_key_create(values=values, grants=grants, actor=actor, now=now)
-    if entries := _list_of(actor):
-        of = AccessList(new_key.key.id, new_key.key.public_key, roles.here)
-        access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
-    return new_key
+    with acting(actor, now, ends=()):
+        grants = roles.grants()
+        grants_admit(roles, added=grants)
+        new_key = api_key_create(values=values, grants=grants, actor=actor, now=now)
+        if entries := _list_of(actor):
+            of = AccessList(new_key.key.id, new_key.key.public_key, roles.here)
+            access_list_entries_create(of=of, new=entries, by=ListWriter(actor), now=now)
+        return new_key
 
 
-@transaction.atomic
 def api_key_update(
     *,
     key_id: str,
@@ -122,32 +119,31 @@ def api_key_update(
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER, and the errors of
             `api_key_issue` for added roles.
     """
-    actor_lock_in_turn(actor)
-    key = api_key_lock(key_id, here)
-    before, old = grants_of(key), _described(key)
-    if asked is not None:
-        _replace_roles(key, RoleRequest(asked, here, by), actor, now)
-    for column, value in changes.items():
-        setattr(key, column, value)
-    key.save(update_fields=list(changes))
-    described = diff(DiffType.AUTH, key.id, old=old, new=_described(key))
-    changed, after = EventType.API_KEY_CHANGED_AUDIT, grants_of(key)
-    key_event_record(changed, key, before=before, after=after, described=described, actor=actor, now=now)
+    with acting(actor, now, ends=[key_id]):
+        key = api_key_lock(key_id, here)
+        before, old = grants_of(key), _described(key)
+        if asked is not None:
+            _replace_roles(key, RoleRequest(asked, here, by), actor, now)
+        for column, value in changes.items():
+            setattr(key, column, value)
+        key.save(update_fields=list(changes))
+        described = diff(DiffType.AUTH, key.id, old=old, new=_described(key))
+        after = grants_of(key)
+        key_changes_record(key, before=before, after=after, described=described, actor=actor, now=now)
 
 
-@transaction.atomic
 def api_key_delete(*, key_id: str, here: Scope, actor: Actor, now: datetime) -> None:
     """Revoke the key's roles in the scope `here`; without roles, the key and its access list are deleted.
 
     Raises:
         ApiError: API_KEY_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER.
     """
-    actor_lock_in_turn(actor)
-    key = api_key_lock(key_id, here)
-    _refuse_own(key, actor)
-    before = grants_of(key)
-    grants_replace(holder=key, current=grants_of(key, here), wanted=(), actor=actor, now=now)
-    api_key_roles_revoked(key=key, before=before, actor=actor, now=now)
+    with acting(actor, now, ends=[key_id]):
+        key = api_key_lock(key_id, here)
+        _refuse_own(key, actor)
+        before = grants_of(key)
+        grants_replace(holder=key, current=grants_of(key, here), wanted=(), actor=actor, now=now)
+        api_key_roles_revoked(key=key, before=before, actor=actor, now=now)
 
 
 def api_key_roles_revoked(*, key: ApiKey, before: Sequence[Grant], actor: Actor, now: datetime) -> None:
@@ -155,25 +151,18 @@ def api_key_roles_revoked(*, key: ApiKey, before: Sequence[Grant], actor: Actor,
 
     Call it in the transaction that revokes the roles.
     """
-    left = grants_of(key)
-    if left:
-        changed = EventType.API_KEY_CHANGED_AUDIT
-        key_event_record(changed, key, before=before, after=left, actor=actor, now=now)
-    else:
-        deleted = EventType.API_KEY_DELETED_AUDIT
-        key_event_record(deleted, key, before=before, after=None, actor=actor, now=now)
+    left = grants_of(key) or None
+    key_changes_record(key, before=before, after=left, actor=actor, now=now)
+    if not left:
         key.delete()
 
 
 def api_key_lock(key_id: str, here: Scope = INSTALLATION) -> ApiKey:
-    """Lock the key and return it: until the transaction ends, no other request changes or uses it to write.
-
-    Call it after `accesslist.services.locks.actor_lock_in_turn`.
+    """Lock the key and return it; call it in an act that `ends` the key.
 
     Raises:
         ApiError: API_KEY_NOT_FOUND, also if the key has no role in the scope.
     """
-    identities_lock_exclusive([key_id])
     row = ApiKey.objects.select_for_update().filter(id=key_id).first()
     key = get_or_404(row, ErrorCode.API_KEY_NOT_FOUND, key_id)
     if here != INSTALLATION and not grants_of(key, here):
@@ -228,8 +217,7 @@ def _insert(values: Mapping[str, Any], private_key: str, now: datetime) -> ApiKe
             return key
 
 
-def key_event_record(
-    event_type: EventType,
+def key_changes_record(
     key: ApiKey,
     *,
     before: Sequence[Grant] | None,
@@ -243,37 +231,22 @@ def key_event_record(
     `before` is None for a new key, `after` for a deleted key. `described`: changes of the other fields, which
     are recorded in every scope.
     """
+    event_type = EventType.API_KEY_CREATED_AUDIT if before is None else EventType.API_KEY_CHANGED_AUDIT
+    event_type = EventType.API_KEY_DELETED_AUDIT if after is None else event_type
+    facts = EventFacts(target_public_key=key.public_key)
     had, has = _by_scope(before), _by_scope(after)
     for scope in dict.fromkeys([*had, *has]) or [INSTALLATION]:
+        events = []
         old = None if before is None else _role_facts(had.get(scope, ()))
         new = None if after is None else _role_facts(has.get(scope, ()))
         changes = [*described, *diff(DiffType.ROLES, key.id, old=old, new=new)]
         if changes:
-            _record(event_type, key, scope, changes=changes, actor=actor, now=now)
+            events.append(NewEvent(event_type=event_type, facts=facts, diffs=changes))
         if scope.org_id is not None and (scope in had) != (scope in has):
             # The key's first role in the organization was granted, or the last was revoked.
             membership = EventType.ORG_API_KEY_ADDED if scope in has else EventType.ORG_API_KEY_DELETED
-            _record(membership, key, scope, actor=actor, now=now)
-
-
-def _record(
-    event_type: EventType,
-    key: ApiKey,
-    scope: Scope,
-    *,
-    changes: Sequence[Mapping[str, Any]] = (),
-    actor: Actor,
-    now: datetime,
-) -> None:
-    event_record(
-        event_type=event_type,
-        actor=actor,
-        now=now,
-        group_id=scope.group_id,
-        org_id=scope.org_id,
-        facts=EventFacts(target_public_key=key.public_key),
-        diffs=changes,
-    )
+            events.append(NewEvent(event_type=membership, facts=facts))
+        Act(actor=actor, now=now, here=scope).record(*events)
 
 
 def _by_scope(grants: Iterable[Grant] | None) -> Mapping[Scope, list[Grant]]:

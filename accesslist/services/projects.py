@@ -13,27 +13,21 @@ from accesslist.hooks import group_created, group_deleting, group_retagging
 from accesslist.models import ApiKey, Invitation, Organization, Project, RoleGrant, User
 from accesslist.rules.invitations import InvitationOutcome
 from accesslist.serializers.organizations import OrganizationDocument, ProjectDocument
+from accesslist.services.changes import Tracked, acting, changing
 from accesslist.services.grants import (
     grants_create,
     grants_of,
     keys_revoke,
-    member_ids,
+    members_of,
     role_changes_record,
     users_revoke,
 )
-from accesslist.services.keys import api_key_roles_revoked, key_event_record
-from accesslist.services.locks import (
-    actor_lock_in_turn,
-    actor_lock_shared,
-    identities_lock_exclusive,
-    organization_lock_shared,
-)
+from accesslist.services.keys import api_key_roles_revoked, key_changes_record
+from accesslist.services.locks import scope_lock_shared
 from accesslist.services.retention import retention_choose
 from accesslist.services.teams import teams_delete
 from accesslist.services.users import NewUser, first_user_create
 from events.choices import DiffType
-from events.diffs import diff
-from events.services import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
@@ -41,57 +35,73 @@ from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from opsapi.roles import Grant, Role, Scope
 
 
-@transaction.atomic
+def _org_locked(_: Scope, org_id: str) -> Organization:
+    org = Organization.objects.select_for_update().filter(id=org_id).first()
+    return get_or_404(org, ErrorCode.ORG_NOT_FOUND, org_id)
+
+
+def _project(projects: QuerySet[Project], group_id: str) -> Project:
+    return get_or_404(projects.filter(id=group_id).first(), ErrorCode.GROUP_NOT_FOUND, group_id)
+
+
+ORGANIZATION = Tracked(
+    # The closest diff type.
+    diff_type=DiffType.GROUP,
+    stored=OrganizationDocument.stored,
+    added=EventType.ORG_CREATED_AUDIT,
+    changed=EventType.ORG_RENAMED,
+    deleted=EventType.ORG_DELETED_AUDIT,
+    find=_org_locked,
+)
+PROJECT = Tracked(
+    diff_type=DiffType.GROUP,
+    stored=ProjectDocument.stored,
+    added=EventType.GROUP_CREATED,
+    changed=EventType.GROUP_CHANGED_AUDIT,
+    deleted=EventType.GROUP_DELETED_AUDIT,
+    adding=(scope_lock_shared,),
+    # The weaker lock does not block reports.
+    find=lambda _, group_id: _project(Project.objects.select_for_update(no_key=True), group_id),
+)
+
+
 def organization_create(*, values: Mapping[str, Any], actor: Actor, now: datetime) -> Organization:
     """Create an organization from a checked document; names need not be unique."""
-    actor_lock_shared(actor)
-    org = Organization.objects.create(**values, created=now)
-    _record(org, EventType.ORG_CREATED_AUDIT, actor, now, new=OrganizationDocument.stored(org))
-    return org
+    with changing(ORGANIZATION, actor, now) as change:
+        org = Organization.objects.create(**values, created=now)
+        change.here = Scope(org_id=org.id)
+        return change.record_added(org)
 
 
-@transaction.atomic
 def organization_update(*, org_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
     """Change the columns in `changes`; without a change, no event is recorded.
 
     Raises:
         ApiError: ORG_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_lock_shared(actor)
-    org = _org_locked(org_id)
-    old = OrganizationDocument.stored(org)
-    Organization.objects.filter(id=org_id).update(**changes)
-    new = OrganizationDocument.stored(org)
-    if new == old:
-        return
-    _record(org, EventType.ORG_RENAMED, actor, now, old=old, new=new)
+    with changing(ORGANIZATION, actor, now, here=Scope(org_id=org_id), row_id=org_id):
+        Organization.objects.filter(id=org_id).update(**changes)
 
 
-@transaction.atomic
 def organization_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
     """Delete an empty organization, with the roles held in it and its teams.
 
     Raises:
         ApiError: ORG_NOT_EMPTY, or ORG_NOT_FOUND when it was deleted in the meantime.
     """
-    actor_lock_in_turn(actor)
-    keys_lock(here=Scope(org_id=org_id))
-    org = _org_locked(org_id)
-    projects = Project.objects.filter(org=org).count()
-    if projects:
-        raise ApiError(ErrorCode.ORG_NOT_EMPTY, org.id, str(projects))
-    scope_roles_delete(here=Scope(org_id=org.id), actor=actor, now=now)
-    teams_delete(org_id=org.id, actor=actor, now=now)
-    _record(org, EventType.ORG_DELETED_AUDIT, actor, now, old=OrganizationDocument.stored(org))
-    org.delete()
+    here = Scope(org_id=org_id)
+    with acting(actor, now, here=here, locks=(_key_rows_lock,), ends=_key_ids(here)) as act:
+        org = _org_locked(here, org_id)
+        change = act.change(ORGANIZATION, org)
+        projects = Project.objects.filter(org=org).count()
+        if projects:
+            raise ApiError(ErrorCode.ORG_NOT_EMPTY, org.id, str(projects))
+        scope_roles_delete(here=here, actor=actor, now=now)
+        teams_delete(org_id=org.id, actor=actor, now=now)
+        change.record_deleted()
+        org.delete()
 
 
-def _org_locked(org_id: str) -> Organization:
-    org = Organization.objects.select_for_update().filter(id=org_id).first()
-    return get_or_404(org, ErrorCode.ORG_NOT_FOUND, org_id)
-
-
-@transaction.atomic
 def project_create(
     *, values: Mapping[str, Any], owned_by_creator: bool, actor: Actor, now: datetime
 ) -> Project:
@@ -103,68 +113,64 @@ def project_create(
         ApiError: GROUP_ALREADY_EXISTS; ORG_NOT_FOUND, API_KEY_NOT_FOUND, USER_NOT_FOUND, if they were
             deleted in the meantime.
     """
-    actor_lock_shared(actor)
-    creator = _creator(actor) if owned_by_creator else None
     name, org_id = values["name"], values.get("org_id")
-    if org_id:
-        organization_lock_shared(org_id=org_id)
-    else:
-        org_id = organization_create(values={"name": name}, actor=actor, now=now).id
-    with _named_once(name):
-        project = Project.objects.create(**{**values, "org_id": org_id}, created=now)
-    _record(project, EventType.GROUP_CREATED, actor, now, new=ProjectDocument.stored(project))
-    if creator:
-        _give_to(creator, project, actor, now)
-    group_created.send(sender=Project, project=project, actor=actor, now=now)
-    return project
+    with changing(PROJECT, actor, now, here=Scope(org_id=org_id)) as change:
+        creator = _creator(actor) if owned_by_creator else None
+        if not org_id:
+            org_id = organization_create(values={"name": name}, actor=actor, now=now).id
+        with _named_once(name):
+            project = Project.objects.create(**{**values, "org_id": org_id}, created=now)
+        change.here = Scope(org_id, project.id)
+        change.record_added(project)
+        if creator:
+            _give_to(creator, project, actor, now)
+        group_created.send(sender=Project, project=project, actor=actor, now=now)
+        return project
 
 
-@transaction.atomic
 def project_update(*, group_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
     """Change `name` or `tags`; without a change, no event is recorded.
 
     Raises:
         ApiError: GROUP_ALREADY_EXISTS, or GROUP_NOT_FOUND when it was deleted in the meantime.
     """
-    actor_lock_shared(actor)
-    if "tags" in changes:
-        # Before the project is locked, as in deletion: transactions that wait for the project hold locks that
-        # the signal handlers need.
-        project, tags = _live(group_id), changes["tags"]
-        group_retagging.send(sender=Project, project=project, tags=tags, actor=actor, now=now)
-    # The weaker lock does not block reports.
-    live = Project.objects.select_for_update(no_key=True).filter(id=group_id).first()
-    project = get_or_404(live, ErrorCode.GROUP_NOT_FOUND, group_id)
-    wanted = {name: value for name, value in changes.items() if getattr(project, name) != value}
-    if not wanted:
-        return
-    old = ProjectDocument.stored(project)
-    with _named_once(wanted.get("name", project.name)):
-        Project.objects.filter(id=project.id).update(**wanted)
-    _record(project, EventType.GROUP_CHANGED_AUDIT, actor, now, old=old, new=ProjectDocument.stored(project))
+    here = Scope(group_id=group_id)
+    with acting(actor, now, here=here, locks=()) as act:
+        if "tags" in changes:
+            # Before the project is locked, as in deletion: transactions that wait for the project hold locks
+            # that the signal handlers need.
+            project, tags = _project(Project.objects.all(), group_id), changes["tags"]
+            group_retagging.send(sender=Project, project=project, tags=tags, actor=actor, now=now)
+        project = PROJECT.find(here, group_id)
+        wanted = {name: value for name, value in changes.items() if getattr(project, name) != value}
+        if not wanted:
+            return
+        change = act.change(PROJECT, project)
+        with _named_once(wanted.get("name", project.name)):
+            Project.objects.filter(id=project.id).update(**wanted)
+        change.record_changed()
 
 
-@transaction.atomic
 def project_delete(*, group_id: str, actor: Actor, now: datetime) -> None:
     """Delete a project at once; the worker deletes its contents later.
 
     Raises:
         ApiError: GROUP_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_lock_in_turn(actor)
-    project = _live(group_id)
-    keys_lock(here=Scope(group_id=group_id))
-    # Before the project is locked: transactions that wait for it hold locks that the signal handlers need.
-    group_deleting.send(sender=Project, project=project, actor=actor, now=now)
-    project = _live(group_id, lock=True)
-    old = ProjectDocument.stored(project)
-    _record(project, EventType.GROUP_DELETED_AUDIT, actor, now, old=old)
-    scope_roles_delete(here=Scope(group_id=project.id), actor=actor, now=now)
-    Invitation.objects.filter(project=project, outcome=None).update(
-        outcome=InvitationOutcome.REVOKED, ended=now
-    )
-    project.deleted, project.org = now, None
-    project.save(update_fields=["deleted", "org"])
+    here = Scope(group_id=group_id)
+    with acting(actor, now, here=here, locks=(_key_rows_lock,), ends=_key_ids(here)) as act:
+        # Before the project is locked: transactions that wait for it hold locks that the handlers need.
+        project = _project(Project.objects.all(), group_id)
+        group_deleting.send(sender=Project, project=project, actor=actor, now=now)
+        project = _project(Project.objects.select_for_update(), group_id)
+        act.here = Scope(project.org_id, project.id)
+        act.change(PROJECT, project).record_deleted()
+        scope_roles_delete(here=here, actor=actor, now=now)
+        Invitation.objects.filter(project=project, outcome=None).update(
+            outcome=InvitationOutcome.REVOKED, ended=now
+        )
+        project.deleted, project.org = now, None
+        project.save(update_fields=["deleted", "org"])
 
 
 @transaction.atomic
@@ -199,11 +205,6 @@ def _named_once(name: str) -> Iterator[None]:
         raise ApiError(ErrorCode.GROUP_ALREADY_EXISTS, name) from None
 
 
-def _live(group_id: str, *, lock: bool = False) -> Project:
-    projects = Project.objects.select_for_update() if lock else Project.objects
-    return get_or_404(projects.filter(id=group_id).first(), ErrorCode.GROUP_NOT_FOUND, group_id)
-
-
 def _creator(actor: Actor) -> ApiKey | User:
     """The acting key or user."""
     if actor.kind is ActorKind.USER:
@@ -219,33 +220,15 @@ def _give_to(creator: ApiKey | User, project: Project, actor: Actor, now: dateti
     if isinstance(creator, User):
         role_changes_record(user=creator, old=(), new=[owner], actor=actor, now=now)
     else:
-        changed = EventType.API_KEY_CHANGED_AUDIT
-        key_event_record(changed, creator, before=(), after=[owner], actor=actor, now=now)
+        key_changes_record(creator, before=(), after=[owner], actor=actor, now=now)
 
 
-def _record(
-    row: Organization | Project,
-    event_type: EventType,
-    actor: Actor,
-    now: datetime,
-    **sides: Mapping[str, Any],
-) -> None:
-    """Record a change in the project; organizations record only that projects are created and deleted."""
-    group_id, org_id = (row.id, row.org_id) if isinstance(row, Project) else (None, row.id)
-    event_record(
-        event_type=event_type,
-        actor=actor,
-        now=now,
-        group_id=group_id,
-        org_id=None if event_type is EventType.GROUP_CHANGED_AUDIT else org_id,
-        # GROUP is the nearest of the closed set of diff types, also for an organization.
-        diffs=diff(DiffType.GROUP, row.id, **sides),
-    )
+def _key_ids(here: Scope) -> QuerySet[ApiKey, str]:
+    """The keys with roles in the scope, which may be writing to it."""
+    return _keys(here).values_list("id", flat=True)
 
 
-def keys_lock(*, here: Scope) -> None:
-    """Lock the keys with roles in the scope, before any other lock: they may be writing to it."""
-    identities_lock_exclusive(_keys(here).values_list("id", flat=True))
+def _key_rows_lock(here: Scope) -> None:
     list(_keys(here).select_for_update().values_list("id"))
 
 
@@ -257,7 +240,7 @@ def scope_roles_delete(*, here: Scope, actor: Actor, now: datetime) -> None:
     before = {key: grants_of(key) for key in _keys(here)}
     rows = RoleGrant.objects.filter(_held(here))
     teams = rows.filter(team__isnull=False).values_list("team_id", flat=True)
-    users = {*rows.filter(user__isnull=False).values_list("user_id", flat=True), *member_ids(*teams)}
+    users = {*rows.filter(user__isnull=False).values_list("user_id", flat=True), *members_of(*teams)}
     rows.delete()
     keys_revoke(ids=[key.id for key in before], actor=actor)
     users_revoke(ids=users, actor=actor, now=now)

@@ -25,25 +25,20 @@ from accesslist.serializers.organizations import (
     AskedTeam,
     TeamDocument,
 )
+from accesslist.services.changes import Act, Tracked, acting, changing
 from accesslist.services.grants import (
     grants_create,
     grants_of,
     grants_replace,
-    member_ids,
-    members_lock_exclusive,
+    members_of,
     role_changes,
     users_revoke,
 )
-from accesslist.services.locks import (
-    actor_lock_in_turn,
-    identities_lock_exclusive,
-    organization_lock_shared,
-    project_lock_shared,
-)
+from accesslist.services.locks import scope_lock_shared
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import NewEvent, event_record, events_record
+from events.services import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField, get_or_404
@@ -51,7 +46,27 @@ from opsapi.api.principal import Actor, Group
 from opsapi.roles import Grant, Role, Scope
 
 
-@transaction.atomic
+def _locked(here: Scope, team_id: str) -> Team:
+    team = Team.objects.select_for_update().filter(id=team_id, org_id=here.org_id).first()
+    return get_or_404(team, ErrorCode.TEAM_NOT_FOUND, team_id)
+
+
+def _facts(team: Team) -> EventFacts:
+    return EventFacts(team_id=team.id)
+
+
+TEAM = Tracked(
+    diff_type=DiffType.USERS,
+    stored=TeamDocument.stored,
+    added=EventType.TEAM_CREATED,
+    changed=EventType.TEAM_CHANGED_AUDIT,
+    deleted=EventType.TEAM_DELETED,
+    locks=(scope_lock_shared,),
+    find=_locked,
+    facts=_facts,
+)
+
+
 def team_create(
     *,
     org_id: str,
@@ -70,17 +85,15 @@ def team_create(
         ApiError: ORG_NOT_FOUND, INVALID_ATTRIBUTE for users that the caller does not know, that are
             named twice, or that are too many.
     """
-    actor_lock_in_turn(actor)
-    organization_lock_shared(org_id=org_id)
-    users = _joining(members, _users(members, seen_in))
-    team = Team.objects.create(org_id=org_id, created=now, **values)
-    team.members.set(users)
-    _record_change(team=team, new=TeamDocument.stored(team), actor=actor, now=now)
-    _joined(team, users, actor, now)
-    return team
+    with changing(TEAM, actor, now, here=Scope(org_id=org_id), ends=()) as change:
+        users = _joining(members, _users(members, seen_in))
+        team = Team.objects.create(org_id=org_id, created=now, **values)
+        team.members.set(users)
+        change.record_added(team)
+        _joined(change, team, users)
+        return team
 
 
-@transaction.atomic
 def team_update(
     *,
     team_id: str,
@@ -96,46 +109,41 @@ def team_update(
     Raises:
         ApiError: TEAM_NOT_FOUND, and the errors of `team_create`.
     """
-    actor_lock_in_turn(actor)
-    if members is not None:
-        members_lock_exclusive(team_id)
-    team = _lock(team_id=team_id, org_id=org_id)
-    before = TeamDocument.stored(team)
-    current = list(team.members.order_by("username_key"))
-    wanted = current if members is None else _users(members, seen_in)
-    staying = set(current) & set(wanted)
-    joining = [] if members is None else _joining(members, wanted, staying)
-    for name, value in changes.items():
-        setattr(team, name, value)
-    team.save(update_fields=list(changes))
-    team.members.set(wanted)
-    left = [user for user in current if user not in staying]
-    users_revoke(ids=[user.id for user in left], actor=actor, now=now)
-    after = TeamDocument.stored(team)
-    _record_change(team=team, old=before, new=after, actor=actor, now=now)
-    members_left(team, left, actor, now)
-    _joined(team, joining, actor, now)
+    ends = () if members is None else members_of(team_id)
+    with changing(TEAM, actor, now, here=Scope(org_id=org_id), row_id=team_id, ends=ends) as change:
+        team = change.row
+        current = list(team.members.order_by("username_key"))
+        wanted = current if members is None else _users(members, seen_in)
+        staying = set(current) & set(wanted)
+        joining = [] if members is None else _joining(members, wanted, staying)
+        for name, value in changes.items():
+            setattr(team, name, value)
+        team.save(update_fields=list(changes))
+        team.members.set(wanted)
+        left = [user for user in current if user not in staying]
+        users_revoke(ids=[user.id for user in left], actor=actor, now=now)
+        change.record_changed()
+        members_left(change, team, left)
+        _joined(change, team, joining)
 
 
-@transaction.atomic
 def team_delete(*, team_id: str, org_id: str, actor: Actor, now: datetime) -> None:
     """Delete the team and its roles in projects; its members stay in the organization.
 
     Raises:
         ApiError: TEAM_NOT_FOUND.
     """
-    actor_lock_in_turn(actor)
-    members_lock_exclusive(team_id)
-    team = _lock(team_id=team_id, org_id=org_id)
-    members = member_ids(team_id)
-    facts, grants = TeamDocument.stored(team), grants_of(team)
-    team_deleting.send(sender=Team, team=team, actor=actor, now=now)
-    for group_id in dict.fromkeys(grant.group_id for grant in grants if grant.group_id):
-        held = [grant for grant in grants if grant.group_id == group_id]
-        _record_roles(team=team, group_id=group_id, old=held, new=(), actor=actor, now=now)
-    _record_change(team=team, old=facts, actor=actor, now=now)
-    team.delete()
-    users_revoke(ids=members, actor=actor, now=now)
+    here, ends = Scope(org_id=org_id), members_of(team_id)
+    with changing(TEAM, actor, now, here=here, row_id=team_id, ends=ends) as change:
+        team, members = change.row, list(members_of(team_id))
+        grants = grants_of(team)
+        team_deleting.send(sender=Team, team=team, actor=actor, now=now)
+        for scope in dict.fromkeys(grant.scope for grant in grants if grant.group_id):
+            held = [grant for grant in grants if grant.scope == scope]
+            change.record(*_role_changes(team, old=held, new=()), here=scope)
+        change.record_deleted()
+        team.delete()
+        users_revoke(ids=members, actor=actor, now=now)
 
 
 @transaction.atomic
@@ -148,12 +156,11 @@ def teams_delete(*, org_id: str, actor: Actor, now: datetime) -> None:
     teams = Team.objects.select_for_update().filter(org_id=org_id).order_by("id")
     for team in teams:
         team_deleting.send(sender=Team, team=team, actor=actor, now=now)
-    events = [event for team in teams for event in _changes(team, facts[team.id], None)]
+    events = [TEAM.event(team, old=facts[team.id]) for team in teams]
     events_record(events=events, actor=actor, now=now, org_id=org_id)
     teams.delete()
 
 
-@transaction.atomic
 def team_users_add(
     *,
     team_id: str,
@@ -168,38 +175,25 @@ def team_users_add(
     Raises:
         ApiError: TEAM_NOT_FOUND, and the errors of `team_create`.
     """
-    actor_lock_in_turn(actor)
-    team = _lock(team_id=team_id, org_id=org_id)
-    added = _joining(members, _users(members, seen_in), set(team.members.all()))
-    team.members.add(*added)
-    _joined(team, added, actor, now)
+    with acting(actor, now, here=Scope(org_id=org_id), ends=()) as act:
+        team = _locked(act.here, team_id)
+        added = _joining(members, _users(members, seen_in), set(team.members.all()))
+        team.members.add(*added)
+        _joined(act, team, added)
 
 
-@transaction.atomic
 def team_user_remove(*, team_id: str, org_id: str, user_id: str, actor: Actor, now: datetime) -> None:
     """Remove a user from the team; the user stays in the organization.
 
     Raises:
         ApiError: TEAM_NOT_FOUND, USER_NOT_FOUND.
     """
-    actor_lock_in_turn(actor)
-    identities_lock_exclusive([user_id])
-    team = _lock(team_id=team_id, org_id=org_id)
-    user = get_or_404(team.members.filter(id=user_id).first(), ErrorCode.USER_NOT_FOUND, user_id)
-    team.members.remove(user)
-    users_revoke(ids=[user_id], actor=actor, now=now)
-    members_left(team, [user], actor, now)
-
-
-def _lock(*, team_id: str, org_id: str) -> Team:
-    """Lock the organization's team until the transaction ends, and return it.
-
-    Raises:
-        ApiError: ORG_NOT_FOUND, TEAM_NOT_FOUND.
-    """
-    organization_lock_shared(org_id=org_id)
-    team = Team.objects.select_for_update().filter(id=team_id, org_id=org_id).first()
-    return get_or_404(team, ErrorCode.TEAM_NOT_FOUND, team_id)
+    with acting(actor, now, here=Scope(org_id=org_id), ends=[user_id]) as act:
+        team = _locked(act.here, team_id)
+        user = get_or_404(team.members.filter(id=user_id).first(), ErrorCode.USER_NOT_FOUND, user_id)
+        team.members.remove(user)
+        users_revoke(ids=[user_id], actor=actor, now=now)
+        members_left(act, team, [user])
 
 
 def _users(asked: Sequence[AskedMember], seen_in: VisibleUsers) -> list[User]:
@@ -250,7 +244,7 @@ def _joining(
     return [user for _, user in joining]
 
 
-def _joined(team: Team, users: Sequence[User], actor: Actor, now: datetime) -> None:
+def _joined(act: Act, team: Team, users: Sequence[User]) -> None:
     """Record each user who joined; users who are not members of the organization yet become members."""
     held = RoleGrant.objects.filter(org_id=team.org_id, user__in=users)
     members = set(held.values_list("user_id", flat=True))
@@ -261,10 +255,9 @@ def _joined(team: Team, users: Sequence[User], actor: Actor, now: datetime) -> N
             grants_create([member], holder=user)
             events += role_changes(user, member.scope, old=(), new=[member])
         events.append(_membership(EventType.USER_ADDED_TO_TEAM, team, user, new=user.username))
-    events_record(events=events, actor=actor, now=now, org_id=team.org_id)
+    act.record(*events)
 
 
-@transaction.atomic
 def group_teams_add(
     *, group: Group, asked: Sequence[AskedTeam], by: Sequence[Grant], actor: Actor, now: datetime
 ) -> None:
@@ -276,21 +269,19 @@ def group_teams_add(
         ApiError: GROUP_NOT_FOUND, ROLE_NOT_HELD, INVALID_ATTRIBUTE for teams the organization does not
             have or that are named twice.
     """
-    actor_lock_in_turn(actor)
-    members_lock_exclusive(*(request.team_id for request in asked))
-    project_lock_shared(group_id=group.id)
-    teams = _locked(group, [request.team_id for request in asked])
-    held = {team.id: grants_of(team, Scope(group_id=group.id)) for team in teams.values()}
-    for request in asked:
-        _refuse(_grants(group, request.roles), held.get(request.team_id, []), group, by)
-    named = [(request.path, teams.get(request.team_id)) for request in asked]
-    refuse_unknown_and_repeated(named, unknown="is not a team of the organization")
-    for request in asked:
-        team, wanted = teams[request.team_id], _grants(group, request.roles)
-        _replace(team=team, group=group, held=held[team.id], wanted=wanted, actor=actor, now=now)
+    ids = [request.team_id for request in asked]
+    with acting(actor, now, here=Scope(group_id=group.id), ends=members_of(*ids)) as act:
+        teams = _locked_in(group, ids)
+        held = {team.id: grants_of(team, act.here) for team in teams.values()}
+        for request in asked:
+            _refuse(_grants(group, request.roles), held.get(request.team_id, []), group, by)
+        named = [(request.path, teams.get(request.team_id)) for request in asked]
+        refuse_unknown_and_repeated(named, unknown="is not a team of the organization")
+        for request in asked:
+            team, wanted = teams[request.team_id], _grants(group, request.roles)
+            _replace(act, team, held=held[team.id], wanted=wanted)
 
 
-@transaction.atomic
 def group_team_update(
     *,
     group: Group,
@@ -305,25 +296,17 @@ def group_team_update(
     Raises:
         ApiError: GROUP_NOT_FOUND, TEAM_NOT_FOUND, ROLE_NOT_HELD.
     """
-    actor_lock_in_turn(actor)
-    team, held = _in_project(group, team_id)
-    wanted = _grants(group, roles)
-    _refuse(wanted, held, group, by)
-    _replace(team=team, group=group, held=held, wanted=wanted, actor=actor, now=now)
+    with acting(actor, now, here=Scope(group_id=group.id), ends=members_of(team_id)) as act:
+        team = _locked_in(group, [team_id]).get(team_id)
+        held = grants_of(team, act.here) if team else []
+        if team is None or not held:
+            raise ApiError(ErrorCode.TEAM_NOT_FOUND, team_id)
+        wanted = _grants(group, roles)
+        _refuse(wanted, held, group, by)
+        _replace(act, team, held=held, wanted=wanted)
 
 
-def _in_project(group: Group, team_id: str) -> tuple[Team, list[Grant]]:
-    """Lock the team and return it with its roles in the project."""
-    members_lock_exclusive(team_id)
-    project_lock_shared(group_id=group.id)
-    team = _locked(group, [team_id]).get(team_id)
-    held = grants_of(team, Scope(group_id=group.id)) if team else []
-    if team is None or not held:
-        raise ApiError(ErrorCode.TEAM_NOT_FOUND, team_id)
-    return team, held
-
-
-def _locked(group: Group, ids: Sequence[str]) -> dict[str, Team]:
+def _locked_in(group: Group, ids: Sequence[str]) -> dict[str, Team]:
     """Lock and return the teams that belong to the project's organization, by ID."""
     rows = Team.objects.select_for_update().filter(org_id=group.org_id, id__in=ids)
     return {team.id: team for team in rows.order_by("id")}
@@ -338,54 +321,29 @@ def _refuse(wanted: Sequence[Grant], held: Sequence[Grant], group: Group, by: Se
     refuse_roles_not_held(added, by=by, orgs_of_groups={group.id: group.org_id})
 
 
-def _replace(
-    *, team: Team, group: Group, held: Sequence[Grant], wanted: Sequence[Grant], actor: Actor, now: datetime
-) -> None:
-    grants_replace(holder=team, current=held, wanted=wanted, actor=actor, now=now)
-    _record_roles(team=team, group_id=group.id, old=held, new=wanted, actor=actor, now=now)
+def _replace(act: Act, team: Team, *, held: Sequence[Grant], wanted: Sequence[Grant]) -> None:
+    grants_replace(holder=team, current=held, wanted=wanted, actor=act.actor, now=act.now)
+    act.record(*_role_changes(team, old=held, new=wanted))
 
 
-Facts = Mapping[str, Any]
+def members_left(act: Act, team: Team, users: Iterable[User]) -> None:
+    """Record in the organization that the users left the team."""
+    gone = EventType.USER_REMOVED_FROM_TEAM_AUDIT
+    events = [_membership(gone, team, user, old=user.username) for user in users]
+    act.record(*events, here=Scope(org_id=team.org_id))
 
 
-def _record_change(
-    *, team: Team, old: Facts | None = None, new: Facts | None = None, actor: Actor, now: datetime
-) -> None:
-    """Record that the team was created (no `old`), changed or deleted (no `new`), if anything changed."""
-    events_record(events=_changes(team, old, new), actor=actor, now=now, org_id=team.org_id)
-
-
-def members_left(team: Team, users: Iterable[User], actor: Actor, now: datetime) -> None:
-    """Record that the users left the team."""
-    events = [
-        _membership(EventType.USER_REMOVED_FROM_TEAM_AUDIT, team, user, old=user.username) for user in users
-    ]
-    events_record(events=events, actor=actor, now=now, org_id=team.org_id)
-
-
-def _record_roles(
-    *, team: Team, group_id: str, old: Collection[Grant], new: Collection[Grant], actor: Actor, now: datetime
-) -> None:
-    """Record that the team's roles in the project were granted, changed or revoked, if they changed."""
+def _role_changes(team: Team, *, old: Collection[Grant], new: Collection[Grant]) -> list[NewEvent]:
+    """Return the event of roles in a project that were granted, changed or revoked, if they changed."""
     if set(old) == set(new):
-        return
+        return []
     event_type = EventType.TEAM_ROLES_CHANGED_AUDIT if old else EventType.TEAM_ADDED_TO_GROUP
-    event_record(
+    event = NewEvent(
         event_type=event_type if new else EventType.TEAM_REMOVED_FROM_GROUP,
-        actor=actor,
-        now=now,
-        group_id=group_id,
-        facts=EventFacts(team_id=team.id),
+        facts=_facts(team),
         diffs=diff(DiffType.ROLES, team.id, old=_roles(old), new=_roles(new)),
     )
-
-
-def _changes(team: Team, old: Facts | None, new: Facts | None) -> list[NewEvent]:
-    event_type = EventType.TEAM_CHANGED_AUDIT if old and new else EventType.TEAM_CREATED
-    changes = diff(DiffType.USERS, team.id, old=old, new=new)
-    event_type = event_type if new else EventType.TEAM_DELETED
-    changed = NewEvent(event_type=event_type, facts=EventFacts(team_id=team.id), diffs=changes)
-    return [changed] if changes else []
+    return [event]
 
 
 def _membership(event_type: EventType, team: Team, user: User, **sides: str) -> NewEvent:
@@ -397,5 +355,5 @@ def _membership(event_type: EventType, team: Team, user: User, **sides: str) -> 
     )
 
 
-def _roles(grants: Collection[Grant]) -> Facts | None:
+def _roles(grants: Collection[Grant]) -> Mapping[str, Any] | None:
     return {"roleNames": [grant.role.value for grant in grants]} if grants else None

@@ -16,6 +16,7 @@ from accesslist.selectors.users import any_user_exists, name_is_taken
 from accesslist.serializers.users import user_facts
 from accesslist.services.access_lists import access_list_entries_create
 from accesslist.services.accounts import user_event_record
+from accesslist.services.changes import acting
 from accesslist.services.grants import (
     grants_admit,
     grants_create,
@@ -28,10 +29,7 @@ from accesslist.services.grants import (
 from accesslist.services.keys import NewKey, api_key_create
 from accesslist.services.locks import (
     FIRST_USER_LOCK,
-    actor_lock_in_turn,
-    actor_lock_shared,
     advisory_lock,
-    identities_lock_exclusive,
 )
 from accesslist.services.teams import members_left
 from accesslist.user_checks import as_email, check_new_user
@@ -42,6 +40,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, needs_role
 from opsapi.api.principal import Actor, ActorKind
 from opsapi.roles import INSTALLATION, Grant, Role, satisfies
+from opsapi.wire_json import JsonObject
 
 _FIRST_KEY_DESC = "Key of the first user"
 _FIRST_GRANTS = (Grant(Role.GLOBAL_OWNER),)
@@ -103,7 +102,6 @@ def first_user_create(
     return user, _created_by_themselves(user, _FIRST_GRANTS, remote_address, now)
 
 
-@transaction.atomic
 def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetime) -> User:
     """Create a user with the requested roles, if the caller may grant them.
 
@@ -113,18 +111,19 @@ def user_create(*, new: NewUser, by: Sequence[Grant], actor: Actor, now: datetim
         ApiError: ROLE_NEEDS_GROUP_ID, ROLE_NEEDS_ORG_ID, ROLE_NEEDS_NO_GROUP_ID, INVALID_ATTRIBUTE,
             CANNOT_ADD_GLOBAL_ROLE, ROLE_NOT_HELD, INVALID_USERNAME, WEAK_PASSWORD, USER_ALREADY_EXISTS.
     """
-    actor_lock_shared(actor)
-    roles = RoleRequest(asked_roles(new.roles), INSTALLATION, by)
-    grants = roles.grants()
-    grants_admit(roles, added=grants)
-    user = _insert(new, grants, now, password_given=True)
-    _record_created(user, actor, now)
-    in_places = [grant for grant in grants if not grant.role.is_global]
-    role_changes_record(user=user, old=(), new=in_places, actor=actor, now=now)
-    return user
+    with acting(actor, now):
+        roles = RoleRequest(asked_roles(new.roles), INSTALLATION, by)
+        grants = roles.grants()
+        grants_admit(roles, added=grants)
+        user = _insert(new, grants, now, password_given=True)
+        user_event_record(
+            event_type=EventType.USER_CREATED_AUDIT, user=user, actor=actor, now=now, diffs=_created(user)
+        )
+        in_places = [grant for grant in grants if not grant.role.is_global]
+        role_changes_record(user=user, old=(), new=in_places, actor=actor, now=now)
+        return user
 
 
-@transaction.atomic
 def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetime) -> None:
     """Delete a user, who leaves every project, organization and team, and whose sessions end.
 
@@ -132,22 +131,23 @@ def user_delete(*, user_id: str, by: Sequence[Grant], actor: Actor, now: datetim
         ApiError: USER_NOT_FOUND, CANNOT_CHANGE_OWN_ROLES, CANNOT_DEMOTE_LAST_OWNER; USER_UNAUTHORIZED, also
             for a user admin if the user has a global role (a Global owner is needed).
     """
-    actor_lock_in_turn(actor)
-    identities_lock_exclusive([user_id])
-    user = user_lock(user_id)
-    refuse_own_roles(user, actor)
-    grants, facts = grants_of(user), user_facts(user)
-    is_global = any(grant.role.is_global for grant in grants)
-    if is_global and not satisfies(by, Role.GLOBAL_OWNER, INSTALLATION):
-        raise needs_role([Role.GLOBAL_OWNER])
-    user_deleting.send(sender=User, user=user, actor=actor, now=now)
-    grants_replace(holder=user, current=grants, wanted=(), actor=actor, now=now)
-    role_changes_record(user=user, old=grants, new=(), actor=actor, now=now)
-    for team in user.teams.order_by("created", "id"):
-        members_left(team, [user], actor, now)
-    gone = diff(DiffType.USERS, user.id, old=facts)
-    user_event_record(event_type=EventType.USER_DELETED_AUDIT, user=user, actor=actor, now=now, diffs=gone)
-    user.delete()
+    with acting(actor, now, ends=[user_id]) as act:
+        user = user_lock(user_id)
+        refuse_own_roles(user, actor)
+        grants, facts = grants_of(user), user_facts(user)
+        is_global = any(grant.role.is_global for grant in grants)
+        if is_global and not satisfies(by, Role.GLOBAL_OWNER, INSTALLATION):
+            raise needs_role([Role.GLOBAL_OWNER])
+        user_deleting.send(sender=User, user=user, actor=actor, now=now)
+        grants_replace(holder=user, current=grants, wanted=(), actor=actor, now=now)
+        role_changes_record(user=user, old=grants, new=(), actor=actor, now=now)
+        for team in user.teams.order_by("created", "id"):
+            members_left(act, team, [user])
+        gone = diff(DiffType.USERS, user.id, old=facts)
+        user_event_record(
+            event_type=EventType.USER_DELETED_AUDIT, user=user, actor=actor, now=now, diffs=gone
+        )
+        user.delete()
 
 
 @transaction.atomic
@@ -180,8 +180,14 @@ def _created_by_themselves(
     """Record the creation. There is no other actor, so the event names the new user."""
     is_owner = Grant(Role.GLOBAL_OWNER) in grants
     actor = Actor(ActorKind.USER, user.id, user.username, is_owner, remote_address)
-    _record_created(user, actor, now)
+    user_event_record(
+        event_type=EventType.USER_CREATED_AUDIT, user=user, actor=actor, now=now, diffs=_created(user)
+    )
     return actor
+
+
+def _created(user: User) -> list[JsonObject]:
+    return diff(DiffType.USERS, user.id, new=user_facts(user))
 
 
 def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, **marks: bool) -> User:
@@ -204,11 +210,6 @@ def _insert(new: NewUser, grants: Sequence[Grant], now: datetime, **marks: bool)
         raise ApiError(ErrorCode.USER_ALREADY_EXISTS, new.username) from None
     grants_create(grants, holder=user)
     return user
-
-
-def _record_created(user: User, actor: Actor, now: datetime) -> None:
-    new = diff(DiffType.USERS, user.id, new=user_facts(user))
-    user_event_record(event_type=EventType.USER_CREATED_AUDIT, user=user, actor=actor, now=now, diffs=new)
 
 
 def _grants_of_a_stranger(roles: Sequence[Mapping[str, Any]]) -> list[Grant]:

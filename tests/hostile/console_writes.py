@@ -76,8 +76,8 @@ def _reset_password(known: Known) -> object:
     )
 
 
-def _reset_second_factor(known: Known) -> object:
-    return accounts.second_factor_reset(user_id=known["user_id"], by=_OWNER, actor=OPERATOR, now=clock.now())
+def _reset_second_factor(known: Known) -> None:
+    accounts.second_factor_reset(user_id=known["user_id"], by=_OWNER, actor=OPERATOR, now=clock.now())
 
 
 def _use_code(known: Known) -> object:

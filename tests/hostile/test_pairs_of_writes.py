@@ -4,15 +4,18 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import combinations_with_replacement, product
 from typing import Any
 
 import pytest
 
 from accesslist.models import Project
+from accesslist.services import projects
+from accesslist.services.changes import Tracked
 from alerting.models import MaintenanceWindow
-from opsapi.roles import Role
+from alerting.services import windows
+from opsapi.roles import Role, Scope
 from tests.api import bodies
 from tests.api.conftest import one_of_everything
 from tests.client import ApiClient
@@ -102,32 +105,28 @@ def write_of(row: str, body: Any = None) -> Write:
     return next(each for each in WRITES if str(each).startswith(row) and body in (None, each.body))
 
 
-def unlocked_window(group_id: str, window_id: str) -> MaintenanceWindow:
+def unlocked_window(_: Scope, window_id: str) -> MaintenanceWindow:
     """A window that anybody else may change meanwhile."""
     return MaintenanceWindow.objects.get(id=window_id)
 
 
-def no_lock(*_: object, **__: object) -> None:
-    """Waits for nobody."""
-
-
 WINDOW = "PATCH /groups/<group_id>/maintenanceWindows"
-MISSING_LOCKS: list[tuple[str, Callable[..., object], Pair]] = [
+MISSING_LOCKS: list[tuple[str, Tracked[Any], Pair]] = [
     (
-        "alerting.services.windows._locked",
-        unlocked_window,
+        "alerting.services.windows.WINDOW",
+        replace(windows.WINDOW, locks=(), find=unlocked_window),
         (
             write_of(WINDOW, {"startDate": "2099-11-28T23:00:00Z"}),
             write_of(WINDOW, {"endDate": "2099-11-28T22:30:00Z"}),
         ),
     ),
     (
-        "accesslist.services.projects.organization_lock_shared",
-        no_lock,
+        "accesslist.services.projects.PROJECT",
+        replace(projects.PROJECT, adding=()),
         (write_of("POST /groups", bodies.group(orgId="<empty_org_id>")), write_of("DELETE /orgs/<org_id>")),
     ),
 ]
-"""A lock, what takes its place, and two writes that need it."""
+"""A resource, the resource without a lock, and two writes that need the lock."""
 
 
 def test_a_missing_lock_is_found(pairs: Pairs, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -115,7 +115,7 @@ def test_a_request_is_repeated_once_after_a_deadlock(
             execute(_DEADLOCK)
         actor_lock_shared(actor)
 
-    monkeypatch.setattr("accesslist.services.projects.actor_lock_shared", fails_first)
+    monkeypatch.setattr("accesslist.services.changes.actor_lock_shared", fails_first)
     assert site.api.post("/groups", {"name": "shop"}).status_code == status
     assert Project.objects.filter(name="shop").count() == (status == 201)
 

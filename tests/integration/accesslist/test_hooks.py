@@ -58,7 +58,7 @@ def test_a_failed_team_deletion_undoes_the_signal_handlers(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = make_team(project)
-    monkeypatch.setattr("accesslist.services.teams._record_change", fail)
+    monkeypatch.setattr("accesslist.services.teams.users_revoke", fail)
     with (
         written_on(team_deleting, Team.objects.filter(id=team.id).exists) as heard,
         pytest.raises(RuntimeError),
