@@ -25,6 +25,7 @@ from accesslist.rules.invitations import (
 from accesslist.rules.role_requests import refuse_roles_not_held
 from accesslist.rules.usernames import username_key
 from accesslist.selectors.invitations import invitation_proved, invitations_in, roles_split
+from accesslist.services.changes import Act, Tracked, changing
 from accesslist.services.grants import (
     grants_create,
     grants_of,
@@ -34,18 +35,15 @@ from accesslist.services.grants import (
 )
 from accesslist.services.locks import (
     REVOCATIONS_LOCK,
-    actor_lock_in_turn,
-    actor_lock_shared,
     advisory_lock,
-    organization_lock_shared,
-    project_lock_shared,
+    scope_lock_shared,
     scopes_lock_shared,
 )
 from accesslist.services.users import NewUser, invited_user_create
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import event_record
+from events.services import NewEvent
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
@@ -74,7 +72,29 @@ class LinkRefusedError(Exception):
         self.fault = fault
 
 
-@transaction.atomic
+def _facts(invitation: Invitation) -> dict[str, Any]:
+    """What events show of an invitation: never the token or its hash."""
+    facts: dict[str, Any] = {"roles": list(invitation.roles), "expiresAt": wire_time(invitation.expires)}
+    return {**facts, "username": invitation.email_address} if invitation.email_address else facts
+
+
+def _open(here: Scope, invitation_id: str) -> Invitation:
+    rows = invitations_in(here).select_for_update(of=["self"]).filter(id=invitation_id)
+    return get_or_404(rows.first(), ErrorCode.INVITATION_NOT_FOUND, invitation_id)
+
+
+INVITATION = Tracked(
+    diff_type=DiffType.ROLES,
+    stored=_facts,
+    added=EventType.INVITED_TO_GROUP,
+    changed=EventType.INVITATION_CHANGED_AUDIT,
+    deleted=EventType.INVITATION_REVOKED_AUDIT,
+    locks=(scope_lock_shared,),
+    find=_open,
+    facts=lambda invitation: EventFacts(target_username=invitation.email_address),
+)
+
+
 def invitation_create(
     *,
     here: Scope,
@@ -94,28 +114,27 @@ def invitation_create(
             long in its canonical form; INVITATION_ALREADY_EXISTS, if it has an open invitation there.
     """
     key = _email_key(email_address) if email_address else None
-    actor_lock_shared(actor)
-    _place_lock(here)
-    secret = new_secret()
-    invitation = Invitation(
-        id=new_id(),
-        org_id=None if here.group_id else here.org_id,
-        project_id=here.group_id,
-        roles=_names(roles),
-        email_address=email_address,
-        email_key=key,
-        token_hash=secret_hash(secret),
-        created=now,
-        expires=now + LASTS,
-        **_inviter(actor),
-    )
-    _refuse_not_held(invitation.grants, by)
-    _insert(invitation, now)
-    _record(_invited(here), invitation, actor, now, new=_facts(invitation))
-    return IssuedInvitation(invitation, token_of(invitation.id, secret))
+    with changing(INVITATION, actor, now, here=here) as change:
+        secret = new_secret()
+        invitation = Invitation(
+            id=new_id(),
+            org_id=None if here.group_id else here.org_id,
+            project_id=here.group_id,
+            roles=_names(roles),
+            email_address=email_address,
+            email_key=key,
+            token_hash=secret_hash(secret),
+            created=now,
+            expires=now + LASTS,
+            **_inviter(actor),
+        )
+        _refuse_not_held(invitation.grants, by)
+        _insert(invitation, now)
+        event_type = EventType.INVITED_TO_GROUP if here.group_id else EventType.INVITED_TO_ORG
+        change.record_added(invitation, event_type=event_type)
+        return IssuedInvitation(invitation, token_of(invitation.id, secret))
 
 
-@transaction.atomic
 def invitation_change(
     *,
     invitation_id: str,
@@ -130,18 +149,15 @@ def invitation_change(
     Raises:
         ApiError: INVITATION_NOT_FOUND, ROLE_NOT_HELD, GROUP_NOT_FOUND, ORG_NOT_FOUND.
     """
-    actor_lock_in_turn(actor)
-    invitation = _open_lock(invitation_id, here)
-    if set(invitation.roles) == set(roles):
-        return
-    old = _facts(invitation)
-    invitation.roles = _names(roles)
-    _refuse_not_held(invitation.grants, by)
-    _update(invitation, **_inviter(actor), roles=invitation.roles)
-    _record(EventType.INVITATION_CHANGED_AUDIT, invitation, actor, now, old=old, new=_facts(invitation))
+    with changing(INVITATION, actor, now, here=here, row_id=invitation_id, ends=()) as change:
+        invitation = change.row
+        if set(invitation.roles) == set(roles):
+            return
+        invitation.roles = _names(roles)
+        _refuse_not_held(invitation.grants, by)
+        _update(invitation, **_inviter(actor), roles=invitation.roles)
 
 
-@transaction.atomic
 def invitation_resend(
     *, invitation_id: str, here: Scope, by: Sequence[Grant], actor: Actor, now: datetime
 ) -> IssuedInvitation:
@@ -152,33 +168,30 @@ def invitation_resend(
     Raises:
         ApiError: INVITATION_NOT_FOUND, ROLE_NOT_HELD, GROUP_NOT_FOUND, ORG_NOT_FOUND.
     """
-    actor_lock_in_turn(actor)
-    invitation = _open_lock(invitation_id, here)
-    _refuse_not_held(invitation.grants, by)
-    old, secret = _facts(invitation), new_secret()
-    _update(
-        invitation,
-        **_inviter(actor),
-        replaced_hashes=[*invitation.replaced_hashes, invitation.token_hash][-MOST_REPLACED:],
-        token_hash=secret_hash(secret),
-        expires=now + LASTS,
-        mailed=None,
-    )
-    _record(EventType.INVITATION_RESENT_AUDIT, invitation, actor, now, old=old, new=_facts(invitation))
-    return IssuedInvitation(invitation, token_of(invitation.id, secret))
+    with changing(INVITATION, actor, now, here=here, row_id=invitation_id, ends=()) as change:
+        invitation, secret = change.row, new_secret()
+        _refuse_not_held(invitation.grants, by)
+        _update(
+            invitation,
+            **_inviter(actor),
+            replaced_hashes=[*invitation.replaced_hashes, invitation.token_hash][-MOST_REPLACED:],
+            token_hash=secret_hash(secret),
+            expires=now + LASTS,
+            mailed=None,
+        )
+        change.record_changed(event_type=EventType.INVITATION_RESENT_AUDIT, always=True)
+        return IssuedInvitation(invitation, token_of(invitation.id, secret))
 
 
-@transaction.atomic
 def invitation_revoke(*, invitation_id: str, here: Scope, actor: Actor, now: datetime) -> None:
     """End an open invitation; its link stops working.
 
     Raises:
         ApiError: INVITATION_NOT_FOUND, GROUP_NOT_FOUND, ORG_NOT_FOUND.
     """
-    actor_lock_in_turn(actor)
-    invitation = _open_lock(invitation_id, here)
-    _update(invitation, outcome=InvitationOutcome.REVOKED.value, ended=now)
-    _record(EventType.INVITATION_REVOKED_AUDIT, invitation, actor, now, old=_facts(invitation))
+    with changing(INVITATION, actor, now, here=here, row_id=invitation_id, ends=()) as change:
+        _update(change.row, outcome=InvitationOutcome.REVOKED.value, ended=now)
+        change.record_deleted()
 
 
 def invitation_mailed(*, issued: IssuedInvitation, now: datetime) -> None:
@@ -260,28 +273,10 @@ def _claim(proof: Proof, now: datetime) -> tuple[Invitation, list[Grant], list[G
 
 def _accepted(invitation: Invitation, user: User, actor: Actor, now: datetime) -> None:
     _update(invitation, outcome=InvitationOutcome.ACCEPTED.value, ended=now)
-    _record(
-        EventType.INVITATION_ACCEPTED_AUDIT,
-        invitation,
-        actor,
-        now,
-        user=user.username,
-        old=_facts(invitation),
-    )
-
-
-def _place_lock(here: Scope) -> None:
-    if here.group_id:
-        project_lock_shared(group_id=here.group_id)
-    else:
-        organization_lock_shared(org_id=here.org_id or "")
-
-
-def _open_lock(invitation_id: str, here: Scope) -> Invitation:
-    """Lock the open invitation in the scope. The scope is locked first, as everywhere."""
-    _place_lock(here)
-    rows = invitations_in(here).select_for_update(of=["self"]).filter(id=invitation_id)
-    return get_or_404(rows.first(), ErrorCode.INVITATION_NOT_FOUND, invitation_id)
+    facts, accepted = EventFacts(target_username=user.username), EventType.INVITATION_ACCEPTED_AUDIT
+    diffs = diff(DiffType.ROLES, invitation.id, old=_facts(invitation))
+    event = NewEvent(event_type=accepted, facts=facts, diffs=diffs)
+    Act(actor=actor, now=now, here=invitation.scope).record(event)
 
 
 def _insert(invitation: Invitation, now: datetime) -> None:
@@ -333,34 +328,3 @@ def _inviter(actor: Actor) -> Mapping[str, str]:
 
 def _names(roles: Sequence[Role]) -> list[str]:
     return [role.value for role in dict.fromkeys(roles)]
-
-
-def _invited(here: Scope) -> EventType:
-    return EventType.INVITED_TO_GROUP if here.group_id else EventType.INVITED_TO_ORG
-
-
-def _facts(invitation: Invitation) -> dict[str, Any]:
-    """What events show of an invitation: never the token or its hash."""
-    facts: dict[str, Any] = {"roles": list(invitation.roles), "expiresAt": wire_time(invitation.expires)}
-    return {**facts, "username": invitation.email_address} if invitation.email_address else facts
-
-
-def _record(
-    event_type: EventType,
-    invitation: Invitation,
-    actor: Actor,
-    now: datetime,
-    *,
-    user: str | None = None,
-    **sides: Mapping[str, Any],
-) -> None:
-    """Record an event in the project or the organization, about the invited address or the `user`."""
-    event_record(
-        event_type=event_type,
-        actor=actor,
-        now=now,
-        group_id=invitation.project_id,
-        org_id=invitation.org_id,
-        facts=EventFacts(target_username=user or invitation.email_address),
-        diffs=diff(DiffType.ROLES, invitation.id, **sides),
-    )
