@@ -15,7 +15,8 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 
-from accesslist.services.locks import actor_lock_shared, project_lock_exclusive, scopes_lock_shared
+from accesslist.services.changes import acting
+from accesslist.services.locks import project_lock_exclusive, scopes_lock_shared
 from automation.choices import AgentType
 from automation.hooks import agents_deleting
 from automation.models import Agent, FleetWatch, Host
@@ -36,12 +37,13 @@ from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.choices import DiffType
 from events.diffs import diff
-from events.services import NewEvent, event_record, events_record, signal_holders, signals_release
+from events.services import NewEvent, events_record, signal_holders, signals_release
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.clock import AHEAD
+from opsapi.roles import Scope
 from opsapi.sql import execute, fetch_rows
 
 PROJECTS_AT_ONCE = 500
@@ -293,34 +295,28 @@ def _anybody_reported(limit: datetime) -> bool:
     return Agent.objects.filter(last_report__gt=limit, demonstration=False).exists()
 
 
-@transaction.atomic
 def agent_delete(*, group_id: str, agent_type: AgentType, hostname: str, actor: Actor, now: datetime) -> None:
     """Delete an agent. Its hosts keep their state; its next report adds it again.
 
     Raises: ApiError: AGENT_NOT_FOUND, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
-    actor_lock_shared(actor)
+    with acting(actor, now, here=Scope(group_id=group_id), locks=()) as act:
 
-    def named() -> Agent:
-        agent = agents_named(group_id, agent_type, hostname).first()
-        return get_or_404(agent, ErrorCode.AGENT_NOT_FOUND, agent_type.value, hostname)
+        def named() -> Agent:
+            agent = agents_named(group_id, agent_type, hostname).first()
+            return get_or_404(agent, ErrorCode.AGENT_NOT_FOUND, agent_type.value, hostname)
 
-    # First, because the receivers take locks whose holders may wait for the lock of the project.
-    agents_deleting.send(sender=Agent, group_id=group_id, agents=[named()], actor=actor, now=now)
-    project_lock_exclusive(group_id=group_id)
-    agent = named()
-    facts = {"agentType": agent.agent_type, "hostname": agent.hostname, "version": agent.version}
-    event_record(
-        event_type=EventType.AGENT_DELETED_AUDIT,
-        actor=actor,
-        now=now,
-        group_id=group_id,
-        facts=facts_of_agent(agent),
-        diffs=diff(DiffType(f"{agent.agent_type}_AGENT"), agent.id, old=facts),
-    )
-    Host.with_deleted.filter(group_id=group_id, reported_by=agent).update(reported_by=None)
-    agent.delete()
-    versions_signal(group_id=group_id, now=now)
+        # First, because the receivers take locks whose holders may wait for the lock of the project.
+        agents_deleting.send(sender=Agent, group_id=group_id, agents=[named()], actor=actor, now=now)
+        project_lock_exclusive(group_id=group_id)
+        agent = named()
+        facts = {"agentType": agent.agent_type, "hostname": agent.hostname, "version": agent.version}
+        diffs = diff(DiffType(f"{agent.agent_type}_AGENT"), agent.id, old=facts)
+        deleted = EventType.AGENT_DELETED_AUDIT
+        act.record(NewEvent(event_type=deleted, facts=facts_of_agent(agent), diffs=diffs))
+        Host.with_deleted.filter(group_id=group_id, reported_by=agent).update(reported_by=None)
+        agent.delete()
+        versions_signal(group_id=group_id, now=now)
 
 
 def _beat_steadily(

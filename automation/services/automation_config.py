@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import DatabaseError, IntegrityError, transaction
 
-from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from accesslist.services.changes import Act, acting
 from automation.document import secrets
 from automation.document.publish import NEW_PROJECT, Publication, publication
 from automation.document.secrets import redacted
@@ -29,7 +29,7 @@ from automation.selectors.revisions import (
     stored,
 )
 from automation.services.hosts import hosts_add
-from events.services import event_record
+from events.services import NewEvent
 from events.types import EventType
 from opsapi import redaction
 from opsapi.api.catalogue import ErrorCode
@@ -37,6 +37,7 @@ from opsapi.api.errors import ApiError, BadField, get_or_404
 from opsapi.api.principal import Actor
 from opsapi.encryption import encrypt
 from opsapi.logs import first_line
+from opsapi.roles import Scope
 
 logger = logging.getLogger("opsapi.automation")
 
@@ -75,7 +76,6 @@ def masked_text(revision: AutomationRevision) -> str:
     return masked
 
 
-@transaction.atomic
 def automation_config_publish(
     *,
     group_id: str,
@@ -93,15 +93,13 @@ def automation_config_publish(
 
     Raises: ApiError: as `publication`, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
-    actor_lock_shared(actor)
-    project_lock_shared(group_id=group_id)
-    draft = publication(sent, goal_document(group_id), if_match=if_match, unstorable=unstorable)
-    if not dry_run:
-        _publish(draft, group_id=group_id, actor=actor, now=now)
-    return draft
+    with acting(actor, now, here=Scope(group_id=group_id)) as act:
+        draft = publication(sent, goal_document(group_id), if_match=if_match, unstorable=unstorable)
+        if not dry_run:
+            _publish(act, draft, group_id=group_id)
+        return draft
 
 
-@transaction.atomic
 def automation_config_restore(
     *,
     group_id: str,
@@ -119,28 +117,25 @@ def automation_config_restore(
     Raises: ApiError: as `publication`, AUTOMATION_CONFIG_REVISION_NOT_FOUND, or GROUP_NOT_FOUND if the
     project was deleted meanwhile.
     """
-    actor_lock_shared(actor)
-    project_lock_shared(group_id=group_id)
-    stored = goal_document(group_id)
-    code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
-    older = get_or_404(document_at(number, group_id=group_id), code, str(number))
-    sent = {**older, "version": stored["version"] if version is None else version}
-    draft = publication(sent, stored, if_match=if_match)
-    if not dry_run:
-        _publish(draft, group_id=group_id, restored_from=number, actor=actor, now=now)
-    return draft
+    with acting(actor, now, here=Scope(group_id=group_id)) as act:
+        stored = goal_document(group_id)
+        code = ErrorCode.AUTOMATION_CONFIG_REVISION_NOT_FOUND
+        older = get_or_404(document_at(number, group_id=group_id), code, str(number))
+        sent = {**older, "version": stored["version"] if version is None else version}
+        draft = publication(sent, stored, if_match=if_match)
+        if not dry_run:
+            _publish(act, draft, group_id=group_id, restored_from=number)
+        return draft
 
 
-def _publish(
-    draft: Publication, *, group_id: str, restored_from: int | None = None, actor: Actor, now: datetime
-) -> None:
+def _publish(act: Act, draft: Publication, *, group_id: str, restored_from: int | None = None) -> None:
     """Write the revision, its event and its hosts.
 
     Hosts are last, because reports lock hosts but no revisions.
     """
     if not draft.changes_something:
         return
-    revision = _revision(draft, group_id=group_id, restored_from=restored_from, actor=actor, now=now)
+    revision = _revision(act, draft, group_id=group_id, restored_from=restored_from)
     try:
         with transaction.atomic():
             revision.save(force_insert=True)
@@ -148,18 +143,12 @@ def _publish(
         # Another publication was first: the row has no other unique column.
         asked, current = str(draft.old["version"]), str(goal_version(group_id))
         raise ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, current) from None
-    event_record(
-        event_type=EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT,
-        actor=actor,
-        now=now,
-        group_id=group_id,
-        diffs=revision.diffs,
-    )
-    hosts_add(group_id=group_id, addresses=addresses(draft.new), actor=actor, now=now)
+    act.record(NewEvent(event_type=EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT, diffs=revision.diffs))
+    hosts_add(group_id=group_id, addresses=addresses(draft.new), actor=act.actor, now=act.now)
 
 
 def _revision(
-    draft: Publication, *, group_id: str, restored_from: int | None, actor: Actor, now: datetime
+    act: Act, draft: Publication, *, group_id: str, restored_from: int | None
 ) -> AutomationRevision:
     revision = AutomationRevision(
         group_id=group_id,
@@ -170,10 +159,10 @@ def _revision(
         diffs=[change.document() for change in draft.changes],
         changes=Counter(change.status.value for change in draft.changes),
         restored_from=restored_from,
-        actor_kind=actor.kind.value,
-        actor_id=actor.id,
-        actor_name=actor.name,
-        created=now,
+        actor_kind=act.actor.kind.value,
+        actor_id=act.actor.id,
+        actor_name=act.actor.name,
+        created=act.now,
     )
     text = write(draft.new)
     revision.document = encrypt(text, owner=revision.id)

@@ -11,12 +11,8 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accesslist.services.locks import (
-    actor_lock_shared,
-    advisory_lock,
-    project_lock_exclusive,
-    project_lock_shared,
-)
+from accesslist.services.changes import Change, Tracked, changing
+from accesslist.services.locks import advisory_lock, project_lock_exclusive, scope_lock_shared
 from accesslist.services.projects import project_hosts_counted
 from automation.addresses import Address
 from automation.hooks import host_deleting, host_moving
@@ -44,13 +40,13 @@ from automation.services.measurements import MEASUREMENTS_AT_ONCE, readings_dele
 from automation.services.replica_sets import replica_sets_count
 from automation.services.signals import host_signal_state, hosts_signal, versions_signal
 from events.choices import DiffType
-from events.diffs import diff
-from events.services import NewEvent, event_record, events_record
+from events.services import events_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import delete_batch
+from opsapi.roles import Scope
 from opsapi.wire_json import JsonObject
 
 _MOMENTARY = frozenset({"reachable", "notMeasured", "versionBehind"})
@@ -59,39 +55,62 @@ _KEY_DIGITS = 15
 """Number of hexadecimal digits of an id that fit into the key of an advisory lock."""
 
 
-@transaction.atomic
+def _audit_facts(host: Host) -> JsonObject:
+    """The facts that an audit diff compares."""
+    state = {name: value for name, value in host_state(host).items() if name not in _MOMENTARY}
+    written = {name: getattr(host, column) for name, column in NewHost.written().items()}
+    return {**state, "version": host.version, **written}
+
+
+def _find(here: Scope, host_id: str) -> Host:
+    """The host, while nobody else changes or deletes it.
+
+    A lock of the row does not work: reports lock the project first and the row afterwards.
+    """
+    advisory_lock(int(host_id[-_KEY_DIGITS:], 16))
+    return _live(here, host_id)
+
+
+def _live(here: Scope, host_id: str) -> Host:
+    host = Host.objects.filter(group_id=here.group_id, id=host_id).first()
+    return get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, here.group_id or "")
+
+
+HOST = Tracked(
+    # The closest diff type: a host is a database process.
+    diff_type=DiffType.PROCESS,
+    stored=_audit_facts,
+    added=EventType.ADD_HOST_AUDIT,
+    changed=EventType.HOST_CHANGED_AUDIT,
+    deleted=EventType.DELETE_HOST_AUDIT,
+    adding=(scope_lock_shared,),
+    find=_find,
+    facts=facts_of_host,
+    signal_facts=host_state,
+)
+
+
 def host_create(*, group_id: str, values: Mapping[str, Any], actor: Actor, now: datetime) -> Host:
     """Add a host without data, from a checked document.
 
     Raises: ApiError: HOST_ALREADY_EXISTS, or GROUP_NOT_FOUND if the project was deleted meanwhile.
     """
-    actor_lock_shared(actor)
-    project_lock_shared(group_id=group_id)
-    host = Host(group_id=group_id, created=now, **values)
-    with _unique_address(host.address):
-        host.save(force_insert=True)
-    project_hosts_counted(group_id=group_id, difference=1)
-    _record(host, EventType.ADD_HOST_AUDIT, actor, now, new=_audit_facts(host))
-    return host
+    with changing(HOST, actor, now, here=Scope(group_id=group_id)) as change:
+        host = Host(group_id=group_id, created=now, **values)
+        with _unique_address(host.address):
+            host.save(force_insert=True)
+        project_hosts_counted(group_id=group_id, difference=1)
+        return change.record_added(host)
 
 
 @transaction.atomic
 def hosts_add(*, group_id: str, addresses: Collection[Address], actor: Actor, now: datetime) -> None:
     """Add the missing hosts; the caller has locked the project."""
     _, added = hosts_named(group_id=group_id, reported=addresses, mentioned=(), now=now)
-    events = [
-        NewEvent(
-            event_type=EventType.ADD_HOST_AUDIT,
-            facts=facts_of_host(host),
-            diffs=diff(DiffType.PROCESS, host.id, new=_audit_facts(host)),
-            signal_facts=host_state(host),
-        )
-        for host in added
-    ]
+    events = [HOST.event(host, new=_audit_facts(host)) for host in added]
     events_record(events=events, actor=actor, now=now, group_id=group_id)
 
 
-@transaction.atomic
 def host_change(
     *, group_id: str, host_id: str, changes: Mapping[str, Any], actor: Actor, now: datetime
 ) -> None:
@@ -99,47 +118,43 @@ def host_change(
 
     Raises: ApiError: HOST_ALREADY_EXISTS, or HOST_NOT_FOUND if the host was deleted meanwhile.
     """
-    actor_lock_shared(actor)
-    _lock_host(host_id)
-    host = _live(group_id, host_id)
-    changed = [name for name, value in changes.items() if getattr(host, name) != value]
-    if not changed:
-        return
-    wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
-    if wanted.key != host.address.key:
-        host_moving.send(sender=Host, host=host, actor=actor, now=now)
-    host = _locked(group_id, host_id)
-    old = _audit_facts(host)
-    for name in changed:
-        setattr(host, name, changes[name])
-    with _unique_address(wanted):
-        host.save(update_fields=changed)
-    _record(host, EventType.HOST_CHANGED_AUDIT, actor, now, old=old, new=_audit_facts(host))
-    if host.last_report is not None:
-        # The alerts about the old address ended. The last reported state opens them again for the new
-        # address.
-        newest = newest_measurements([host.id]).get(host.id)
-        state = host_signal_state(host, newest.at if newest else None)
-        hosts_signal(group_id=group_id, hosts=[state], replica_sets=(), now=now)
+    with changing(HOST, actor, now, here=Scope(group_id=group_id), row_id=host_id) as change:
+        host = change.row
+        changed = [name for name, value in changes.items() if getattr(host, name) != value]
+        if not changed:
+            return
+        wanted = Address(changes.get("hostname", host.hostname), changes.get("port", host.port))
+        if wanted.key != host.address.key:
+            host_moving.send(sender=Host, host=host, actor=actor, now=now)
+        host = _wait_for_reports(change)
+        for name in changed:
+            setattr(host, name, changes[name])
+        with _unique_address(wanted):
+            host.save(update_fields=changed)
+        change.record_changed()
+        if host.last_report is not None:
+            # The alerts about the old address ended. The last reported state opens them again for the new
+            # address.
+            newest = newest_measurements([host.id]).get(host.id)
+            state = host_signal_state(host, newest.at if newest else None)
+            hosts_signal(group_id=group_id, hosts=[state], replica_sets=(), now=now)
 
 
-@transaction.atomic
 def host_delete(*, group_id: str, host_id: str, actor: Actor, now: datetime) -> None:
     """Delete a host immediately; the worker deletes its measurements later.
 
     Raises: ApiError: HOST_NOT_FOUND, if the host was deleted meanwhile.
     """
-    actor_lock_shared(actor)
-    _lock_host(host_id)
-    # First, because the receivers take locks whose holders may wait for the lock of the project.
-    host_deleting.send(sender=Host, host=_live(group_id, host_id), actor=actor, now=now)
-    host = _locked(group_id, host_id)
-    _record(host, EventType.DELETE_HOST_AUDIT, actor, now, old=_audit_facts(host))
-    Database.objects.filter(host=host).delete()
-    host.deleted = now
-    host.save(update_fields=["deleted"])
-    project_hosts_counted(group_id=group_id, difference=-1)
-    _signal_departure(host, now)
+    with changing(HOST, actor, now, here=Scope(group_id=group_id), row_id=host_id) as change:
+        # First, because the receivers take locks whose holders may wait for the lock of the project.
+        host_deleting.send(sender=Host, host=change.row, actor=actor, now=now)
+        host = _wait_for_reports(change)
+        change.record_deleted()
+        Database.objects.filter(host=host).delete()
+        host.deleted = now
+        host.save(update_fields=["deleted"])
+        project_hosts_counted(group_id=group_id, difference=-1)
+        _signal_departure(host, now)
 
 
 @transaction.atomic
@@ -171,23 +186,10 @@ def _unique_address(address: Address) -> Iterator[None]:
         raise ApiError(ErrorCode.HOST_ALREADY_EXISTS, str(address)) from None
 
 
-def _lock_host(host_id: str) -> None:
-    """Prevent other changes and deletions of the host until the transaction ends.
-
-    A lock of the row does not work: reports lock the project first and the row afterwards.
-    """
-    advisory_lock(int(host_id[-_KEY_DIGITS:], 16))
-
-
-def _live(group_id: str, host_id: str) -> Host:
-    host = Host.objects.filter(group_id=group_id, id=host_id).first()
-    return get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, group_id)
-
-
-def _locked(group_id: str, host_id: str) -> Host:
+def _wait_for_reports(change: Change[Host]) -> Host:
     """Wait for all running reports, which lock the project, and return the current host."""
-    project_lock_exclusive(group_id=group_id)
-    return _live(group_id, host_id)
+    project_lock_exclusive(group_id=change.row.group_id)
+    return change.keep(_live(change.here, change.row.id))
 
 
 def _signal_departure(host: Host, now: datetime) -> None:
@@ -204,28 +206,6 @@ def _signal_departure(host: Host, now: datetime) -> None:
     )
     if host.version is not None:
         versions_signal(group_id=host.group_id, now=now)
-
-
-def _audit_facts(host: Host) -> JsonObject:
-    """The facts that an audit diff compares."""
-    state = {name: value for name, value in host_state(host).items() if name not in _MOMENTARY}
-    written = {name: getattr(host, column) for name, column in NewHost.written().items()}
-    return {**state, "version": host.version, **written}
-
-
-def _record(
-    host: Host, event_type: EventType, actor: Actor, now: datetime, **sides: Mapping[str, Any]
-) -> None:
-    event_record(
-        event_type=event_type,
-        actor=actor,
-        now=now,
-        group_id=host.group_id,
-        facts=facts_of_host(host),
-        # PROCESS is the closest diff type: a host is a database process.
-        diffs=diff(DiffType.PROCESS, host.id, **sides),
-        signal_facts=host_state(host),
-    )
 
 
 def fleet_purge(*, group_id: str, limit: int) -> int:

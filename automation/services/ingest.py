@@ -9,9 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from django.db import transaction
-
-from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from accesslist.services.changes import acting
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.models import Host, ProcessStatus
@@ -50,6 +48,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
 from opsapi.clock import wire_time
 from opsapi.fields import Among
+from opsapi.roles import Scope
 from opsapi.sql import execute
 from opsapi.wire_json import JsonObject, without_nulls
 
@@ -85,7 +84,6 @@ def report_ingest(
         raise
 
 
-@transaction.atomic
 def _store_once(
     group_id: str, report: Report, repeatable: RepeatableReport | None, actor: Actor, now: datetime
 ) -> Mapping[str, Any]:
@@ -95,19 +93,18 @@ def _store_once(
         "events": len(report.events),
     }
     answer = {"accepted": accepted}
-    actor_lock_shared(actor)
-    project_lock_shared(group_id=group_id)
-    if repeatable and not report_answer_keep(report=repeatable, answer=answer, now=now):
-        return first_answer(repeatable, now) or answer
-    agent_id = _store(group_id, report, actor, now)
-    if repeatable:
-        day_counted(group_id=group_id, octets=ANSWER_OCTETS)
-    if report.leases is None:
-        return answer
-    return {
-        **answer,
-        "leases": leases_give(group_id=group_id, agent_id=agent_id, request=report.leases, now=now),
-    }
+    with acting(actor, now, here=Scope(group_id=group_id)):
+        if repeatable and not report_answer_keep(report=repeatable, answer=answer, now=now):
+            return first_answer(repeatable, now) or answer
+        agent_id = _store(group_id, report, actor, now)
+        if repeatable:
+            day_counted(group_id=group_id, octets=ANSWER_OCTETS)
+        if report.leases is None:
+            return answer
+        return {
+            **answer,
+            "leases": leases_give(group_id=group_id, agent_id=agent_id, request=report.leases, now=now),
+        }
 
 
 def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
