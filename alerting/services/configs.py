@@ -5,6 +5,7 @@ The writes of a project's configurations run one at a time, and so do writes of 
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +16,8 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from accesslist.models import Project
-from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from accesslist.services.changes import Change, Tracked, acting, changing
+from accesslist.services.locks import scope_lock_shared
 from alerting.choices import ACTIVE, GROUP_WAIT_SEC, Grouping, NotificationStatus, PeopleType
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
@@ -32,18 +34,17 @@ from alerting.services.config_coverage import (
     coverage_follow,
 )
 from alerting.services.incidents import incidents_ungroup
-from alerting.services.locks import global_configs_lock, project_lock
+from alerting.services.locks import configs_lock
 from alerting.services.notification_settings import settings_create, settings_replace
 from events.choices import DiffType
-from events.diffs import diff
 from events.facts import EventFacts
-from events.services import event_record
 from events.types import EVENT_TYPES, EventType, Needs
 from integrations.choices import MessageKind
 from integrations.redaction import Secrets, replaced_alike
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, BadField
 from opsapi.api.principal import Actor
+from opsapi.roles import Scope
 from opsapi.wire_json import without_nulls
 
 Facts = Mapping[str, Any]
@@ -74,29 +75,24 @@ def replaced_facts(config: AlertConfig, old: Facts, old_secrets: ConfigSecrets) 
     return {**new, "notifications": notifications}
 
 
-def config_record(
-    config: AlertConfig, event_type: EventType, actor: Actor, now: datetime, **sides: Facts
-) -> None:
-    event_record(
-        event_type=event_type,
-        actor=actor,
-        now=now,
-        group_id=config.group_id,
-        facts=EventFacts(alert_config_id=config.id),
-        diffs=diff(DiffType.ALERT_CONFIG, config.id, **sides),
-    )
+def _locked(here: Scope, config_id: str) -> AlertConfig:
+    """The configuration, while the locks of `CONFIG` are held, which evaluation takes too."""
+    stored = AlertConfig.objects.filter(id=config_id, deleted=None).first()
+    return config_found(stored, config_id, here.group_id)
 
 
-def config_change_record(config: AlertConfig, actor: Actor, now: datetime, *, old: Facts, new: Facts) -> None:
-    """Record a change. Enabling or disabling is a separate event."""
-    switched = {**old, "enabled": new["enabled"]}
-    if switched != old:
-        audit = _SWITCHED[config.enabled]
-        config_record(config, audit, actor, now, old=old, new=switched)
-    if diff(DiffType.ALERT_CONFIG, config.id, old=switched, new=new):
-        config_record(config, EventType.ALERT_CONFIG_CHANGED_AUDIT, actor, now, old=switched, new=new)
-
-
+CONFIG = Tracked(
+    diff_type=DiffType.ALERT_CONFIG,
+    stored=config_facts,
+    added=EventType.ALERT_CONFIG_ADDED_AUDIT,
+    changed=EventType.ALERT_CONFIG_CHANGED_AUDIT,
+    deleted=EventType.ALERT_CONFIG_DELETED_AUDIT,
+    # The deletion of the project takes the first lock first: it finds an added configuration, or is over.
+    locks=(configs_lock,),
+    adding=(scope_lock_shared,),
+    find=_locked,
+    facts=lambda config: EventFacts(alert_config_id=config.id),
+)
 _SWITCHED = {True: EventType.ALERT_CONFIG_ENABLED_AUDIT, False: EventType.ALERT_CONFIG_DISABLED_AUDIT}
 
 
@@ -116,7 +112,6 @@ _LEFT_OUT: Values = {
 """The values of fields that a whole document leaves out; `enabled` stays unchanged."""
 
 
-@transaction.atomic
 def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, now: datetime) -> AlertConfig:
     """Create a configuration from a validated document, and evaluate it.
 
@@ -126,21 +121,15 @@ def alert_config_create(*, group_id: str | None, values: Values, actor: Actor, n
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime; LIMIT_REACHED, when it has
             OPSAPI_MAX_ALERT_CONFIGS already; INVALID_ATTRIBUTE, when `groupIds` names no project there is.
     """
-    actor_lock_shared(actor)
-    if group_id is None:
-        global_configs_lock()
-    else:
-        # The deletion of the project takes this lock first: it finds the configuration, or is over.
-        project_lock(group_id)
-        project_lock_shared(group_id=group_id)
-        _check_room(group_id)
-    config = config_add(group_id=group_id, values=values, actor=actor, now=now)
-    if config.enabled:
-        config_evaluate(config=config, projects=covered_projects(config), now=now)
-    return config
+    with _changing(group_id, actor, now) as change:
+        if group_id is not None:
+            _check_room(group_id)
+        config = _add(change, values)
+        if config.enabled:
+            config_evaluate(config=config, projects=covered_projects(config), now=now)
+        return config
 
 
-@transaction.atomic
 def alert_config_replace(*, config: AlertConfig, read: Read, actor: Actor, now: datetime) -> None:
     """Replace a configuration by a whole document; an identical document changes nothing.
 
@@ -148,21 +137,18 @@ def alert_config_replace(*, config: AlertConfig, read: Read, actor: Actor, now: 
         ApiError: the errors of `read`; INVALID_ATTRIBUTE, when other `groupIds` name no project there is;
             ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_lock_shared(actor)
-    stored = _locked(config)
-    _change(stored, {**_LEFT_OUT, **read(stored)}, actor, now)
+    with _changing(config.group_id, actor, now, config.id) as change:
+        _change(change, {**_LEFT_OUT, **read(change.row)})
 
 
-@transaction.atomic
 def alert_config_update(*, config: AlertConfig, read: Read, actor: Actor, now: datetime) -> None:
     """Change the fields that a document names; identical values change nothing.
 
     Raises:
         ApiError: as `alert_config_replace`.
     """
-    actor_lock_shared(actor)
-    stored = _locked(config)
-    _change(stored, read(stored), actor, now)
+    with _changing(config.group_id, actor, now, config.id) as change:
+        _change(change, read(change.row))
 
 
 def alert_config_set_enabled(*, config: AlertConfig, enabled: bool, actor: Actor, now: datetime) -> None:
@@ -174,7 +160,6 @@ def alert_config_set_enabled(*, config: AlertConfig, enabled: bool, actor: Actor
     alert_config_update(config=config, read=lambda _: {"enabled": enabled}, actor=actor, now=now)
 
 
-@transaction.atomic
 def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> None:
     """Delete a configuration and cancel its alerts.
 
@@ -182,24 +167,28 @@ def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> 
         ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
             meantime.
     """
-    actor_lock_shared(actor)
-    config = _locked(config)
-    facts = config_facts(config)
-    config.deleted = now
-    config.enabled = False
-    config.save(update_fields=["deleted", "enabled"])
-    config_record(config, EventType.ALERT_CONFIG_DELETED_AUDIT, actor, now, old=facts)
-    config_alerts_cancel(config=config, actor=actor, now=now)
+    with _changing(config.group_id, actor, now, config.id) as change:
+        config = change.row
+        config.deleted = now
+        config.enabled = False
+        config.save(update_fields=["deleted", "enabled"])
+        change.record_deleted()
+        config_alerts_cancel(config=config, actor=actor, now=now)
 
 
-def config_add(*, group_id: str | None, values: Values, actor: Actor, now: datetime) -> AlertConfig:
-    """Create a configuration without evaluating it, in the caller's transaction."""
-    config = AlertConfig(group_id=group_id, created=now, updated=now)
+def _changing(
+    group_id: str | None, actor: Actor, now: datetime, config_id: str | None = None
+) -> AbstractContextManager[Change[AlertConfig]]:
+    return changing(CONFIG, actor, now, here=Scope(group_id=group_id), row_id=config_id)
+
+
+def _add(change: Change[AlertConfig], values: Values) -> AlertConfig:
+    """Create a configuration without evaluating it."""
+    config = AlertConfig(group_id=change.here.group_id, created=change.now, updated=change.now)
     _assign(config, values)
     config.save(force_insert=True)
     settings_create(config=config, notifications=values["notifications"])
-    config_record(config, EventType.ALERT_CONFIG_ADDED_AUDIT, actor, now, new=config_facts(config))
-    return config
+    return change.record_added(config)
 
 
 def deleted_config_secrets_purge(*, now: datetime) -> bool:
@@ -216,19 +205,8 @@ def deleted_config_secrets_purge(*, now: datetime) -> bool:
     return deleted.filter(~Exists(active), ~Exists(due)).update(secrets=None) > 0
 
 
-def _locked(config: AlertConfig) -> AlertConfig:
-    """Lock the configuration against writes and evaluation, and read it."""
-    group_id: str | None = config.group_id
-    if group_id is None:
-        global_configs_lock()
-    else:
-        project_lock(group_id)
-    stored = AlertConfig.objects.filter(id=config.id, deleted=None).first()
-    return config_found(stored, config.id, group_id)
-
-
-def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) -> None:
-    before, old = copy(config), config_facts(config)
+def _change(change: Change[AlertConfig], values: Values) -> None:
+    before, config, old, now = change.row, copy(change.row), change.old, change.now
     secrets = config_secrets(config) if "notifications" in values else {}
     _assign(config, values)
     notifications_changed = "notifications" in values and settings_replace(
@@ -237,10 +215,13 @@ def _change(config: AlertConfig, values: Values, actor: Actor, now: datetime) ->
     named = values.keys() - {"notifications"}
     if not columns_differ(config, before, named) and not notifications_changed:
         return
-    config.updated = now
+    config.updated, change.row = now, config
     config.save()
-    config_change_record(config, actor, now, old=old, new=replaced_facts(config, old, secrets))
-    coverage_follow(config=config, before=before, actor=actor, now=now)
+    new = replaced_facts(config, old, secrets)
+    # Enabling or disabling is a separate event.
+    change.record_changed(new={**old, "enabled": new["enabled"]}, event_type=_SWITCHED[config.enabled])
+    change.record_changed(new=new)
+    coverage_follow(config=config, before=before, actor=change.actor, now=now)
     if notifications_changed:
         delays = (setting.delay for setting in config.settings.all())
         alerts_delay(config_id=config.id, delay=min(delays, default=timedelta()))
@@ -298,10 +279,11 @@ GROUP_BY_MAIL: Mapping[str, Any] = {
 
 @transaction.atomic
 def default_configs_create(*, project: Project, actor: Actor, now: datetime, **_: Any) -> None:
-    """Create the configurations of a new project, which has nothing to evaluate yet."""
+    """Create the configurations of a new project, which nobody else sees: without locks and evaluation."""
+    change = Change(of=CONFIG, actor=actor, now=now, here=Scope(group_id=project.id))
     for event_type in DEFAULT_TYPES:
         values = {"event_type": event_type.value, "notifications": [GROUP_BY_MAIL]}
-        config_add(group_id=project.id, values=values, actor=actor, now=now)
+        _add(change, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +298,6 @@ class AddedPresets:
     extended: Collection[Preset] = ()
 
 
-@transaction.atomic
 def presets_create(
     *,
     group_id: str,
@@ -336,23 +317,21 @@ def presets_create(
     Raises:
         ApiError: as `alert_config_create`.
     """
-    actor_lock_shared(actor)
-    project_lock(group_id)
-    project_lock_shared(group_id=group_id)
-    there = configs_of_presets(group_id)
-    wanted = [preset for preset in Preset if preset in presets]
-    created = [
-        alert_config_create(group_id=group_id, values=_values(preset, notification), actor=actor, now=now)
-        for preset in wanted
-        if preset not in there
-    ]
-    existing = {preset: there[preset] for preset in wanted if preset in there}
-    extended = [
-        preset
-        for preset, config in existing.items()
-        if extends and _extend(config, _delayed(preset, notification), actor, now)
-    ]
-    return AddedPresets(created, existing, extended)
+    with acting(actor, now, here=Scope(group_id=group_id), locks=(configs_lock, scope_lock_shared)):
+        there = configs_of_presets(group_id)
+        wanted = [preset for preset in Preset if preset in presets]
+        created = [
+            alert_config_create(group_id=group_id, values=_values(preset, notification), actor=actor, now=now)
+            for preset in wanted
+            if preset not in there
+        ]
+        existing = {preset: there[preset] for preset in wanted if preset in there}
+        extended = [
+            preset
+            for preset, config in existing.items()
+            if extends and _extend(config, _delayed(preset, notification), actor, now)
+        ]
+        return AddedPresets(created, existing, extended)
 
 
 def _extend(config: AlertConfig, notification: Values, actor: Actor, now: datetime) -> bool:
