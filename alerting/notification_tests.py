@@ -10,9 +10,10 @@ from threading import BoundedSemaphore
 from typing import Any, NamedTuple
 
 from django.conf import settings as django_settings
-from django.db import Error, transaction
+from django.db import Error
 
-from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from accesslist.services.changes import acting
+from accesslist.services.locks import scope_lock_shared
 from accesslist.throttles import throttle
 from alerting.messages import message_of_test
 from alerting.models import AlertConfig, NotificationSetting
@@ -42,6 +43,7 @@ from opsapi.api.principal import Actor
 from opsapi.encryption import CannotDecryptError
 from opsapi.ids import new_id
 from opsapi.outbound.mail import REQUEST_SECONDS, mails_within
+from opsapi.roles import Scope
 
 logger = logging.getLogger("opsapi.testing")
 
@@ -190,22 +192,20 @@ def _remember(group_id: str | None, actor: Actor, now: datetime) -> None:
         logger.warning("a test was delivered, which is not stored: %s", type(error).__name__)
 
 
-@transaction.atomic
 def _record(config: AlertConfig, actor: Actor, now: datetime) -> Event:
     """Record the test before anything is sent, so that its author is known whatever happens."""
-    actor_lock_shared(actor)
     is_stored = not config._state.adding
-    if is_stored:
-        config_found(alert_config(config.id), config.id, config.group_id)
-    elif config.group_id is not None:
-        project_lock_shared(group_id=config.group_id)
-    return event_record(
-        event_type=EventType.ALERT_CONFIG_TESTED_AUDIT,
-        actor=actor,
-        now=now,
-        group_id=config.group_id,
-        facts=EventFacts(alert_config_id=config.id) if is_stored else None,
-    )
+    locks = () if is_stored else (scope_lock_shared,)
+    with acting(actor, now, here=Scope(group_id=config.group_id), locks=locks):
+        if is_stored:
+            config_found(alert_config(config.id), config.id, config.group_id)
+        return event_record(
+            event_type=EventType.ALERT_CONFIG_TESTED_AUDIT,
+            actor=actor,
+            now=now,
+            group_id=config.group_id,
+            facts=EventFacts(alert_config_id=config.id) if is_stored else None,
+        )
 
 
 def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> Sequence[_Receiver] | str:

@@ -8,7 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
+from accesslist.services.changes import acting
+from accesslist.services.locks import scopes_lock_shared
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
 from alerting.rules.state import Acknowledgement, acknowledged
@@ -23,7 +24,7 @@ from events.choices import DiffType, SignalKind, Work
 from events.diffs import diff
 from events.facts import EventFacts
 from events.models import Signal
-from events.services import NewEvent, event_record, events_record, groups_events_record, wake_workers
+from events.services import NewEvent, events_record, groups_events_record, wake_workers
 from events.types import EventType, closing_type
 from integrations.choices import MessageKind
 from opsapi.api.catalogue import ErrorCode
@@ -33,6 +34,7 @@ from opsapi.batches import batches
 from opsapi.clock import wire_time
 from opsapi.fields import Among
 from opsapi.ids import derived_id, first_id
+from opsapi.roles import Scope
 from opsapi.sql import execute
 
 ALERT_FACTS = (
@@ -361,7 +363,6 @@ def _closed_event(alert: Alert) -> NewEvent | None:
     return _event(alert, closing) if closing and alert.status == AlertStatus.OPEN.value else None
 
 
-@transaction.atomic
 def alert_acknowledge(
     *, alert_id: str, group_id: str, until: datetime, comment: str | None, actor: Actor, now: datetime
 ) -> None:
@@ -370,23 +371,30 @@ def alert_acknowledge(
     Raises:
         ApiError: INVALID_ALERT_STATUS, when the alert is over; ALERT_NOT_FOUND, when it is gone.
     """
-    actor_lock_shared(actor)
-    # Ending the alert takes this lock too: the acknowledgement comes before the end, or is refused.
-    related = Alert.objects.filter(of_incident(alert_id)).order_by("id")
-    locked = list(related.select_for_update())
-    alert = next((row for row in locked if (row.id, row.group_id) == (alert_id, group_id)), None)
-    # The project is locked after the alert, as in its deletion.
-    is_there = group_id in scopes_lock_shared(groups=[group_id]).orgs_of_groups
-    alert = get_or_404(alert if is_there else None, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)
-    _refuse_when_over(alert)
-    before = alert_acknowledgement(alert, now)
-    after = acknowledged(before, until=until, comment=comment, username=actor.name, now=now)
-    if after == before:
-        return
-    _keep(alert, after, now)
-    _record(alert, before, after, actor, now)
-    if incident := incident_of(alert, locked):
-        schedule_acknowledged(incident=incident, now=now)
+    with acting(actor, now, here=Scope(group_id=group_id), locks=()) as act:
+        # Ending the alert takes this lock too: the acknowledgement comes before the end, or is refused.
+        related = Alert.objects.filter(of_incident(alert_id)).order_by("id")
+        locked = list(related.select_for_update())
+        alert = next((row for row in locked if (row.id, row.group_id) == (alert_id, group_id)), None)
+        # The project is locked after the alert, as in its deletion.
+        is_there = group_id in scopes_lock_shared(groups=[group_id]).orgs_of_groups
+        alert = get_or_404(alert if is_there else None, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)
+        _refuse_when_over(alert)
+        before = alert_acknowledgement(alert, now)
+        after = acknowledged(before, until=until, comment=comment, username=actor.name, now=now)
+        if after == before:
+            return
+        _keep(alert, after, now)
+        event = NewEvent(
+            event_type=EventType.ALERT_ACKNOWLEDGED_AUDIT if after else EventType.ALERT_UNACKNOWLEDGED_AUDIT,
+            alert_id=alert.id,
+            facts=alert_facts(alert),
+            # ALERT_CONFIG is the most similar of the closed set of diff types.
+            diffs=diff(DiffType.ALERT_CONFIG, alert.id, old=_shown(before), new=_shown(after)),
+        )
+        act.record(event)
+        if incident := incident_of(alert, locked):
+            schedule_acknowledged(incident=incident, now=now)
 
 
 def _refuse_when_over(alert: Alert) -> None:
@@ -403,25 +411,6 @@ def _keep(alert: Alert, after: Acknowledgement | None, now: datetime) -> None:
     alert.updated = now
     alert.save(
         update_fields=["acknowledged_until", "acknowledgement_comment", "acknowledging_username", "updated"]
-    )
-
-
-def _record(
-    alert: Alert,
-    before: Acknowledgement | None,
-    after: Acknowledgement | None,
-    actor: Actor,
-    now: datetime,
-) -> None:
-    event_record(
-        event_type=EventType.ALERT_ACKNOWLEDGED_AUDIT if after else EventType.ALERT_UNACKNOWLEDGED_AUDIT,
-        actor=actor,
-        now=now,
-        group_id=alert.group_id,
-        alert_id=alert.id,
-        facts=alert_facts(alert),
-        # ALERT_CONFIG is the most similar of the closed set of diff types.
-        diffs=diff(DiffType.ALERT_CONFIG, alert.id, old=_shown(before), new=_shown(after)),
     )
 
 

@@ -3,10 +3,10 @@
 import math
 from datetime import datetime
 
-from django.db import transaction
 from django.db.models import QuerySet
 
-from accesslist.services.locks import actor_lock_shared, scopes_lock_shared
+from accesslist.services.changes import acting
+from accesslist.services.locks import scopes_lock_shared
 from alerting.choices import DropReason, NotificationStatus
 from alerting.models import Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.rules.delivery_policy import drop_reason
@@ -19,18 +19,18 @@ from alerting.services.notifications import notifications_drop, notifications_re
 from events.choices import DiffType, Work
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import event_record, wake_workers
+from events.services import NewEvent, wake_workers
 from events.types import EventType
 from integrations.choices import FOLLOWING, OPEN_KINDS, MessageKind
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
 from opsapi.clock import wire_time
+from opsapi.roles import Scope
 
 _BEING_REPEATED = "a reminder for the same alert is being sent"
 
 
-@transaction.atomic
 def notification_resend(*, notification: Notification, actor: Actor, now: datetime) -> None:
     """Make a failed notification due again, with the same delivery id and a new hour of retries.
 
@@ -41,33 +41,40 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
             has nothing left to be sent with;
             NOTIFICATION_NOT_FOUND, when it is gone.
     """
-    actor_lock_shared(actor)
-    if setting := setting_of(notification):
-        # So that the setting is not removed meanwhile; before the alert, as in changes of configurations.
-        config_lock_shared(setting.config.group_id)
-    # Ending the alert and recording a delivery take this lock too.
-    members, _ = members_lock([notification], wait=math.inf)
-    incident = incident_views([notification], members).get(notification.incident_id or "")
-    row = Notification.objects.select_for_update().filter(id=notification.id).first()
-    # The project is locked after the alert, as in its deletion.
-    groups = [notification.group_id] if notification.group_id else []
-    is_there = len(scopes_lock_shared(groups=groups).orgs_of_groups) == len(groups)
-    row = get_or_404(row if is_there else None, ErrorCode.NOTIFICATION_NOT_FOUND, notification.id)
-    if reason := _why_not(row, incident, now):
-        raise ApiError(ErrorCode.NOTIFICATION_CANNOT_BE_RESENT, row.id, reason)
-    if row.kind in OPEN_KINDS:
-        notifications_drop(rows=_repeats(row), reason=DropReason.SENT_AGAIN)
-    # It is addressed again, unless the destination perhaps received it: that must stay known.
-    destination = row.destination if row.kind in FOLLOWING or row.perhaps_received else ""
-    Notification.objects.filter(id=row.id).update(
-        status=NotificationStatus.PENDING.value,
-        reason=None,
-        due=now,
-        first_attempt=None,
-        destination=destination,
-    )
-    _record(row, incident, actor, now)
-    wake_workers(Work.MESSAGES)
+    with acting(actor, now, here=Scope(group_id=notification.group_id), locks=()) as act:
+        if setting := setting_of(notification):
+            # So that the setting is not removed meanwhile; before the alert, as in changes of configurations.
+            config_lock_shared(setting.config.group_id)
+        # Ending the alert and recording a delivery take this lock too.
+        members, _ = members_lock([notification], wait=math.inf)
+        incident = incident_views([notification], members).get(notification.incident_id or "")
+        row = Notification.objects.select_for_update().filter(id=notification.id).first()
+        # The project is locked after the alert, as in its deletion.
+        groups = [notification.group_id] if notification.group_id else []
+        is_there = len(scopes_lock_shared(groups=groups).orgs_of_groups) == len(groups)
+        row = get_or_404(row if is_there else None, ErrorCode.NOTIFICATION_NOT_FOUND, notification.id)
+        if reason := _why_not(row, incident, now):
+            raise ApiError(ErrorCode.NOTIFICATION_CANNOT_BE_RESENT, row.id, reason)
+        if row.kind in OPEN_KINDS:
+            notifications_drop(rows=_repeats(row), reason=DropReason.SENT_AGAIN)
+        # It is addressed again, unless the destination perhaps received it: that must stay known.
+        destination = row.destination if row.kind in FOLLOWING or row.perhaps_received else ""
+        Notification.objects.filter(id=row.id).update(
+            status=NotificationStatus.PENDING.value,
+            reason=None,
+            due=now,
+            first_attempt=None,
+            destination=destination,
+        )
+        event = NewEvent(
+            event_type=EventType.NOTIFICATION_RESENT_AUDIT,
+            alert_id=row.alert_id,
+            facts=alert_facts(incident.lead) if incident else EventFacts(),
+            # ALERT_CONFIG is the most similar of the closed set of diff types.
+            diffs=diff(DiffType.ALERT_CONFIG, row.id, old={"status": row.status}, new={"status": "PENDING"}),
+        )
+        act.record(event)
+        wake_workers(Work.MESSAGES)
 
 
 def _why_not(row: Notification, incident: IncidentView | None, now: datetime) -> str | None:
@@ -105,20 +112,6 @@ def _repeats(row: Notification) -> QuerySet[Notification]:
     return repeats.filter(recipient=row.recipient) if one_of_many else repeats
 
 
-def _record(row: Notification, incident: IncidentView | None, actor: Actor, now: datetime) -> None:
-    event_record(
-        event_type=EventType.NOTIFICATION_RESENT_AUDIT,
-        actor=actor,
-        now=now,
-        group_id=row.group_id,
-        alert_id=row.alert_id,
-        facts=alert_facts(incident.lead) if incident else EventFacts(),
-        # ALERT_CONFIG is the most similar of the closed set of diff types.
-        diffs=diff(DiffType.ALERT_CONFIG, row.id, old={"status": row.status}, new={"status": "PENDING"}),
-    )
-
-
-@transaction.atomic
 def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) -> None:
     """Make waiting messages due, and end the pauses of the destination and its host, and its pace.
 
@@ -128,25 +121,24 @@ def destination_send_now(*, destination_id: str, actor: Actor, now: datetime) ->
     Raises:
         ApiError: RESOURCE_NOT_FOUND, when it was deleted in the meantime.
     """
-    actor_lock_shared(actor)
-    row = Destination.objects.select_for_update().filter(id=destination_id).first()
-    row = get_or_404(row, ErrorCode.RESOURCE_NOT_FOUND, destination_id)
-    before = {"nextTry": row.next_try and wire_time(row.next_try), "paceMs": row.pace_ms}
-    row.next_try, row.paused_until, row.pace_ms, row.refused_pace_ms, row.slowed = None, None, 0, 0, None
-    # A locked host is being tried at this moment.
-    host = UnreachableHost.objects.select_for_update(skip_locked=True).filter(host=row.host).first()
-    if host is not None:
-        UnreachableHost.objects.filter(host=host.host).update(next_try=now)
-        # This destination is the next to be tried on its host.
-        row.tried = None
-    row.save(update_fields=["next_try", "paused_until", "pace_ms", "refused_pace_ms", "slowed", "tried"])
-    notifications_retry_now(destination=row.id, now=now)
-    event_record(
-        event_type=EventType.NOTIFICATION_RESENT_AUDIT,
-        actor=actor,
-        now=now,
-        group_id=row.group_id,
+    with acting(actor, now) as act:
+        row = Destination.objects.select_for_update().filter(id=destination_id).first()
+        row = get_or_404(row, ErrorCode.RESOURCE_NOT_FOUND, destination_id)
+        before = {"nextTry": row.next_try and wire_time(row.next_try), "paceMs": row.pace_ms}
+        row.next_try, row.paused_until, row.pace_ms, row.refused_pace_ms, row.slowed = None, None, 0, 0, None
+        # A locked host is being tried at this moment.
+        host = UnreachableHost.objects.select_for_update(skip_locked=True).filter(host=row.host).first()
+        if host is not None:
+            UnreachableHost.objects.filter(host=host.host).update(next_try=now)
+            # This destination is the next to be tried on its host.
+            row.tried = None
+        row.save(update_fields=["next_try", "paused_until", "pace_ms", "refused_pace_ms", "slowed", "tried"])
+        notifications_retry_now(destination=row.id, now=now)
         # ALERT_CONFIG is the most similar of the closed set of diff types.
-        diffs=diff(DiffType.ALERT_CONFIG, row.id, old=before, new={"nextTry": wire_time(now), "paceMs": 0}),
-    )
-    wake_workers(Work.MESSAGES)
+        after = {"nextTry": wire_time(now), "paceMs": 0}
+        diffs = diff(DiffType.ALERT_CONFIG, row.id, old=before, new=after)
+        act.record(
+            NewEvent(event_type=EventType.NOTIFICATION_RESENT_AUDIT, diffs=diffs),
+            here=Scope(group_id=row.group_id),
+        )
+        wake_workers(Work.MESSAGES)

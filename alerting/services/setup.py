@@ -4,12 +4,14 @@ from datetime import datetime
 
 from django.db import transaction
 
-from accesslist.services.locks import actor_lock_shared, project_lock_shared
+from accesslist.services.changes import acting
+from accesslist.services.locks import scope_lock_shared
 from alerting.choices import SetupMarkName
 from alerting.models import SetupMark
-from events.services import event_record
+from events.services import NewEvent
 from events.types import EventType
 from opsapi.api.principal import Actor
+from opsapi.roles import Scope
 
 
 @transaction.atomic
@@ -19,12 +21,10 @@ def channel_tested(*, group_id: str | None, actor: Actor, now: datetime) -> None
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
     """
-    if group_id is not None:
-        project_lock_shared(group_id=group_id)
+    scope_lock_shared(Scope(group_id=group_id))
     _mark(SetupMarkName.CHANNEL_TESTED, group_id, actor, now)
 
 
-@transaction.atomic
 def host_down_notice_dismiss(*, group_id: str, actor: Actor, now: datetime) -> None:
     """Hide for all users that no configuration alerts when a host of the project is down.
 
@@ -33,20 +33,16 @@ def host_down_notice_dismiss(*, group_id: str, actor: Actor, now: datetime) -> N
     Raises:
         ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
     """
-    actor_lock_shared(actor)
-    project_lock_shared(group_id=group_id)
-    if _mark(SetupMarkName.HOST_DOWN_NOTICE_DISMISSED, group_id, actor, now):
-        event_record(
-            event_type=EventType.HOST_DOWN_NOTICE_DISMISSED_AUDIT, actor=actor, now=now, group_id=group_id
-        )
+    with acting(actor, now, here=Scope(group_id=group_id)) as act:
+        if _mark(SetupMarkName.HOST_DOWN_NOTICE_DISMISSED, group_id, actor, now):
+            act.record(NewEvent(event_type=EventType.HOST_DOWN_NOTICE_DISMISSED_AUDIT))
 
 
-@transaction.atomic
 def checklist_dismiss(*, actor: Actor, now: datetime) -> None:
     """Hide the checklist of the set-up for all users. A repeated call changes nothing."""
-    actor_lock_shared(actor)
-    if _mark(SetupMarkName.CHECKLIST_DISMISSED, None, actor, now):
-        event_record(event_type=EventType.CHECKLIST_DISMISSED_AUDIT, actor=actor, now=now)
+    with acting(actor, now) as act:
+        if _mark(SetupMarkName.CHECKLIST_DISMISSED, None, actor, now):
+            act.record(NewEvent(event_type=EventType.CHECKLIST_DISMISSED_AUDIT))
 
 
 def _mark(name: SetupMarkName, group_id: str | None, actor: Actor, now: datetime) -> bool:
