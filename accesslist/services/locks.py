@@ -144,26 +144,6 @@ def project_lock_exclusive(*, group_id: str) -> None:
         raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
 
 
-def project_lock_shared(*, group_id: str) -> None:
-    """Keep the project from being deleted until the transaction ends.
-
-    Raises:
-        ApiError: GROUP_NOT_FOUND, if it was deleted in the meantime.
-    """
-    if group_id not in scopes_lock_shared(groups=[group_id]).orgs_of_groups:
-        raise ApiError(ErrorCode.GROUP_NOT_FOUND, group_id)
-
-
-def organization_lock_shared(*, org_id: str) -> None:
-    """Keep the organization from being deleted until the transaction ends.
-
-    Raises:
-        ApiError: ORG_NOT_FOUND, if it was deleted in the meantime.
-    """
-    if org_id not in scopes_lock_shared(orgs=[org_id]).orgs:
-        raise ApiError(ErrorCode.ORG_NOT_FOUND, org_id)
-
-
 def _lock_shared(statement: str, ids: Collection[str]) -> dict[str, str]:
     if not ids:
         return {}

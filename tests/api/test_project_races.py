@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import ApiKey, Organization, Project
-from accesslist.services.locks import project_lock_shared
+from accesslist.services.locks import scope_lock_shared
 from accesslist.services.projects import project_delete
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig, MaintenanceWindow
@@ -15,7 +15,7 @@ from automation.models import Agent, Host, Reading, Source
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
-from opsapi.roles import Grant, Role
+from opsapi.roles import Grant, Role, Scope
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import OrganizationFactory, ProjectFactory, make_key
@@ -49,7 +49,7 @@ def test_of_deletions_that_race_one_deletes(owner: ApiClient, project: Project) 
 
 def test_a_report_that_was_first_is_waited_for(owner: ApiClient, project: Project) -> None:
     answer = while_it_waits(
-        lambda: owner.delete(f"/groups/{project.id}"), lambda: project_lock_shared(group_id=project.id)
+        lambda: owner.delete(f"/groups/{project.id}"), lambda: scope_lock_shared(Scope(group_id=project.id))
     )
     assert answer.status_code == 204
 
