@@ -30,7 +30,8 @@ from opsapi.api.principal import Actor
 from opsapi.apps import contributions
 from opsapi.clock import time_words
 from opsapi.console.display import cut
-from opsapi.console.forms import VERBATIM, ConsoleForm, DocumentForm, LinesField, single_line, themed
+from opsapi.console.document_forms import DocumentForm
+from opsapi.console.forms import VERBATIM, ConsoleForm, LinesField, single_line, themed
 from opsapi.first_rows import more_words
 from opsapi.hostnames import canonical_hostname
 

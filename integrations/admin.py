@@ -9,14 +9,15 @@ from django.utils.safestring import SafeString
 from integrations.access import WRITE
 from integrations.choices import SecretKind
 from integrations.forms import IntegrationForm, NewIntegrationForm, read_integration
+from integrations.inputs import shown_text
 from integrations.models import Integration
 from integrations.services import integration_create, integration_delete, integration_put
 from integrations.types import INTEGRATION_TYPES
-from integrations.webhook_inputs import shown_secret, shown_text
 from opsapi.api.fields import OneOf
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import project
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
+from opsapi.console.forms import shown_secret
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 

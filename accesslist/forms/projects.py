@@ -10,7 +10,8 @@ from accesslist.forms.scopes import ScopedForm, ScopeField
 from accesslist.serializers.organizations import OrganizationDocument, ProjectChange, ProjectDocument
 from opsapi.api.catalogue import ErrorCode
 from opsapi.console.display import role_choices
-from opsapi.console.forms import ConsoleForm, DocumentForm
+from opsapi.console.document_forms import DocumentForm
+from opsapi.console.forms import ConsoleForm
 from opsapi.roles import INSTALLATION, Role, Scope
 
 _GROUP_ROLES = role_choices(role for role in Role if role.is_group)

@@ -15,7 +15,8 @@ from accesslist.selectors.keys import wire_roles
 from accesslist.serializers.organizations import MOST_MEMBERS, TeamChange, TeamInput
 from accesslist.serializers.users import UserInput
 from opsapi.api.catalogue import ErrorCode
-from opsapi.console.forms import DocumentForm, line_field
+from opsapi.console.document_forms import DocumentForm
+from opsapi.console.forms import line_field
 from opsapi.roles import Scope
 
 

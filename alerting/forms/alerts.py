@@ -13,7 +13,8 @@ from alerting.serializers.alerts import AcknowledgementDocument
 from alerting.serializers.windows import WindowDocument
 from events.types import EVENT_TYPES, EventType
 from opsapi import clock
-from opsapi.console.forms import DateTimeText, DocumentForm, LinesField
+from opsapi.console.document_forms import DocumentForm
+from opsapi.console.forms import DateTimeText, LinesField
 
 _PRESETS = [
     (AcknowledgementPreset.HOUR.value, "1 hour"),

@@ -25,8 +25,8 @@ from alerting.forms.config_inputs import (
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.serializers.config_parts import MOST_MATCHERS
 from alerting.serializers.notifications import MOST_NOTIFICATIONS
+from integrations.inputs import read_body, read_headers, shown_text
 from integrations.webhook_fields import HeaderValues, WebhookBody
-from integrations.webhook_inputs import read_body, read_headers, shown_text
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Flag, ListOf, Number, Option, Text, Whole
 from opsapi.console.forms import CLEAR, part_of

@@ -24,10 +24,10 @@ from alerting.forms.config_inputs import (
 from alerting.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES
 from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
 from events.wording import in_words
+from integrations.inputs import JsonInput
 from integrations.webhook_fields import HeaderValues, WebhookBody
-from integrations.webhook_inputs import JsonInput, shown_secret
 from opsapi.api.fields import Flag, ListOf, Number, OneOf, Text, Whole
-from opsapi.console.forms import CLEAR, SecretInput, themed
+from opsapi.console.forms import CLEAR, SecretInput, shown_secret, themed
 from opsapi.roles import ROLE_WORDS, Role
 
 _NONE_CHOSEN = ("", "–")

@@ -47,7 +47,7 @@ from alerting.selectors.configs import (
     writable_projects,
 )
 from alerting.serializers.configs import config_document, found_facts
-from integrations.webhook_inputs import NOTHING_TO_PREVIEW, preview_of
+from integrations.inputs import NOTHING_TO_PREVIEW, preview_of
 from integrations.webhooks.preview import PreviewedRequest
 from opsapi import clock
 from opsapi.api.documents import InvalidField

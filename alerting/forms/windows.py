@@ -28,7 +28,8 @@ from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES, Category
 from events.wording import in_words
 from opsapi import clock
-from opsapi.console.forms import DateTimeText, DocumentForm, LinesField, folded_boxes
+from opsapi.console.document_forms import DocumentForm
+from opsapi.console.forms import DateTimeText, LinesField, folded_boxes
 
 _CATEGORIES = [category.value for category in ALERT_CATEGORIES]
 _SELDOM = frozenset(

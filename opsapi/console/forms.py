@@ -1,22 +1,21 @@
 """Forms of the console and their fields, validated like the API."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, ClassVar, TypeVar
 
 from django import forms
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
-from django.utils.functional import cached_property
 from django.utils.html import format_html
+from django.utils.text import capfirst
 from unfold import widgets
 from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
 
-from opsapi.api.documents import Document, InvalidField
+from opsapi.api.documents import InvalidField
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import Text
 from opsapi.api.principal import Operator
-from opsapi.api.resources import Resource
 from opsapi.roles import INSTALLATION, Scope
 
 CLEAR = ".clear"
@@ -112,17 +111,18 @@ class SecretInput(forms.CharField):
     def __init__(
         self,
         *,
-        stored: str | None = None,
+        stored: Any = None,
         note: str = "",
         required: bool = False,
         has_lines: bool = False,
         **options: Any,
     ) -> None:
+        self.stored = stored
         attributes = {"autocomplete": "new-password"}
         if stored is not None:
             attributes["placeholder"] = "unchanged"
             options["help_text"] = format_html(
-                "Stored: <code>{}</code>. Leave blank to keep it.{}", stored, note
+                "Stored: <code>{}</code>. Leave blank to keep it.{}", shown_secret(stored), note
             )
         elif note:
             options.setdefault("help_text", note.strip())
@@ -135,6 +135,13 @@ class SecretInput(forms.CharField):
         return forms.BooleanField(required=False, label=f"Remove the stored “{self.label}”")
 
 
+def shown_secret(redacted: Any) -> str:
+    """The redacted form of a secret; header fields in a line."""
+    if isinstance(redacted, Mapping):
+        return ", ".join(f"{name}: {text}" for name, text in redacted.items())
+    return str(redacted)
+
+
 def part_of(field: forms.Field | None, name: str, path: str) -> str:
     """The path inside the document of an input, from the path of a fault; empty if it shows no document.
 
@@ -144,6 +151,13 @@ def part_of(field: forms.Field | None, name: str, path: str) -> str:
     return path.removeprefix(name).removeprefix(".") if is_document else ""
 
 
+def fault_sentence(about: str, message: str, allowed: Sequence[str]) -> str:
+    """A fault in a sentence. `about` is the path of the fault, unless its input shows it."""
+    sentence = f"{about}: {message}." if about else f"{capfirst(message)}."
+    return f"{sentence} Allowed: {', '.join(allowed)}." if allowed else sentence
+
+
+_LAST_STEP = re.compile(r"(\.[^.\[\]]*|\[[0-9]*\])$")
 T = TypeVar("T")
 
 
@@ -153,7 +167,6 @@ def the_only(offered: Sequence[T]) -> T | None:
 
 
 _Field = TypeVar("_Field", bound=forms.Field)
-_CAPITAL = re.compile(r"([A-Z])")
 _single_line = Text(max_length=1000)
 # Theme styles for Django's plain widgets; explicit theme widgets stay.
 _THEMED: Mapping[type[forms.Widget], type[forms.Widget]] = {
@@ -227,17 +240,27 @@ class OpenForm(forms.Form):
         """Show a refusal of the API or a service, next to the fields it names."""
         bad = refusal.document().get("badFields", ())
         for fault in bad:
-            allowed = f" ({', '.join(fault['allowed'])})" if fault.get("allowed") else ""
             name = self.field_of(fault["field"])
             about = part_of(self.fields.get(name), name, fault["field"]) if name else fault["field"]
-            self.add_error(name, f"{about and f'{about}: '}{fault['message']}{allowed}")
+            self.add_fault(name, fault_sentence(about, fault["message"], fault.get("allowed", ())))
         if not bad:
             self.add_error(None, refusal.document()["detail"])
 
+    def add_fault(self, name: str | None, sentence: str) -> None:
+        """Show a fault next to the field of this name."""
+        self.add_error(name, sentence)
+
     def field_of(self, path: str) -> str | None:
-        """The form field for a path of a document; None if the form does not show it."""
-        name = path.partition(".")[0].partition("[")[0]
-        return name if name in self.fields else None
+        """The innermost of the places for a path of a document; None if the form does not show it."""
+        places = self.fault_places()
+        while path and path not in places:
+            step = _LAST_STEP.search(path)
+            path = path[: step.start()] if step else ""
+        return path or None
+
+    def fault_places(self) -> Collection[str]:
+        """The names of what can have an error: the fields."""
+        return self.fields.keys()
 
 
 class ConsoleForm(OpenForm):
@@ -268,84 +291,6 @@ class ConsoleForm(OpenForm):
     def values(self) -> Mapping[str, Any]:
         """The validated input."""
         return self.cleaned_data
-
-
-class DocumentForm(ConsoleForm):
-    """A form that becomes a request body of the API, checked by its schema.
-
-    Fields have the document's names. Texts of the document that the form does not declare get an input
-    automatically. The form of a change shows the stored values, and clears values that the operator clears.
-    """
-
-    document: ClassVar[type[Document]]
-
-    def add_inputs(self) -> None:
-        """The texts of the document."""
-        for name, field in self._written.items():
-            if name not in self.fields and isinstance(field, Text):
-                self.fields[name] = _input_of(name, field)
-
-    @cached_property
-    def _written(self) -> Mapping[str, Any]:
-        """The declared fields of the document: a change does not make them optional."""
-        fields = self.document().fields
-        declared = self.document._declared_fields
-        return {name: declared[name] for name, field in fields.items() if not field.read_only}
-
-    def stored(self) -> Mapping[str, Any]:
-        """The stored values of the row, if any."""
-        if self.row is None:
-            return {}
-        sources = ((name, field.source or name) for name, field in self._written.items())
-        return {name: getattr(self.row, source, None) for name, source in sources}
-
-    def body(self) -> Mapping[str, Any]:
-        """The request body of an API client: by default, every field that is not empty."""
-        return {
-            name: value
-            for name, value in self.cleaned_data.items()
-            if name in self._written and value not in (None, "", [])
-        }
-
-    def document_context(self) -> Mapping[str, Any]:
-        """The context of the validation, as in the API view (`stored`, …)."""
-        if self.row is None or not self.document.is_change or not issubclass(self.document, Resource):
-            return {}
-        return {"stored": self.document.stored(self.row)}
-
-    def clean(self) -> dict[str, Any]:
-        """Validate the form with the schema of the document."""
-        if not self.errors:
-            try:
-                self._values = self.document(context=dict(self.document_context())).read(self.body())
-            except ApiError as refusal:
-                self.add_refusal(refusal)
-        return self.cleaned_data
-
-    @property
-    def values(self) -> Mapping[str, Any]:
-        """The values of the document, as the API view passes them to the service."""
-        return {**self._emptied(), **self._values}
-
-    def _emptied(self) -> Mapping[str, None]:
-        """Columns of texts that a change has emptied, which the API cannot express."""
-        if not self.document.is_change:
-            return {}
-        texts = {name: field for name, field in self._written.items() if isinstance(field, Text)}
-        return {
-            field.source or name: None
-            for name, field in texts.items()
-            if not field.required and self.cleaned_data.get(name) == ""
-        }
-
-
-def _input_of(name: str, field: Text) -> forms.Field:
-    """The input for a text of a document."""
-    label = _CAPITAL.sub(r" \1", name).capitalize()
-    options: dict[str, Any] = {"label": label, "required": field.required, "help_text": field.help_text or ""}
-    if not field.single_line:
-        return LinesField(**options)
-    return forms.CharField(widget=forms.TextInput({"maxlength": field.bounds[1]}), **options)
 
 
 def themed(field: _Field) -> _Field:

@@ -50,12 +50,12 @@ def test_a_window_is_created_in_its_project(console: Client, operator: User, pro
 @each(
     ("changes", "message"),
     [
-        ({"endDate": "2020-01-01T00:00"}, "must be later than startDate"),
+        ({"endDate": "2020-01-01T00:00"}, "Must be later than startDate"),
         ({"startDate": ""}, "This field is required"),
-        ({"startDate": "now"}, "must be an ISO 8601 date-time"),
+        ({"startDate": "now"}, "Must be an ISO 8601 date-time"),
         ({"alertTypeNames": []}, "This field is required"),
         ({"alertTypeNames": ["WEATHER"]}, "not one of the available choices"),
-        ({"description": "x" * 1001}, "must have 1 to 1000 characters"),
+        ({"description": "x" * 1001}, "Must have 1 to 1000 characters"),
     ],
 )
 def test_a_wrong_window_is_reported_and_not_created(

@@ -94,17 +94,17 @@ def test_targets_are_typed(
 @each(
     ("changes", "message"),
     [
-        ({"repeat": "WEEKLY", "weekdays": ["MO"]}, "must be the first occurrence"),
+        ({"repeat": "WEEKLY", "weekdays": ["MO"]}, "Must be the first occurrence"),
         ({"repeat": "RULE", "rrule": "FREQ=HOURLY"}, "FREQ must be one of"),
-        ({"repeat": "RULE"}, "must have 1 to 200 characters"),
+        ({"repeat": "RULE"}, "Must have 1 to 200 characters"),
         ({"repeat": "HOURLY"}, "Select a valid choice"),
         ({"repeat": "DAILY", "timeZone": "Berlin"}, "Select a valid choice"),
         ({"hosts": "db1:27017", "alertTypeNames": ["HOST", "AGENT"]}, "have no fields to match"),
-        ({"hosts": "x" * 1001, "alertTypeNames": ["HOST"]}, "must have 1 to 1000 characters"),
+        ({"hosts": "x" * 1001, "alertTypeNames": ["HOST"]}, "Must have 1 to 1000 characters"),
         ({"matchers": "REPLICA_SET_NAME rs0", "alertTypeNames": ["HOST"]}, "Write a field, an operator"),
-        ({"matchers": "SHARD_NAME EQUALS rs0", "alertTypeNames": ["HOST"]}, "is not a field of HOST alerts"),
-        ({"matchers": "SHARDS EQUALS rs0", "alertTypeNames": ["HOST"]}, "must be one of HOSTNAME"),
-        ({"matchers": "LABEL EQUALS staging", "alertTypeNames": ["HOST"]}, "must be a label with its value"),
+        ({"matchers": "SHARD_NAME EQUALS rs0", "alertTypeNames": ["HOST"]}, "Is not a field of HOST alerts"),
+        ({"matchers": "SHARDS EQUALS rs0", "alertTypeNames": ["HOST"]}, "Must be one of HOSTNAME"),
+        ({"matchers": "LABEL EQUALS staging", "alertTypeNames": ["HOST"]}, "Must be a label with its value"),
     ],
     ids=str,
 )

@@ -35,9 +35,9 @@ def test_a_team_is_created(console: Client, operator: User, project: Project) ->
     ("values", "field", "recorded"),
     [
         ({"name": "", "usernames": "ada"}, "name", "required"),
-        ({"name": "x" * 201, "usernames": "ada"}, "name", "must have 1 to 200"),
+        ({"name": "x" * 201, "usernames": "ada"}, "name", "Must have 1 to 200"),
         ({"name": "x", "usernames": ""}, "usernames", "at least one"),
-        ({"name": "x", "usernames": "ada\nnobody"}, "usernames", "names no user"),
+        ({"name": "x", "usernames": "ada\nnobody"}, "usernames", "Names no user"),
         ({"name": "x", "usernames": "ada\nADA "}, "usernames", "twice"),
     ],
 )
@@ -126,7 +126,7 @@ def test_a_team_of_another_organization_is_refused_next_to_the_field(
 ) -> None:
     team = make_team(ProjectFactory.create())
     url = action_url(project, "team-roles")
-    for chosen, recorded in ((["GROUP_READ_ONLY"], "is not a team of the organization"), ([], "No team")):
+    for chosen, recorded in ((["GROUP_READ_ONLY"], "Is not a team of the organization"), ([], "No team")):
         with leaves_events(operator):
             answer = confirm(console, url, team=team.id, roles=chosen)
         assert recorded in str(answer.context["form"].errors["team"])

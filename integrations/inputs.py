@@ -1,4 +1,4 @@
-"""How forms of the console show and read header fields and documents."""
+"""The inputs of forms for the fields of integrations and notifications."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,12 +6,15 @@ from typing import Any
 
 from django import forms
 
+from integrations.choices import SecretKind
+from integrations.fields import Field
 from integrations.webhook_fields import Unread, WebhookBody
 from integrations.webhooks.preview import PreviewedRequest, previewed_requests
 from integrations.webhooks.templates import NAMES, TEMPLATES, own_template
 from opsapi.api.documents import InvalidField
 from opsapi.api.fields import OneOf
-from opsapi.console.forms import VERBATIM, DocumentInput
+from opsapi.console.document_inputs import ApiField, document_input
+from opsapi.console.forms import VERBATIM, DocumentInput, SecretInput
 from opsapi.wire_json import read_json
 
 NOTHING_TO_PREVIEW = (
@@ -26,12 +29,44 @@ class JsonInput(DocumentInput):
         """Ten lines high, without corrections by the browser."""
         return {**super().widget_attrs(widget), **VERBATIM, "rows": "10"}
 
+    def to_python(self, value: Any) -> Any:
+        """The document; None without text."""
+        return read_body(super().to_python(value))
 
-def shown_secret(redacted: Any) -> str:
-    """The redacted form of a secret; header fields in a line."""
-    if isinstance(redacted, Mapping):
-        return ", ".join(f"{name}: {text}" for name, text in redacted.items())
-    return str(redacted)
+    def prepare_value(self, value: Any) -> Any:
+        """The text of a stored document."""
+        return None if value is None else shown_text(value)
+
+
+class HeadersInput(SecretInput):
+    """Secret header fields, one on each line."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(has_lines=True, **options)
+
+    def to_python(self, value: Any) -> Any:
+        """The header fields; None without any."""
+        return read_headers(super().to_python(value) or "")
+
+
+def field_input(
+    field: Field, form: ApiField, *, before: Mapping[str, Any] | None = None, note: str = "", **options: Any
+) -> forms.Field:
+    """The input of a field. `form` validates it; `before` are the stored values with redacted secrets.
+
+    `note` is a help text of a secret.
+    """
+    options = {"required": form.required, "label": field.label, **options}
+    if field.secret is not SecretKind.PLAIN:
+        kind = HeadersInput if field.secret is SecretKind.HEADERS else SecretInput
+        options |= {"note": f"{note} {field.help}".rstrip(), "strip": False}
+        return kind(stored=(before or {}).get(field.name), **options)
+    options.setdefault("help_text", field.help)
+    if isinstance(form, WebhookBody):
+        return JsonInput(**options)
+    if isinstance(form, OneOf) and isinstance(form.default, str):
+        options |= {"choices": form.labelled, "initial": form.default}
+    return document_input(field.name, form, before=before, **options)
 
 
 def shown_text(value: Any) -> str:
