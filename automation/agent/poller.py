@@ -1,4 +1,4 @@
-"""Rounds: every host is polled in its own thread, so that a slow host delays neither others nor the round."""
+"""Rounds: a thread polls a single host at a time, so that a slow host delays neither others nor the round."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ MOST_POLLS = 256
 """Maximum number of parallel polls; other hosts wait for an answer."""
 
 
+IDLE_SECONDS = 10.0
+"""Seconds after which a thread without a poll ends."""
+
+
 @dataclass(frozen=True)
 class PollRound:
     """The result of a round, with its duration in seconds. Late hosts are reported when they answer.
@@ -44,6 +48,9 @@ Choice = Callable[[ServerAddress], bool]
 """Whether this agent watches a host."""
 
 
+_Poll = tuple[DatabaseEngine, HostToPoll, Callable[[], Any]]
+
+
 class _Failed:
     """The answer of a poll that raised an exception."""
 
@@ -60,7 +67,10 @@ class Poller:
     ) -> None:
         """`interval` in seconds, from the start of a round to the start of the next round."""
         self._stop, self._most_polls = stop, most_polls
-        self._answers: queue.Queue[tuple[DatabaseEngine, HostToPoll, Any]] = queue.Queue()
+        self._answers: queue.SimpleQueue[tuple[DatabaseEngine, HostToPoll, Any]] = queue.SimpleQueue()
+        self._polls: queue.SimpleQueue[_Poll] = queue.SimpleQueue()
+        self._threads = 0
+        self._guard = threading.Lock()  # of the number of threads
         self._running: set[ServerAddress] = set()
         self._due: list[tuple[float, int, DatabaseEngine, HostToPoll, Callable[[], Any]]] = []
         self._is_ours: Choice = lambda _: True
@@ -151,14 +161,31 @@ class Poller:
             _, _, engine, target, ask = heapq.heappop(self._due)
             self._waiting.discard(target.address)
             self._running.add(target.address)
-            thread = threading.Thread(
-                target=self._ask, args=(engine, target, ask), name=str(target.address), daemon=True
-            )
             try:
-                thread.start()
+                self._give((engine, target, ask))
             except RuntimeError as error:  # The system allows no more threads.
                 self._running.discard(target.address)
                 log_unexpected(target.address, error)
+
+    def _give(self, poll: _Poll) -> None:
+        """Give a poll to a thread without a poll, or to a new thread. Raises RuntimeError: no new thread."""
+        with self._guard:
+            # Each running poll, this one included, has a thread of its own.
+            if self._threads < len(self._running):
+                threading.Thread(target=self._work, name="polls", daemon=True).start()
+                self._threads += 1
+            self._polls.put(poll)
+
+    def _work(self) -> None:
+        """Poll one host after the other, until there is none for a while."""
+        while True:
+            try:
+                self._ask(*self._polls.get(timeout=IDLE_SECONDS))
+            except queue.Empty:
+                with self._guard:
+                    if self._polls.empty():
+                        self._threads -= 1
+                        return
 
     def _ask(self, engine: DatabaseEngine, target: HostToPoll, ask: Callable[[], Any]) -> None:
         answer: Any = _Failed()

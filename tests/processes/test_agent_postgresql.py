@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
+import psycopg
 import pytest
 
 from accesslist.models import Project
@@ -302,6 +303,39 @@ def test_a_statement_that_takes_too_long_loses_its_own_metrics_only(pair: Pair) 
     assert "pg_locks: canceling statement due to statement timeout" in answer.problem
     assert host.missing["PG_LOCKS_WAITING"] is Why.FAILED
     assert host.missing["PG_XID_AGE"] is Why.REPORTED
+
+
+def test_a_statement_that_fails_takes_no_answer_of_the_others(pair: Pair) -> None:
+    primary, _ = pair
+    statements = [
+        "SELECT 1 AS a, 'x' AS b, NULL::int AS c, true AS d, 1.5::float8 AS e",
+        "SELECT none",
+        "SELECT 1 AS a WHERE false",
+        "SELECT pg_sleep(60)",
+        "SELECT 1/0",
+        "SELECT 2 AS a",
+    ]
+    with closing(read(primary.uri())[0].session()) as session:
+        answers = list(session.answers(statements, 60))
+        assert session.row("SELECT 3 AS a") == {"a": 3}
+    assert [found.sqlstate if isinstance(found, psycopg.Error) else found for found in answers] == [
+        {"a": 1, "b": "x", "c": None, "d": True, "e": 1.5},
+        "42703",
+        {},
+        "57014",
+        "22012",
+        {"a": 2},
+    ]
+
+
+def test_a_session_without_an_answer_in_time_is_lost(pair: Pair) -> None:
+    primary, _ = pair
+    with closing(read(primary.uri())[0].session()) as session:
+        with pytest.raises(psycopg.OperationalError, match="in time"):
+            list(session.answers(["SELECT pg_sleep(60)"], 0))
+        assert session.is_lost
+        with pytest.raises(psycopg.OperationalError):
+            list(session.answers(["SELECT 1"], 60))
 
 
 def test_counters_that_were_reset_lose_their_own_pair_only(watch: AnyWatch, pair: Pair) -> None:

@@ -218,21 +218,23 @@ class PostgresSession:
         """The answer to each statement, in order.
 
         They are sent in one message, and the server takes their time-outs one by one. It stops at a
-        statement that fails, so the statements after it are sent again.
+        statement that fails, so the statements after it are sent again. After a time-out each is sent alone:
+        the server may send no answer before the end of the message.
 
         Raises: psycopg.Error: the session is lost, also because an answer was missing after `seconds`.
         """
         end = time.monotonic() + seconds
-        waiting = list(statements)
+        waiting, most = list(statements), len(statements)
         while waiting:
             found: list[StatementAnswer] = []
             try:
-                self._ask(waiting, end, found)
+                self._ask(waiting[:most], end, found)
             except psycopg.Error:
                 self._connection.close()
                 yield from found
                 raise
             waiting = waiting[len(found) :]
+            most = 1 if isinstance(found[-1], errors.QueryCanceled) else most
             yield from found
 
     def _ask(self, statements: Sequence[str], end: float, found: list[StatementAnswer]) -> None:

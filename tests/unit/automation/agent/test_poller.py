@@ -191,6 +191,31 @@ def test_no_more_hosts_are_asked_at_a_time_than_allowed() -> None:
     assert asked[1] <= 3
 
 
+def test_polls_that_follow_each_other_share_a_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polling, "IDLE_SECONDS", 60.0)
+    threads: list[threading.Thread] = []
+    hosts = [
+        FakeHost(f"db{number}", lambda: threads.append(threading.current_thread())) for number in range(5)
+    ]
+    engine = FakeEngine(hosts[0], leads_to=hosts[1:])
+    poller = Poller([engine], 2, threading.Event(), most_polls=1)
+    poller.round()
+    assert len(threads) == 5
+    assert len(set(threads)) == 1
+
+
+def test_a_thread_without_a_poll_ends_and_the_next_round_has_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(polling, "IDLE_SECONDS", 0.0)
+    threads: list[threading.Thread] = []
+    poller = Poller(
+        [FakeEngine(FakeHost("a", lambda: threads.append(threading.current_thread())))], 2, threading.Event()
+    )
+    for _ in range(2):
+        assert names(poller.round().readings) == ["a"]
+        threads[-1].join()
+    assert len(set(threads)) == 2
+
+
 def only(*chosen: str) -> Callable[[Sequence[ServerAddress]], Callable[[ServerAddress], bool]]:
     """Hosts of these names are ours."""
     return lambda _: lambda address: address.hostname in chosen
