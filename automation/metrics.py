@@ -498,6 +498,9 @@ class Metric(StrEnum):
     BACKUP_AGE = ("BACKUP_AGE",
         GAUGE, MetricSubject.DATABASES, Unit.HOURS, BOTH, "Age of the newest backup",
         "Time since the backup job of the server last wrote its marker, a file that the agent watches.")
+    BACKUP_UNKNOWN = ("BACKUP_UNKNOWN",
+        GAUGE, MetricSubject.DATABASES, Unit.RAW, BOTH, "Age of the newest backup is unknown",
+        "Whether the agent cannot read the marker of the backup job, so that it knows no backup: 1 or 0.")
     # fmt: on
 
 

@@ -200,6 +200,18 @@ class Preset(StrEnum):
     """Unlike a number of healthy members, this fits replica sets of every size, also of one member. Ten
     minutes cover the restart of a member for maintenance:
     https://www.mongodb.com/docs/manual/tutorial/perform-maintenance-on-replica-set-members/"""
+    MEMBERS_UNREACHABLE = PresetSpec(
+        "MEMBERS_UNREACHABLE",
+        MONGODB,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "A member of a replica set has not reached another member for 10 minutes. The agent may reach both.",
+        _above(Metric.MONGO_MEMBERS_UNREACHABLE, 0, Unit.RAW),
+        delay_min=10,
+        runbook="unhealthy-members",
+        subject=PresetSubject.REPLICATION,
+    )
+    """A member is unreachable after 10 s without a heartbeat (`electionTimeoutMillis`). The delay is that of
+    UNHEALTHY_MEMBERS: https://www.mongodb.com/docs/manual/reference/command/replSetGetStatus/ (health)"""
     REPLICATION_LAG = PresetSpec(
         "REPLICATION_LAG",
         MONGODB,
@@ -454,6 +466,19 @@ class Preset(StrEnum):
     """A slot that nobody reads keeps the log without limit unless `max_slot_wal_keep_size` is set, until the
     disk is full. 10 GB is ten times the default of `max_wal_size`:
     https://www.postgresql.org/docs/current/warm-standby.html#STREAMING-REPLICATION-SLOTS"""
+    SLOT_INACTIVE = PresetSpec(
+        "SLOT_INACTIVE",
+        POSTGRESQL,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "Nothing has used a replication slot for an hour. Since then the server keeps all write-ahead log.",
+        _above(Metric.PG_SLOTS_INACTIVE, 0, Unit.RAW),
+        delay_min=60,
+        runbook="slots-and-archive",
+        subject=PresetSubject.DISK,
+    )
+    """An hour covers the maintenance of a standby or subscriber. After it, somebody decides whether the slot
+    is needed, before its log fills the disk:
+    https://www.postgresql.org/docs/current/view-pg-replication-slots.html (active)"""
     SLOT_LOST = PresetSpec(
         "SLOT_LOST",
         POSTGRESQL,
@@ -556,8 +581,21 @@ class Preset(StrEnum):
         runbook="no-backup",
         subject=PresetSubject.MAINTENANCE,
     )
-    """A daily backup, and two hours in which it may be slower than the day before. The delay outlasts a file
-    system that does not answer for a moment."""
+    """A daily backup, and two hours in which it may be slower than the day before. The delay lets a job that
+    is late by minutes finish."""
+    BACKUP_UNKNOWN = PresetSpec(
+        "BACKUP_UNKNOWN",
+        BOTH,
+        EventType.OUTSIDE_METRIC_THRESHOLD,
+        "The agent cannot read the marker of a backup job, so it is unknown whether the server has a backup. "
+        "Opens only if the settings of the agent name a marker.",
+        _above(Metric.BACKUP_UNKNOWN, 0, Unit.RAW),
+        delay_min=_LASTING,
+        runbook="no-backup",
+        subject=PresetSubject.MAINTENANCE,
+    )
+    """A job that has never succeeded writes no marker. The delay outlasts a file system that does not answer
+    for a moment."""
     VERSION_SUPPORT = PresetSpec(
         "VERSION_SUPPORT",
         BOTH,

@@ -224,7 +224,14 @@ class AgentProcess:
 
     def _choose(self, hosts: Sequence[ServerAddress]) -> Choice:
         try:
-            metrics = [(engine.role, engine.why_missing()) for engine in self._engines.all]
+            of_backups = self._backups.why_missing()
+            metrics = [
+                (
+                    engine.role,
+                    {host: {**why, **of_backups.get(host, {})} for host, why in engine.why_missing().items()},
+                )
+                for engine in self._engines.all
+            ]
             together = ChainMap(*(dict(engine.sets()) for engine in self._engines.all))
             self._leases.update_problem = self._updates.problem if self._updates is not None else ""
             self._leases.ask(hosts, metrics, together)

@@ -15,8 +15,10 @@ from pathlib import Path
 from automation.agent.engine import CheckStep, HostReading, Sample, ServerAddress
 from automation.agent.faults import Problems
 from automation.agent.machine.server import LONGEST_CALL, HangingCalls, NotHere
+from automation.agent.rates import Why
 
-METRIC = "BACKUP_AGE"
+METRIC, UNKNOWN = "BACKUP_AGE", "BACKUP_UNKNOWN"
+"""The age in hours, only if it is known, and whether it is unknown: 1 or 0."""
 
 MOST_AHEAD = 300.0
 """Seconds that the time of a marker may lie in the future: clocks of machines differ."""
@@ -41,22 +43,29 @@ class BackupMarkers:
         self._met: set[ServerAddress] = set()
 
     def added(self, readings: Sequence[HostReading]) -> Sequence[HostReading]:
-        """The readings; of measured servers, with the age of their backup in hours.
+        """The readings; of measured servers, with the age of their backup, or saying that it is unknown.
 
-        If a marker cannot be used, the age counts from the time that it had last, otherwise from 1970: no
-        backup is known, which must not look like a new backup.
+        If the job has removed a marker, the age counts from the time that the marker had last.
         """
         if not self._markers:
             return readings
         self._note_unmet(reading.address for reading in readings)
         return [self._with_age(reading) for reading in readings]
 
+    def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:
+        """By server with a marker: whether its age was reported last time, or why not."""
+        return {
+            address: {METRIC: Why.FAILED if marker.written is None else Why.REPORTED, UNKNOWN: Why.REPORTED}
+            for address, marker in self._markers.items()
+            if marker.was_read
+        }
+
     def steps(self) -> Iterator[CheckStep]:
         """Try each marker."""
         for address, marker in self._markers.items():
             now = self._clock()
             fault = marker.look(now)
-            age = "" if fault else f" is {(now - marker.written) / _AN_HOUR:.1f} hours old"
+            age = "" if fault or marker.written is None else f" is {marker.age(now):.1f} hours old"
             yield CheckStep(f"backup of {address}: {marker.path}{age}", f"{fault}: {_TODO}" if fault else "")
 
     def _with_age(self, reading: HostReading) -> HostReading:
@@ -67,9 +76,10 @@ class BackupMarkers:
         fault = marker.look(now)
         line = f"{reading.address}: the backup marker {marker.path} {fault}: {_TODO}"
         self._problems.report(f"the backup marker of {reading.address}", fault, line)
-        age = max(0.0, now - marker.written) / _AN_HOUR
-        sample = Sample(METRIC, age, datetime.fromtimestamp(now, timezone.utc))
-        return replace(reading, samples=[*reading.samples, sample])
+        age, taken = marker.age(now), datetime.fromtimestamp(now, timezone.utc)
+        values = {UNKNOWN: 1.0} if age is None else {METRIC: age, UNKNOWN: 0.0}
+        samples = [Sample(metric, number, taken) for metric, number in values.items()]
+        return replace(reading, samples=[*reading.samples, *samples])
 
     def _note_unmet(self, reported: Iterable[ServerAddress]) -> None:
         self._met.update(reported)
@@ -79,19 +89,29 @@ class BackupMarkers:
 
 
 class _Marker:
-    """A file; `written` is its time in seconds since 1970, 0 while it was never seen."""
+    """A file; `written` is its time in seconds since 1970, None if it is unknown."""
 
     def __init__(self, path: Path, longest: float) -> None:
-        self.path, self.written = path, 0.0
+        self.path = path
+        self.written: float | None = None
+        self.was_read = False
         self._calls = HangingCalls(longest)
+
+    def age(self, now: float) -> float | None:
+        """The age in hours; None if it is unknown."""
+        return None if self.written is None else max(0.0, now - self.written) / _AN_HOUR
 
     def look(self, now: float) -> str:
         """Read the time of the file. Returns why it cannot be used; empty if it can."""
+        self.was_read = True
+        known, self.written = self.written, None
         try:
             found = self._calls.answer(self.path.stat)
         except NotHere:
             return "does not answer: its file system hangs"
         except OSError as error:
+            if isinstance(error, FileNotFoundError):
+                self.written = known  # No newer backup: some jobs remove the file while they run.
             return f"cannot be seen ({error.strerror})"
         if not stat.S_ISREG(found.st_mode):
             return "is no regular file"

@@ -36,7 +36,7 @@ The primary has a replication slot.
 - `PG_ARCHIVE_WAITING` and `PG_ARCHIVE_AGE` need `archive_mode`: `on` on a primary, `always` on a standby.
 - `PG_DEAD_ROWS` and `PG_TABLES_NEED_VACUUM` are counted on primaries.
 - `SERVER_CERTIFICATE_DAYS` needs `ssl = on`, which these servers do not have.
-- `BACKUP_AGE` needs a [marker](../how-to/add-an-agent.md#age-of-backups).
+- `BACKUP_AGE` and `BACKUP_UNKNOWN` need a [marker](../how-to/add-an-agent.md#age-of-backups).
 - Processor, memory and disk are not in PostgreSQL's statistics. The agent reads them of
   [the machine](../how-to/watch-postgresql.md#the-machine), if it runs there.
 

@@ -484,7 +484,7 @@ STATES: Mapping[str, PostgreSQLState] = {
             "PG_SLOTS_LOST": exactly(0),
             "PG_SLOT_SAFE_WAL_BYTES": above(0),
         },
-        shown="an unused slot is harmless until it keeps much write-ahead log; then `REPLICATION_SLOT` opens",
+        raises=[Preset.SLOT_INACTIVE],
     ),
     "lost slot": PostgreSQLState(
         breaks=lost_slot,

@@ -170,7 +170,7 @@ STATES: Mapping[str, MongoDBState] = {
         title="dead member",
         broken_by="`kill -KILL` of a secondary",
         facts={"MONGO_MEMBERS_UNREACHABLE": exactly(1)},
-        raises=[Preset.HOST_DOWN, Preset.UNHEALTHY_MEMBERS],
+        raises=[Preset.HOST_DOWN, Preset.UNHEALTHY_MEMBERS, Preset.MEMBERS_UNREACHABLE],
     ),
     "test_the_window_and_the_headroom_are_reported_once_the_oplog_is_full": MongoDBState(
         title="short oplog",

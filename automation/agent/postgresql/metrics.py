@@ -194,9 +194,11 @@ SOURCES = (
             # Without slots nothing is retained: a value, so that alerts close after the slot was dropped.
             "retained": f"coalesce(max(greatest(pg_wal_lsn_diff({_OWN_POSITION}, restart_lsn), 0)), 0)",
             "lost": "count(*) FILTER (WHERE wal_status = 'lost')",
-            # On a standby, the copies of the primary's slots are always inactive.
+            # On a standby, the copies of the primary's slots are always inactive. A slot without a position
+            # keeps nothing.
             "inactive": """CASE WHEN NOT pg_is_in_recovery()
-                THEN count(*) FILTER (WHERE NOT active AND wal_status IS DISTINCT FROM 'lost') END""",
+                THEN count(*) FILTER (WHERE NOT active AND restart_lsn IS NOT NULL
+                                        AND wal_status IS DISTINCT FROM 'lost') END""",
             "safe": f"""CASE WHEN {_KEPT} <> '-1'
                 THEN greatest(coalesce(min(safe_wal_size), pg_size_bytes({_KEPT})), 0) END""",
             "age": f"coalesce({_OF_SLOTS}, 0)",

@@ -21,6 +21,7 @@ HEALTHY: Mapping[Engine, Mapping[str, float]] = {
         "CONNECTIONS_PERCENT": 0.05,
         "MONGO_MAJORITY_LAG": 0.586,
         "MONGO_FSYNC_LOCKED": 0,
+        "MONGO_MEMBERS_UNREACHABLE": 0,
         "GLOBAL_LOCK_CURRENT_QUEUE_TOTAL": 0,
         "TICKETS_AVAILABLE_READS": 128,
         "TICKETS_AVAILABLE_WRITES": 128,
@@ -39,6 +40,7 @@ HEALTHY: Mapping[Engine, Mapping[str, float]] = {
         "PG_MXID_AGE": 0,
         "PG_REPLICATION_SLOT_RETAINED_BYTES": 0,
         "PG_SLOTS_LOST": 0,
+        "PG_SLOTS_INACTIVE": 0,
         "PG_ARCHIVE_FAILURES": 0,
         "PG_LONGEST_LOCK_WAIT": 0,
         "PG_LONGEST_TRANSACTION": 0,
@@ -57,6 +59,7 @@ UNMEASURED: Mapping[Engine, Collection[Metric]] = {
         Metric.SERVER_CERTIFICATE_DAYS,
         Metric.SERVER_SUPPORT_DAYS,
         Metric.BACKUP_AGE,
+        Metric.BACKUP_UNKNOWN,
     },
     Engine.POSTGRESQL: {
         Metric.PG_TABLESPACE_DISK_PERCENT_USED,
@@ -64,6 +67,7 @@ UNMEASURED: Mapping[Engine, Collection[Metric]] = {
         Metric.PG_CHECKSUM_FAILURES,
         Metric.SERVER_CERTIFICATE_DAYS,
         Metric.BACKUP_AGE,
+        Metric.BACKUP_UNKNOWN,
     },
 }
 """Not reported by these servers: the oplog is not full; no tablespace, archive, checksums, TLS
@@ -112,6 +116,10 @@ OUTAGES: Mapping[Preset, tuple[Sequence[Observation], Sequence[Observation]]] = 
         measured(OPLOG_MASTER_LAG_TIME_DIFF=3600),
     ),
     Preset.MAJORITY_LAG: (measured(MONGO_MAJORITY_LAG=61), measured(MONGO_MAJORITY_LAG=60)),
+    Preset.MEMBERS_UNREACHABLE: (
+        measured(MONGO_MEMBERS_UNREACHABLE=1),
+        measured(MONGO_MEMBERS_UNREACHABLE=0),
+    ),
     Preset.FSYNC_LOCKED: (measured(MONGO_FSYNC_LOCKED=1), measured(MONGO_FSYNC_LOCKED=0)),
     Preset.QUEUED_OPERATIONS: (
         measured(GLOBAL_LOCK_CURRENT_QUEUE_TOTAL=129),
@@ -139,6 +147,7 @@ OUTAGES: Mapping[Preset, tuple[Sequence[Observation], Sequence[Observation]]] = 
         measured(PG_REPLICATION_SLOT_RETAINED_BYTES=11 * GIGABYTE),
         measured(PG_REPLICATION_SLOT_RETAINED_BYTES=10 * GIGABYTE),
     ),
+    Preset.SLOT_INACTIVE: (measured(PG_SLOTS_INACTIVE=1), measured(PG_SLOTS_INACTIVE=0)),
     Preset.SLOT_LOST: (measured(PG_SLOTS_LOST=1), measured(PG_SLOTS_LOST=0)),
     Preset.ARCHIVE_FAILURES: (measured(PG_ARCHIVE_FAILURES=0.02), measured(PG_ARCHIVE_FAILURES=0)),
     Preset.ARCHIVE_WAIT: (measured(PG_ARCHIVE_AGE=601), measured(PG_ARCHIVE_AGE=600)),
@@ -151,6 +160,7 @@ OUTAGES: Mapping[Preset, tuple[Sequence[Observation], Sequence[Observation]]] = 
         measured(SERVER_CERTIFICATE_DAYS=10),
     ),
     Preset.BACKUP_AGE: (measured(BACKUP_AGE=26.1), measured(BACKUP_AGE=26)),
+    Preset.BACKUP_UNKNOWN: (measured(BACKUP_UNKNOWN=1), measured(BACKUP_UNKNOWN=0)),
     Preset.VERSION_SUPPORT: (measured(SERVER_SUPPORT_DAYS=30), measured(SERVER_SUPPORT_DAYS=31)),
 }
 """Of each preset the observations during its outage, and after it."""

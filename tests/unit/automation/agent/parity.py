@@ -39,7 +39,7 @@ Before version 6.0 the room on the disk is reported with the sizes of databases,
 window and the headroom are reported once the oplog of the primary is near its maximum size.
 `SERVER_CERTIFICATE_DAYS` needs TLS. On the machine of a server, the agent adds what the server does not show
 of [its machine](../how-to/watch-mongodb.md#the-machine). Routers are not recorded; a router has the metrics
-of `serverStatus` and of the machine. `BACKUP_AGE` needs a
+of `serverStatus` and of the machine. `BACKUP_AGE` and `BACKUP_UNKNOWN` need a
 [marker](../how-to/add-an-agent.md#age-of-backups).
 """
 

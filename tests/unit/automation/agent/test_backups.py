@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from automation.agent.backups import METRIC, BackupMarkers
+from automation.agent.backups import METRIC, UNKNOWN, BackupMarkers
 from automation.agent.engine import HostReading, ServerAddress
+from automation.agent.rates import Why
 from automation.metrics import Metric
 from tests.each import each
 
@@ -32,12 +33,14 @@ def reading(
     return HostReading(address, "STANDALONE", reachable=reachable, problem=problem)
 
 
-def age_in(markers: BackupMarkers) -> float:
-    """The reported age of the server's backup, in hours."""
+def age_in(markers: BackupMarkers) -> float | None:
+    """The reported age of the server's backup, in hours; None if the age is reported as unknown."""
     (found,) = markers.added([reading()])
-    (sample,) = found.samples
-    assert sample.metric == METRIC == Metric.BACKUP_AGE
-    return sample.number
+    values = {sample.metric: sample.number for sample in found.samples}
+    age = values.get(Metric.BACKUP_AGE.value)
+    assert values == ({UNKNOWN: 1} if age is None else {METRIC: age, UNKNOWN: 0})
+    assert UNKNOWN == Metric.BACKUP_UNKNOWN
+    return age
 
 
 def test_the_age_of_a_backup_is_the_age_of_its_marker(tmp_path: Path) -> None:
@@ -54,7 +57,7 @@ def test_other_servers_and_servers_that_are_not_measured_have_no_age(tmp_path: P
 
 
 @each("fault", ["missing", "directory", "future", "hidden"])
-def test_a_marker_that_proves_nothing_is_no_new_backup(
+def test_without_a_marker_that_proves_a_backup_its_age_is_unknown(
     tmp_path_factory: pytest.TempPathFactory, fault: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory = tmp_path_factory.mktemp("markers")
@@ -66,8 +69,10 @@ def test_a_marker_that_proves_nothing_is_no_new_backup(
     elif fault == "hidden":
         path = marker(directory) / "below"
     markers = BackupMarkers({SERVER: path}, lambda: NOW)
+    assert not markers.why_missing()
     for _ in range(2):
-        assert age_in(markers) == NOW / HOUR
+        assert age_in(markers) is None
+    assert markers.why_missing() == {SERVER: {METRIC: Why.FAILED, UNKNOWN: Why.REPORTED}}
     assert len([line for line in caplog.messages if str(path) in line]) == 1
     (step,) = markers.steps()
     assert step.fault
@@ -80,6 +85,20 @@ def test_a_marker_that_is_removed_while_a_backup_runs_keeps_its_age(tmp_path: Pa
     assert age_in(markers) == 30
     path.unlink()
     assert age_in(markers) == 30
+    assert markers.why_missing() == {SERVER: {METRIC: Why.REPORTED, UNKNOWN: Why.REPORTED}}
+
+
+def test_the_age_is_unknown_while_the_marker_is_hidden_and_known_again_afterwards(tmp_path: Path) -> None:
+    path = marker(tmp_path)
+    markers = BackupMarkers({SERVER: path}, lambda: NOW)
+    assert age_in(markers) == 30
+    path.unlink()
+    path.mkdir()
+    assert age_in(markers) is None
+    path.rmdir()
+    assert age_in(markers) is None
+    marker(tmp_path, NOW - HOUR)
+    assert age_in(markers) == 1
 
 
 def test_a_file_system_that_hangs_holds_up_no_round(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +106,7 @@ def test_a_file_system_that_hangs_holds_up_no_round(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(Path, "stat", lambda *_, **__: freed.wait())
     markers = BackupMarkers({SERVER: path}, lambda: NOW, longest=0.01)
     try:
-        assert age_in(markers) == NOW / HOUR
+        assert age_in(markers) is None
     finally:
         freed.set()
 
