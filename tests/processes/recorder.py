@@ -13,7 +13,7 @@ from typing import Any
 from bson import json_util
 
 from automation.agent.mongodb.connection import OPERATIONS
-from automation.agent.mongodb.metrics import SERVER, oplog_window
+from automation.agent.mongodb.metrics import SERVER, WINDOW, Answers, numbers_of
 from tests.benchmarks.members import RECORDED as MEMBER
 from tests.processes.mongod import OLDER_VERSIONS, PRIMARY, VERSION, Client, replica_set, standalone
 from tests.unit.automation.agent.recorded import DIRECTORY, SHAPED_VERSIONS
@@ -101,7 +101,7 @@ def record(kind: str, client: Client, primary_window: float | None = None) -> fl
     version = polls[0]["serverStatus"]["version"]
     more = {} if primary_window is None else {"primaryWindow": primary_window}
     keep(kind, version, {"hello": hello, "dbPath": path, "polls": polls, **more})
-    return oplog_window(polls[-1])
+    return numbers_of(Answers(polls[-1])).get(WINDOW)
 
 
 def keep(kind: str, version: str, document: Mapping[str, Any]) -> None:
