@@ -94,7 +94,7 @@ def of_host(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) ->
         EventType.HOST_RECOVERING: state["typeName"] == HostType.RECOVERING,
         EventType.VERSION_BEHIND: state.get("versionBehind", False),
     }
-    return [*_states(holds, state), *of_samples(state, samples)]
+    return [*_states(holds, state), *of_samples(state, samples), *_of_config_server(state, samples)]
 
 
 def of_samples(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) -> list[Observation]:
@@ -102,6 +102,24 @@ def of_samples(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]])
     if not samples:
         return []
     return [Observation(EventType.OUTSIDE_METRIC_THRESHOLD, Condition.MEASURED, state, samples)]
+
+
+def _of_config_server(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) -> list[Observation]:
+    """The metrics that a config server does not have in the role that its measurements show.
+
+    Config servers have one type in both roles, so no event says that such a host has taken another role.
+    """
+    if state["typeName"] != HostType.SHARD_CONFIG:
+        return []
+    is_primary, is_secondary = (
+        not samples.keys().isdisjoint(own - other)
+        for own, other in ((OF_PRIMARIES, OF_SECONDARIES), (OF_SECONDARIES, OF_PRIMARIES))
+    )
+    if is_primary == is_secondary:
+        return []
+    ended = OF_SECONDARIES if is_primary else OF_PRIMARIES
+    metrics = {metric.value: () for metric in sorted(ended) if metric not in samples}
+    return [Observation(EventType.OUTSIDE_METRIC_THRESHOLD, Condition.GONE, state, metrics)]
 
 
 def of_agent(state: Mapping[str, Any]) -> list[Observation]:

@@ -178,6 +178,41 @@ def test_a_new_role_without_the_metric_cancels_it_and_other_absence_does_not(
     assert len(said) == ends
 
 
+@each(
+    ("before", "after", "ends"),
+    [
+        ("OPLOG_SLAVE_LAG_MASTER_TIME", "MONGO_MAJORITY_LAG", True),
+        ("OPLOG_MASTER_LAG_TIME_DIFF", "OPLOG_RATE_GB_PER_HOUR", True),
+        ("MONGO_MAJORITY_LAG", "OPLOG_SLAVE_LAG_MASTER_TIME", True),
+        ("OPLOG_SLAVE_LAG_MASTER_TIME", "OPLOG_MASTER_LAG_TIME_DIFF", False),
+        ("OPLOG_SLAVE_LAG_MASTER_TIME", "SYSTEM_MEMORY_USED", False),
+        ("CONNECTIONS", "MONGO_MAJORITY_LAG", False),
+    ],
+)
+def test_a_config_server_whose_measurements_show_another_role_has_no_alert_of_the_former_role(
+    project: Project, before: str, after: str, ends: bool
+) -> None:
+    metric_config(project, before, base_unit(Metric(before)).value)
+    measured: tuple[dict[str, Any], ...] = ({before: 5000.0}, {after: 1.0})
+    for moment, values in zip((NOW, NOW + HOUR), measured, strict=True):
+        ingest(project, host_report(type_name=HostType.SHARD_CONFIG, **values), now=moment)
+        evaluate(moment)
+    assert Alert.objects.get().status == ("CANCELLED" if ends else "OPEN")
+    said = [entry.text for entry in timeline(now=NOW + HOUR).entries if "took a role" in entry.text]
+    assert len(said) == ends
+
+
+def test_a_late_report_of_a_config_server_shows_no_role_of_now(project: Project) -> None:
+    metric_config(project, "OPLOG_SLAVE_LAG_MASTER_TIME", "SECONDS")
+    config_server = {"type_name": HostType.SHARD_CONFIG}
+    ingest(project, host_report(**config_server, OPLOG_SLAVE_LAG_MASTER_TIME=5000.0), now=NOW + HOUR)
+    evaluate(NOW + HOUR)
+    late = host_report(**config_server, MONGO_MAJORITY_LAG=1.0)
+    ingest(project, late, now=NOW + HOUR + MINUTE, observed=NOW)
+    evaluate(NOW + HOUR + MINUTE)
+    assert Alert.objects.get().status == "OPEN"
+
+
 def test_a_configuration_that_changed_since_is_shown(project: Project) -> None:
     config = make_config(project)
     goes_down(project)
