@@ -107,7 +107,7 @@ def of_samples(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]])
 def _of_config_server(state: Mapping[str, Any], samples: Mapping[str, Sequence[float]]) -> list[Observation]:
     """The metrics that a config server does not have in the role that its measurements show.
 
-    Config servers have one type in both roles, so no event says that such a host has taken another role.
+    Config servers have one type in both roles, so no event says that the role of such a host has changed.
     """
     if state["typeName"] != HostType.SHARD_CONFIG:
         return []

@@ -60,8 +60,9 @@ def read_network(netstat: str, snmp6: str) -> Numbers:
     found = dict(zip(*lines))
     newer = dict(_OCTETS.findall(snmp6))
     return {
-        IN: float(found.get("InOctets", 0)) + float(newer.get("Ip6InOctets", 0)),
-        OUT: float(found.get("OutOctets", 0)) + float(newer.get("Ip6OutOctets", 0)),
+        path: float(found[name]) + float(newer.get(f"Ip6{name}", 0))
+        for path, name in ((IN, "InOctets"), (OUT, "OutOctets"))
+        if name in found
     }
 
 

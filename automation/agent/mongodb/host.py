@@ -511,7 +511,10 @@ class _MongoDatabases:
             found["dbStats/SIZE_ON_DISK"] = float(self.size_on_disk)
         if not self.is_cut:
             for path, name in (("DATA_SIZE", "dataSize"), ("STORAGE_SIZE", "storageSize")):
-                found[f"dbStats/{path}"] = sum(float(sizes.get(name, 0)) for sizes in self.sizes.values())
+                known = [sizes.get(name) for sizes in self.sizes.values()]
+                numbers = [float(size) for size in known if isinstance(size, (int, float))]
+                # A sum without some of the databases would look like the sum of all.
+                found[f"dbStats/{path}"] = sum(numbers) if len(numbers) == len(known) else None
         newest = list(self.sizes.values())[-1]
         used, total = newest.get("fsUsedSize"), newest.get("fsTotalSize")
         if isinstance(used, (int, float)) and isinstance(total, (int, float)):

@@ -19,6 +19,7 @@ MIB = 1_048_576.0
 _FULL = 0.8
 """From this share of its maximum size on, an oplog loses its oldest entries, in parts of up to a tenth."""
 _GIB = 1024.0**3
+_UNKNOWN_YEAR = 1970
 
 _CACHE = "serverStatus/wiredTiger/cache/"
 _CONFIGURED = _CACHE + "maximum bytes configured"
@@ -335,8 +336,11 @@ def _is_primary(members: Iterable[Mapping[str, Any]]) -> bool:
 def _majority_lag(sections: Mapping[str, Mapping[str, Any]]) -> float | None:
     """How far the writes that a majority has are behind the writes of the primary."""
     times = sections.get("replSetGetStatus", {}).get("optimes", {})
-    committed, applied = times.get("lastCommittedWallTime"), times.get("lastAppliedWallTime")
-    if not isinstance(committed, datetime) or not isinstance(applied, datetime):
+    committed, applied = (
+        _moment(times.get("lastCommittedWallTime")),
+        _moment(times.get("lastAppliedWallTime")),
+    )
+    if committed is None or applied is None:
         return None
     return max(0.0, (applied - committed).total_seconds())
 
@@ -362,8 +366,8 @@ def _lag(members: Sequence[Mapping[str, Any]]) -> float | None:
     primaries = [member for member in members if member.get("stateStr") == "PRIMARY"]
     if not own or not primaries:
         return None
-    behind, ahead = own[0].get("optimeDate"), primaries[0].get("optimeDate")
-    if not isinstance(behind, datetime) or not isinstance(ahead, datetime):
+    behind, ahead = _moment(own[0].get("optimeDate")), _moment(primaries[0].get("optimeDate"))
+    if behind is None or ahead is None:
         return None
     # Data about the primary is as old as its last heartbeat.
     return max(0.0, (ahead - behind).total_seconds())
@@ -371,8 +375,13 @@ def _lag(members: Sequence[Mapping[str, Any]]) -> float | None:
 
 def _span(oplog: Mapping[str, Any]) -> float | None:
     first, last = oplog.get("earliestOptime"), oplog.get("latestOptime")
-    started, ended = getattr(first, "time", None), getattr(last, "time", None)
-    return None if started is None or ended is None else float(max(0, ended - started))
+    started, ended = getattr(first, "time", 0), getattr(last, "time", 0)
+    return float(max(0, ended - started)) if started and ended else None
+
+
+def _moment(value: object) -> datetime | None:
+    """A time of a member; None if it is unknown. Servers write the beginning of 1970 for unknown times."""
+    return value if isinstance(value, datetime) and value.year > _UNKNOWN_YEAR else None
 
 
 def _first(numbers: Numbers, paths: Iterable[str]) -> float | None:

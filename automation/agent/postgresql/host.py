@@ -216,7 +216,7 @@ class PostgresHost:
         numbers = {**numbers, **self._of_agent(session, hello, reader, taken)}
         now = NumbersAt(self._with_lag(numbers, hello), hello.started, hello.uptime or 0.0)
         values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
-        self._before = now
+        self._before = None if hello.uptime is None else now
         databases, of_machine, lost = self._after_values(session, hello)
         self.missing = {
             **self.machine.missing,

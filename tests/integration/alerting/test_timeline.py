@@ -193,9 +193,9 @@ def test_a_config_server_whose_measurements_show_another_role_has_no_alert_of_th
     project: Project, before: str, after: str, ends: bool
 ) -> None:
     metric_config(project, before, base_unit(Metric(before)).value)
-    measured: tuple[dict[str, Any], ...] = ({before: 5000.0}, {after: 1.0})
-    for moment, values in zip((NOW, NOW + HOUR), measured, strict=True):
-        ingest(project, host_report(type_name=HostType.SHARD_CONFIG, **values), now=moment)
+    measured: dict[str, Any]
+    for moment, measured in ((NOW, {before: 5000.0}), (NOW + HOUR, {after: 1.0})):
+        ingest(project, host_report(type_name=HostType.SHARD_CONFIG, **measured), now=moment)
         evaluate(moment)
     assert Alert.objects.get().status == ("CANCELLED" if ends else "OPEN")
     said = [entry.text for entry in timeline(now=NOW + HOUR).entries if "took a role" in entry.text]
@@ -204,7 +204,7 @@ def test_a_config_server_whose_measurements_show_another_role_has_no_alert_of_th
 
 def test_a_late_report_of_a_config_server_shows_no_role_of_now(project: Project) -> None:
     metric_config(project, "OPLOG_SLAVE_LAG_MASTER_TIME", "SECONDS")
-    config_server = {"type_name": HostType.SHARD_CONFIG}
+    config_server: Any = {"type_name": HostType.SHARD_CONFIG}
     ingest(project, host_report(**config_server, OPLOG_SLAVE_LAG_MASTER_TIME=5000.0), now=NOW + HOUR)
     evaluate(NOW + HOUR)
     late = host_report(**config_server, MONGO_MAJORITY_LAG=1.0)

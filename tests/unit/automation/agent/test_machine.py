@@ -133,6 +133,7 @@ def test_network_is_of_both_internet_protocols() -> None:
     }
     assert read_network(NETSTAT, "")["netstat/IpExt:InOctets"] == 21_972_648_220
     assert read_network("", SNMP6) == {}
+    assert read_network("IpExt: OutOctets\nIpExt: 5\n", SNMP6).keys() == {"netstat/IpExt:OutOctets"}
     assert read_load("3.10 3.45 5.09 3/145 14038\n") == {"load/1": 3.1}
     assert read_load("") == {}
 

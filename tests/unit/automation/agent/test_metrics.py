@@ -1,6 +1,6 @@
 """The table of metrics: its names are the platform's, and recorded servers have what it names."""
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -159,6 +159,38 @@ def test_the_majority_lags_behind_the_newest_write_of_the_primary() -> None:
         for state in ("PRIMARY", "SECONDARY")
     ]
     assert lags == [5, None]
+
+
+UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
+"""The time that servers write for an unknown time."""
+
+
+@each(("behind", "ahead"), [(UNKNOWN, AT), (AT, UNKNOWN), (None, AT)])
+def test_an_unknown_time_of_a_member_is_no_lag(behind: datetime | None, ahead: datetime | None) -> None:
+    members = [
+        {"stateStr": "PRIMARY", "optimeDate": ahead},
+        {"stateStr": "SECONDARY", "self": True, "optimeDate": behind},
+    ]
+    numbers = numbers_of(Answers({"replSetGetStatus": {"members": members}}, primary_window=600))
+    assert not numbers.keys() & {"replSetGetStatus/LAG", "oplog/HEADROOM"}
+
+
+@each(("committed", "applied"), [(UNKNOWN, AT), (UNKNOWN, UNKNOWN)])
+def test_a_majority_that_has_no_write_yet_is_no_majority_that_lags(
+    committed: datetime, applied: datetime
+) -> None:
+    times = {"lastCommittedWallTime": committed, "lastAppliedWallTime": applied}
+    status = {"optimes": times, "members": [{"self": True, "stateStr": "PRIMARY"}]}
+    assert "replSetGetStatus/MAJORITY_LAG" not in numbers_of(Answers({"replSetGetStatus": status}))
+
+
+def test_an_oplog_without_a_first_entry_has_no_window() -> None:
+    sections: dict[str, dict[str, Any]] = {
+        "replSetGetStatus": {"members": [{"self": True, "stateStr": "PRIMARY"}]},
+        "serverStatus": {"oplog": {"earliestOptime": Timestamp(0, 0), "latestOptime": Timestamp(150, 1)}},
+        "local.oplog.rs.stats": {"size": 100, "maxSize": 100},
+    }
+    assert not numbers_of(Answers(sections)).keys() & {WINDOW, "oplog/GB_PER_HOUR"}
 
 
 def test_a_restart_between_two_polls_drops_every_rate() -> None:

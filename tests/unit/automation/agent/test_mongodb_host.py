@@ -54,6 +54,14 @@ def test_a_sum_is_reported_only_if_it_covers_all_databases(count: int, sums: Map
     assert states == {metric: Why.REPORTED if metric in sums else Why.FAILED for metric in SUMS}
 
 
+def test_a_size_that_a_database_does_not_show_is_not_taken_as_nothing() -> None:
+    answers = {"listDatabases": databases(2), "dbStats": {"storageSize": 5}}
+    with mongod(answers=answers) as port, closing(host_at(port)) as host:
+        found = values_in(host.poll())
+    assert found["DB_STORAGE_TOTAL"] == 10
+    assert "DB_DATA_SIZE_TOTAL" not in found
+
+
 def test_the_largest_databases_are_measured_and_it_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     answers = {"listDatabases": databases(MOST_DATABASES + 209), "dbStats": SIZES}
     with mongod(answers=answers) as port, closing(host_at(port)) as host:

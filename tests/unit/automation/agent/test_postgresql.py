@@ -415,6 +415,21 @@ def test_a_session_that_is_lost_at_the_databases_takes_no_values_read_before(
     assert "databases: the connection is lost; machine: the connection is lost" in answer.problem
 
 
+def test_counters_of_a_server_with_an_unknown_uptime_are_no_pair(monkeypatch: pytest.MonkeyPatch) -> None:
+    session = MagicMock(is_lost=False)
+    session.rows.return_value, session.row.return_value = [], {}
+    wal = iter((100.0, 150.0, 200.0))
+    monkeypatch.setattr(_MetricReader, "read", lambda *_: {"pg_stat_wal/wal_bytes": next(wal)})
+    (access,) = read("postgresql://db1")
+    host = PostgresHost(access)
+    rates = []
+    for uptime in (None, 5.0, 15.0):
+        monkeypatch.setattr(host, "_hello", lambda uptime=uptime: (session, replace(HELLO, uptime=uptime)))
+        values = {sample.metric: sample.number for sample in host.poll().samples}
+        rates.append(values.get("PG_WAL_BYTES"))
+    assert rates == [None, None, 5]
+
+
 def test_one_server_that_cannot_be_read_loses_no_other() -> None:
     engine = PostgreSQL(["postgresql://db1,db2"])
     found = readings_of_round(engine, answered(uptime=float("nan")), answered())
