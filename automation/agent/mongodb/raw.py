@@ -136,12 +136,13 @@ def _elements(octets: bytes, start: int) -> Iterator[tuple[str, tuple[int, int, 
     position, end = start + 4, start + _LENGTH.unpack_from(octets, start)[0] - 1
     if not position <= end < len(octets):
         raise ValueError("wrong length")
+    index, size_of = octets.index, _SIZES.get
     while position < end:
-        kind, stop = octets[position], octets.index(0, position + 1, end)
+        stop = index(0, position + 1, end)
         place = stop + 1
-        size = _SIZES.get(kind)
+        size = size_of(octets[position])
         if size is None:
-            size = _LENGTH.unpack_from(octets, place)[0] + _MORE[kind]
+            size = _LENGTH.unpack_from(octets, place)[0] + _MORE[octets[position]]
         if not 0 <= size <= end - place:
             raise ValueError("wrong length")
         yield octets[position + 1 : stop].decode(), (position, place, place + size)
@@ -153,21 +154,23 @@ def _read(octets: bytes, start: int, limit: int, names: Names, found: dict[str, 
     position, end = start + 4, start + _LENGTH.unpack_from(octets, start)[0] - 1
     if not position <= end < limit:
         raise ValueError("wrong length")
+    # Local names are faster: servers send hundreds of elements.
+    index, size_of, name_of, length_at = octets.index, _SIZES.get, names.get, _LENGTH.unpack_from
     left = len(names)
-    while position < end and left:
-        kind, stop = octets[position], octets.index(0, position + 1, end)
-        below = names.get(octets[position + 1 : stop])
+    while left and position < end:
+        kind, stop = octets[position], index(0, position + 1, end)
+        below = name_of(octets[position + 1 : stop])
         position = stop + 1
-        size = _SIZES.get(kind)
+        size = size_of(kind)
         if size is None:
-            size = _LENGTH.unpack_from(octets, position)[0] + _MORE[kind]
+            size = length_at(octets, position)[0] + _MORE[kind]
         if not 0 <= size <= end - position:
             raise ValueError("wrong length")
         if below is not None:
             left -= 1
-            if isinstance(below, str):
-                if kind in _NUMBERS:
-                    found[below] = float(_NUMBERS[kind].unpack_from(octets, position)[0])
-            elif kind == _DOCUMENT:
-                _read(octets, position, position + size, below, found)
+            if kind == _DOCUMENT:
+                if not isinstance(below, str):
+                    _read(octets, position, position + size, below, found)
+            elif kind in _NUMBERS and isinstance(below, str):
+                found[below] = float(_NUMBERS[kind].unpack_from(octets, position)[0])
         position += size

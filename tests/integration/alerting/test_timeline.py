@@ -193,8 +193,8 @@ def test_a_config_server_whose_measurements_show_another_role_has_no_alert_of_th
     project: Project, before: str, after: str, ends: bool
 ) -> None:
     metric_config(project, before, base_unit(Metric(before)).value)
-    measured: dict[str, Any]
-    for moment, measured in ((NOW, {before: 5000.0}), (NOW + HOUR, {after: 1.0})):
+    reports: list[tuple[Any, Any]] = [(NOW, {before: 5000.0}), (NOW + HOUR, {after: 1.0})]
+    for moment, measured in reports:
         ingest(project, host_report(type_name=HostType.SHARD_CONFIG, **measured), now=moment)
         evaluate(moment)
     assert Alert.objects.get().status == ("CANCELLED" if ends else "OPEN")
