@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from opsapi.embedded import EmbeddedDatabaseError
 from opsapi.embedded.layout import Layout
@@ -60,6 +61,9 @@ SLOW = (
     "tests/hostile/",
 )
 """The files and directories of slow tests, about the slowest first: they begin in this order."""
+
+TOGETHER = "tests/processes/running/"
+"""The tests of this directory share a platform, so one process runs all of them."""
 
 SLOW_TESTS, NOT_SLOW_TESTS = "slow", "not slow"
 """The values of -m in `make test-slow` and `make test`."""
@@ -136,6 +140,19 @@ def pytest_collection() -> Generator[None, object, object]:
     # With Python's own thresholds garbage collection takes a twentieth of the CPU time of most tests.
     gc.set_threshold(20_000, 20, 20)
     return collected
+
+
+class Scheduling(LoadFileScheduling):
+    """Give each process whole files, as `--dist loadfile` does. The directory `TOGETHER` counts as a file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return TOGETHER if nodeid.startswith(TOGETHER) else str(super()._split_scope(nodeid))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling | None:
+    """Use ours instead of that of `--dist loadfile`."""
+    return Scheduling(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)

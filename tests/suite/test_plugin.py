@@ -51,3 +51,14 @@ def left_out(path: Path, marks: str) -> bool | None:
 
 def test_each_slow_path_exists() -> None:
     assert [path for path in plugin.SLOW if not (ROOT / path).exists()] == []
+
+
+def test_tests_that_share_a_platform_run_in_one_process() -> None:
+    config = SimpleNamespace(option=SimpleNamespace(dist="loadfile"), getvalue=lambda _: "2*popen")
+    scheduling = plugin.pytest_xdist_make_scheduler(cast(pytest.Config, config), None)
+    assert scheduling is not None
+    files = ("running/test_web.py", "running/test_workers.py", "test_tls.py")
+    scopes = [scheduling._split_scope(f"tests/processes/{name}::test_it") for name in files]
+    assert scopes == [plugin.TOGETHER, plugin.TOGETHER, "tests/processes/test_tls.py"]
+    config.option.dist = "load"
+    assert plugin.pytest_xdist_make_scheduler(cast(pytest.Config, config), None) is None
