@@ -108,6 +108,7 @@ def test_variables_of_templates_have_names_of_their_own() -> None:
     assert found == []
 
 
+@pytest.mark.slow
 def test_each_class_name_means_one_thing() -> None:
     places = defaultdict(list)
     for path, line, name, is_class in defined():
