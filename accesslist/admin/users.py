@@ -212,7 +212,7 @@ class UserAdmin(WithRoles):
         user = super().get_object(request, object_id, from_field)
         if user is not None:
             visible_scope = operator_of(request).visible_scope()
-            teams = list(user.teams.order_by("name"))
+            teams = list(user.teams.order_by("name", "id"))
             urls = urls_seen(
                 self.admin_site, visible_scope, "accesslist.team", "id", (team.id for team in teams)
             )

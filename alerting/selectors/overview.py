@@ -78,7 +78,7 @@ def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> Firs
     rows = Notification.objects.filter(failed | tried, due__gte=now - _DAY, group__deleted=None)
     waiting = rows.exclude(first_try).exclude(HELD_BACK, status=NotificationStatus.PENDING.value)
     shown = waiting if visible_scope.everything else of_own_configs(in_visible_scope(waiting, visible_scope))
-    return first_rows(shown.select_related("group", "alert").order_by("-due"))
+    return first_rows(shown.select_related("group", "alert").order_by("-due", "-sequence", "-id"))
 
 
 def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[MaintenanceWindow]:

@@ -128,8 +128,9 @@ def first_report(group_id: str, since: datetime) -> FirstReport:
     """Return what agents of the project have reported since then."""
     heard = Agent.objects.filter(group_id=group_id, last_report__gte=since)
     is_new = Q(created__gte=since) | Q(returned__gte=since)
-    arrived = list(heard.filter(is_new).order_by("-created")[:MOST_AGENTS])
-    others = list(heard.exclude(id__in=[agent.id for agent in arrived]).order_by("hostname")[:MOST_AGENTS])
+    arrived = list(heard.filter(is_new).order_by("-created", "id")[:MOST_AGENTS])
+    known = heard.exclude(id__in=[agent.id for agent in arrived])
+    others = list(known.order_by("hostname", "agent_type", "id")[:MOST_AGENTS])
     hosts = Host.objects.filter(reported_by__in=arrived).select_related("reported_by")
     hosts = hosts.order_by("hostname", "port")
     return FirstReport(arrived, others, list(hosts[:MOST_HOSTS]), hosts.count() if arrived else 0)

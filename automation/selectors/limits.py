@@ -23,4 +23,4 @@ def reached_limits(
     found = in_visible_scope(refused.filter(group__deleted=None), visible_scope)
     if group_id is not None:
         found = found.filter(group_id=group_id)
-    return list(found.select_related("group").order_by("-refused")[:MOST_SHOWN])
+    return list(found.select_related("group").order_by("-refused", "id")[:MOST_SHOWN])
