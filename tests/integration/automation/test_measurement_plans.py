@@ -1,4 +1,4 @@
-"""What PostgreSQL opens to read measurements, of tables of real size: 8 days of 30 hosts, once a minute."""
+"""What PostgreSQL opens to read measurements, of days that a scan would show: 8 days of 30 hosts, every five minutes."""
 
 import json
 from collections.abc import Iterator
@@ -35,14 +35,14 @@ pytestmark = pytest.mark.django_db
 _FILL = """
 INSERT INTO automation_reading (source_id, reported, report, age, numbers)
 SELECT source.id, moment, 1, 0, ARRAY[random(), random(), random()]
-  FROM generate_series(%s::timestamptz, %s::timestamptz, interval '1 minute') AS moment,
+  FROM generate_series(%s::timestamptz, %s::timestamptz, interval '5 minutes') AS moment,
        automation_source AS source
 """
 
 
 @pytest.fixture(scope="module")
 def hosts(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[list[Host]]:
-    """Hosts, each measured once a minute until now, for all tests of this module."""
+    """Hosts, each measured every five minutes until now, for all tests of this module."""
     with django_db_blocker.unblock(), transaction.atomic():
         project: Project = ProjectFactory.create()
         made = [make_host(project, f"db{number}") for number in range(HOSTS)]
