@@ -26,7 +26,7 @@ from alerting.selectors.alerts import row_of
 from alerting.selectors.changed_messages import EarlierMessages
 from alerting.selectors.config_views import config_view
 from alerting.selectors.incidents import IncidentMessage, IncidentView
-from alerting.serializers.alerts import present_alert
+from alerting.serializers.alerts import AlertDocument
 from events.models import Event
 from events.selectors import EventRow, event_row
 from events.serializers import GLOBAL_EVENTS, EventDocument
@@ -158,7 +158,7 @@ def _of_alert(
     `config` is its configuration, if it still exists.
     """
     links, kind = _links(), MessageKind(notification.kind)
-    document = present_alert(row_of(alert), links, now=now)
+    document = AlertDocument.present(row_of(alert), links, now=now)
     # A change of a configuration ends its alerts: it may be another since the alert.
     is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
     view = config_view(config) if config and is_same else None

@@ -14,8 +14,8 @@ from events.serializers import CurrentValueDocument
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, LinkDocument, invalid, self_link
-from opsapi.api.fields import DateTime, Text
+from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, invalid, links_of
+from opsapi.api.fields import DateTime, ShownChoice, ShownId, ShownList, ShownText, ShownTime, Text
 from opsapi.api.links import Links
 from opsapi.hostnames import host_and_port
 from opsapi.wire_json import JsonObject, without_nulls
@@ -33,6 +33,8 @@ _BY_CATEGORY: Mapping[Category, tuple[str, ...]] = {
     Category.HOST: (*_CLUSTER, *_HOST, "replicaSetName"),
     Category.REPLICA_SET: (*_CLUSTER, *_HOST, "replicaSetName"),
 }
+TARGET_FIELDS = (*_CLUSTER, "hostId", "replicaSetName", "sourceTypeName", "hostnameAndPort")
+"""The fields of a target, in the order of answers."""
 # The fields of the target that an alert of a type has, where they are known.
 _TARGET = {name.value: _BY_CATEGORY.get(spec.category, ()) for name, spec in EVENT_TYPES.items()}
 
@@ -40,75 +42,74 @@ _TARGET = {name.value: _BY_CATEGORY.get(spec.category, ()) for name, spec in EVE
 class AlertDocument(Document):
     """An alert."""
 
-    example = {
-        "id": AN_ID,
-        "alertConfigId": "69201a2b3c4d5e6f70819205",
-        "groupId": ANOTHER_ID,
-        "eventTypeName": EventType.OUTSIDE_METRIC_THRESHOLD.value,
-        "created": A_TIME,
-        "updated": A_TIME,
-        "lastNotified": A_TIME,
-        "status": AlertStatus.OPEN.value,
-        "tags": [],
-        "metricName": Metric.CONNECTIONS.value,
-        "currentValue": CurrentValueDocument.sample(),
-        "hostId": "69201a2b3c4d5e6f70819206",
-        "hostnameAndPort": "db1.example.com:27017",
-        "replicaSetName": "rs0",
-        "links": self_link(f"/groups/{ANOTHER_ID}/alerts/{AN_ID}"),
-    }
+    order = (
+        "id",
+        "alertConfigId",
+        "groupId",
+        "eventTypeName",
+        "created",
+        "updated",
+        "lastNotified",
+        "status",
+        "tags",
+        "metricName",
+        "currentValue",
+        "hostId",
+        "hostnameAndPort",
+        "replicaSetName",
+    )
 
-    id = serializers.CharField()
-    alertConfigId = serializers.CharField()
-    groupId = serializers.CharField()
-    eventTypeName = serializers.CharField()
-    created = serializers.DateTimeField()
-    updated = serializers.DateTimeField()
-    lastNotified = serializers.DateTimeField(required=False)
+    id = ShownId()
+    alertConfigId = ShownId(example="69201a2b3c4d5e6f70819205")
+    groupId = ShownId(example=ANOTHER_ID)
+    eventTypeName = ShownText(example=EventType.OUTSIDE_METRIC_THRESHOLD.value)
+    created = ShownTime()
+    updated = ShownTime()
+    lastNotified = ShownTime(required=False)
     resolved = serializers.DateTimeField(required=False)
-    status = serializers.ChoiceField(STATUSES)
-    tags = serializers.ListField(child=serializers.CharField())
-    links = LinkDocument(many=True)
+    status = ShownChoice(STATUSES, example=AlertStatus.OPEN.value)
+    tags = ShownList(child=serializers.CharField(), example=[])
+    links = links_of(f"/groups/{ANOTHER_ID}/alerts/{AN_ID}")
     acknowledgedUntil = serializers.DateTimeField(required=False)
     acknowledgementComment = serializers.CharField(required=False)
     acknowledgingUsername = serializers.CharField(required=False)
     currentValue = CurrentValueDocument(required=False)
-    metricName = serializers.CharField(required=False)
+    metricName = ShownText(required=False, example=Metric.CONNECTIONS.value)
     clusterId = serializers.CharField(required=False)
     clusterName = serializers.CharField(required=False)
-    hostId = serializers.CharField(required=False)
-    hostnameAndPort = serializers.CharField(required=False)
-    replicaSetName = serializers.CharField(required=False)
+    hostId = ShownId(required=False, example="69201a2b3c4d5e6f70819206")
+    hostnameAndPort = ShownText(required=False, example="db1.example.com:27017")
+    replicaSetName = ShownText(required=False, example="rs0")
     sourceTypeName = serializers.CharField(required=False)
 
-
-def present_alert(
-    row: AlertRow, links: Links, *, now: datetime, among: str | None = None, alone: bool = False
-) -> JsonObject:
-    """An alert; `among` is the path of the list that contains it, by default its project's list."""
-    project_list = f"/groups/{row['group_id']}/alerts"
-    path = f"{among or project_list}/{row['id']}"
-    shown = {
-        "id": row["id"],
-        "alertConfigId": row["config_id"],
-        "groupId": row["group_id"],
-        "eventTypeName": row["event_type"],
-        "created": row["wire_created"],
-        "updated": row["wire_updated"],
-        "status": row["status"],
-        "tags": row["tags"],
-        **present_target(row["event_type"], row["facts"]),
-    }
-    for name, column in _OPTIONAL:
-        if row[column] is not None:
-            shown[name] = row[column]
-    # An acknowledgement that has lapsed is absent. Times in this format sort in order of time.
-    if row["wire_acknowledged_until"] is not None and row["wire_acknowledged_until"] > _on_the_wire(now):
-        shown |= _acknowledgement(row)
-    if row["metric_name"] is not None:
-        shown |= _metric(row)
-    shown["links"] = links.related(path, _relations(shown, row, path, among) if alone else {})
-    return shown
+    @classmethod
+    def present(
+        cls, row: AlertRow, links: Links, *, now: datetime, among: str | None = None, alone: bool = False
+    ) -> JsonObject:
+        """Return an alert; `among` is the path of the list that contains it, by default its project's."""
+        project_list = f"/groups/{row['group_id']}/alerts"
+        path = f"{among or project_list}/{row['id']}"
+        shown = {
+            "id": row["id"],
+            "alertConfigId": row["config_id"],
+            "groupId": row["group_id"],
+            "eventTypeName": row["event_type"],
+            "created": row["wire_created"],
+            "updated": row["wire_updated"],
+            "status": row["status"],
+            "tags": row["tags"],
+            **target_facts(row["event_type"], row["facts"]),
+        }
+        for name, column in _OPTIONAL:
+            if row[column] is not None:
+                shown[name] = row[column]
+        # An acknowledgement that has lapsed is absent. Times in this format sort in order of time.
+        if row["wire_acknowledged_until"] is not None and row["wire_acknowledged_until"] > _on_the_wire(now):
+            shown |= _acknowledgement(row)
+        if row["metric_name"] is not None:
+            shown |= _metric(row)
+        shown["links"] = links.related(path, _relations(shown, row, path, among) if alone else {})
+        return shown
 
 
 _OPTIONAL = (("lastNotified", "wire_last_notified"), ("resolved", "wire_resolved"))
@@ -155,7 +156,7 @@ def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | 
     return {**relations, "alertConfigs": f"{path}/alertConfigs", "notifications": f"{path}/notifications"}
 
 
-def present_target(event_type: str, facts: Mapping[str, Any]) -> JsonObject:
+def target_facts(event_type: str, facts: Mapping[str, Any]) -> JsonObject:
     """The target of an alert or event of this type, from its facts."""
     names = _TARGET[event_type]
     shown = {name: facts[name] for name in names if name in facts}

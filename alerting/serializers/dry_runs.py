@@ -12,31 +12,39 @@ from alerting.dry_runs import MOST_MESSAGES, SECONDS, DryRunResult
 from alerting.rules.dry_run import (
     LIMIT_WORDS,
     DryRunCut,
-    DryRunEvent,
     DryRunLimit,
     DryRunMessage,
-    DryRunReceiver,
 )
 from alerting.selectors.alerts import current_value
 from alerting.selectors.recipient_addresses import MOST_RECIPIENTS_OF_ONE
-from alerting.serializers.alerts import present_target
+from alerting.serializers.alerts import TARGET_FIELDS, target_facts
 from alerting.serializers.configs import AlertConfigDocument
-from alerting.serializers.noise import SUGGESTIONS_HELP, SuggestionDocument, present_suggestions
+from alerting.serializers.noise import SUGGESTIONS_HELP, SuggestionDocument
 from alerting.serializers.notification_log import KINDS, TYPE_NAMES
 from automation.measurement_query import read_duration
 from automation.selectors.measurements import measurement_retention
+from automation.units import Unit
 from events.retention import kept_rows
 from events.serializers import CurrentValueDocument
 from events.types import EventType, Needs
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.choices import MessageKind
+from opsapi.api.answers import Answer
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, Values, invalid
+from opsapi.api.documents import ANOTHER_ID, Document, Values, invalid
 from opsapi.api.errors import ApiError, BadField
-from opsapi.api.fields import DateTime, ShownFlag, ShownNumber, ShownTime, Text
-from opsapi.clock import wire_time
-from opsapi.wire_json import JsonObject, without_nulls
+from opsapi.api.fields import (
+    DateTime,
+    ShownChoice,
+    ShownFlag,
+    ShownId,
+    ShownNumber,
+    ShownText,
+    ShownTime,
+    Text,
+)
+from opsapi.wire_json import JsonObject
 
 LONGEST: Final = timedelta(days=366)
 """The longest dry run over events that are kept for good."""
@@ -119,130 +127,132 @@ def _wrong(name: str, message: str) -> ApiError:
     return ApiError.of_field(name, ErrorCode.INVALID_ATTRIBUTE, message)
 
 
-class DryRunLimitDocument(Document):
+_POSITION = "Position in `notifications` of the configuration."
+
+
+class DryRunLimitDocument(Answer):
     """Why the dry run can differ from what would have happened, or evaluates nothing."""
 
-    example = {
-        "code": DryRunLimit.CURRENT_FACTS.value,
-        "detail": LIMIT_WORDS[DryRunLimit.CURRENT_FACTS],
-    }
+    computed = {"detail": LIMIT_WORDS.__getitem__}
 
-    code = serializers.ChoiceField([limit.value for limit in DryRunLimit])
+    code = serializers.ChoiceField([limit.value for limit in DryRunLimit], source="value")
     detail = serializers.CharField()
 
+    @classmethod
+    def sample(cls) -> JsonObject:
+        return cls.of(DryRunLimit.CURRENT_FACTS)
 
-class DryRunCutDocument(Document):
+
+class DryRunCutDocument(Answer):
     """Why and where the dry run ended early."""
 
-    example = {"reason": DryRunCut.TIME.value, "completeUntil": A_TIME}
-
-    reason = serializers.ChoiceField(
+    reason = ShownChoice(
         [cut.value for cut in DryRunCut],
+        source="cut",
         help_text=f"TIME: after {SECONDS:g} seconds. ALERTS: after {MOST_FOUND} alerts or events. "
         f"NOTIFICATIONS: after {MOST_MESSAGES} notifications.",
+        example=DryRunCut.TIME.value,
     )
-    completeUntil = serializers.DateTimeField(
+    completeUntil = ShownTime(
+        source="until",
         help_text="The answer is complete until this time. If no time was left for notifications, it has "
-        "none, and the alerts and events are complete until this time."
+        "none, and the alerts and events are complete until this time.",
     )
 
 
-class DryRunReceiverDocument(Document):
+class DryRunReceiverDocument(Answer):
     """A notification of the configuration and one channel."""
 
-    example = {
-        "position": 0,
-        "typeName": EMAIL.type,
-        "channel": EMAIL.type,
-        "recipient": "oncall@example.com",
-        "recipientCount": 1,
-    }
-
-    position = serializers.IntegerField(help_text="Position in `notifications` of the configuration.")
-    typeName = serializers.ChoiceField(TYPE_NAMES)
-    channel = serializers.ChoiceField([*CHANNELS], required=False, help_text="Absent without recipients.")
-    recipient = serializers.CharField(
+    position = ShownNumber(help_text=_POSITION, example=0)
+    typeName = ShownChoice(TYPE_NAMES, source="type_name", example=EMAIL.type)
+    channel = ShownChoice(
+        [*CHANNELS], required=False, help_text="Absent without recipients.", example=EMAIL.type
+    )
+    recipient = ShownText(
         required=False,
         help_text="As the notification log shows it; redacted if it contains a secret. Absent for people.",
+        example="oncall@example.com",
     )
-    recipientCount = serializers.IntegerField(
-        help_text=f"The number of recipients now. Of people, at most {MOST_RECIPIENTS_OF_ONE} are notified."
+    recipientCount = ShownNumber(
+        source="count",
+        help_text=f"The number of recipients now. Of people, at most {MOST_RECIPIENTS_OF_ONE} are notified.",
+        example=1,
     )
 
 
-class DryRunNotificationDocument(Document):
+class DryRunNotificationDocument(Answer):
     """A notification that would have been due."""
 
-    example = {
-        "position": 0,
-        "kind": MessageKind.OPEN.value,
-        "channel": EMAIL.type,
-        "due": A_TIME,
-        "sent": A_TIME,
-        "recipientCount": 1,
-    }
-
-    position = serializers.IntegerField(help_text="Position in `notifications` of the configuration.")
-    kind = serializers.ChoiceField(KINDS)
-    channel = serializers.ChoiceField(
-        [*CHANNELS], required=False, help_text="With `position`, names one of `receivers`."
+    position = ShownNumber(source="receiver.position", help_text=_POSITION, example=0)
+    kind = ShownChoice(KINDS, example=MessageKind.OPEN.value)
+    channel = ShownChoice(
+        [*CHANNELS],
+        source="receiver.channel",
+        required=False,
+        help_text="With `position`, names one of `receivers`.",
+        example=EMAIL.type,
     )
-    due = serializers.DateTimeField()
-    sent = serializers.DateTimeField(
-        required=False, help_text="Absent if it would not have been sent until the end."
-    )
+    due = ShownTime()
+    sent = ShownTime(required=False, help_text="Absent if it would not have been sent until the end.")
     reason = serializers.CharField(required=False, help_text="Why it would never have been sent.")
-    recipientCount = serializers.IntegerField(
+    recipientCount = ShownNumber(
+        source="receiver.count",
         help_text="The number of addresses. Recipients that other notifications reach too have entries of "
-        "their own."
+        "their own.",
+        example=1,
     )
     mergedInto = serializers.IntegerField(
+        source="merged_into",
         required=False,
         help_text="Position of the notification that would have sent the same message to the same addresses.",
     )
     maintenanceWindowId = serializers.CharField(
-        required=False, help_text="The last window that would have muted it."
+        source="window_id", required=False, help_text="The last window that would have muted it."
     )
 
 
-class _Found(Document):
+class _Found(Answer):
     """The target and the notifications of an alert or event."""
 
     hostId = serializers.CharField(required=False)
-    hostnameAndPort = serializers.CharField(required=False)
+    hostnameAndPort = ShownText(required=False, example="db1.example.com:27017")
     clusterId = serializers.CharField(required=False)
     clusterName = serializers.CharField(required=False)
     replicaSetName = serializers.CharField(required=False)
     sourceTypeName = serializers.CharField(required=False)
-    notificationCount = serializers.IntegerField()
+    notificationCount = ShownNumber(example=1)
     notifications = DryRunNotificationDocument(many=True, help_text=f"The first {MOST_MESSAGES_SHOWN}.")
 
 
 class DryRunAlertDocument(_Found):
     """An alert that would have opened."""
 
-    example = {
-        "status": AlertStatus.CLOSED.value,
-        "created": A_TIME,
-        "opened": A_TIME,
-        "resolved": A_TIME,
-        "startValue": {"number": 812, "units": "RAW"},
-        "currentValue": {"number": 640, "units": "RAW"},
-        "hostId": ANOTHER_ID,
-        "hostnameAndPort": "db1.example.com:27017",
-        "notificationCount": 1,
-        "notifications": [DryRunNotificationDocument.example],
-    }
+    order = (
+        "status",
+        "created",
+        "opened",
+        "resolved",
+        "startValue",
+        "currentValue",
+        "firstAlert",
+        *TARGET_FIELDS,
+    )
 
-    status = serializers.ChoiceField(
+    hostId = ShownId(required=False, example=ANOTHER_ID)
+    status = ShownChoice(
         [status.value for status in AlertStatus if status is not AlertStatus.TRACKING],
         help_text="At the end of the dry run.",
+        example=AlertStatus.CLOSED.value,
     )
-    created = serializers.DateTimeField(help_text="When the condition became true.")
-    opened = serializers.DateTimeField(help_text="When the smallest delayMin had passed.")
-    resolved = serializers.DateTimeField(required=False)
+    created = ShownTime(help_text="When the condition became true.")
+    opened = ShownTime(source="opens", help_text="When the smallest delayMin had passed.")
+    resolved = ShownTime(required=False)
     startValue = CurrentValueDocument(required=False, help_text="The value at `created`.")
-    currentValue = CurrentValueDocument(required=False, help_text="The last value.")
+    currentValue = CurrentValueDocument(
+        required=False,
+        help_text="The last value.",
+        example={"number": 640, "units": Unit.RAW.value},
+    )
     firstAlert = serializers.IntegerField(
         required=False,
         help_text="Only with grouping TOPOLOGY: the position in `results` of the first alert of its "
@@ -253,37 +263,44 @@ class DryRunAlertDocument(_Found):
 class DryRunEventDocument(_Found):
     """An event that opens no alert and would have been notified."""
 
-    example = {
-        "eventId": AN_ID,
-        "created": A_TIME,
-        "hostnameAndPort": "db1.example.com:27017",
-        "notificationCount": 1,
-        "notifications": [{**DryRunNotificationDocument.example, "kind": MessageKind.INFORM.value}],
-    }
+    order = ("eventId", "created", *TARGET_FIELDS)
 
-    eventId = serializers.CharField()
-    created = serializers.DateTimeField()
+    notifications = DryRunNotificationDocument(
+        many=True,
+        help_text=f"The first {MOST_MESSAGES_SHOWN}.",
+        example={**DryRunNotificationDocument.sample(), "kind": MessageKind.INFORM.value},
+    )
+    eventId = ShownId(source="id")
+    created = ShownTime(source="at")
 
 
-class DryRunAlertsDocument(Document):
+class DryRunAlertsDocument(Answer):
     """The alerts, in the order of `created`."""
+
+    computed = {"totalCount": lambda found: len(found.alerts)}
 
     totalCount = ShownNumber(help_text="Number of all these alerts.", example=1)
     neverOpened = ShownNumber(
-        help_text="How often the condition ended before the smallest delayMin had passed.", example=3
+        source="never_opened",
+        help_text="How often the condition ended before the smallest delayMin had passed.",
+        example=3,
     )
     results = DryRunAlertDocument(many=True, help_text=f"The first {MOST_SHOWN}.")
 
 
-class DryRunEventsDocument(Document):
+class DryRunEventsDocument(Answer):
     """The events, in the order of their time; none if the event type opens alerts."""
+
+    computed = {"totalCount": lambda found: len(found.events)}
 
     totalCount = ShownNumber(help_text="Number of all these events.", example=0)
     results = DryRunEventDocument(many=True, help_text=f"The first {MOST_SHOWN}.")
 
 
-class DryRunCountsDocument(Document):
+class DryRunCountsDocument(Answer):
     """The number of messages, reminders included: one for each address that a notification reaches."""
+
+    answer_order = ("sent", "muted")
 
     sent = ShownNumber(help_text="Messages that would have been sent.", example=2)
     merged = ShownNumber(
@@ -292,11 +309,17 @@ class DryRunCountsDocument(Document):
         example=0,
     )
     muted = ShownNumber(help_text="Muted by a maintenance window at first, or for good.", example=0)
-    notSent = ShownNumber(help_text="Not sent until the end.", example=0)
+    notSent = ShownNumber(source="not_sent", help_text="Not sent until the end.", example=0)
 
 
-class DryRunDocument(Document):
+class DryRunDocument(Answer):
     """What a configuration would have done."""
+
+    computed = {
+        "truncated": lambda found: found if found.cut else None,
+        "notifications": lambda found: found,
+    }
+    answer_order = ("start", "end", "evaluated", "limits", "truncated")
 
     start = ShownTime()
     end = ShownTime()
@@ -313,102 +336,41 @@ class DryRunDocument(Document):
     notifications = DryRunCountsDocument()
     suggestions = SuggestionDocument(many=True, required=False, help_text=SUGGESTIONS_HELP)
 
+    @classmethod
+    def of_config(cls, found: DryRunResult, config: Mapping[str, Any]) -> JsonObject:
+        """Return the result; `config` are the values of the valid configuration, by column."""
+        return cls.of(
+            found,
+            alerts=DryRunAlertsDocument.of(found, results=list(_alerts(found, config))),
+            events=DryRunEventsDocument.of(found, results=list(_events(found, config["event_type"]))),
+        )
 
-def present_dry_run(found: DryRunResult, config: Mapping[str, Any]) -> JsonObject:
-    """The result; `config` are the values of the valid configuration, by column."""
-    return without_nulls(
-        {
-            "start": wire_time(found.start),
-            "end": wire_time(found.end),
-            "evaluated": found.evaluated,
-            "limits": [{"code": limit.value, "detail": LIMIT_WORDS[limit]} for limit in found.limits],
-            "truncated": {"reason": found.cut.value, "completeUntil": wire_time(found.until)}
-            if found.cut
-            else None,
-            "receivers": [_receiver(each) for each in found.receivers],
-            "alerts": {
-                "totalCount": len(found.alerts),
-                "neverOpened": found.never_opened,
-                "results": list(_alerts(found, config)),
-            },
-            "events": {
-                "totalCount": len(found.events),
-                "results": [
-                    _event(event, some, config["event_type"])
-                    for event, some in zip(found.events[:MOST_SHOWN], found.messages, strict=False)
-                ],
-            },
-            "notifications": {
-                "sent": found.sent,
-                "muted": found.muted,
-                "merged": found.merged,
-                "notSent": found.not_sent,
-            },
-            "suggestions": present_suggestions(found.suggestions),
-        }
-    )
+
+_NO_TARGET = dict.fromkeys(TARGET_FIELDS)
 
 
 def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObject]:
     threshold = config.get("metric_threshold")
     metric = threshold and threshold["metricName"]
     for place, alert in enumerate(found.alerts[:MOST_SHOWN]):
-        yield without_nulls(
-            {
-                "status": alert.status(found.until).value,
-                "created": wire_time(alert.created),
-                "opened": wire_time(alert.opens),
-                "resolved": wire_time(ended) if (ended := alert.ended_by(found.until)) else None,
-                "startValue": current_value(metric, alert.start_value),
-                "currentValue": current_value(metric, alert.value),
-                "firstAlert": found.leads[place] if found.leads else None,
-                **present_target(config["event_type"], alert.facts),
-                **_notifications(found.messages[place]),
-            }
+        yield DryRunAlertDocument.of(
+            alert,
+            status=alert.status(found.until),
+            resolved=alert.ended_by(found.until),
+            startValue=current_value(metric, alert.start_value),
+            currentValue=current_value(metric, alert.value),
+            firstAlert=found.leads[place] if found.leads else None,
+            **_NO_TARGET | target_facts(config["event_type"], alert.facts),
+            **_notifications(found.messages[place]),
         )
 
 
-def _event(event: DryRunEvent, messages: Sequence[DryRunMessage], event_type: str) -> JsonObject:
-    return {
-        "eventId": event.id,
-        "created": wire_time(event.at),
-        **present_target(event_type, event.facts),
-        **_notifications(messages),
-    }
+def _events(found: DryRunResult, event_type: str) -> Iterator[JsonObject]:
+    for event, messages in zip(found.events[:MOST_SHOWN], found.messages, strict=False):
+        target = _NO_TARGET | target_facts(event_type, event.facts)
+        yield DryRunEventDocument.of(event, **target, **_notifications(messages))
 
 
 def _notifications(messages: Sequence[DryRunMessage]) -> JsonObject:
     in_order = sorted(messages, key=lambda message: message.due)
-    return {
-        "notificationCount": len(messages),
-        "notifications": [_notification(message) for message in in_order[:MOST_MESSAGES_SHOWN]],
-    }
-
-
-def _receiver(receiver: DryRunReceiver) -> JsonObject:
-    return without_nulls(
-        {
-            "position": receiver.position,
-            "typeName": receiver.type_name,
-            "channel": receiver.channel,
-            "recipient": receiver.recipient,
-            "recipientCount": receiver.count,
-        }
-    )
-
-
-def _notification(message: DryRunMessage) -> JsonObject:
-    receiver = message.receiver
-    return without_nulls(
-        {
-            "position": receiver.position,
-            "kind": message.kind.value,
-            "channel": receiver.channel,
-            "due": wire_time(message.due),
-            "sent": wire_time(message.sent) if message.sent else None,
-            "reason": message.reason,
-            "recipientCount": receiver.count,
-            "mergedInto": message.merged_into,
-            "maintenanceWindowId": message.window_id,
-        }
-    )
+    return {"notificationCount": len(messages), "notifications": in_order[:MOST_MESSAGES_SHOWN]}

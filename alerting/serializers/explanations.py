@@ -4,14 +4,14 @@ from rest_framework import serializers
 
 from alerting.explanations import HostExplanation
 from alerting.models import AlertConfig
-from alerting.rules.explanation import ComparedMatcher, NoAlertReason
+from alerting.rules.explanation import NoAlertReason
 from alerting.rules.matchers import CONFIG_FIELDS, MatcherField, MatcherOperator
 from alerting.selectors.alerts import current_value
 from events.serializers import CurrentValueDocument
-from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document
-from opsapi.api.fields import Identifier
-from opsapi.clock import wire_time
-from opsapi.wire_json import JsonObject, without_nulls
+from opsapi.api.answers import Answer
+from opsapi.api.documents import ANOTHER_ID, Document
+from opsapi.api.fields import Identifier, ShownChoice, ShownFlag, ShownId, ShownText, ShownTime
+from opsapi.wire_json import JsonObject
 
 REASONS = [reason.value for reason in NoAlertReason]
 """The wire values of the reason why a configuration does not alert."""
@@ -23,93 +23,66 @@ class ExplainedHost(Document):
     hostId = Identifier(example=ANOTHER_ID, help_text="A host of the project.")
 
 
-class ComparedMatcherDocument(Document):
+class ComparedMatcherDocument(Answer):
     """A matcher, and the value that it was compared with."""
 
-    example = {
-        "fieldName": MatcherField.TYPE_NAME.value,
-        "operator": MatcherOperator.EQUALS.value,
-        "value": "PRIMARY",
-        "actualValue": "PRIMARY",
-        "matched": True,
-    }
+    fieldName = ShownChoice(CONFIG_FIELDS, source="matcher.field", example=MatcherField.TYPE_NAME.value)
+    operator = ShownChoice(
+        [operator.value for operator in MatcherOperator],
+        source="matcher.operator",
+        example=MatcherOperator.EQUALS.value,
+    )
+    value = ShownText(source="matcher.value", example="PRIMARY")
+    actualValue = ShownText(
+        source="actual",
+        allow_blank=True,
+        help_text="Empty if the host does not have it.",
+        example="PRIMARY",
+    )
+    matched = ShownFlag(example=True)
 
-    fieldName = serializers.ChoiceField(CONFIG_FIELDS)
-    operator = serializers.ChoiceField([operator.value for operator in MatcherOperator])
-    value = serializers.CharField()
-    actualValue = serializers.CharField(allow_blank=True, help_text="Empty if the host does not have it.")
-    matched = serializers.BooleanField()
 
-
-class ExplanationDocument(Document):
+class ExplanationDocument(Answer):
     """Whether a configuration alerts on a host now, or the first reason why it does not."""
 
-    example = {
-        "alertConfigId": AN_ID,
-        "hostId": ANOTHER_ID,
-        "wouldAlert": False,
-        "reason": NoAlertReason.INSIDE_THRESHOLD.value,
-        "detail": "CONNECTIONS is 812, which is not above 900.",
-        "matchers": [ComparedMatcherDocument.example],
-        "currentValue": CurrentValueDocument.sample(),
-        "measured": A_TIME,
-    }
-
-    alertConfigId = serializers.CharField()
-    hostId = serializers.CharField()
-    wouldAlert = serializers.BooleanField(
-        help_text="Whether an alert is open, or would open now, and no maintenance window mutes it."
+    alertConfigId = ShownId()
+    hostId = ShownId(example=ANOTHER_ID)
+    wouldAlert = ShownFlag(
+        source="explanation.would_alert",
+        help_text="Whether an alert is open, or would open now, and no maintenance window mutes it.",
+        example=False,
     )
-    reason = serializers.ChoiceField(
+    reason = ShownChoice(
         REASONS,
+        source="explanation.reason",
         required=False,
         help_text="The first reason why not, in this order; absent if wouldAlert is true.",
+        example=NoAlertReason.INSIDE_THRESHOLD.value,
     )
-    detail = serializers.CharField(help_text="The same as a sentence, with the compared values.")
-    matchers = ComparedMatcherDocument(many=True)
+    detail = ShownText(
+        source="explanation.detail",
+        help_text="The same as a sentence, with the compared values.",
+        example="CONNECTIONS is 812, which is not above 900.",
+    )
+    matchers = ComparedMatcherDocument(many=True, source="explanation.matchers")
     currentValue = CurrentValueDocument(
         required=False,
         help_text="The value that was compared with the threshold, or the number of members.",
     )
-    measured = serializers.DateTimeField(
-        required=False, help_text="Time of the newest measurements of the host."
-    )
+    measured = ShownTime(required=False, help_text="Time of the newest measurements of the host.")
     opens = serializers.DateTimeField(
-        required=False, help_text="When the alert opened, or opens if its condition stays true."
+        source="explanation.opens",
+        required=False,
+        help_text="When the alert opened, or opens if its condition stays true.",
     )
-    alertId = serializers.CharField(required=False, help_text="The active alert.")
-    maintenanceWindowId = serializers.CharField(required=False, help_text="The window that mutes it.")
-
-
-def present_explanation(found: HostExplanation, *, config: AlertConfig, host_id: str) -> JsonObject:
-    """The explanation of a configuration on a host."""
-    explanation, threshold = found.explanation, config.metric_threshold
-    return without_nulls(
-        {
-            "alertConfigId": config.id,
-            "hostId": host_id,
-            "wouldAlert": explanation.would_alert,
-            "reason": explanation.reason.value if explanation.reason else None,
-            "detail": explanation.detail,
-            "matchers": [present_matcher(compared) for compared in explanation.matchers],
-            "currentValue": current_value(threshold and threshold["metricName"], explanation.value),
-            "measured": wire_time(found.measured) if found.measured else None,
-            "opens": wire_time(explanation.opens) if explanation.opens else None,
-            "alertId": found.alert_id,
-            "maintenanceWindowId": found.window_id,
-        }
+    alertId = serializers.CharField(source="alert_id", required=False, help_text="The active alert.")
+    maintenanceWindowId = serializers.CharField(
+        source="window_id", required=False, help_text="The window that mutes it."
     )
 
-
-def present_matcher(compared: ComparedMatcher) -> JsonObject:
-    """A matcher, and the value that it was compared with."""
-    matcher = compared.matcher
-    return without_nulls(
-        {
-            "fieldName": matcher.field.value,
-            "operator": matcher.operator.value,
-            "value": matcher.value,
-            "actualValue": compared.actual,
-            "matched": compared.matched,
-        }
-    )
+    @classmethod
+    def of_host(cls, found: HostExplanation, *, config: AlertConfig, host_id: str) -> JsonObject:
+        """Return the explanation of a configuration on a host."""
+        threshold = config.metric_threshold
+        value = current_value(threshold and threshold["metricName"], found.explanation.value)
+        return cls.of(found, alertConfigId=config.id, hostId=host_id, currentValue=value)

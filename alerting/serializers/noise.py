@@ -1,41 +1,40 @@
 """The noise of an alert configuration, as the API shows it."""
 
-from collections.abc import Sequence
-
 from rest_framework import serializers
 
-from alerting.rules.noise import FLAP_WITHIN, PERIOD, Noise
-from alerting.rules.suggestions import (
-    FEWEST_ALERTS,
-    LONGEST_DELAY_MIN,
-    MOST_CANDIDATES,
-    DelaySuggestion,
-    Suggestion,
-)
-from opsapi.api.documents import A_TIME, AN_ID, Document
-from opsapi.clock import wire_time
-from opsapi.wire_json import JsonObject, without_nulls
+from alerting.rules.noise import FLAP_WITHIN, PERIOD
+from alerting.rules.suggestions import FEWEST_ALERTS, LONGEST_DELAY_MIN, MOST_CANDIDATES
+from automation.units import Unit
+from opsapi.api.answers import Answer
+from opsapi.api.fields import ShownFloat, ShownId, ShownNumber, ShownText, ShownTime
 
 _FLAP_MINUTES = int(FLAP_WITHIN.total_seconds() // 60)
 
 
-class SuggestionDocument(Document):
+class SuggestionDocument(Answer):
     """A delay or a threshold that would have dropped at least half of the alerts, and no long alert."""
 
-    example = {"threshold": 960, "units": "RAW", "alerts": 5, "comparedAlerts": 12}
+    computed = {
+        "delayMin": lambda suggestion: getattr(suggestion, "delay_min", None),
+        "threshold": lambda suggestion: getattr(suggestion, "threshold", None),
+        "units": lambda suggestion: getattr(suggestion, "units", None),
+    }
 
     delayMin = serializers.IntegerField(
         required=False, help_text="The smallest delayMin for all notifications that drops half of the alerts."
     )
-    threshold = serializers.FloatField(
+    threshold = ShownFloat(
         required=False,
         help_text="A threshold that drops half of the alerts, the closest of at most "
         f"{MOST_CANDIDATES} that were tried.",
+        example=960,
     )
-    units = serializers.CharField(required=False, help_text="The units of `threshold`.")
-    alerts = serializers.IntegerField(help_text="How many alerts would have opened.")
-    comparedAlerts = serializers.IntegerField(
-        help_text="How many alerts were compared: for a threshold, alerts whose values are recorded."
+    units = ShownText(required=False, help_text="The units of `threshold`.", example=Unit.RAW.value)
+    alerts = ShownNumber(help_text="How many alerts would have opened.", example=5)
+    comparedAlerts = ShownNumber(
+        source="compared",
+        help_text="How many alerts were compared: for a threshold, alerts whose values are recorded.",
+        example=12,
     )
 
 
@@ -45,69 +44,36 @@ SUGGESTIONS_HELP = (
 )
 
 
-def present_suggestions(suggestions: Sequence[Suggestion]) -> list[JsonObject] | None:
-    """The suggestions; None without any."""
-    return [_suggestion(each) for each in suggestions] or None
-
-
-def _suggestion(suggestion: Suggestion) -> JsonObject:
-    if isinstance(suggestion, DelaySuggestion):
-        change: JsonObject = {"delayMin": suggestion.delay_min}
-    else:
-        change = {"threshold": suggestion.threshold, "units": suggestion.units.value}
-    return {**change, "alerts": suggestion.alerts, "comparedAlerts": suggestion.compared}
-
-
-class NoiseDocument(Document):
+class NoiseDocument(Answer):
     """How many alerts a configuration opened, how long they lasted, and how many messages were sent."""
 
-    example = {
-        "alertConfigId": AN_ID,
-        "start": A_TIME,
-        "end": A_TIME,
-        "alerts": 24,
-        "alertsPerWeek": 6.0,
-        "medianDurationSec": 190,
-        "flaps": 11,
-        "acknowledged": 3,
-        "messagesSent": 52,
-        "suggestions": [SuggestionDocument.example],
+    computed = {
+        "alertsPerWeek": lambda noise: round(noise.per_week, 2),
+        "medianDurationSec": lambda noise: (
+            None if noise.median is None else round(noise.median.total_seconds())
+        ),
     }
 
-    alertConfigId = serializers.CharField()
-    start = serializers.DateTimeField(
-        help_text=f"Start of the period: {PERIOD.days} days, or less if ended alerts are kept for less."
+    alertConfigId = ShownId()
+    start = ShownTime(
+        source="since",
+        help_text=f"Start of the period: {PERIOD.days} days, or less if ended alerts are kept for less.",
     )
-    end = serializers.DateTimeField()
-    alerts = serializers.IntegerField(help_text="Alerts that started in the period, and opened.")
-    alertsPerWeek = serializers.FloatField(
-        help_text="Alerts for each week in which the configuration existed, at least one week."
+    end = ShownTime(source="until")
+    alerts = ShownNumber(help_text="Alerts that started in the period, and opened.", example=24)
+    alertsPerWeek = ShownFloat(
+        help_text="Alerts for each week in which the configuration existed, at least one week.", example=6.0
     )
-    medianDurationSec = serializers.IntegerField(
-        required=False, help_text="Of the alerts that ended; absent without any."
+    medianDurationSec = ShownNumber(
+        required=False, help_text="Of the alerts that ended; absent without any.", example=190
     )
-    flaps = serializers.IntegerField(
+    flaps = ShownNumber(
         help_text=f"Alerts that started less than {_FLAP_MINUTES} minutes after the end of the last alert on "
-        "the same target."
+        "the same target.",
+        example=11,
     )
-    acknowledged = serializers.IntegerField(help_text="Alerts with an acknowledgement that was not removed.")
-    messagesSent = serializers.IntegerField(help_text="Delivered messages about these alerts.")
+    acknowledged = ShownNumber(help_text="Alerts with an acknowledgement that was not removed.", example=3)
+    messagesSent = ShownNumber(
+        source="messages", help_text="Delivered messages about these alerts.", example=52
+    )
     suggestions = SuggestionDocument(many=True, required=False, help_text=SUGGESTIONS_HELP)
-
-
-def present_noise(noise: Noise, *, config_id: str) -> JsonObject:
-    """The noise of a configuration."""
-    return without_nulls(
-        {
-            "alertConfigId": config_id,
-            "start": wire_time(noise.since),
-            "end": wire_time(noise.until),
-            "alerts": noise.alerts,
-            "alertsPerWeek": round(noise.per_week, 2),
-            "medianDurationSec": None if noise.median is None else round(noise.median.total_seconds()),
-            "flaps": noise.flaps,
-            "acknowledged": noise.acknowledged,
-            "messagesSent": noise.messages,
-            "suggestions": present_suggestions(noise.suggestions),
-        }
-    )

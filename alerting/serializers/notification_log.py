@@ -8,7 +8,6 @@ from django.db.models.functions import NullIf, Upper
 from rest_framework import serializers
 
 from alerting.choices import NotificationStatus
-from alerting.notification_tests import NotificationTest
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.selectors.notification_log import (
     MOST_MERGED,
@@ -20,11 +19,11 @@ from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
 from integrations.channels.webhook import WEBHOOK
 from integrations.choices import DeliveryStatus, MessageKind
-from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument
+from opsapi.api.answers import Answer
+from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument
 from opsapi.api.fields import ShownChoice, ShownFlag, ShownId, ShownNumber, ShownText, ShownTime
 from opsapi.api.resources import Facts, Resource
 from opsapi.fields import WireTime
-from opsapi.wire_json import JsonObject, without_nulls
 
 KINDS = [kind.value for kind in MessageKind]
 """The wire values of a notification's `kind`."""
@@ -145,20 +144,25 @@ class LoggedNotificationDocument(Resource):
 _ENDS = [NotificationStatus.DELIVERED.value, NotificationStatus.FAILED.value]
 
 
-class NotificationTestDocument(Document):
+class NotificationTestDocument(Answer):
     """How the test of one notification ended."""
 
-    example = {
-        "notificationId": AN_ID,
-        "typeName": WEBHOOK.type,
-        "status": "FAILED",
-        "reason": "the receiver could not be reached",
+    computed = {
+        "status": lambda test: (
+            NotificationStatus.DELIVERED if test.is_delivered else NotificationStatus.FAILED
+        ),
+        "mergedInto": lambda test: [sender.id for sender in test.merged_into],
     }
 
-    notificationId = serializers.CharField()
-    typeName = serializers.CharField()
-    status = serializers.ChoiceField(_ENDS)
-    reason = serializers.CharField(required=False, help_text="Reason of a failure; absent if delivered.")
+    notificationId = ShownId(source="setting.id")
+    typeName = ShownText(source="setting.type_name", example=WEBHOOK.type)
+    status = ShownChoice(_ENDS, example=NotificationStatus.FAILED.value)
+    reason = ShownText(
+        source="outcome.reason",
+        required=False,
+        help_text="Reason of a failure; absent if delivered.",
+        example="the receiver could not be reached",
+    )
     mergedInto = serializers.ListField(
         child=serializers.CharField(),
         required=False,
@@ -170,24 +174,4 @@ class NotificationTestDocument(Document):
 class AlertConfigTestDocument(Document):
     """How the tests of a configuration's notifications ended, in their order."""
 
-    example = {"results": [NotificationTestDocument.example]}
-
     results = NotificationTestDocument(many=True)
-
-
-def present_tests(tests: Iterable[NotificationTest]) -> JsonObject:
-    return {"results": [_present(test) for test in tests]}
-
-
-def _present(test: NotificationTest) -> JsonObject:
-    return without_nulls(
-        {
-            "notificationId": test.setting.id,
-            "typeName": test.setting.type_name,
-            "status": (
-                NotificationStatus.DELIVERED if test.is_delivered else NotificationStatus.FAILED
-            ).value,
-            "reason": test.outcome.reason,
-            "mergedInto": [sender.id for sender in test.merged_into] or None,
-        }
-    )

@@ -1,96 +1,85 @@
 """Presets of alert configurations as the API shows and takes them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from rest_framework import serializers
 
-from alerting.models import AlertConfig
 from alerting.rules.presets import Preset, presets_of
 from alerting.serializers.config_parts import MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.configs import AlertConfigDocument
 from automation.metrics import Engine
+from opsapi.api.answers import Answer
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument, Values, self_link
+from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, Values, links_of
 from opsapi.api.errors import BadField
-from opsapi.api.fields import ListOf, OneOf
-from opsapi.wire_json import JsonObject, without_nulls
+from opsapi.api.fields import ListOf, OneOf, ShownChoice, ShownId, ShownNumber
+from opsapi.wire_json import JsonObject
 
 _NAMES = [preset.value for preset in Preset]
 
 
-class PresetDocument(Document):
+class PresetDocument(Answer):
     """A preset, and whether the project has it."""
 
-    example = {
-        "preset": Preset.CONNECTIONS.value,
-        "engines": [engine.value for engine in Preset.CONNECTIONS.spec.engines],
-        "meaning": Preset.CONNECTIONS.spec.meaning,
-        "eventTypeName": Preset.CONNECTIONS.spec.event_type.value,
-        "metricThreshold": Preset.CONNECTIONS.spec.wire_threshold,
-        "delayMin": Preset.CONNECTIONS.spec.delay_min,
-        "runbook": Preset.CONNECTIONS.spec.runbook_path,
-        "exists": True,
-        "alertConfigId": AN_ID,
-    }
-
-    preset = serializers.ChoiceField(_NAMES)
-    engines = serializers.ListField(child=serializers.ChoiceField([known.value for known in Engine]))
-    meaning = serializers.CharField(help_text="Condition of the preset, in a sentence.")
-    eventTypeName = serializers.CharField()
-    metricThreshold = MetricThresholdDocument(required=False)
-    threshold = ThresholdDocument(required=False)
+    preset = serializers.ChoiceField(_NAMES, source="value")
+    engines = serializers.ListField(
+        child=serializers.ChoiceField([known.value for known in Engine]), source="spec.engines"
+    )
+    meaning = serializers.CharField(
+        source="spec.meaning", help_text="Condition of the preset, in a sentence."
+    )
+    eventTypeName = serializers.CharField(source="spec.event_type")
+    metricThreshold = MetricThresholdDocument(source="spec.wire_threshold", required=False)
+    threshold = ThresholdDocument(source="spec.wire_count_threshold", required=False)
     delayMin = serializers.IntegerField(
-        help_text="Minutes that the condition must last before anybody is notified."
+        source="spec.delay_min", help_text="Minutes that the condition must last before anybody is notified."
     )
     runbook = serializers.CharField(
-        help_text="Path, on the platform, of the page that says what to do when the alert opens."
+        source="spec.runbook_path",
+        help_text="Path, on the platform, of the page that says what to do when the alert opens.",
     )
     exists = serializers.BooleanField(
         help_text="Whether the project has a configuration of the same event and threshold without matchers."
     )
     alertConfigId = serializers.CharField(required=False, help_text="ID of that configuration.")
 
+    @classmethod
+    def sample(cls) -> JsonObject:
+        return cls.of_project(Preset.CONNECTIONS, AN_ID)
 
-class ExistingPresetDocument(Document):
+    @classmethod
+    def of_project(cls, preset: Preset, config_id: str | None) -> JsonObject:
+        """Return a preset with the configuration that the project has of it."""
+        return cls.of(preset, exists=config_id is not None, alertConfigId=config_id)
+
+
+class ExistingPresetDocument(Answer):
     """A preset that was asked for, and the configuration that the project has of it."""
 
-    example = {"preset": Preset.HOST_DOWN.value, "alertConfigId": AN_ID}
-
-    preset = serializers.ChoiceField(_NAMES)
-    alertConfigId = serializers.CharField()
+    preset = ShownChoice(_NAMES, example=Preset.HOST_DOWN.value)
+    alertConfigId = ShownId(source="id")
 
 
 class PresetsMadeDocument(Document):
     """The configurations that were created from presets, and the presets that existed."""
 
-    example = {
-        "results": [AlertConfigDocument.sample()],
-        "totalCount": 1,
-        "existing": [ExistingPresetDocument.example],
-        "links": self_link(f"/groups/{ANOTHER_ID}/alertConfigs/presets"),
-    }
-
     results = AlertConfigDocument(many=True)
-    totalCount = serializers.IntegerField(help_text="Number of configurations created.")
+    totalCount = ShownNumber(help_text="Number of configurations created.", example=1)
     existing = ExistingPresetDocument(many=True)
-    links = LinkDocument(many=True)
+    links = links_of(f"/groups/{ANOTHER_ID}/alertConfigs/presets")
 
 
 class PresetsRequest(Document):
     """The presets to add."""
 
-    example = {
-        "engine": Engine.MONGODB.value,
-        "presets": [Preset.NO_PRIMARY.value, Preset.DISK_SPACE.value],
-    }
-
-    engine = OneOf([known.value for known in Engine])
+    engine = OneOf([known.value for known in Engine], example=Engine.MONGODB.value)
     presets = ListOf(
         OneOf(_NAMES),
         unique=True,
         clearable=True,
         required=False,
         help_text="Presets of this engine. Default: all presets.",
+        example=[Preset.NO_PRIMARY.value, Preset.DISK_SPACE.value],
     )
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterable[BadField]:
@@ -105,27 +94,3 @@ class PresetsRequest(Document):
             if name not in of_engine:
                 message = f"is not a preset of {values['engine']}"
                 yield BadField(f"presets[{place}]", ErrorCode.INVALID_ENUM_VALUE, message, of_engine)
-
-
-def present_preset(preset: Preset, config: AlertConfig | None) -> JsonObject:
-    """A preset; `config` is what the project has of it."""
-    spec = preset.spec
-    return without_nulls(
-        {
-            "preset": preset.value,
-            "engines": [engine.value for engine in spec.engines],
-            "meaning": spec.meaning,
-            "eventTypeName": spec.event_type.value,
-            "metricThreshold": spec.wire_threshold,
-            "threshold": spec.wire_count_threshold,
-            "delayMin": spec.delay_min,
-            "runbook": spec.runbook_path,
-            "exists": config is not None,
-            "alertConfigId": config.id if config else None,
-        }
-    )
-
-
-def present_existing(existing: Mapping[Preset, AlertConfig]) -> list[JsonObject]:
-    """Presets that were asked for and exist."""
-    return [{"preset": preset.value, "alertConfigId": config.id} for preset, config in existing.items()]

@@ -19,11 +19,12 @@ from alerting.rules.recurrence import (
 )
 from alerting.selectors.alerts import alert_rows
 from alerting.selectors.window_previews import MOST_NAMED, MOST_OCCURRENCES, SECONDS, WindowPreview
-from alerting.serializers.alerts import AlertDocument, present_alert
+from alerting.serializers.alerts import AlertDocument
 from alerting.serializers.config_parts import MatcherDocument
 from automation.selectors.hosts import hosts_of
 from automation.serializers.hosts import HostDocument
 from events.types import ALERT_CATEGORIES, Category
+from opsapi.api.answers import Answer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, Values
 from opsapi.api.errors import BadField
@@ -31,6 +32,7 @@ from opsapi.api.fields import (
     DateTime,
     ListOf,
     OneOf,
+    ShownChoice,
     ShownId,
     ShownNumber,
     ShownTime,
@@ -40,8 +42,8 @@ from opsapi.api.fields import (
 )
 from opsapi.api.links import Links
 from opsapi.api.resources import Resource
-from opsapi.clock import parse_time, wire_time
-from opsapi.wire_json import JsonObject, without_nulls
+from opsapi.clock import parse_time
+from opsapi.wire_json import JsonObject
 
 ENDS_TOO_EARLY = BadField(
     "endDate", ErrorCode.MAINTENANCE_WINDOW_START_DATE_AFTER_END_DATE, "must be later than startDate"
@@ -167,11 +169,11 @@ class WindowChange(WindowDocument):
     is_change = True
 
 
-class OccurrenceDocument(Document):
+class OccurrenceDocument(Answer):
     """One period of a window."""
 
-    startDate = ShownTime()
-    endDate = ShownTime(help_text="Exclusive.")
+    startDate = ShownTime(source="start")
+    endDate = ShownTime(source="end", help_text="Exclusive.")
 
 
 class MutedHostsDocument(Document):
@@ -188,18 +190,30 @@ class MutedAlertsDocument(Document):
     results = AlertDocument(many=True, help_text=f"The first {MOST_NAMED}.")
 
 
-class PreviewCutDocument(Document):
+class PreviewCutDocument(Answer):
     """How far a preview came before its time was over. `hosts` and `alerts` count only what was compared."""
 
-    example = {"reason": CutReason.TIME.value, "comparedHosts": 4000, "comparedAlerts": 12}
+    computed = {"reason": lambda _: CutReason.TIME}
 
-    reason = serializers.ChoiceField([CutReason.TIME.value])
-    comparedHosts = ShownNumber(required=False, help_text="Absent if all hosts were compared.")
-    comparedAlerts = ShownNumber(required=False, help_text="Absent if all open alerts were compared.")
+    reason = ShownChoice([CutReason.TIME.value], example=CutReason.TIME.value)
+    comparedHosts = ShownNumber(
+        source="hosts.compared",
+        required=False,
+        help_text="Absent if all hosts were compared.",
+        example=4000,
+    )
+    comparedAlerts = ShownNumber(
+        source="alerts.compared",
+        required=False,
+        help_text="Absent if all open alerts were compared.",
+        example=12,
+    )
 
 
-class WindowPreviewDocument(Document):
+class WindowPreviewDocument(Answer):
     """The effect of a window that is not saved."""
+
+    computed = {"truncated": lambda preview: None if preview.is_complete else preview}
 
     occurrences = OccurrenceDocument(
         many=True, help_text=f"The occurrences that have not ended, at most {MOST_OCCURRENCES}."
@@ -216,6 +230,23 @@ class WindowPreviewDocument(Document):
     )
     hosts = MutedHostsDocument(help_text="None if HOST is not among alertTypeNames.")
     alerts = MutedAlertsDocument()
+
+    @classmethod
+    def of_group(cls, preview: WindowPreview, links: Links, *, group_id: str, now: datetime) -> JsonObject:
+        """Return a preview with the first hosts and alerts of the project, read now."""
+        rows = HostDocument.rows(hosts_of(group_id).filter(id__in=preview.hosts.ids))
+        hosts = [HostDocument.present(HostDocument.facts(row), links) for row in rows]
+        found = alert_rows(preview.alerts.ids)
+        alerts = [
+            AlertDocument.present(found[alert_id], links, now=now)
+            for alert_id in preview.alerts.ids
+            if alert_id in found
+        ]
+        return cls.of(
+            preview,
+            hosts={"totalCount": preview.hosts.count, "results": hosts},
+            alerts={"totalCount": preview.alerts.count, "results": alerts},
+        )
 
 
 def window_faults(
@@ -252,36 +283,3 @@ def window_faults(
 
 def _moment(text: str | None) -> datetime | None:
     return parse_time(text) if text else None
-
-
-def present_preview(preview: WindowPreview, links: Links, *, group_id: str, now: datetime) -> JsonObject:
-    """The document of a preview."""
-    hosts = map(HostDocument.facts, HostDocument.rows(hosts_of(group_id).filter(id__in=preview.hosts.ids)))
-    alerts = alert_rows(preview.alerts.ids)
-    found = [alerts[alert_id] for alert_id in preview.alerts.ids if alert_id in alerts]
-    document = {
-        "occurrences": [
-            {"startDate": wire_time(start), "endDate": wire_time(end)} for start, end in preview.occurrences
-        ],
-        "gaps": [{"startDate": wire_time(start), "endDate": wire_time(end)} for start, end in preview.gaps]
-        or None,
-        "truncated": None if preview.is_complete else _cut(preview),
-        "hosts": {
-            "totalCount": preview.hosts.count,
-            "results": [HostDocument.present(host, links) for host in hosts],
-        },
-        "alerts": {
-            "totalCount": preview.alerts.count,
-            "results": [present_alert(row, links, now=now) for row in found],
-        },
-    }
-    return without_nulls(document.items())
-
-
-def _cut(preview: WindowPreview) -> JsonObject:
-    cut = {
-        "reason": CutReason.TIME.value,
-        "comparedHosts": preview.hosts.compared,
-        "comparedAlerts": preview.alerts.compared,
-    }
-    return without_nulls(cut.items())

@@ -21,13 +21,12 @@ from alerting.selectors.notification_log import (
     event_notifications,
     notified_event,
 )
-from alerting.serializers.alert_explanations import AlertExplanationDocument, present_alert_explanation
+from alerting.serializers.alert_explanations import AlertExplanationDocument
 from alerting.serializers.alerts import (
     GLOBAL_ALERTS,
     STATUSES,
     AcknowledgementDocument,
     AlertDocument,
-    present_alert,
 )
 from alerting.serializers.configs import RaisingConfigDocument, config_document
 from alerting.serializers.notification_log import LoggedNotificationDocument
@@ -157,7 +156,9 @@ class AnyAlertViewSet(LogViewSet):
     def index(self, request: Request, **_: str) -> Response:
         """List alerts, newest first."""
         rows = AlertRows(self.scope, self.query["status"])
-        return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
+        return self.list(
+            rows, lambda row: AlertDocument.present(row, self.links, now=self.now, among=self.among)
+        )
 
     def retrieve(self, request: Request, **_: str) -> Response:
         """Get an alert."""
@@ -199,7 +200,7 @@ class AnyAlertViewSet(LogViewSet):
             user=self._user(),
             now=self.now,
         )
-        return Response(present_alert_explanation(found, alert=self.alert))
+        return Response(AlertExplanationDocument.of_alert(found, self.alert))
 
     def _user(self) -> User | None:
         """The user to explain; users that the caller cannot see do not exist for the caller."""
@@ -220,7 +221,7 @@ class AnyAlertViewSet(LogViewSet):
         return get_or_404(row, ErrorCode.ALERT_NOT_FOUND, alert_id, self.scope or GLOBAL_ALERTS[1:])
 
     def _answer(self, row: AlertRow) -> Response:
-        return Response(present_alert(row, self.links, now=self.now, among=self.among, alone=True))
+        return Response(AlertDocument.present(row, self.links, now=self.now, among=self.among, alone=True))
 
 
 class AlertViewSet(AnyAlertViewSet):

@@ -26,7 +26,7 @@ from alerting.selectors.configs import (
 from alerting.selectors.noise import noise_of
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.selectors.threshold_suggestions import with_suggested_threshold
-from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument, present_alert
+from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument
 from alerting.serializers.configs import (
     AlertConfigChange,
     AlertConfigDocument,
@@ -41,17 +41,15 @@ from alerting.serializers.dry_runs import (
     DryRunDocument,
     RequestedDryRun,
     dry_run_range,
-    present_dry_run,
 )
-from alerting.serializers.explanations import ExplainedHost, ExplanationDocument, present_explanation
-from alerting.serializers.noise import NoiseDocument, present_noise
-from alerting.serializers.notification_log import AlertConfigTestDocument, present_tests
+from alerting.serializers.explanations import ExplainedHost, ExplanationDocument
+from alerting.serializers.noise import NoiseDocument
+from alerting.serializers.notification_log import AlertConfigTestDocument, NotificationTestDocument
 from alerting.serializers.presets import (
+    ExistingPresetDocument,
     PresetDocument,
     PresetsMadeDocument,
     PresetsRequest,
-    present_existing,
-    present_preset,
 )
 from alerting.services.configs import (
     alert_config_create,
@@ -137,14 +135,15 @@ class AnyConfigViewSet(ApiViewSet):
     def alerts(self, request: Request, **_: str) -> Response:
         """List the open alerts of the configuration, newest first."""
         rows = AlertRows(self.scope, AlertStatus.OPEN.value, self.config["id"])
-        return self.list(rows, lambda row: present_alert(row, self.links, now=self.now, among=self.among))
+        return self.list(
+            rows, lambda row: AlertDocument.present(row, self.links, now=self.now, among=self.among)
+        )
 
     def noise(self, request: Request, **_: str) -> Response:
         """Get how noisy the configuration was in the last four weeks."""
         noise = noise_of([self._stored], now=self.now)[self._stored.id]
-        return Response(
-            present_noise(with_suggested_threshold(noise, self._stored), config_id=self._stored.id)
-        )
+        noise = with_suggested_threshold(noise, self._stored)
+        return Response(NoiseDocument.of(noise, alertConfigId=self._stored.id))
 
     def test(self, request: Request, **_: str) -> Response:
         """Send the notifications of the configuration, or one of them, as a test. No body is needed."""
@@ -154,7 +153,7 @@ class AnyConfigViewSet(ApiViewSet):
             actor=self.actor,
             now=self.now,
         )
-        return Response(present_tests(tests))
+        return Response({"results": [NotificationTestDocument.of(test) for test in tests]})
 
     @property
     def scope(self) -> str | None:
@@ -215,7 +214,7 @@ class AlertConfigViewSet(AnyConfigViewSet):
         host = host_with_id(host_id, group_id=self.group.id).first()
         host = get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
         found = explain_config(config=self._stored, host=host, now=self.now)
-        return Response(present_explanation(found, config=self._stored, host_id=host.id))
+        return Response(ExplanationDocument.of_host(found, config=self._stored, host_id=host.id))
 
     def dry_run(self, request: Request, group_id: str) -> Response:
         """Run a configuration over what is recorded: the alerts and notifications that it would have caused.
@@ -225,7 +224,7 @@ class AlertConfigViewSet(AnyConfigViewSet):
         values = self.body(stored={"groupId": self.group.id}, group_id=self.group.id)
         start, end = dry_run_range(values, self.now)
         found = dry_run(group_id=self.group.id, values=values["config"], start=start, end=end)
-        return Response(present_dry_run(found, values["config"]))
+        return Response(DryRunDocument.of_config(found, values["config"]))
 
 
 class MatcherFieldViewSet(ApiViewSet):
@@ -269,8 +268,8 @@ class PresetViewSet(ApiViewSet):
     def index(self, request: Request, group_id: str) -> Response:
         """List all presets, and whether the project has them."""
         there = configs_of_presets(self.group.id)
-        rows = PlainRows([present_preset(preset, there.get(preset)) for preset in Preset])
-        return self.list(rows, lambda row: row)
+        ids = {preset: config.id for preset, config in there.items()}
+        return self.list(PlainRows(Preset), lambda row: PresetDocument.of_project(row, ids.get(row)))
 
     def create(self, request: Request, group_id: str) -> Response:
         """Add all or some presets of an engine. Existing presets are listed and not added again."""
@@ -288,7 +287,9 @@ class PresetViewSet(ApiViewSet):
         document = {
             "results": created,
             "totalCount": len(created),
-            "existing": present_existing(done.existing),
+            "existing": [
+                ExistingPresetDocument.of(config, preset=preset) for preset, config in done.existing.items()
+            ],
         }
         path = f"/groups/{self.group.id}/alertConfigs/presets"
         return Response({**document, "links": self.links.related(path, {})})

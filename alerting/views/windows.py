@@ -10,7 +10,6 @@ from alerting.serializers.windows import (
     WindowChange,
     WindowDocument,
     WindowPreviewDocument,
-    present_preview,
 )
 from alerting.services.windows import window_change, window_create, window_delete
 from opsapi.api.catalogue import ErrorCode
@@ -57,7 +56,9 @@ class WindowViewSet(ApiViewSet):
         """
         values = self.body(stored={"groupId": self.group.id})
         preview = window_preview(group_id=self.group.id, values=values, now=self.now)
-        return Response(present_preview(preview, self.links, group_id=self.group.id, now=self.now))
+        return Response(
+            WindowPreviewDocument.of_group(preview, self.links, group_id=self.group.id, now=self.now)
+        )
 
     def retrieve(self, request: Request, group_id: str, window_id: str) -> Response:
         """Get a window."""

@@ -6,7 +6,7 @@ An answer declares each field once. The declaration is used in two directions:
     `example` → `sample`: the OpenAPI document
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from operator import attrgetter
 from typing import Any, ClassVar
@@ -25,12 +25,15 @@ class Answer(Document):
     """A document that shows an object: a field shows the attribute that its `source` names.
 
     A source with dots is a path of attributes. `computed`: functions of the object, for the fields that are
-    no attribute. Times and enums are written as the API shows them; an answer in a field shows the object,
-    or the objects, of the attribute. A field is left out if its value is None. An optional array is also
-    left out if it is empty.
+    no attribute. Texts, enums and times are written as the API shows them. An answer in a field shows the
+    object, or the objects, of the attribute, unless they are documents already.
+
+    A field is left out if its value is None. An optional array is also left out if it is empty.
+    `answer_order` names the fields that come first, if an answer has another order than the example.
     """
 
     computed: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
+    answer_order: ClassVar[Sequence[str]] = ()
 
     @classmethod
     def of(cls, shown: Any, **given: Any) -> JsonObject:
@@ -52,7 +55,8 @@ def _compiled(
     answer: type[Answer], given: tuple[str, ...]
 ) -> tuple[Callable[[Any], tuple[Any, ...]], list[tuple[str, int, _Write | None]]]:
     """Return how to read an object, and for each field the place of its value and how to write it."""
-    fields = answer.in_order()
+    in_order = answer.in_order()
+    fields = {**{name: in_order[name] for name in answer.answer_order}, **in_order}
     unknown = {*given, *answer.computed} - fields.keys()
     if unknown:
         raise TypeError(f"{answer.__name__} has no fields {sorted(unknown)}")
@@ -79,7 +83,8 @@ def _reading(sources: list[str], functions: list[Callable[[Any], Any]]) -> Calla
 def _writing(field: _Field) -> _Write | None:
     """Return how a value of the field is written; None if it is a value of JSON already."""
     if isinstance(field, Answer):
-        return type(field).of
+        of = type(field).of
+        return lambda shown: shown if type(shown) is dict else of(shown)
     if isinstance(field, serializers.DateTimeField):
         return wire_time
     if isinstance(field, (serializers.ChoiceField, serializers.CharField)):

@@ -123,9 +123,9 @@ class Document(serializers.Serializer[Any]):
     default its name, as everywhere in DRF.
 
     For the OpenAPI document: `refusals` are the codes of `check`; `deprecated_fields` should no longer be
-    used. `example` is an example document; by default, it consists of the examples of the fields. `order`
-    names the fields that come first in it, if it has another order than the declaration.
-    `request_example` is an example of a request, by default `example` without read-only fields.
+    used. `sample` is an example document, which consists of the examples of the fields. `order` names the
+    fields that come first in it, if it has another order than the declaration. `request_example` is an
+    example of a request, by default `sample` without read-only fields.
     """
 
     older_names: ClassVar[Mapping[str, str]] = {}
@@ -134,7 +134,6 @@ class Document(serializers.Serializer[Any]):
     is_change: ClassVar[bool] = False
     refusals: ClassVar[Sequence[ErrorCode]] = ()
     deprecated_fields: ClassVar[frozenset[str]] = frozenset()
-    example: ClassVar[Mapping[str, Any]] = {}
     order: ClassVar[Sequence[str]] = ()
     request_example: ClassVar[Mapping[str, Any]] = {}
 
@@ -144,8 +143,7 @@ class Document(serializers.Serializer[Any]):
         Without a member, examples leave out the field.
         """
         super().__init__(*args, **options)
-        if example is not None:
-            self.example = example  # type: ignore[misc]  # the class has the example of the document
+        self.own_example = example
 
     @classmethod
     @contextmanager
@@ -179,7 +177,7 @@ class Document(serializers.Serializer[Any]):
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
         fields = cls.in_order().items()
-        return cls.example or without_nulls((name, _sample_of(field)) for name, field in fields)
+        return without_nulls((name, _sample_of(field)) for name, field in fields)
 
     def read(self, data: Mapping[str, Any]) -> Values:
         """Return the values by `source`. Fields that are left out are absent, unless they have a default.
@@ -291,15 +289,10 @@ class Document(serializers.Serializer[Any]):
         return sorted(bad, key=lambda fault: places.get(fault.field.split(".")[0].split("[")[0], len(places)))
 
 
-def has_own_example(field: Any) -> bool:
-    """Whether the document is declared with an `example` of this field alone."""
-    return "example" in vars(field)
-
-
 def _sample_of(field: Any) -> Any:
     """Return the example of a field; None if it declares none."""
     if isinstance(field, Document):
-        return (field.example if has_own_example(field) else field.sample()) or None
+        return (field.sample() if field.own_example is None else field.own_example) or None
     child = getattr(field, "child", None)
     if isinstance(child, Document):
         item = _sample_of(child)

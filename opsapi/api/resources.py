@@ -15,7 +15,7 @@ from django.db.models import F, Model, QuerySet
 from rest_framework import serializers
 
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import AN_ID, LINKS, Document, has_own_example, self_link
+from opsapi.api.documents import AN_ID, LINKS, Document, self_link
 from opsapi.api.errors import get_or_404
 from opsapi.api.links import Links
 from opsapi.fields import JsonRows, WireTime
@@ -46,7 +46,7 @@ class Resource(Document):
     def sample(cls) -> Mapping[str, Any]:
         fields, facts = cls.in_order(), super().sample()
         facts = {name: facts.get(name) for name in fields if name in facts or name in cls.nullable}
-        if LINKS in fields and has_own_example(fields[LINKS].child):
+        if LINKS in fields and fields[LINKS].child.own_example is not None:
             return facts
         path = _formatted(cls.path, {"group_id": AN_ID, "org_id": AN_ID, **facts})
         if path:

@@ -1,7 +1,7 @@
 """Documents that are not objects with named fields, and helpers for all schemas."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from opsapi.api.documents import Document
 from opsapi.wire_json import JsonObject
@@ -24,7 +24,13 @@ def nullable(schema: Mapping[str, Any]) -> JsonObject:
 
 
 class ShapedDocument(Document):
-    """A document with the schema that `shape` returns."""
+    """A document with the schema that `shape` returns, and an `example`, because it has no fields."""
+
+    example: ClassVar[Any]
+
+    @classmethod
+    def sample(cls) -> Any:
+        return cls.example
 
     @classmethod
     def shape(cls, reference: Reference) -> JsonObject:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from alerting.serializers.alerts import AlertDocument, present_alert
+from alerting.serializers.alerts import AlertDocument
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi.api.links import Links
 from opsapi.clock import wire_time
@@ -47,7 +47,7 @@ def shown(now: datetime = NOW, **changes: Any) -> dict[str, Any]:
         "wire_last_notified": None,
         "wire_acknowledged_until": None,
     }
-    return present_alert({**row, **changes}, Links("https://ops.example.com"), now=now)
+    return AlertDocument.present({**row, **changes}, Links("https://ops.example.com"), now=now)
 
 
 @each(
@@ -126,4 +126,4 @@ def test_an_acknowledgement_is_shown_until_it_lapses(until: datetime, is_shown: 
 
 
 def test_the_example_is_such_a_document() -> None:
-    assert set(AlertDocument.example) - ALWAYS <= set(AlertDocument().fields)
+    assert set(AlertDocument.sample()) - ALWAYS <= set(AlertDocument().fields)
