@@ -7,11 +7,13 @@ from typing import Any
 
 from jsonschema import Draft202012Validator
 
+from opsapi.api.answers import Answer
 from opsapi.api.bodies import enveloped
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document, read_array
 from opsapi.api.errors import ApiError
 from opsapi.api.schema import openapi_document, sent_example
+from opsapi.api.shapes import ShapedDocument
 from tests.api.routes import ROUTES, Route
 from tests.each import each
 
@@ -135,6 +137,29 @@ def test_an_example_fits_its_operation_with_and_without_an_envelope(route: Route
             assert not faults(schema, enveloped(example, 200, lists=False))
             assert faults(schema["oneOf"][0], enveloped(example, 200, lists=False))
             assert faults(schema["oneOf"][1], example)
+
+
+def test_no_document_repeats_its_fields_in_an_example() -> None:
+    """Documents without fields are the exception."""
+    found = {document for document in below(Document) if "example" in vars(document)}
+    assert found
+    assert {document.__name__ for document in found if not issubclass(document, ShapedDocument)} == set()
+
+
+def test_fields_that_are_computed_or_come_first_exist() -> None:
+    answers = set(below(Answer))
+    assert len(answers) > 20
+    for answer in answers:
+        fields = answer().fields
+        assert {*answer.computed, *answer.order, *answer.answer_order} <= fields.keys(), answer
+
+
+def below(kind: type[Any]) -> Iterator[type[Any]]:
+    """The subclasses of the product, at any depth."""
+    for document in kind.__subclasses__():
+        if not document.__module__.startswith("tests."):
+            yield document
+            yield from below(document)
 
 
 @each("document", BODIES, ids=lambda document: document.__name__)
