@@ -81,7 +81,7 @@ class DocumentForm(ConsoleForm):
     `arrays` names arrays of documents, and how a document of the array is called. Each is a row: its inputs
     are called `matchers[0].value`. A button adds a row without saving anything. Empty rows are ignored. The
     form reads one row more than the document allows, so that the schema reports too many. `labels` and
-    `help_texts` are those of the inputs that the form does not declare, by name.
+    `help_texts` belong to inputs that the form does not declare, by name.
     """
 
     document: ClassVar[type[Document]]
@@ -105,7 +105,7 @@ class DocumentForm(ConsoleForm):
             self._add_rows(part)
 
     def inputs(self) -> Inputs:
-        """The inputs that the class does not declare: by default, those of texts."""
+        """The inputs that the class does not declare: by default, the inputs of texts."""
         texts = ((name, field) for name, field in self._written.items() if isinstance(field, Text))
         return {name: self._text_input(name, field) for name, field in texts if name not in self.fields}
 
@@ -169,7 +169,7 @@ class DocumentForm(ConsoleForm):
     # --- rows ------------------------------------------------------------------------------------------
 
     def _add_rows(self, part: str) -> None:
-        """Add the inputs of the rows: those that were sent or are stored, and an empty one if needed."""
+        """Add the inputs of the rows that were sent or are stored, and of an empty row if needed."""
         stored = [] if self.is_bound else list(self.initial.get(part) or ())
         blank = self.row_inputs(part, "")
         sent = self._number_rows(part, blank) if self.is_bound else len(stored)
@@ -211,6 +211,10 @@ class DocumentForm(ConsoleForm):
             rest |= {f"{part}[{number}].{name}": texts for name, texts in row.items()}
         self.data = MultiValueDict(rest)
         return len(kept)
+
+    def has_rows(self, part: str) -> bool:
+        """Whether there are rows that are not empty."""
+        return bool(self._sent_rows[part])
 
     def row_part(self, part: str) -> RowPart:
         """An array of documents, with its rows."""
@@ -282,7 +286,7 @@ class DocumentForm(ConsoleForm):
         return self.typed(f"{row}.")
 
     def typed(self, prefix: str) -> dict[str, Any]:
-        """The values of the document whose inputs have a prefix; without those that are empty.
+        """The values of the document whose inputs have a prefix, without empty values.
 
         A secret that was left blank has its stored value in redacted form, unless it is to be removed.
         """
@@ -296,7 +300,7 @@ class DocumentForm(ConsoleForm):
         return {
             name.removeprefix(prefix): value
             for name, value in values.items()
-            if name.startswith(prefix) and value is not None
+            if name.startswith(prefix) and value is not None and not name.endswith(CLEAR)
         }
 
     def document_context(self) -> Mapping[str, Any]:

@@ -132,8 +132,8 @@ def document_input(
 ) -> forms.Field:
     """The input of a field of a document. `before` is the stored document, None for a new one.
 
-    `choices` replace those of the field. A value that is not stored is not set by a checkbox that nobody
-    ticks, and an unticked option is left out unless it is stored as false.
+    `choices` replace the choices of the field. An unticked checkbox does not set a value that is not stored.
+    An unticked option is left out unless it is stored as false.
     """
     stored = (before or {}).get(name)
     options = {"required": False, "label": label_of(name), **options}
