@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from accesslist.models import Project
 from alerting.access import DISMISS_CHECKLIST, WRITE, WRITE_GLOBAL
 from alerting.explanations import explain_config
-from alerting.forms.config_inputs import event_types
+from alerting.forms.condition_inputs import event_types
 from alerting.forms.configs import (
     ConfigForm,
     CopyForm,

@@ -1,43 +1,24 @@
 """Forms that create, change, copy and test an alert configuration."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from django import forms
-from django.utils.datastructures import MultiValueDict
 from django.utils.functional import cached_property
-from unfold.widgets import CHECKBOX_CLASSES
 
 from alerting.access import WRITE, WRITE_GLOBAL
-from alerting.forms.config_documents import (
-    MOST_READ,
-    PARTS,
-    Typed,
-    document_of,
-    faults_of,
-    renumbered,
-    rows_of,
-    stored_secrets,
-    typed_of,
-)
-from alerting.forms.config_fields import (
-    TEAMS,
-    FormRow,
-    event_field,
-    field_of,
-    grouping_field,
-    initial_of,
-    matcher_fields,
-    matcher_row,
-    notification_fields,
-    notification_row,
-    threshold_fields,
-)
-from alerting.forms.config_inputs import THRESHOLD_INPUTS, config_inputs, place_of
+from alerting.choices import GROUP_WAIT_SEC, Grouping
+from alerting.forms.condition_inputs import event_input, metric_input
 from alerting.forms.config_trial import Trial, trial_of
+from alerting.forms.notification_inputs import (
+    INPUT_TYPES,
+    TEAMS,
+    notification_body,
+    notification_inputs,
+)
 from alerting.models import AlertConfig
-from alerting.notification_types import receiver_sentence, rhythm_sentence
+from alerting.notification_types import NOTIFICATION_TYPES, receiver_sentence, rhythm_sentence
 from alerting.selectors.configs import (
     MOST_OFFERED,
     Offer,
@@ -46,73 +27,80 @@ from alerting.selectors.configs import (
     offered_teams,
     writable_projects,
 )
-from alerting.serializers.configs import config_document, found_facts
+from alerting.serializers.configs import (
+    AlertConfigDocument,
+    GlobalAlertConfigDocument,
+    config_document,
+    found_facts,
+)
 from integrations.inputs import NOTHING_TO_PREVIEW, preview_of
 from integrations.webhooks.preview import PreviewedRequest
 from opsapi import clock
-from opsapi.api.documents import InvalidField
-from opsapi.api.errors import ApiError, BadField
-from opsapi.api.principal import Operator
+from opsapi.api.documents import Document, InvalidField
+from opsapi.api.errors import ApiError
+from opsapi.api.fields import ListOf, OneOf
 from opsapi.api.resources import Facts
-from opsapi.console.forms import ConsoleForm, the_only, themed
-from opsapi.roles import INSTALLATION, Scope
+from opsapi.console.document_forms import DocumentForm, Inputs, RowInput, RowPart
+from opsapi.console.document_inputs import NONE_CHOSEN, ApiField, label_of
+from opsapi.console.forms import ConsoleForm, fault_sentence, the_only
+from opsapi.roles import INSTALLATION, ROLE_WORDS, Role, Scope
 
-ADD = "add"
-"""The button that adds a row without JavaScript; its value is the part."""
 PREVIEW = "preview"
 """The button that shows what a webhook sends, without saving; its value is the row."""
 TRY = "try"
 """The button that shows what the configuration would have done, without saving."""
-_BLANK = "__n__"
-"""Placeholder for the number in the row template of the script."""
 _CHANGED = (
     "Somebody else has changed this configuration. Your input is below; save again to overwrite the change."
 )
+_GROUPINGS = [
+    ("", "Separate: messages for each alert"),
+    (Grouping.TOPOLOGY.value, "Grouped: one message for each outage"),
+]
 
 
-class ConfigForm(ConsoleForm):
+class ConfigForm(DocumentForm):
     """Change a configuration: all fields of the API's PUT."""
 
+    document = GlobalAlertConfigDocument
     fields_template = "console/alert_config_form.html"
     teams_id = TEAMS
-    checkbox_class = " ".join(CHECKBOX_CLASSES)
+    parts = ("metricThreshold", "threshold")
+    arrays = {"matchers": "Matcher", "notifications": "Notification"}
+    labels = {
+        "forAllGroups": "All projects",
+        "groupIds": "Projects",
+        "tags": "Only projects with one of these tags, one per line",
+        "fieldName": "Field",
+        "grouping": "Messages",
+        "groupWaitSec": "Wait for more alerts, in seconds",
+    }
+    help_texts = {
+        "grouping": "Grouped: the alerts of a machine, replica set, shard, cluster or agent are one message.",
+        "groupWaitSec": f"Only for grouped messages. Leave blank for {GROUP_WAIT_SEC}.",
+        "units": "Leave blank for the base unit of the metric.",
+    }
 
     class Media:
         css = {"all": ["console/config-form.css"]}
         js = [forms.Script("console/config-form.js", defer=True)]
 
-    def __init__(
-        self,
-        data: MultiValueDict[str, str] | None = None,
-        *,
-        operator: Operator,
-        row: AlertConfig | None = None,
-        initial: Mapping[str, str] | None = None,
-    ) -> None:
-        self.config, self.operator = row, operator
-        self.typed = renumbered(dict(data.lists())) if data is not None else self.at_first(initial or {})
-        self.added = "" if data is None else str(data.get(ADD, ""))
-        self.part_faults: dict[str, list[str]] = {}
+    def __init__(self, data: Any = None, **options: Any) -> None:
         self.previewed: Sequence[PreviewedRequest] = ()
         self.preview_faults: Sequence[str] = ()
-        is_preview = data is not None and PREVIEW in data
-        if data is not None and is_preview:
+        if data is not None and PREVIEW in data:
+            # The button names the row as it was numbered by the script.
             self._preview(data, str(data[PREVIEW]))
-        asked = MultiValueDict({name: list(texts) for name, texts in self.typed.items()})
-        is_unchecked = data is None or self.added or is_preview
-        super().__init__(None if is_unchecked else asked, operator=operator, row=row)
-        self.fields.update(self.asked())
-        self.initial = initial_of(self.fields, self.typed)
+        super().__init__(data, **options)
 
     # --- inputs ----------------------------------------------------------------------------------------
 
-    def at_first(self, initial: Mapping[str, str]) -> Typed:
-        """The initial values: the stored configuration."""
-        return typed_of(self.facts, is_global=self.is_global)
+    def stored(self) -> Mapping[str, Any]:
+        """The stored configuration, as the API shows it."""
+        return self.facts
 
     @property
     def is_global(self) -> bool:
-        return self.config is not None and self.config.group_id is None
+        return self.row is not None and self.row.group_id is None
 
     @property
     def offers_global(self) -> bool:
@@ -121,48 +109,52 @@ class ConfigForm(ConsoleForm):
 
     @cached_property
     def facts(self) -> Facts:
-        return {} if self.config is None else found_facts(self.config.id, self.config.group_id)
+        return {} if self.row is None else found_facts(self.row.id, self.row.group_id)
 
-    def asked(self) -> dict[str, forms.Field]:
-        fields = {**self._of_the_whole(), **threshold_fields()}
-        for name in self._row_names("matchers"):
-            fields |= matcher_fields(name)
-        for name in self._row_names("notifications"):
-            is_new = f"{name}.typeName" not in self.typed
-            fields |= notification_fields(
-                name, is_global=self.offers_global, secrets=self._secrets, is_new=is_new
-            )
-        return fields
+    def declared(self) -> Document:
+        """The document with the fields that the form shows."""
+        return GlobalAlertConfigDocument() if self.offers_global else AlertConfigDocument()
 
-    def _of_the_whole(self) -> dict[str, forms.Field]:
-        inputs = {declared.name: declared for declared in config_inputs(is_global=self.offers_global)}
-        named = self.typed.get("groupIds", ())
-        stored = self.facts.get("groupIds", ())
-        projects = all_projects(named, stored) if "groupIds" in inputs else ()
-        fields = {name: field_of(declared, projects or None) for name, declared in inputs.items()}
+    def inputs(self) -> Inputs:
+        """The inputs of the configuration itself."""
+        below = {*self.parts, *self.arrays}
+        before = self.facts or None
+        fields = self._written.items()
         return {
-            **fields,
-            "eventTypeName": event_field(is_global=self.offers_global),
-            "grouping": grouping_field(inputs["grouping"]),
+            name: self.input_of(name, field, before=before) for name, field in fields if name not in below
         }
 
-    @cached_property
-    def _secrets(self) -> Mapping[str, str]:
-        """The redacted stored secrets by input; rows are matched by ID."""
-        if not self.facts:
-            return {}
-        stored = {setting["id"]: setting for setting in self.facts["notifications"]}
-        ids = [next(iter(row.get("id", [])), "") for row in rows_of(self.typed, "notifications")]
-        return stored_secrets(
-            (f"notifications[{place}]", stored[id_]) for place, id_ in enumerate(ids) if id_ in stored
-        )
+    def input_of(self, name: str, field: ApiField, **options: Any) -> forms.Field:
+        """Some selects have their own choices."""
+        match name:
+            case "eventTypeName":
+                return event_input(is_global=self.offers_global)
+            case "metricName":
+                return metric_input()
+            case "grouping":
+                options["choices"] = _GROUPINGS
+            case "groupIds":
+                named = cast(Any, self.data).getlist(name) if self.is_bound else self.initial.get(name, ())
+                offered = all_projects(named, self.facts.get(name, ()))
+                options["choices"] = offered or [NONE_CHOSEN]
+        return super().input_of(name, field, **options)
 
-    def _row_names(self, part: str) -> list[str]:
-        number = len(rows_of(self.typed, part)) + (self.added == part)
-        if part == "notifications":
-            number = max(1, number)
-        number = min(number, MOST_READ[part])
-        return [f"{part}[{place}]" for place in range(number)]
+    def row_inputs(self, part: str, row: str) -> Inputs:
+        """The inputs of a matcher, or of a notification of any type."""
+        if part == "matchers":
+            return super().row_inputs(part, row)
+        inputs = notification_inputs(is_global=self.offers_global, before=self._before(row))
+        if row and self.input_text(f"{row}.id"):
+            inputs["id"] = forms.CharField(required=False, widget=forms.HiddenInput)
+        return inputs
+
+    def _before(self, row: str) -> Mapping[str, Any] | None:
+        """The stored notification of a row. With another type, it becomes a new notification."""
+        if not row:
+            return None
+        named = (self.input_text(f"{row}.id"), self.input_text(f"{row}.typeName"))
+        stored = self.facts.get("notifications", ())
+        return next((setting for setting in stored if (setting["id"], setting["typeName"]) == named), None)
 
     # --- template --------------------------------------------------------------------------------------
 
@@ -183,27 +175,31 @@ class ConfigForm(ConsoleForm):
         return [
             (
                 part,
-                place_of(part),
-                [self[f"{part}.{declared.name}"] for declared in inputs],
+                label_of(part),
+                [self[name] for name in self.fields if name.startswith(f"{part}.")],
                 self.part_faults.get(part, ()),
             )
-            for part, inputs in THRESHOLD_INPUTS.items()
+            for part in self.parts
         ]
 
-    def matchers(self) -> list[FormRow]:
-        return [matcher_row(self, name, self.part_faults) for name in self._row_names("matchers")]
+    @property
+    def matchers(self) -> RowPart:
+        return self.row_part("matchers")
 
-    def notifications(self) -> list[FormRow]:
-        names = self._row_names("notifications")
-        return [notification_row(self, name, self.typed, self.part_faults) for name in names]
+    @property
+    def notifications(self) -> RowPart:
+        return self.row_part("notifications")
 
-    def blanks(self) -> list[tuple[str, FormRow]]:
-        form = forms.Form()
-        matcher, notification = (f"{part}[{_BLANK}]" for part in PARTS)
-        inputs = notification_fields(notification, is_global=self.offers_global, secrets={}, is_new=True)
-        form.fields = {**matcher_fields(matcher), **inputs}
-        rows = matcher_row(form, matcher, {}), notification_row(form, notification, {}, {})
-        return list(zip(PARTS, rows, strict=True))
+    def shown_input(self, form: forms.BaseForm, row: str, name: str) -> RowInput:
+        """Add the types of notifications that have the input."""
+        shown, types = super().shown_input(form, row, name), INPUT_TYPES.get(name, {})
+        boxes = [
+            (value, ROLE_WORDS[Role(value)].name, kind)
+            for kind, field in types.items()
+            if isinstance(field, ListOf) and isinstance(field.child, OneOf)
+            for value in field.child.allowed
+        ]
+        return replace(shown, types=" ".join(types), boxes=boxes)
 
     def teams(self) -> list[Offer]:
         return offered_teams(self.operator)
@@ -212,13 +208,20 @@ class ConfigForm(ConsoleForm):
 
     preview_name = PREVIEW
 
+    @property
+    def is_unchecked(self) -> bool:
+        """Also for a preview of a webhook."""
+        return super().is_unchecked or (self.is_bound and PREVIEW in self.data)
+
     def _preview(self, data: Mapping[str, str], row: str) -> None:
         """Show what the webhook of a row sends about a sample alert. Its other inputs are not checked."""
         typed = (data.get(f"{row}.{name}", "") for name in ("webhookTemplate", "webhookBody"))
         try:
             self.previewed = preview_of(*typed)
         except InvalidField as error:
-            self.preview_faults = [_fault_words(fault) for fault in error.bad_fields]
+            self.preview_faults = [
+                fault_sentence(fault.field, fault.message, fault.allowed) for fault in error.bad_fields
+            ]
         else:
             self.preview_faults = () if self.previewed else (NOTHING_TO_PREVIEW,)
 
@@ -228,7 +231,7 @@ class ConfigForm(ConsoleForm):
 
     def is_valid(self) -> bool:
         """Not valid while only a trial is requested, so that nothing is saved."""
-        return TRY not in self.typed and super().is_valid()
+        return TRY not in self.data and super().is_valid()
 
     @property
     def offers_trial(self) -> bool:
@@ -238,7 +241,7 @@ class ConfigForm(ConsoleForm):
     @cached_property
     def trial(self) -> Trial | str | None:
         """What the configuration would have done, or why it was not tried; None without a valid request."""
-        if TRY not in self.typed or not self.is_bound or self.errors:
+        if TRY not in self.data or not self.is_bound or self.errors:
             return None
         if self.is_global:
             return "Choose a project to try the configuration."
@@ -250,13 +253,23 @@ class ConfigForm(ConsoleForm):
 
     def tried(self) -> tuple[str, Mapping[str, Any]]:
         """The project and the values of the configuration, by column."""
-        if self.config is None or self.config.group_id is None:
+        if self.row is None or self.row.group_id is None:
             raise ValueError("only a configuration of a project can be tried")
-        return self.config.group_id, self.read(self.config)
+        return self.row.group_id, self.replacement(self.row)
 
     # --- result ----------------------------------------------------------------------------------------
 
-    def read(self, stored: AlertConfig) -> Mapping[str, Any]:
+    def body(self) -> Mapping[str, Any]:
+        """The request body, without the scope of global configurations for a project's one."""
+        known = AlertConfigDocument().fields if not self.is_global else GlobalAlertConfigDocument().fields
+        return {name: value for name, value in super().body().items() if name in known}
+
+    def row_body(self, part: str, row: str) -> Mapping[str, Any]:
+        """The document of a matcher or a notification."""
+        values = super().row_body(part, row)
+        return values if part == "matchers" else notification_body(values, self._before(row))
+
+    def replacement(self, stored: AlertConfig) -> Mapping[str, Any]:
         """The input, checked against the current configuration like the API's PUT.
 
         Raises:
@@ -264,49 +277,23 @@ class ConfigForm(ConsoleForm):
         """
         facts = found_facts(stored.id, stored.group_id)
         context = {"stored": facts, "group_id": stored.group_id, "settings": list(stored.settings.all())}
-        document = document_of(self.typed, is_global=self.is_global, stored=facts)
-        return config_document(stored.group_id)(context=context).read(document)
+        return config_document(stored.group_id)(context=context).read(self.body())
 
-    def clean(self) -> dict[str, Any]:
-        """Validate it with the schema of the API."""
-        try:
-            self._values = self.checked()
-        except ApiError as refusal:
-            self.add_refusal(refusal)
-        return self.cleaned_data
-
-    def checked(self) -> Mapping[str, Any]:
+    def read(self) -> Mapping[str, Any]:
         """The input of the action.
 
         Raises:
             ApiError: with every wrong field.
         """
-        if self.typed.get("updated") != [self.facts["updated"]]:
+        if self.data.get("updated") != self.facts["updated"]:
             self.add_error(None, _CHANGED)
-        if self.config is not None:
-            self.read(self.config)
-        return {"read": self.read}
+        if self.row is not None:
+            self.replacement(self.row)
+        return {"read": self.replacement}
 
     @property
     def values(self) -> Mapping[str, Any]:
         return self._values
-
-    def add_refusal(self, refusal: ApiError) -> None:
-        rows = {f"{part}[{place}]" for part in PARTS for place in range(len(rows_of(self.typed, part)))}
-        parts = {*PARTS, *THRESHOLD_INPUTS, *rows}
-        for name, message in faults_of(refusal.bad_fields, {*self.fields, *parts}, self.fields):
-            if name in parts:
-                self.part_faults.setdefault(name, []).append(message)
-                self.add_error(None, f"{place_of(name)}: {message}")
-            else:
-                self.add_error(name, message)
-        if not refusal.bad_fields:
-            self.add_error(None, refusal.document()["detail"])
-
-
-def _fault_words(fault: BadField) -> str:
-    allowed = f" ({', '.join(fault.allowed)})" if fault.allowed else ""
-    return f"{fault.field}: {fault.message}{allowed}"
 
 
 GLOBAL = "global"
@@ -318,14 +305,14 @@ class NewConfigForm(ConfigForm):
 
     from_address = frozenset({"group"})
 
-    def at_first(self, initial: Mapping[str, str]) -> Typed:
+    def stored(self) -> Mapping[str, Any]:
         """Enabled, notifying immediately."""
         only = the_only([group_id for group_id, _ in self._first_projects])
-        return {"group": [initial.get("group") or only or ""], "enabled": ["on"]}
+        return {"group": only or "", "enabled": True}
 
     @property
     def group(self) -> str:
-        return next(iter(self.typed.get("group", [])), "")
+        return self.input_text("group") or ""
 
     @property
     def is_global(self) -> bool:
@@ -340,7 +327,7 @@ class NewConfigForm(ConfigForm):
     def facts(self) -> Facts:
         return {}
 
-    def asked(self) -> dict[str, forms.Field]:
+    def inputs(self) -> Inputs:
         """Puts the project first."""
         everywhere = (
             [(GLOBAL, "All or several projects (global configuration)")] if self.offers_global else []
@@ -349,7 +336,7 @@ class NewConfigForm(ConfigForm):
         widget = forms.Select(choices=choices)
         help_text = f"Shows the first {MOST_OFFERED} projects by name." if len(choices) > MOST_OFFERED else ""
         group = forms.CharField(required=False, label="Project", widget=widget, help_text=help_text)
-        return {"group": themed(group), **super().asked()}
+        return {"group": group, **super().inputs()}
 
     @cached_property
     def _first_projects(self) -> list[Offer]:
@@ -374,7 +361,7 @@ class NewConfigForm(ConfigForm):
         """The chosen project and the values."""
         return self._values["group_id"], self._values["values"]
 
-    def checked(self) -> Mapping[str, Any]:
+    def read(self) -> Mapping[str, Any]:
         """As the API's POST reads it."""
         if not self.group:
             self.add_error("group", "Is required.")
@@ -382,24 +369,26 @@ class NewConfigForm(ConfigForm):
         access = WRITE_GLOBAL if self.is_global else WRITE
         self.operator.authorise_at(access.roles, self.scope())
         group_id = None if self.is_global else self.group
-        document = document_of(self.typed, is_global=self.is_global)
         context = {"stored": {} if group_id is None else {"groupId": group_id}, "group_id": group_id}
-        values = config_document(group_id)(context=context).read(document)
+        values = config_document(group_id)(context=context).read(self.body())
         return {"group_id": group_id, "values": values}
 
 
 class CopyForm(NewConfigForm):
     """Create a copy of a configuration, without secrets."""
 
-    def at_first(self, initial: Mapping[str, str]) -> Typed:
+    def stored(self) -> Mapping[str, Any]:
         """The original, without IDs and secrets."""
-        if self.config is None:
-            return super().at_first(initial)
-        group = self.config.group_id or GLOBAL
-        typed = typed_of(
-            found_facts(self.config.id, self.config.group_id), is_global=group == GLOBAL, as_new=True
-        )
-        return {**typed, "group": [group]}
+        if self.row is None:
+            return super().stored()
+        original = found_facts(self.row.id, self.row.group_id)
+        copies = [_without_secrets(setting) for setting in original["notifications"]]
+        return {**original, "notifications": copies, "group": self.row.group_id or GLOBAL}
+
+
+def _without_secrets(notification: Mapping[str, Any]) -> Mapping[str, Any]:
+    left_out = {"id", *NOTIFICATION_TYPES[notification["typeName"]].secret_fields}
+    return {name: value for name, value in notification.items() if name not in left_out}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,7 @@ from unfold.widgets import CHECKBOX_CLASSES
 
 from alerting.access import WRITE
 from alerting.choices import PeopleType
-from alerting.forms.config_documents import Typed, faults_of, rows_of, value_of
-from alerting.forms.config_fields import MarkedSelect, ShownInput, field_of
-from alerting.forms.config_inputs import NOTIFICATION_INPUTS, Input, integration_hint
+from alerting.forms.notification_inputs import NOTIFICATION_INPUTS, notification_input
 from alerting.models import AlertConfig
 from alerting.notification_tests import NotificationTest, notification_test
 from alerting.notification_types import NOTIFICATION_TYPES
@@ -30,12 +28,14 @@ from automation.wording import ENGINE_WORDS
 from events.types import EventType
 from integrations.channels import CHANNELS
 from integrations.mail_settings import mail_server_is_set
+from integrations.webhook_fields import Unread
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import Option
 from opsapi.api.principal import Actor, Operator
 from opsapi.console.admin_urls import page_url
-from opsapi.console.forms import ConsoleForm, SecretInput, themed
+from opsapi.console.document_forms import RowInput
+from opsapi.console.forms import ConsoleForm, shown_secret
 from opsapi.encryption import CannotDecryptError, decrypt, encrypt
 from opsapi.roles import Scope
 from opsapi.wire_json import JsonObject, without_nulls
@@ -47,15 +47,15 @@ _LONGEST_ENCRYPTED = 5_000
 _SCHEDULE = frozenset({"delayMin", "intervalMin"})
 """The preset decides the delay, and the type the reminders."""
 _MAIL_TO_MEMBERS = PeopleType.GROUP.value
-_INPUTS: Mapping[str, Sequence[Input]] = {
+_INPUTS: Mapping[str, Sequence[str]] = {
     _MAIL_TO_MEMBERS: (),
     **{
-        name: [
-            declared
-            for declared in NOTIFICATION_INPUTS[name]
-            if declared.name not in _SCHEDULE and not isinstance(declared.field, Option)
+        kind: [
+            name
+            for name, field in NOTIFICATION_INPUTS[kind].items()
+            if name not in _SCHEDULE and not isinstance(field, Option)
         ]
-        for name in CHANNELS
+        for kind in CHANNELS
     },
 }
 """The inputs of each offered type of notification. Others can be added on the page of a configuration."""
@@ -98,7 +98,7 @@ class PresetPart(ConsoleForm):
     """
 
     fields_template = "console/preset_part.html"
-    css = {"all": ["console/config-form.css"]}
+    css = {"all": ["console/form-rows.css", "console/config-form.css"]}
     js = [forms.Script("console/preset-part.js", defer=True)]
     checkbox_class = " ".join(CHECKBOX_CLASSES)
     shown_name = "shown"
@@ -123,7 +123,6 @@ class PresetPart(ConsoleForm):
         self.group_id, self.engines_name, self.may_decline = group_id, engines_name, may_decline
         self.engines = [engine for engine in Engine if engine.value in {name.upper() for name in engines}]
         self.is_shown = data is not None and data.get(self.shown_name) == group_id
-        self.typed: Typed = dict(data.lists()) if self.is_shown else {}
         self._values: Mapping[str, Any] = {}
         super().__init__(data if self.is_shown else None, operator=operator)
 
@@ -135,31 +134,21 @@ class PresetPart(ConsoleForm):
         labels[_MAIL_TO_MEMBERS] = "Members of the project, by e-mail"
         # Without a mail server, the user chooses: a default that reaches nobody would look like an answer.
         blank = [] if self.has_mail_server else [("", "–")]
-        widget = MarkedSelect([*blank, *labels.items()], {})
-        self.fields[_TYPE] = themed(forms.CharField(required=False, label="Notify", widget=widget))
-        for declared in self._inputs().values():
-            field = field_of(declared)
-            if isinstance(field, SecretInput) and declared.name in self._redacted:
-                field.widget.attrs["placeholder"] = "unchanged"
-                field.help_text = format_html(
-                    "Entered: <code>{}</code>. Leave blank to keep it.", self._redacted[declared.name]
-                )
-            elif all(NOTIFICATION_TYPES[name].integration for name in self._types_with(declared.name)):
-                field.help_text = integration_hint(declared)
-            self.fields[f"{_ROW}.{declared.name}"] = field
-
-    @staticmethod
-    def _inputs() -> Mapping[str, Input]:
-        return {declared.name: declared for inputs in _INPUTS.values() for declared in inputs}
-
-    @staticmethod
-    def _types_with(name: str) -> list[str]:
-        return [kind for kind, inputs in _INPUTS.items() if any(declared.name == name for declared in inputs)]
+        widget = forms.Select(choices=[*blank, *labels.items()])
+        self.fields[_TYPE] = forms.CharField(required=False, label="Notify", widget=widget)
+        names = dict.fromkeys(name for inputs in _INPUTS.values() for name in inputs)
+        self.fields.update({f"{_ROW}.{name}": notification_input(name) for name in names})
+        for name, redacted in self._redacted.items():
+            field = self.fields[f"{_ROW}.{name}"]
+            field.widget.attrs["placeholder"] = "unchanged"
+            field.help_text = format_html(
+                "Entered: <code>{}</code>. Leave blank to keep it.", shown_secret(redacted)
+            )
 
     @property
     def type_name(self) -> str:
         """The selected type of notification; empty unless it is offered."""
-        chosen = next(iter(self.typed.get(_TYPE, ())), "") if self.is_shown else self._first_type
+        chosen = self.data.get(_TYPE, "") if self.is_shown else self._first_type
         return chosen if chosen in _INPUTS else ""
 
     @property
@@ -180,7 +169,7 @@ class PresetPart(ConsoleForm):
     @cached_property
     def _opened(self) -> Mapping[str, str]:
         """The secrets that came along with the page; nothing, if they belong to something else."""
-        encrypted = next(iter(self.typed.get(_ENCRYPTED, ())), "")
+        encrypted = self.data.get(_ENCRYPTED, "")
         if not encrypted:
             return {}
         try:
@@ -192,12 +181,15 @@ class PresetPart(ConsoleForm):
     @cached_property
     def _secrets(self) -> Mapping[str, str]:
         """The typed secrets, and for inputs that were left blank, the secrets that came along."""
-        typed = {
-            declared.name: value_of(declared, self._row, self._opened)
-            for declared in _INPUTS.get(self.type_name, ())
-            if declared.is_secret
-        }
-        return {name: text for name, text in typed.items() if text}
+        secrets = NOTIFICATION_TYPES[self.type_name].secret_fields if self.type_name else {}
+        typed = {name: self._typed(name) or self._opened.get(name) for name in secrets}
+        return {name: value for name, value in typed.items() if value and not isinstance(value, Unread)}
+
+    def _typed(self, name: str) -> Any:
+        """The value of an input as a document has it."""
+        field, path = self.fields[f"{_ROW}.{name}"], f"{_ROW}.{name}"
+        value = field.to_python(field.widget.value_from_datadict(self.data, self.files, path))
+        return None if value == "" else value
 
     @cached_property
     def _redacted(self) -> Mapping[str, str]:
@@ -208,10 +200,6 @@ class PresetPart(ConsoleForm):
         """The secrets, encrypted for the next submission."""
         text = json.dumps(self._secrets)
         return encrypt(text, owner=self._owner) if self._secrets and len(text) <= _LONGEST_ENCRYPTED else ""
-
-    @cached_property
-    def _row(self) -> Typed:
-        return next(iter(rows_of(self.typed, "notifications")), {})
 
     # --- template --------------------------------------------------------------------------------------
 
@@ -225,10 +213,10 @@ class PresetPart(ConsoleForm):
     def receiver(self) -> forms.BoundField:
         return self[_TYPE]
 
-    def receiver_inputs(self) -> list[ShownInput]:
-        return [
-            ShownInput(self[f"{_ROW}.{name}"], " ".join(self._types_with(name))) for name in self._inputs()
-        ]
+    def receiver_inputs(self) -> list[RowInput]:
+        """The inputs of the notification, with the types that have them."""
+        names = dict.fromkeys(name for inputs in _INPUTS.values() for name in inputs)
+        return [RowInput(self[f"{_ROW}.{name}"], " ".join(_types_with(name))) for name in names]
 
     def get_initial_for_field(self, field: forms.Field, field_name: str) -> Any:
         return self._first_type if field_name == _TYPE else super().get_initial_for_field(field, field_name)
@@ -236,7 +224,7 @@ class PresetPart(ConsoleForm):
     @property
     def is_wanted(self) -> bool:
         """Whether presets are to be added."""
-        return not self.may_decline or not self.is_shown or self.wanted_name in self.typed
+        return not self.may_decline or not self.is_shown or self.wanted_name in self.data
 
     def groups_of_rows(self) -> Sequence[PresetGroup]:
         """The presets by subject, as submitted, or ticked unless the project has them.
@@ -244,7 +232,7 @@ class PresetPart(ConsoleForm):
         A default configuration that only notifies by e-mail is ticked as well, so that it gets the receiver.
         """
         there = configs_of_presets(self.group_id)
-        answered = self.typed.get("presets", ()) if self.is_shown else None
+        answered = self["presets"].data if self.is_shown else None
         rows = [self._preset_row(preset, there.get(preset), answered) for preset in Preset]
         return [
             PresetGroup(subject.value, [row for row in rows if row.preset.spec.subject is subject])
@@ -263,7 +251,7 @@ class PresetPart(ConsoleForm):
 
     @property
     def _asks_for_test(self) -> bool:
-        return self.test_name in self.typed
+        return self.test_name in self.data
 
     def is_valid(self) -> bool:
         """Not valid while only a test is requested, so that nothing is saved."""
@@ -305,17 +293,9 @@ class PresetPart(ConsoleForm):
     def _document(self) -> JsonObject:
         if self.type_name == _MAIL_TO_MEMBERS:
             return dict(GROUP_BY_MAIL)
-        typed = {
-            declared.name: value_of(declared, self._row, self._opened if declared.is_secret else None)
-            for declared in _INPUTS[self.type_name]
-        }
-        return without_nulls({"typeName": self.type_name, **typed})
-
-    def add_refusal(self, refusal: ApiError) -> None:
-        for name, message in faults_of(refusal.bad_fields, self.fields.keys(), self.fields):
-            self.add_error(name, message)
-        if not refusal.bad_fields:
-            self.add_error(None, refusal.document()["detail"])
+        typed = {name: self._typed(name) for name in _INPUTS[self.type_name]}
+        given = {**typed, **{name: value for name, value in self._secrets.items() if not typed[name]}}
+        return {"typeName": self.type_name, **without_nulls(given.items())}
 
     @property
     def values(self) -> Mapping[str, Any]:
@@ -348,6 +328,10 @@ class PresetPart(ConsoleForm):
             )
         except ApiError as refusal:
             return str(refusal.document()["detail"])
+
+
+def _types_with(name: str) -> list[str]:
+    return [kind for kind, inputs in _INPUTS.items() if name in inputs]
 
 
 def _is_as_created(config: AlertConfig) -> bool:

@@ -181,7 +181,7 @@ class TestMaking:
         rows = {f"notifications[{place}].typeName": "ADMIN" for place in range(2_000)}
         answer = send(console, ADD, {**typed_config(project.id), **rows, **button})
         assert answer.status_code == 200
-        assert len(answer.context["form"].notifications()) == 51
+        assert len(answer.context["form"].notifications.rows) == 51
         assert button or "at most 50" in text_of(answer)
         assert not AlertConfig.objects.exists()
 

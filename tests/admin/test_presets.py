@@ -156,3 +156,15 @@ def test_nobody_adds_any_elsewhere_nor_sees_what_is_there(project: Project) -> N
 
 def test_an_action_that_the_list_does_not_have_is_not_found(console: Client) -> None:
     assert console.get(f"{CONFIGS}do/nothing/").status_code == 404
+
+
+def test_a_header_field_that_is_typed_twice_is_reported_next_to_its_input(
+    console: Client, project: Project
+) -> None:
+    headers = "notifications[0].webhookHeaders"
+    url = "https://hook.example/0123456789"
+    webhook = {TYPE: "WEBHOOK", "notifications[0].webhookUrl": url, headers: "X-Key: 1\r\nX-Key: 2"}
+    answer = send(console, at(project), typed(project, "NO_PRIMARY", **webhook))
+    assert list(answer.context["form"].part.errors) == [headers]
+    assert url not in answer.content.decode()
+    assert not AlertConfig.objects.exists()

@@ -6,16 +6,12 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from accesslist.models import Project
-from alerting.forms.config_inputs import (
-    NOTIFICATION_INPUTS,
-    THRESHOLD_OF,
-    event_types,
-    label_of,
-    matched_fields,
-)
+from alerting.forms.condition_inputs import THRESHOLD_OF, event_types, matched_fields
+from alerting.forms.notification_inputs import NOTIFICATION_INPUTS
 from alerting.models import AlertConfig
 from alerting.serializers.configs import config_facts
 from automation.metrics import Metric
+from opsapi.console.document_inputs import label_of
 from tests.browser.accessibility import tab_to
 from tests.factories.alerting import WEBHOOK, make_config
 
@@ -36,14 +32,13 @@ def _of(row: Locator, name: str) -> Locator:
 
 def test_a_notification_shows_the_inputs_of_its_type_alone(console: Page) -> None:
     console.goto(f"{ADD}?group=global")
-    every = {field.name for inputs in NOTIFICATION_INPUTS.values() for field in inputs}
+    every = {name for inputs in NOTIFICATION_INPUTS.values() for name in inputs}
     row = _row(console, 1)
     for type_name, inputs in NOTIFICATION_INPUTS.items():
         _of(row, "typeName").select_option(type_name)
-        own = {field.name for field in inputs}
         for name in every:
             shown = _of(row, name).locator("visible=true")
-            if name in own:
+            if name in inputs:
                 expect(shown).not_to_have_count(0)
             else:
                 expect(shown).to_have_count(0)

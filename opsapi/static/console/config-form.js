@@ -1,5 +1,5 @@
 "use strict";
-// The form of an alert configuration: shows the fields of the selected types, adds and removes rows.
+// The form of an alert configuration: shows the fields of the selected types.
 // Hidden fields are disabled, so that they are not sent. The data- attributes say which fields belong to a type.
 (() => {
   const form = document.querySelector("[data-config-form]");
@@ -68,43 +68,9 @@
   function refresh() {
     refreshScope();
     refreshEvent();
-    for (const row of all("[data-row]")) {
-      for (const box of all("[data-without-script]", row)) show(box, false);
-      row.querySelector("[data-remove]").hidden = false;
-      refreshRow(row);
-    }
-    for (const rows of all("[data-rows]"))
-      all("[data-row]", rows).forEach((row, place) => {
-        row.querySelector("[data-number]").textContent = String(place + 1);
-      });
+    for (const row of all("[data-row]")) refreshRow(row);
   }
 
-  let next = all("[data-row]").length;
-
-  function add(section) {
-    const blank = form.querySelector(`template[data-blank="${section.dataset.part}"]`);
-    const copy = document.createElement("template");
-    copy.innerHTML = blank.innerHTML.replaceAll("__n__", String(next++));
-    const row = copy.content.firstElementChild;
-    section.querySelector("[data-rows]").append(row);
-    refresh();
-    row.querySelector("select").focus();
-  }
-
-  function remove(row) {
-    const section = row.closest("[data-part]");
-    row.remove();
-    refresh();
-    section.querySelector("[data-add]").focus();
-  }
-
-  for (const button of all("[data-add]")) button.type = "button";
-  form.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-add], [data-remove]");
-    if (!button) return;
-    if ("add" in button.dataset) add(button.closest("[data-part]"));
-    else remove(button.closest("[data-row]"));
-  });
   form.addEventListener("change", refresh);
   // Browsers restore the selection when the user comes back to the page.
   window.addEventListener("pageshow", refresh);

@@ -1,28 +1,21 @@
 """The form of an alert configuration: what belongs to which type, and the document that is typed."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from unfold import widgets
+from django.utils.datastructures import MultiValueDict
 
-from alerting.forms.config_documents import document_of, stored_secrets, typed_of
-from alerting.forms.config_fields import field_of, notification_fields
-from alerting.forms.config_inputs import (
-    MATCHER_INPUTS,
-    NOTIFICATION_INPUTS,
-    ROW_INPUTS,
-    THRESHOLD_INPUTS,
-    THRESHOLD_OF,
-    config_inputs,
-    event_types,
-    matched_fields,
-)
+from alerting.forms.condition_inputs import THRESHOLD_OF, event_types, matched_fields
+from alerting.forms.configs import ConfigForm
+from alerting.forms.notification_inputs import INPUT_TYPES, NOTIFICATION_INPUTS, notification_inputs
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matchers import fields_for
 from alerting.serializers.configs import AlertableType, AlertConfigDocument, GlobalAlertConfigDocument
 from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
+from opsapi.console.forms import SecretInput
 from opsapi.ids import new_id
 from opsapi.redaction import MASK
 from tests.each import each
@@ -53,6 +46,46 @@ def typed_email(place: int = 0, **texts: str) -> dict[str, list[str]]:
     return {f"notifications[{place}].{name}": [text] for name, text in said.items()}
 
 
+class StoredConfigForm(ConfigForm):
+    """The form of a configuration that is not in the database."""
+
+    facts: Any = {}
+
+    def read(self) -> Mapping[str, Any]:
+        return {}
+
+
+def config_form(stored: dict[str, Any], data: Any = None) -> StoredConfigForm:
+    """The form of a project's stored configuration, empty for a new one."""
+
+    class Form(StoredConfigForm):
+        facts = stored
+
+    sent = data if data is None else MultiValueDict(data)
+    return Form(sent, operator=None)
+
+
+def typed_of(stored: dict[str, Any]) -> dict[str, list[str]]:
+    """What a browser sends of the form as it is shown."""
+    typed: dict[str, list[str]] = {}
+    for field in config_form(stored):
+        value = field.value()
+        texts = (
+            value
+            if isinstance(value, list)
+            else ["on" if value is True else "" if value is None else str(value)]
+        )
+        typed[field.html_name] = [] if value is False else [str(text) for text in texts]
+    return typed
+
+
+def document_of(typed: dict[str, list[str]], stored: dict[str, Any] | None = None) -> Mapping[str, Any]:
+    """The request body of what was sent."""
+    form = config_form(stored or {}, typed)
+    assert not form.errors
+    return form.body()
+
+
 @each("spec", ALERTABLE, ids=lambda spec: spec.name)
 def test_an_event_type_says_what_its_configurations_can_say(spec: EventTypeSpec) -> None:
     assert spec in event_types(is_global=True)
@@ -73,7 +106,7 @@ def test_the_form_offers_the_event_types_the_api_takes(is_global: bool) -> None:
 
 @each("is_global", [False, True], ids=["project", "global"])
 def test_only_global_configurations_are_offered_the_types_of_theirs(is_global: bool) -> None:
-    field = notification_fields("row", is_global=is_global, secrets={}, is_new=True)["row.typeName"]
+    field = notification_inputs(is_global=is_global)["typeName"]
     offered = [name for name, _ in field.widget.choices if name]
     assert offered == [name for name in TYPES if is_global or name != "ADMIN"]
 
@@ -81,57 +114,42 @@ def test_only_global_configurations_are_offered_the_types_of_theirs(is_global: b
 @each("type_name", TYPES)
 def test_a_notification_type_has_the_inputs_of_its_table(type_name: str) -> None:
     declared = NOTIFICATION_TYPES[type_name]
-    asked = [field.name for field in NOTIFICATION_INPUTS[type_name]]
+    asked = list(NOTIFICATION_INPUTS[type_name])
     without_effect = ["emailEnabled"] if type_name == "EMAIL" else []
     own = [field.name for field in declared.fields if field.name not in without_effect]
     assert asked == ["delayMin", "intervalMin", *own]
-    hidden = {field.name for field in NOTIFICATION_INPUTS[type_name] if field.is_secret}
-    assert hidden == set(declared.secret_fields)
+    inputs = notification_inputs(is_global=True)
+    assert {name for name in own if isinstance(inputs[name], SecretInput)} == set(declared.secret_fields)
 
 
 def test_every_input_is_listed_once_with_its_types() -> None:
-    assert {name: set(of_types) for name, of_types in ROW_INPUTS.items()} == {
-        name: {kind for kind in TYPES if name in {field.name for field in NOTIFICATION_INPUTS[kind]}}
-        for name in ROW_INPUTS
+    assert {name: set(of_types) for name, of_types in INPUT_TYPES.items()} == {
+        name: {kind for kind in TYPES if name in NOTIFICATION_INPUTS[kind]} for name in INPUT_TYPES
     }
-    roles = ROW_INPUTS["roles"]
+    assert list(INPUT_TYPES)[-2:] == ["delayMin", "intervalMin"]
+    roles: Any = INPUT_TYPES["roles"]
     assert list(roles) == ["GROUP", "ORG"]
-    assert not set(roles["GROUP"].choices) & set(roles["ORG"].choices)
+    assert not set(roles["GROUP"].child.allowed) & set(roles["ORG"].child.allowed)
 
 
-def test_the_inputs_of_the_condition_are_the_fields_of_the_api() -> None:
-    assert [field.name for field in MATCHER_INPUTS] == ["fieldName", "operator", "value"]
-    assert {part: [field.name for field in inputs] for part, inputs in THRESHOLD_INPUTS.items()} == {
-        "metricThreshold": ["metricName", "mode", "operator", "threshold", "units"],
-        "threshold": ["operator", "threshold", "units"],
-    }
-    assert [field.name for field in config_inputs(is_global=False)] == [
+def test_the_inputs_of_a_configuration_are_the_fields_of_the_api() -> None:
+    matcher = {"fieldName": "PORT", "operator": "EQUALS", "value": "27017"}
+    names = [name for name in config_form(stored_config(matchers=[matcher])).fields if "notif" not in name]
+    assert names == [
         "enabled",
         "eventTypeName",
         "grouping",
         "groupWaitSec",
+        *(f"metricThreshold.{name}" for name in ("metricName", "mode", "operator", "threshold", "units")),
+        *(f"threshold.{name}" for name in ("operator", "threshold", "units")),
+        *(f"matchers[0].{name}" for name in ("fieldName", "operator", "value")),
     ]
-
-
-def test_each_input_of_a_global_configuration_has_the_widget_of_its_field() -> None:
-    fields = {declared.name: field_of(declared) for declared in config_inputs(is_global=True)}
-    assert {name: type(field.widget) for name, field in fields.items()} == {
-        "enabled": widgets.UnfoldBooleanWidget,
-        "eventTypeName": widgets.UnfoldAdminSelectWidget,
-        "forAllGroups": widgets.UnfoldBooleanWidget,
-        "groupIds": widgets.UnfoldAdminSelectMultipleWidget,
-        "tags": widgets.UnfoldAdminTextareaWidget,
-        "grouping": widgets.UnfoldAdminSelectWidget,
-        "groupWaitSec": widgets.UnfoldAdminTextInputWidget,
-    }
-    assert fields["groupWaitSec"].widget.attrs["inputmode"] == "numeric"
 
 
 @each("type_name", TYPES)
 def test_what_is_shown_of_a_notification_is_sent_back_as_it_is(type_name: str) -> None:
     stored = stored_config(stored_notification(type_name))
-    typed = typed_of(stored, is_global=True)
-    assert document_of(typed, is_global=True, stored=stored)["notifications"] == stored["notifications"]
+    assert document_of(typed_of(stored), stored)["notifications"] == stored["notifications"]
 
 
 @each(
@@ -150,47 +168,28 @@ def test_what_is_shown_of_a_notification_is_sent_back_as_it_is(type_name: str) -
     ids=["matcher", "metric", "count", "kept flag", "flag left out", "order of roles", "of the integration"],
 )
 def test_what_is_shown_of_a_configuration_is_sent_back_as_it_is(stored: dict[str, Any]) -> None:
-    sent = document_of(typed_of(stored, is_global=False), is_global=False, stored=stored)
+    sent = document_of(typed_of(stored), stored)
     assert {"matchers": [], "notifications": [], **sent} == stored
-
-
-@each(
-    "scope",
-    [
-        {"forAllGroups": True, "groupIds": [], "tags": ["prod", " eu"]},
-        {"forAllGroups": False, "groupIds": [new_id(), new_id()], "tags": []},
-    ],
-    ids=["tags", "projects"],
-)
-def test_the_scope_of_a_global_configuration_is_sent_back_as_it_is(scope: dict[str, Any]) -> None:
-    stored = stored_config(stored_notification("ADMIN"), **scope)
-    sent = document_of(typed_of(stored, is_global=True), is_global=True, stored=stored)
-    assert {"groupIds": [], "tags": [], "matchers": [], **sent} == stored
 
 
 @each("type_name", [name for name in TYPES if NOTIFICATION_TYPES[name].integration])
 def test_no_secret_is_in_the_form(type_name: str) -> None:
     stored = stored_config(stored_notification(type_name))
-    typed = typed_of(stored, is_global=False)
-    shown = stored_secrets([("notifications[0]", stored["notifications"][0])])
-    assert shown
-    assert all(not typed[name] and MASK in text for name, text in shown.items())
-
-
-def test_a_copy_has_neither_ids_nor_secrets() -> None:
-    stored = stored_config(stored_notification("WEBHOOK"))
-    copy = document_of(typed_of(stored, is_global=False, as_new=True), is_global=False)
-    assert copy["notifications"] == [{"typeName": "WEBHOOK", "delayMin": 5, "intervalMin": 30}]
+    typed, form = typed_of(stored), config_form(stored)
+    secrets = [name for name, field in form.fields.items() if isinstance(field, SecretInput) and field.stored]
+    assert secrets
+    assert not [name for name in secrets if any(typed[name])]
+    assert all(MASK in str(form.fields[name].help_text) for name in secrets)
 
 
 def test_a_notification_of_another_type_keeps_nothing_of_the_stored_one() -> None:
     stored = stored_config(stored_notification("EMAIL", emailEnabled=True))
     typed = {
-        **typed_of(stored, is_global=False),
+        **typed_of(stored),
         "notifications[0].typeName": ["PAGER_SERVICE"],
         "notifications[0].emailAddress": [""],
     }
-    (sent,) = document_of(typed, is_global=False, stored=stored)["notifications"]
+    (sent,) = document_of(typed, stored)["notifications"]
     assert sent == {
         "typeName": "PAGER_SERVICE",
         "id": stored["notifications"][0]["id"],
@@ -201,10 +200,10 @@ def test_a_notification_of_another_type_keeps_nothing_of_the_stored_one() -> Non
 
 @each("type_name", TYPES)
 def test_what_does_not_belong_to_the_type_and_is_empty_is_not_sent(type_name: str) -> None:
-    empty = {f"notifications[0].{name}": [""] for name in ROW_INPUTS}
+    empty = {f"notifications[0].{name}": [""] for name in INPUT_TYPES}
     boxes = {"notifications[0].emailEnabled": ["on"], "notifications[0].smsEnabled": ["on"]}
     typed = {**empty, **boxes, "notifications[0].typeName": [type_name]}
-    (sent,) = document_of(typed, is_global=True)["notifications"]
+    (sent,) = document_of(typed)["notifications"]
     kind = NOTIFICATION_TYPES[type_name]
     flags = {"emailEnabled": True, "smsEnabled": True} if kind.for_people else {}
     assert sent == {"typeName": type_name, **flags}
@@ -213,7 +212,7 @@ def test_what_does_not_belong_to_the_type_and_is_empty_is_not_sent(type_name: st
 def test_what_does_not_belong_to_the_type_and_was_typed_is_refused_by_the_api() -> None:
     typed = {"eventTypeName": ["HOST_DOWN"], **typed_email(serviceKey="typed", roles="GROUP_OWNER")}
     with pytest.raises(ApiError) as refusal:
-        AlertConfigDocument(context={"group_id": None}).read(document_of(typed, is_global=False))
+        AlertConfigDocument(context={"group_id": None}).read(document_of(typed))
     faults = {(field.field, field.code) for field in refusal.value.bad_fields}
     names = ("serviceKey", "roles")
     assert faults == {(f"notifications[0].{name}", ErrorCode.INVALID_ATTRIBUTE) for name in names}
@@ -221,8 +220,7 @@ def test_what_does_not_belong_to_the_type_and_was_typed_is_refused_by_the_api() 
 
 
 def test_an_empty_form_is_an_empty_document() -> None:
-    assert document_of({}, is_global=False) == {"enabled": False}
-    assert document_of({}, is_global=True) == {"enabled": False, "forAllGroups": False}
+    assert document_of({}) == {"enabled": False}
 
 
 def test_the_api_takes_what_was_typed() -> None:
@@ -241,7 +239,7 @@ def test_the_api_takes_what_was_typed() -> None:
         "threshold.threshold": [""],
         **typed_email(7, delayMin="", intervalMin="15"),
     }
-    read = AlertConfigDocument(context={"group_id": None}).read(document_of(typed, is_global=False))
+    read = AlertConfigDocument(context={"group_id": None}).read(document_of(typed))
     assert read == {
         "event_type": "OUTSIDE_METRIC_THRESHOLD",
         "enabled": True,
