@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString, mark_safe
 from unfold.decorators import display
 
 from alerting.access import WRITE
-from alerting.forms.window_input import matchers_shown
+from alerting.forms.window_input import matcher_lines
 from alerting.forms.windows import NewWindowForm, WindowForm
 from alerting.models import Alert, MaintenanceWindow
 from alerting.presentation import WINDOW_LABELS, WINDOW_WORDS, muted_words, window_badge
@@ -204,5 +204,5 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     @admin.display(description="targets")
     def targets(self, window: MaintenanceWindow) -> SafeString | str:
         """The hosts and the other matchers, as the form shows them."""
-        shown = [line for text in matchers_shown(window.matchers).values() for line in text.splitlines()]
+        shown = matcher_lines(window.matchers)
         return format_html_join(mark_safe("<br>"), "{}", [(line,) for line in shown]) if shown else "all"

@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from alerting.rules.matchers import hosts_matcher, matched_hosts
+from alerting.rules.matchers import matched_hosts
 from alerting.rules.recurrence import WEEKDAYS
 
 UTC_NAME = "UTC"
@@ -59,31 +59,25 @@ def recurrence_shown(recurrence: Mapping[str, str] | None) -> dict[str, Any]:
     return {"repeat": Repeat.RULE.value, "rrule": rule, **zone}
 
 
-def matchers_typed(hosts: Sequence[str], others: Sequence[str]) -> list[dict[str, str]]:
-    """Return the matchers of a request.
+def matchers_shown(matchers: Sequence[Mapping[str, str]] | None) -> dict[str, Any]:
+    """Return the inputs that stored matchers fill in: the hosts on lines, and the other matchers.
 
-    Raises:
-        ValueError: a line has no field, operator and value.
+    A matcher of hosts that lines cannot show, such as of a host that it names twice, is shown as it is.
     """
-    first = [hosts_matcher(hosts)] if hosts else []
-    return [*first, *map(_matcher, others)]
+    stored = list(matchers or ())
+    hosts = matched_hosts(stored[0]) if stored else []
+    if len(set(hosts)) < len(hosts) or any(not host or host != host.strip() for host in hosts):
+        hosts = []
+    return {"hosts": "\n".join(hosts), "matchers": stored[1:] if hosts else stored}
 
 
-def matchers_shown(matchers: Sequence[Mapping[str, str]] | None) -> dict[str, str]:
-    """Return the inputs that stored matchers fill in: one host or matcher in a line."""
-    found = list(matchers or ())
-    hosts = matched_hosts(found[0]) if found else []
-    others = found[1:] if hosts else found
-    lines = (f"{matcher['fieldName']} {matcher['operator']} {matcher['value']}" for matcher in others)
-    return {"hosts": "\n".join(hosts), "matchers": "\n".join(lines)}
-
-
-def _matcher(line: str) -> dict[str, str]:
-    field, _, rest = line.partition(" ")
-    operator, _, value = rest.partition(" ")
-    if not value:
-        raise ValueError("Write a field, an operator and a value, such as REPLICA_SET_NAME EQUALS orders.")
-    return {"fieldName": field, "operator": operator, "value": value}
+def matcher_lines(matchers: Sequence[Mapping[str, str]] | None) -> list[str]:
+    """Return the hosts and the other matchers in words."""
+    shown = matchers_shown(matchers)
+    others = (
+        f"{matcher['fieldName']} {matcher['operator']} {matcher['value']}" for matcher in shown["matchers"]
+    )
+    return [*shown["hosts"].splitlines(), *others]
 
 
 def in_zone(text: str, zone: str) -> str:

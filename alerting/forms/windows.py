@@ -1,5 +1,6 @@
 """Forms that create and change a maintenance window."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,10 +18,10 @@ from alerting.forms.window_input import (
     in_zone,
     local_time,
     matchers_shown,
-    matchers_typed,
     recurrence_shown,
     recurrence_typed,
 )
+from alerting.rules.matchers import hosts_matcher
 from alerting.rules.recurrence import MAX_RRULE_LENGTH, TIME_ZONES, WEEKDAYS
 from alerting.rules.windows import MuteExtent
 from alerting.selectors.window_previews import ShownWindow, mute_extent, shown_window
@@ -28,7 +29,7 @@ from alerting.serializers.windows import WindowChange, WindowDocument
 from events.types import ALERT_CATEGORIES, Category
 from events.wording import in_words
 from opsapi import clock
-from opsapi.console.document_forms import DocumentForm
+from opsapi.console.document_forms import DocumentForm, RowPart
 from opsapi.console.forms import DateTimeText, LinesField, folded_boxes
 
 _CATEGORIES = [category.value for category in ALERT_CATEGORIES]
@@ -37,14 +38,17 @@ _SELDOM = frozenset(
 )
 """Categories that windows seldom mute; the form shows them on request."""
 _PERIOD = ("Period", ["startDate", "endDate", "timeZone", "repeat", "weekdays", "rrule"])
-_TARGETS = ("Alerts", ["alertTypeNames", "hosts", "matchers"])
+_TARGETS = ("Alerts", ["alertTypeNames", "hosts"])
+_MATCHER = re.compile(r"matchers\[([0-9]+)\](.*)")
 
 
 class WindowFields(DocumentForm):
-    """The fields of a window, with a preview of what it mutes."""
+    """The fields of a window, with a preview of what it mutes. The hosts are its first matcher."""
 
     fields_template = "console/window_fields.html"
     fieldsets = [_PERIOD, _TARGETS, ("", ["description"])]
+    arrays = {"matchers": "Matcher"}
+    labels = {"fieldName": "Field"}
     preview_name = "preview"
     """The button that shows what the window mutes, without saving."""
 
@@ -100,12 +104,6 @@ class WindowFields(DocumentForm):
         help_text="The window mutes only alerts of these hosts, one host:port per line. They need the alert "
         "type Host. Leave this blank for all hosts.",
     )
-    matchers = LinesField(
-        label="Matchers",
-        required=False,
-        help_text="The window mutes only targets that match every matcher. Enter one per line, such as "
-        "REPLICA_SET_NAME EQUALS orders, or LABEL EQUALS env=staging for hosts with this label.",
-    )
 
     def is_valid(self) -> bool:
         """Not valid while only a preview is requested, so that nothing is saved."""
@@ -122,25 +120,17 @@ class WindowFields(DocumentForm):
 
     def body(self) -> Mapping[str, Any]:
         """The request body of an API client."""
-        typed = self.cleaned_data
+        typed, body = self.cleaned_data, super().body()
+        hosts = lines(typed["hosts"])
         zone = typed["timeZone"] or UTC_NAME
         dates = {name: in_zone(typed[name], zone) for name in ("startDate", "endDate")}
         parts = {
             "recurrence": recurrence_typed(typed["repeat"], typed["weekdays"], typed["rrule"], zone),
-            "matchers": self._matchers(),
+            "matchers": [*([hosts_matcher(hosts)] if hosts else []), *body.get("matchers", ())],
         }
         # Only a change says that there is none: in a new window, an empty value means the same as none.
         given = parts if self.document.is_change else {name: value for name, value in parts.items() if value}
-        return {**super().body(), **dates, **given}
-
-    def clean_matchers(self) -> str:
-        """Each line has a field, an operator and a value."""
-        try:
-            matchers_typed([], lines(self.cleaned_data["matchers"]))
-        except ValueError as error:
-            raise ValidationError(str(error)) from None
-        typed: str = self.cleaned_data["matchers"]
-        return typed
+        return {**body, **dates, **given}
 
     def field_of(self, path: str) -> str | None:
         """The input for a path of the document."""
@@ -148,15 +138,21 @@ class WindowFields(DocumentForm):
             return "timeZone"
         if path.startswith("recurrence"):
             return "rrule" if self.cleaned_data.get("repeat") == Repeat.RULE else "repeat"
-        return (
-            "hosts"
-            if path.startswith("matchers[0]") and self.cleaned_data.get("hosts")
-            else super().field_of(path)
-        )
+        return super().field_of(self._without_hosts(path))
 
-    def _matchers(self) -> list[dict[str, str]]:
-        typed = self.cleaned_data
-        return matchers_typed(lines(typed["hosts"]), lines(typed["matchers"]))
+    def _without_hosts(self, path: str) -> str:
+        """The path of the input: the rows begin after the matcher of the hosts."""
+        if not self.cleaned_data.get("hosts"):
+            return path
+        place = _MATCHER.fullmatch(path)
+        if place and int(place[1]):
+            return f"matchers[{int(place[1]) - 1}]{place[2]}"
+        return "hosts" if place or (path == "matchers" and not self.has_rows("matchers")) else path
+
+    @property
+    def matchers(self) -> RowPart:
+        """The matchers, without that of the hosts."""
+        return self.row_part("matchers")
 
     @cached_property
     def extent(self) -> MuteExtent | None:
@@ -169,7 +165,7 @@ class WindowFields(DocumentForm):
             group_id=group.id,
             project=str(group),
             categories=categories,
-            is_narrow=bool(self["hosts"].value() or self["matchers"].value()),
+            is_narrow=bool(self["hosts"].value()) or self.has_rows("matchers"),
             not_only=self.muted_target(),
         )
 
@@ -177,7 +173,7 @@ class WindowFields(DocumentForm):
     def shown(self) -> ShownWindow | None:
         """The occurrences, hosts and alerts of the window; None as long as an input is missing or wrong."""
         group = self.muted_project()
-        if group is None or not self.is_bound or self.errors:
+        if group is None or not self.is_bound or self.is_unchecked or self.errors:
             return None
         return shown_window(group_id=group.id, values=self._values, now=clock.now())
 
@@ -187,7 +183,7 @@ class WindowFields(DocumentForm):
         return project
 
     def muted_target(self) -> str:
-        """The only target that the operator might think of."""
+        """The host or set for which the form was opened; empty for none."""
         return ""
 
 

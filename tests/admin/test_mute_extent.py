@@ -15,7 +15,7 @@ from opsapi.roles import Role
 from tests.admin.alert_pages import alert_page, window_values
 from tests.admin.operators import action_url, browser_with, page_of
 from tests.admin.reading import shown, text_of
-from tests.admin.test_windows import ADD, LIST, make_window, typed
+from tests.admin.test_windows import ADD, LIST, make_window, matcher_rows, typed
 from tests.admin.writing import confirm, post
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
@@ -137,10 +137,10 @@ def test_the_list_says_it_with_as_many_statements_for_many_windows(
     [
         ({"alertTypeNames": ["HOST"], "hosts": "db1.example.com:27017"}, True),
         ({"alertTypeNames": ["HOST"]}, True),
-        ({"alertTypeNames": ["HOST", "REPLICA_SET"], "matchers": "REPLICA_SET_NAME CONTAINS rs"}, False),
+        ({"alertTypeNames": ["HOST", "REPLICA_SET"], **matcher_rows("REPLICA_SET_NAME CONTAINS rs")}, False),
         ({"alertTypeNames": ["HOST", "CLUSTER"]}, True),
         ({"alertTypeNames": ["HOST", "REPLICA_SET"]}, False),
-        ({"alertTypeNames": ["HOST", "REPLICA_SET"], "matchers": "REPLICA_SET_NAME EQUALS rs0"}, False),
+        ({"alertTypeNames": ["HOST", "REPLICA_SET"], **matcher_rows("REPLICA_SET_NAME EQUALS rs0")}, False),
         ({"alertTypeNames": ["HOST"], "hosts": "db3.example.com:27017"}, False),
         ({"alertTypeNames": ["REPLICA_SET"]}, False),
     ],

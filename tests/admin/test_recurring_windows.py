@@ -15,7 +15,7 @@ from alerting.selectors import window_previews
 from automation.models import Host
 from opsapi.roles import Role
 from tests.admin.operators import action_url, browser_with, page_of
-from tests.admin.test_windows import ADD, ADDED, LIST, make_window, typed
+from tests.admin.test_windows import ADD, ADDED, LIST, make_window, matcher_rows, typed
 from tests.admin.typed import typed_in
 from tests.admin.writing import confirm, leaves_events, post
 from tests.each import each
@@ -71,14 +71,14 @@ def test_a_window_that_does_not_repeat_is_typed_in_a_time_zone_too(console: Clie
             [{"fieldName": "HOSTNAME_AND_PORT", "operator": "EQUALS", "value": "db1.example.com:27017"}],
         ),
         (
-            {"hosts": "db1:27017\r\ndb2:27017", "matchers": "TYPE_NAME NOT_EQUALS MONGOS"},
+            {"hosts": "db1:27017\r\ndb2:27017", **matcher_rows("TYPE_NAME NOT_EQUALS MONGOS")},
             [
                 {"fieldName": "HOSTNAME_AND_PORT", "operator": "REGEX", "value": "^(db1:27017|db2:27017)$"},
                 {"fieldName": "TYPE_NAME", "operator": "NOT_EQUALS", "value": "MONGOS"},
             ],
         ),
         (
-            {"matchers": "LABEL EQUALS env=staging"},
+            matcher_rows("LABEL EQUALS env=staging"),
             [{"fieldName": "LABEL", "operator": "EQUALS", "value": "env=staging"}],
         ),
     ],
@@ -101,10 +101,16 @@ def test_targets_are_typed(
         ({"repeat": "DAILY", "timeZone": "Berlin"}, "Select a valid choice"),
         ({"hosts": "db1:27017", "alertTypeNames": ["HOST", "AGENT"]}, "have no fields to match"),
         ({"hosts": "x" * 1001, "alertTypeNames": ["HOST"]}, "Must have 1 to 1000 characters"),
-        ({"matchers": "REPLICA_SET_NAME rs0", "alertTypeNames": ["HOST"]}, "Write a field, an operator"),
-        ({"matchers": "SHARD_NAME EQUALS rs0", "alertTypeNames": ["HOST"]}, "Is not a field of HOST alerts"),
-        ({"matchers": "SHARDS EQUALS rs0", "alertTypeNames": ["HOST"]}, "Must be one of HOSTNAME"),
-        ({"matchers": "LABEL EQUALS staging", "alertTypeNames": ["HOST"]}, "Must be a label with its value"),
+        (matcher_rows("REPLICA_SET_NAME  rs0"), "Is required."),
+        (
+            {**matcher_rows("SHARD_NAME EQUALS rs0"), "alertTypeNames": ["HOST"]},
+            "Is not a field of HOST alerts",
+        ),
+        (matcher_rows("SHARDS EQUALS rs0"), "Must be one of HOSTNAME"),
+        (
+            {**matcher_rows("LABEL EQUALS staging"), "alertTypeNames": ["HOST"]},
+            "Must be a label with its value",
+        ),
     ],
     ids=str,
 )
@@ -133,6 +139,17 @@ def test_a_wrong_input_is_shown_and_nothing_is_saved(
                 {"fieldName": "PORT", "operator": "EQUALS", "value": "27017"},
             ]
         },
+        {"matchers": [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "  db  1 "}]},
+        {"matchers": [{"fieldName": "HOSTNAME", "operator": "CONTAINS", "value": "db"}] * 10},
+        {"matchers": [{"fieldName": "HOSTNAME_AND_PORT", "operator": "EQUALS", "value": " db1:1"}]},
+        {"matchers": [{"fieldName": "HOSTNAME_AND_PORT", "operator": "REGEX", "value": "^(a:1|a:1)$"}]},
+        {"matchers": [{"fieldName": "HOSTNAME_AND_PORT", "operator": "EQUALS", "value": "a:1"}] * 2},
+        {
+            "matchers": [
+                {"fieldName": "LABEL", "operator": "EQUALS", "value": "env=staging"},
+                {"fieldName": "HOSTNAME_AND_PORT", "operator": "EQUALS", "value": "a:1"},
+            ]
+        },
     ],
     ids=str,
 )
@@ -156,10 +173,51 @@ def test_a_change_to_empty_inputs_takes_recurrence_and_targets_away(
         matchers=[{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db1"}],
     )
     url = action_url(window, "change")
-    form = typed_in(console.get(url).content.decode()) | {"repeat": ["ONCE"], "matchers": [""]}
+    form = typed_in(console.get(url).content.decode())
+    form |= {"repeat": ["ONCE"], "matchers[0].removed": ["on"]}
     post(console, url, **form)
     window.refresh_from_db()
     assert (window.recurrence, window.matchers) == (None, None)
+
+
+def test_without_script_a_row_is_added_by_the_page_and_nothing_is_saved(
+    console: Client, operator: User, project: Project
+) -> None:
+    inputs = typed(project, alertTypeNames=["HOST"], **matcher_rows("HOSTNAME EQUALS db1"))
+    with leaves_events(operator):
+        page = confirm(console, ADD, add="matchers", **inputs).content.decode()
+    form = typed_in(page)
+    assert form["matchers[0].value"] == ["db1"]
+    assert form["matchers[1].fieldName"] == [""]
+    assert (form["startDate"], form["description"]) == ([inputs["startDate"]], [inputs["description"]])
+    assert 'class="errorlist' not in page
+
+
+@each(
+    ("hosts", "place"),
+    [("", "matchers[1].value"), ("db1:1\r\ndb2:1", "matchers[1].value")],
+)
+def test_a_wrong_matcher_is_reported_next_to_its_input(
+    console: Client, project: Project, hosts: str, place: str
+) -> None:
+    rows = matcher_rows("HOSTNAME EQUALS db1", "PORT EQUALS none")
+    answer = confirm(console, ADD, **typed(project, alertTypeNames=["HOST"], hosts=hosts, **rows))
+    assert list(answer.context["form"].errors) == [place]
+    assert typed_in(answer.content.decode())[place] == ["none"]
+
+
+def test_a_wrong_host_is_reported_next_to_the_hosts(console: Client, project: Project) -> None:
+    rows = matcher_rows("HOSTNAME EQUALS db1")
+    answer = confirm(console, ADD, **typed(project, alertTypeNames=["HOST"], hosts="x" * 1001, **rows))
+    assert list(answer.context["form"].errors) == ["hosts"]
+
+
+def test_too_many_matchers_are_reported_and_shown(console: Client, project: Project) -> None:
+    rows = matcher_rows(*(f"HOSTNAME CONTAINS db{number}" for number in range(11)))
+    answer = confirm(console, ADD, **typed(project, alertTypeNames=["HOST"], **rows))
+    assert answer.context["form"].matchers.faults == ["Must have at most 10 items."]
+    assert typed_in(answer.content.decode())["matchers[10].value"] == ["db10"]
+    assert not MaintenanceWindow.objects.exists()
 
 
 def test_the_preview_shows_occurrences_hosts_and_alerts_and_saves_nothing(

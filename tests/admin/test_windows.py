@@ -48,6 +48,16 @@ def typed(project: Project, **changes: Any) -> dict[str, Any]:
     return values | changes
 
 
+def matcher_rows(*matchers: str) -> dict[str, str]:
+    """The rows of matchers, each given as `FIELD OPERATOR VALUE`."""
+    names = ("fieldName", "operator", "value")
+    return {
+        f"matchers[{place}].{name}": text
+        for place, matcher in enumerate(matchers)
+        for name, text in zip(names, matcher.split(" ", 2), strict=True)
+    }
+
+
 def make_window(project: Project, begins: timedelta = timedelta(), **changes: Any) -> MaintenanceWindow:
     """A window of two hours that begins so long from now."""
     now = clock.now()

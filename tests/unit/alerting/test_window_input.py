@@ -3,17 +3,16 @@
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
-
 from alerting.forms.window_input import (
     Repeat,
     in_zone,
     local_time,
+    matcher_lines,
     matchers_shown,
-    matchers_typed,
     recurrence_shown,
     recurrence_typed,
 )
+from alerting.rules.matchers import hosts_matcher
 from tests.each import each
 
 ZONE = "Europe/Berlin"
@@ -49,19 +48,28 @@ def test_a_window_that_occurs_once_sends_no_recurrence(repeat: str) -> None:
     assert recurrence_shown(None) == {"repeat": "ONCE", "timeZone": "UTC"}
 
 
-@each("hosts", [[], ["db1:27017"], ["db1:27017", "db2.example.com:27018"]])
-def test_stored_matchers_fill_in_the_inputs_that_send_them(hosts: list[str]) -> None:
-    lines = ["REPLICA_SET_NAME EQUALS orders of today"]
-    stored = matchers_typed(hosts, lines)
-    assert stored[-1] == SET
-    shown = matchers_shown(stored)
-    assert (shown["hosts"].splitlines(), shown["matchers"].splitlines()) == (hosts, lines)
+@each("names", [["db1:27017"], ["db1:27017", "db2.example.com:27018"]])
+def test_a_first_matcher_of_hosts_is_shown_as_lines(names: list[str]) -> None:
+    shown = matchers_shown([hosts_matcher(names), SET])
+    assert (shown["hosts"].splitlines(), shown["matchers"]) == (names, [SET])
+    assert matcher_lines([hosts_matcher(names), SET]) == [*names, "REPLICA_SET_NAME EQUALS orders of today"]
 
 
-@each("line", ["REPLICA_SET_NAME", "REPLICA_SET_NAME EQUALS", "REPLICA_SET_NAME EQUALS "])
-def test_an_incomplete_matcher_is_refused(line: str) -> None:
-    with pytest.raises(ValueError, match="REPLICA_SET_NAME EQUALS orders"):
-        matchers_typed([], [line])
+@each(
+    "stored",
+    [
+        [],
+        [SET],
+        [SET, hosts_matcher(["db1:27017"])],
+        [hosts_matcher(["db1:27017", "db1:27017"])],
+        [hosts_matcher([" db1:27017"])],
+        [hosts_matcher(["db1:27017", ""])],
+    ],
+)
+def test_matchers_that_lines_of_hosts_cannot_give_back_are_shown_as_they_are(
+    stored: list[dict[str, str]],
+) -> None:
+    assert matchers_shown(stored) == {"hosts": "", "matchers": stored}
 
 
 def test_times_are_sent_in_the_zone_of_the_window_and_shown_in_it() -> None:
