@@ -140,7 +140,7 @@ _OTHERS = (
 
 
 def row_of(alert: Alert) -> AlertRow:
-    """The same as `alert_rows`, of an alert that was read already."""
+    """The row of an alert that was read already, as in a list."""
     row = {name: getattr(alert, name) for name in _OTHERS}
     for name in _TIMES:
         moment = getattr(alert, name)

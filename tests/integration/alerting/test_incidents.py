@@ -700,7 +700,7 @@ def state() -> tuple[list[Any], list[Any], list[Any]]:
 
 
 @pytest.mark.slow
-@each("number", range(1, 60, 4))
+@each("number", range(1, 54, 4))
 def test_a_step_that_is_killed_at_any_statement_changes_nothing(
     project: Project, outside: Outside, number: int
 ) -> None:
