@@ -69,7 +69,7 @@ def test_many_begin_and_end_with_as_many_statements_as_one(project: Project, out
         assert recorded.count() == 21
 
 
-OPENING = 27
+OPENING = 26
 """The statements of a delivery that schedules the next reminder, with its claim and three transactions."""
 END = 23
 
