@@ -152,17 +152,16 @@ class Courier:
         try:
             muting = self._desk.settle(claims, now=self._clock())
             self._forget_costs()
-            time_slice, is_grouped = TimeSlice(time.monotonic, DECIDE_SECONDS, self._costs), False
-            for position, batch in enumerate(found := decided_together(claims, self._costs)):
-                if is_grouped and time_slice.is_over():
-                    leases_give_back([row for later in found[position:] for row in later])
+            time_slice, last = TimeSlice(time.monotonic, DECIDE_SECONDS, self._costs), None
+            for position, (project, batch) in enumerate(found := decided_together(claims, self._costs)):
+                if last and time_slice.is_over():
+                    leases_give_back([row for later in found[position:] for row in later.notifications])
                     break
-                is_grouped = batch[0].is_grouped
                 for attempt in decide(batch, now=self._clock(), muting=muting, time_slice=time_slice):
                     started.add(attempt.notification.id)
                     self._start(attempt)
-                if is_grouped:
-                    time_slice.charge(batch[0].group_id or "")
+                if last := project:
+                    time_slice.charge(project)
         except Exception:
             # Notifications that are not in progress can be claimed again immediately, by any worker.
             leases_give_back([notification for notification in claims if notification.id not in started])

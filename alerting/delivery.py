@@ -169,7 +169,14 @@ class DeliveryAttempt:
         return CHANNELS[ChannelType(str(self.notification.channel))].changes_messages(self.channel_fields)
 
 
-def decided_together(claimed: Sequence[Notification], costs: Costs | None = None) -> list[list[Notification]]:
+class Batch(NamedTuple):
+    """Notifications to decide on together; `project` is None if they can be of several projects."""
+
+    project: str | None
+    notifications: list[Notification]
+
+
+def decided_together(claimed: Sequence[Notification], costs: Costs | None = None) -> list[Batch]:
     """Return the notifications in the batches and the order in which to decide on them.
 
     Notifications with a destination come first, because it can take longer to find the addresses of the
@@ -177,11 +184,12 @@ def decided_together(claimed: Sequence[Notification], costs: Costs | None = None
     depend on all open alerts of the incident. Of these, the project with the least `costs` comes first.
     """
     costs = costs or Costs()
-    found: dict[tuple[int, str], list[Notification]] = {}
+    found: dict[tuple[int, str | None], list[Notification]] = {}
     for row in claimed:
-        key = (2, row.group_id or "") if row.is_grouped else (0 if row.destination else 1, "")
+        key = (2, row.group_id) if row.is_grouped else (0 if row.destination else 1, None)
         found.setdefault(key, []).append(row)
-    return [found[key] for key in sorted(found, key=lambda key: (key[0], costs.of(key[1])))]
+    in_order = sorted(found, key=lambda key: (key[0], costs.of(key[1] or "")))
+    return [Batch(key[1], found[key]) for key in in_order]
 
 
 def decide(

@@ -153,8 +153,8 @@ def dry_run(
     with slot_of(group_id):
         config, receivers = _config_of(group_id, values)
         view = config_view(config)
-        is_grouped = _is_grouped(values, view)
-        limits = limits_of(view, is_grouped=is_grouped)
+        wait = _wait(values, view)
+        limits = limits_of(view, wait)
         if NOT_EVALUATED & set(limits):
             return DryRunResult(start, end, end, limits=limits, receivers=receivers)
         delay = min((receiver.delay for receiver in receivers), default=timedelta())
@@ -163,7 +163,6 @@ def dry_run(
         reading = RecordReading(group_id, run, start, end, Budget(begun + _READING_SECONDS, clock))
         reading.read()
         budget = Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
-        wait = timedelta(seconds=values.get("group_wait_sec", GROUP_WAIT_SEC)) if is_grouped else None
         found = _Messages(reading, receivers, windows, budget, wait).result(limits)
         return replace(found, suggestions=list(_suggestions(found, reading, delay, budget)))
 
@@ -182,10 +181,15 @@ def _config_of(group_id: str, values: Mapping[str, Any]) -> tuple[AlertConfig, l
     return config, receivers
 
 
-def _is_grouped(values: Mapping[str, Any], config: ConfigView) -> bool:
-    """Whether the configuration groups alerts; an event that opens no alert is notified by itself."""
+def _wait(values: Mapping[str, Any], config: ConfigView) -> timedelta | None:
+    """How long the messages of an incident wait for more alerts; None if no other alert can join it.
+
+    An event that opens no alert is notified by itself.
+    """
     opens_alerts = config.event_type.spec.kind is AlertEffect.OPENING
-    return opens_alerts and values.get("grouping") == Grouping.TOPOLOGY.value
+    if not opens_alerts or values.get("grouping") != Grouping.TOPOLOGY.value:
+        return None
+    return timedelta(seconds=values.get("group_wait_sec", GROUP_WAIT_SEC))
 
 
 def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRunReceiver]:

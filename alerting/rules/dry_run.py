@@ -53,15 +53,18 @@ LIMIT_WORDS: Mapping[DryRunLimit, str] = {
 _WITHOUT_RECORD = frozenset({EventType.USERS_WITHOUT_MULTI_FACTOR_AUTH, EventType.ORG_USERS_WITHOUT_MFA})
 
 
-def limits_of(config: ConfigView, *, is_grouped: bool = False) -> list[DryRunLimit]:
-    """The limits that follow from the configuration alone."""
+def limits_of(config: ConfigView, wait: timedelta | None = None) -> list[DryRunLimit]:
+    """The limits that follow from the configuration alone.
+
+    `wait` is how long messages wait for more alerts of their incident; None if no other alert can join it.
+    """
     spec = EVENT_TYPES[config.event_type]
     if not spec.produced:
         return [DryRunLimit.NOT_PRODUCED]
     if spec.needs is Needs.THRESHOLD or config.event_type in _WITHOUT_RECORD:
         return [DryRunLimit.NOT_RECORDED]
     limits = [DryRunLimit.CURRENT_WINDOWS]
-    if config.matchers or is_grouped:
+    if config.matchers or wait is not None:
         limits.append(DryRunLimit.CURRENT_FACTS)
     if spec.needs is Needs.METRIC_THRESHOLD:
         limits.append(DryRunLimit.DELETED_HOSTS_LEFT_OUT)
@@ -272,7 +275,7 @@ Found = DryRunAlert | DryRunEvent
 
 
 def described(
-    message: DryRunMessage, name: str, created: datetime, part: str | None = None
+    message: DryRunMessage, name: str, created: datetime, *, is_change: bool = False
 ) -> SameDestination:
     """The message as the rule of merging takes it."""
     return SameDestination(
@@ -280,6 +283,6 @@ def described(
         setting_id=str(message.receiver.position),
         kind=message.kind,
         created=created,
-        part=part,
+        is_change=is_change,
         interval=message.receiver.interval,
     )

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
 
-from alerting.choices import AlertStatus, IncidentPart
+from alerting.choices import AlertStatus
 from alerting.rules.delivery_policy import (
     DeliveryStep,
     DueNotification,
@@ -221,8 +221,8 @@ class _WaitingMessage:
     @property
     def same(self) -> SameDestination:
         """The message as the rule of merging takes it."""
-        part = IncidentPart.CHANGE.value if self.is_change else None
-        return described(self.decided(self.at), str(self.number), self.created or self.due, part)
+        message, created = self.decided(self.at), self.created or self.due
+        return described(message, str(self.number), created, is_change=self.is_change)
 
     @property
     def waits(self) -> bool:

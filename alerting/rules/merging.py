@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alerting.choices import IncidentPart
 from alerting.rules.delivery_policy import recent_since
 from integrations.choices import OPEN_KINDS, MessageKind
 from opsapi.clock import AHEAD
@@ -23,21 +22,22 @@ from opsapi.clock import AHEAD
 class SameDestination:
     """A notification about an alert or event, among the notifications with the same destination.
 
-    `created` and `part` distinguish messages of one kind: acknowledgements, and changes of an incident.
-    `interval` is the interval of its reminders. `delivered` is None before delivery.
+    `created` distinguishes messages of one kind: acknowledgements, and changes of an incident. `is_change`:
+    the message is about a change of an incident. `interval` is the interval of its reminders. `delivered` is
+    None before delivery.
     """
 
     id: str
     setting_id: str
     kind: MessageKind
     created: datetime
-    part: str | None = None
+    is_change: bool = False
     interval: timedelta | None = None
     delivered: datetime | None = None
 
     @property
     def is_reminder(self) -> bool:
-        return self.kind is MessageKind.UPDATE and self.part is None
+        return self.kind is MessageKind.UPDATE and not self.is_change
 
 
 def merged_into(
@@ -64,10 +64,8 @@ def _says_the_same(waiting: SameDestination, other: SameDestination, sent: datet
         interval = waiting.interval
         return other.kind in OPEN_KINDS and interval is not None and _is_recent(interval, sent, now)
     if waiting.kind is MessageKind.UPDATE or waiting.kind is MessageKind.ACKNOWLEDGE:
-        is_same = (other.kind, other.part) == (waiting.kind, waiting.part)
-        # When an incident is no longer grouped, its waiting message about a change becomes a message about
-        # this, and keeps the time of the change.
-        return is_same and (other.created == waiting.created or waiting.part == IncidentPart.UNGROUPED.value)
+        same = other.kind, other.is_change, other.created
+        return same == (waiting.kind, waiting.is_change, waiting.created)
     return other.kind is waiting.kind
 
 

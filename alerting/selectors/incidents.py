@@ -224,7 +224,7 @@ def with_fleets(
     notifications: Collection[Notification],
     pictures: Mapping[str, Picture | None],
 ) -> dict[str, IncidentView]:
-    """The incidents. Incidents that group alerts have what pictures for messages need.
+    """The incidents, with what the pictures of messages need.
 
     `pictures` are `last_pictures`. The fleet is read once for all incidents of a project.
     """
@@ -234,7 +234,7 @@ def with_fleets(
             roots[notification.incident_id or ""].add(root)
     covered: dict[str, list[FleetUnit | None]] = {}
     together: dict[str, dict[str, set[FleetUnit]]] = defaultdict(dict)
-    for incident_id in {row.incident_id for row in notifications if row.incident_id and row.is_grouped}:
+    for incident_id in {row.incident_id or "" for row in notifications if row.id in pictures}:
         if view := views.get(incident_id):
             covered[incident_id] = [_covered(alert) for alert in view.open]
             together[view.incident.group_id][incident_id] = {unit for unit in covered[incident_id] if unit}
@@ -274,6 +274,7 @@ SELECT DISTINCT ON (due.alert_id, due.setting_id, due.sequence)
 def last_pictures(notifications: Collection[Notification]) -> dict[str, Picture | None]:
     """The picture in the last message of each notification's incident and setting, by notification id.
 
+    Only messages about incidents that group alerts have pictures.
     A refused message does not count, except the first: its receiver may accept the next change. Messages of
     the same number of creation are the same message, to several people.
     """
@@ -333,14 +334,17 @@ def incident_messages(
     views: Mapping[str, IncidentView],
     last: Mapping[str, Picture | None],
 ) -> dict[str, IncidentMessage]:
-    """What messages about incidents say, by notification; `last` are the `last_pictures`."""
+    """What messages about incidents say, by notification. `last` are the `last_pictures`.
+
+    The message of an incident of a single alert has no picture.
+    """
     found: dict[str, IncidentMessage] = {}
     pictures: dict[tuple[str, Picture | None], Picture] = {}
     for notification in notifications:
         view = views.get(notification.incident_id or "")
         if view is None:
             continue
-        if not notification.is_grouped:
+        if notification.id not in last:
             found[notification.id] = IncidentMessage(view)
             continue
         # Messages to many people have the same picture.

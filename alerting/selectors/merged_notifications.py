@@ -136,7 +136,7 @@ def _described(row: Notification, setting: NotificationSetting | None) -> SameDe
         setting_id=row.setting_id,
         kind=MessageKind(row.kind),
         created=row.created,
-        part=row.part,
+        is_change=row.kind == MessageKind.UPDATE.value and not row.is_reminder,
         interval=setting.interval if setting else None,
         delivered=row.delivered,
     )

@@ -343,8 +343,8 @@ def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadF
 def _grouping_faults(
     values: Mapping[str, Any], whole: Mapping[str, Any], bad: frozenset[str]
 ) -> Iterable[BadField]:
-    is_grouped = whole.get("grouping") == Grouping.TOPOLOGY.value
-    if "group_wait_sec" in values and not is_grouped and "grouping" not in bad:
+    has_wait = "group_wait_sec" in values and "grouping" not in bad
+    if has_wait and whole.get("grouping") != Grouping.TOPOLOGY.value:
         yield BadField("groupWaitSec", ErrorCode.INVALID_ATTRIBUTE, "is only allowed if grouping is TOPOLOGY")
 
 

@@ -327,7 +327,7 @@ def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
     waiting = _waiting(incidents)
     ungrouped = IncidentPart.UNGROUPED.value
     changes = _pending_messages(incidents).filter(part=IncidentPart.CHANGE.value)
-    changes.update(part=ungrouped, due=now)
+    changes.update(part=ungrouped, created=now, due=now)
     leads = Alert.objects.in_bulk([incident.lead_id for incident in incidents])
     rows = []
     for incident in incidents:

@@ -776,7 +776,7 @@ def test_a_worker_decides_on_incidents_last_project_by_project(project: Project)
         message(project, destination="2" * 24, incident_id="1" * 24),
         message(other, destination="2" * 24),
     ]
-    batches = [[claimed.index(row) for row in batch] for batch in decided_together(claimed)]
+    batches = [[claimed.index(row) for row in batch] for _, batch in decided_together(claimed)]
     assert batches == [[4], [2], [0, 3], [1]]
 
 

@@ -482,6 +482,28 @@ def test_a_merged_message_about_an_incident_keeps_what_its_receiver_has_seen_las
     assert change.said_members == 3
 
 
+def test_a_change_that_waits_while_grouping_is_turned_off_is_sent_once(
+    project: Project, outside: Outside
+) -> None:
+    config = make_config(project, notifications=[mail(), mail()], grouping="TOPOLOGY", groupWaitSec=15)
+    ingest(project, *members(3), now=START - MINUTE)
+    evaluate(START - MINUTE)
+    ingest(project, *members(3, down=1), now=START)
+    evaluate(START)
+    deliver_all(START + MINUTE)
+    now = START + 2 * MINUTE
+    ingest(project, *members(3, down=3), now=now)
+    evaluate(now)
+    first, second = Notification.objects.filter(part="CHANGE").order_by("sequence")
+    second.delete()
+    now += timedelta(seconds=1)
+    alert_config_update(config=config, read=lambda _: {"grouping": "NONE"}, actor=SYSTEM, now=now)
+    deliver_all(now)
+    assert outside.kinds == [MessageKind.OPEN, MessageKind.UPDATE]
+    sent = Notification.objects.get(id=first.id)
+    assert (sent.status, sent.created, len(merged())) == ("DELIVERED", now, 2)
+
+
 def test_a_window_that_ends_is_followed_by_one_message(project: Project, outside: Outside) -> None:
     values = {"start": START, "end": START + 5 * MINUTE, "alert_types": ["HOST"]}
     window_create(group_id=project.id, values=values, actor=SYSTEM, now=START - MINUTE)

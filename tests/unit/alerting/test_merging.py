@@ -59,9 +59,8 @@ def test_a_reminder_without_an_interval_any_more_is_sent() -> None:
 
 @each("kind", [MessageKind.ACKNOWLEDGE, UPDATE], ids=str)
 def test_each_acknowledgement_and_each_change_is_a_message_of_its_own(kind: MessageKind) -> None:
-    part = "CHANGE" if kind is UPDATE else None
-    waiting = replace(WAITING, kind=kind, part=part)
-    sent = replace(SENT, kind=kind, part=part)
+    waiting = replace(WAITING, kind=kind, is_change=kind is UPDATE)
+    sent = replace(SENT, kind=kind, is_change=kind is UPDATE)
     assert merged_into(waiting, [sent], NOW) == sent
     assert merged_into(waiting, [replace(sent, created=NOW - MINUTE)], NOW) is None
 
