@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from accesslist.services.changes import Change, Tracked, changing
+from accesslist.services.changes import RecordedChange, Tracked, changing
 from accesslist.services.locks import project_lock_in_turn
 from events.choices import DiffType
 from events.types import EventType
@@ -105,7 +105,7 @@ def integrations_purge(*, group_id: str, limit: int) -> int:
     return delete_batch(Integration.objects.filter(group_id=group_id), limit)
 
 
-def _create(change: Change[Integration], integration_type: str, values: Values) -> Integration:
+def _create(change: RecordedChange[Integration], integration_type: str, values: Values) -> Integration:
     integration = Integration(group_id=change.here.group_id, type=integration_type, created=change.now)
     _write(integration, values, change.now)
     return change.record_added(integration)

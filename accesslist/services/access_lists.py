@@ -14,7 +14,7 @@ from django.db.models import QuerySet
 from accesslist.models import AccessListEntry, ApiKey, RoleGrant
 from accesslist.rules.access_lists import AccessList, ListWriter, covers
 from accesslist.serializers.access_lists import AccessListEntryDocument
-from accesslist.services.changes import Act, acting
+from accesslist.services.changes import RecordedAct, acting
 from accesslist.services.grants import keys_revoke
 from events.choices import DiffType
 from events.diffs import diff
@@ -113,7 +113,7 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
         return len(gone)
 
 
-def _changing(of: AccessList, by: ListWriter, now: datetime) -> AbstractContextManager[Act]:
+def _changing(of: AccessList, by: ListWriter, now: datetime) -> AbstractContextManager[RecordedAct]:
     """Wait for writes of the keys that the list applies to."""
     return acting(by.actor, now, here=of.scope, locks=(), ends=_held_to(of).values_list("id", flat=True))
 

@@ -4,8 +4,8 @@
         change.row.end = end
         change.row.save()
 
-`Tracked` declares once how a resource is locked and recorded. Services whose events are not those of one row
-use `acting`.
+`Tracked` declares once how a resource is locked and recorded. A service that records other events uses
+`acting`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -40,9 +40,10 @@ Lock = Callable[[Scope], object]
 class Tracked(Generic[Row]):
     """A resource whose changes are recorded.
 
-    `locks`: taken in this order before each change, after the lock of the actor; `adding`: taken next, before
-    a row is added. `find`: locks and returns the row with this ID in the scope; raises ApiError if it was
-    deleted in the meantime. `stored`: the document that diffs compare. `name`: the ID of a row in diffs.
+    After the lock of the actor, each change takes the `locks` in this order; a change that adds a row takes
+    the locks `adding` too. `find` locks and returns the row with this ID in the scope, and raises ApiError if
+    it was deleted in the meantime. `stored`: the document that diffs compare. `name`: the ID of a row in
+    diffs.
     """
 
     diff_type: DiffType
@@ -79,7 +80,7 @@ class Tracked(Generic[Row]):
 
 
 @dataclass(slots=True, kw_only=True)
-class Act:
+class RecordedAct:
     """What `actor` does `now`, with its locks. `here`: the scope that records the events."""
 
     actor: Actor
@@ -93,15 +94,15 @@ class Act:
             events=events, actor=self.actor, now=self.now, group_id=here.group_id, org_id=here.org_id
         )
 
-    def change(self, of: "Tracked[Row]", row: Row) -> "Change[Row]":
+    def change(self, of: "Tracked[Row]", row: Row) -> "RecordedChange[Row]":
         """Begin the change of a row that is locked already; the caller records it."""
-        change = Change(actor=self.actor, now=self.now, here=self.here, of=of)
+        change = RecordedChange(actor=self.actor, now=self.now, here=self.here, of=of)
         change.keep(row)
         return change
 
 
 @dataclass(slots=True, kw_only=True)
-class Change(Act, Generic[Row]):
+class RecordedChange(RecordedAct, Generic[Row]):
     """A change of a row. `row`, and `old`, its document before the change, exist unless a row is added."""
 
     of: Tracked[Row]
@@ -147,7 +148,7 @@ def acting(
     here: Scope = INSTALLATION,
     locks: Iterable[Lock] = (scope_lock_shared,),
     ends: Iterable[str] | None = None,
-) -> Iterator[Act]:
+) -> Iterator[RecordedAct]:
     """Begin a transaction; lock the actor, then the scope `here`, which by default is kept from deletion.
 
     `ends`: for a service that revokes something, or locks keys or users: the IDs of the keys and users whose
@@ -165,7 +166,7 @@ def acting(
                 identities_lock_exclusive(holders)
         for lock in locks:
             lock(here)
-        yield Act(actor=actor, now=now, here=here)
+        yield RecordedAct(actor=actor, now=now, here=here)
 
 
 @contextmanager
@@ -177,7 +178,7 @@ def changing(
     here: Scope = INSTALLATION,
     row_id: str | None = None,
     ends: Iterable[str] | None = None,
-) -> Iterator[Change[Row]]:
+) -> Iterator[RecordedChange[Row]]:
     """As `acting`, with the locks of the resource: change the row `row_id`, or add a row.
 
     At the end of the block, the event of a changed row is recorded, if something changed.
@@ -187,7 +188,7 @@ def changing(
     """
     locks = (*of.locks, *of.adding) if row_id is None else of.locks
     with acting(actor, now, here=here, locks=locks, ends=ends):
-        change = Change(actor=actor, now=now, here=here, of=of)
+        change = RecordedChange(actor=actor, now=now, here=here, of=of)
         if row_id is not None:
             change.keep(of.find(here, row_id))
         yield change

@@ -25,7 +25,7 @@ from accesslist.rules.invitations import (
 from accesslist.rules.role_requests import refuse_roles_not_held
 from accesslist.rules.usernames import username_key
 from accesslist.selectors.invitations import invitation_proved, invitations_in, roles_split
-from accesslist.services.changes import Act, Tracked, changing
+from accesslist.services.changes import RecordedAct, Tracked, changing
 from accesslist.services.grants import (
     grants_create,
     grants_of,
@@ -276,7 +276,7 @@ def _accepted(invitation: Invitation, user: User, actor: Actor, now: datetime) -
     facts, accepted = EventFacts(target_username=user.username), EventType.INVITATION_ACCEPTED_AUDIT
     diffs = diff(DiffType.ROLES, invitation.id, old=_facts(invitation))
     event = NewEvent(event_type=accepted, facts=facts, diffs=diffs)
-    Act(actor=actor, now=now, here=invitation.scope).record(event)
+    RecordedAct(actor=actor, now=now, here=invitation.scope).record(event)
 
 
 def _insert(invitation: Invitation, now: datetime) -> None:

@@ -20,7 +20,7 @@ from accesslist.selectors.keys import entries_of, keys_in, wire_roles
 from accesslist.serializers.access_lists import AccessListEntryDocument
 from accesslist.serializers.keys import ApiKeyDocument
 from accesslist.services.access_lists import access_list_entries_create
-from accesslist.services.changes import Act, acting
+from accesslist.services.changes import RecordedAct, acting
 from accesslist.services.grants import grants_admit, grants_create, grants_of, grants_replace
 from events.choices import DiffType
 from events.diffs import diff
@@ -246,7 +246,7 @@ def key_changes_record(
             # The key's first role in the organization was granted, or the last was revoked.
             membership = EventType.ORG_API_KEY_ADDED if scope in has else EventType.ORG_API_KEY_DELETED
             events.append(NewEvent(event_type=membership, facts=facts))
-        Act(actor=actor, now=now, here=scope).record(*events)
+        RecordedAct(actor=actor, now=now, here=scope).record(*events)
 
 
 def _by_scope(grants: Iterable[Grant] | None) -> Mapping[Scope, list[Grant]]:

@@ -25,7 +25,7 @@ from accesslist.serializers.organizations import (
     AskedTeam,
     TeamDocument,
 )
-from accesslist.services.changes import Act, Tracked, acting, changing
+from accesslist.services.changes import RecordedAct, Tracked, acting, changing
 from accesslist.services.grants import (
     grants_create,
     grants_of,
@@ -244,7 +244,7 @@ def _joining(
     return [user for _, user in joining]
 
 
-def _joined(act: Act, team: Team, users: Sequence[User]) -> None:
+def _joined(act: RecordedAct, team: Team, users: Sequence[User]) -> None:
     """Record each user who joined; users who are not members of the organization yet become members."""
     held = RoleGrant.objects.filter(org_id=team.org_id, user__in=users)
     members = set(held.values_list("user_id", flat=True))
@@ -321,12 +321,12 @@ def _refuse(wanted: Sequence[Grant], held: Sequence[Grant], group: Group, by: Se
     refuse_roles_not_held(added, by=by, orgs_of_groups={group.id: group.org_id})
 
 
-def _replace(act: Act, team: Team, *, held: Sequence[Grant], wanted: Sequence[Grant]) -> None:
+def _replace(act: RecordedAct, team: Team, *, held: Sequence[Grant], wanted: Sequence[Grant]) -> None:
     grants_replace(holder=team, current=held, wanted=wanted, actor=act.actor, now=act.now)
     act.record(*_role_changes(team, old=held, new=wanted))
 
 
-def members_left(act: Act, team: Team, users: Iterable[User]) -> None:
+def members_left(act: RecordedAct, team: Team, users: Iterable[User]) -> None:
     """Record in the organization that the users left the team."""
     gone = EventType.USER_REMOVED_FROM_TEAM_AUDIT
     events = [_membership(gone, team, user, old=user.username) for user in users]

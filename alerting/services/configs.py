@@ -16,7 +16,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from accesslist.models import Project
-from accesslist.services.changes import Change, Tracked, acting, changing
+from accesslist.services.changes import RecordedChange, Tracked, acting, changing
 from accesslist.services.locks import scope_lock_shared
 from alerting.choices import ACTIVE, GROUP_WAIT_SEC, Grouping, NotificationStatus, PeopleType
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
@@ -178,11 +178,11 @@ def alert_config_delete(*, config: AlertConfig, actor: Actor, now: datetime) -> 
 
 def _changing(
     group_id: str | None, actor: Actor, now: datetime, config_id: str | None = None
-) -> AbstractContextManager[Change[AlertConfig]]:
+) -> AbstractContextManager[RecordedChange[AlertConfig]]:
     return changing(CONFIG, actor, now, here=Scope(group_id=group_id), row_id=config_id)
 
 
-def _add(change: Change[AlertConfig], values: Values) -> AlertConfig:
+def _add(change: RecordedChange[AlertConfig], values: Values) -> AlertConfig:
     """Create a configuration without evaluating it."""
     config = AlertConfig(group_id=change.here.group_id, created=change.now, updated=change.now)
     _assign(config, values)
@@ -205,7 +205,7 @@ def deleted_config_secrets_purge(*, now: datetime) -> bool:
     return deleted.filter(~Exists(active), ~Exists(due)).update(secrets=None) > 0
 
 
-def _change(change: Change[AlertConfig], values: Values) -> None:
+def _change(change: RecordedChange[AlertConfig], values: Values) -> None:
     before, config, old, now = change.row, copy(change.row), change.old, change.now
     secrets = config_secrets(config) if "notifications" in values else {}
     _assign(config, values)
@@ -280,7 +280,7 @@ GROUP_BY_MAIL: Mapping[str, Any] = {
 @transaction.atomic
 def default_configs_create(*, project: Project, actor: Actor, now: datetime, **_: Any) -> None:
     """Create the configurations of a new project, which nobody else sees: without locks and evaluation."""
-    change = Change(of=CONFIG, actor=actor, now=now, here=Scope(group_id=project.id))
+    change = RecordedChange(of=CONFIG, actor=actor, now=now, here=Scope(group_id=project.id))
     for event_type in DEFAULT_TYPES:
         values = {"event_type": event_type.value, "notifications": [GROUP_BY_MAIL]}
         _add(change, values)

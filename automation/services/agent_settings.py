@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from accesslist.services.changes import Act, acting
+from accesslist.services.changes import RecordedAct, acting
 from accesslist.services.locks import project_lock_in_turn
 from automation.document.publish import ANY_ETAG
 from automation.models import AgentSettings
@@ -53,7 +53,7 @@ def agent_settings_put(
 
 
 def _put(
-    act: Act, group_id: str, sent: Mapping[str, Any], if_match: Sequence[str] | None
+    act: RecordedAct, group_id: str, sent: Mapping[str, Any], if_match: Sequence[str] | None
 ) -> AgentSettings | None:
     stored = agent_settings_of(group_id)
     _check_version(sent, stored, if_match)

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import DatabaseError, IntegrityError, transaction
 
-from accesslist.services.changes import Act, acting
+from accesslist.services.changes import RecordedAct, acting
 from automation.document import secrets
 from automation.document.publish import NEW_PROJECT, Publication, publication
 from automation.document.secrets import redacted
@@ -128,7 +128,9 @@ def automation_config_restore(
         return draft
 
 
-def _publish(act: Act, draft: Publication, *, group_id: str, restored_from: int | None = None) -> None:
+def _publish(
+    act: RecordedAct, draft: Publication, *, group_id: str, restored_from: int | None = None
+) -> None:
     """Write the revision, its event and its hosts.
 
     Hosts are last, because reports lock hosts but no revisions.
@@ -148,7 +150,7 @@ def _publish(act: Act, draft: Publication, *, group_id: str, restored_from: int 
 
 
 def _revision(
-    act: Act, draft: Publication, *, group_id: str, restored_from: int | None
+    act: RecordedAct, draft: Publication, *, group_id: str, restored_from: int | None
 ) -> AutomationRevision:
     revision = AutomationRevision(
         group_id=group_id,

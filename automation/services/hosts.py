@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accesslist.services.changes import Change, Tracked, changing
+from accesslist.services.changes import RecordedChange, Tracked, changing
 from accesslist.services.locks import advisory_lock, project_lock_exclusive, scope_lock_shared
 from accesslist.services.projects import project_hosts_counted
 from automation.addresses import Address
@@ -186,7 +186,7 @@ def _unique_address(address: Address) -> Iterator[None]:
         raise ApiError(ErrorCode.HOST_ALREADY_EXISTS, str(address)) from None
 
 
-def _wait_for_reports(change: Change[Host]) -> Host:
+def _wait_for_reports(change: RecordedChange[Host]) -> Host:
     """Wait for all running reports, which lock the project, and return the current host."""
     project_lock_exclusive(group_id=change.row.group_id)
     return change.keep(_live(change.here, change.row.id))
