@@ -37,13 +37,12 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from django.db import transaction
-from django.db.models import Subquery
-
-from alerting.choices import DropReason, NotificationStatus, WaitReason
-from alerting.messages import messages_of, with_earlier_messages
+from alerting.choices import DropReason, NotificationStatus
+from alerting.engine.ledger import DestinationConfigs, Ledger, NamedDestination
+from alerting.engine.postgresql import POSTGRESQL
+from alerting.messages import with_earlier_messages
 from alerting.models import Notification, NotificationSetting
 from alerting.muting import MuteDesk, Muting
 from alerting.rules.delivery_policy import (
@@ -58,13 +57,10 @@ from alerting.rules.delivery_policy import (
 )
 from alerting.rules.time_slices import Costs, TimeSlice
 from alerting.rules.topology import Picture
-from alerting.selectors.changed_messages import earlier_messages
 from alerting.selectors.due_notifications import (
     SentMessages,
     due_notification,
     due_notification_with_setting,
-    lapses_of,
-    sent_messages,
 )
 from alerting.selectors.incidents import (
     IncidentMessage,
@@ -75,39 +71,13 @@ from alerting.selectors.incidents import (
     incident_states,
     incident_views,
     is_worth_sending,
-    last_pictures,
-    members_lock,
-    newest_picture_at,
     with_fleets,
 )
 from alerting.selectors.merged_notifications import merged_notifications
-from alerting.selectors.notification_settings import settings_of
 from alerting.selectors.windows import begun_versions
-from alerting.services.addressing import (
-    AddressLookup,
-    DestinationConfigs,
-    NotificationAddress,
-    addresses_write,
-    last_failure,
-)
-from alerting.services.destinations import (
-    NamedDestination,
-    destination_configs,
-    destinations_lock,
-    destinations_record,
-    destinations_tried,
-)
-from alerting.services.incidents import pictures_keep
-from alerting.services.leases import (
-    LAPSES_AT_MOST,
-    LONGEST_ATTEMPT,
-    AttemptResult,
-    TriedAttempt,
-    attempts_record,
-    leased_at,
-    leases_give_back,
-    leases_release_with,
-)
+from alerting.services.addressing import AddressLookup, NotificationAddress, addresses_write, last_failure
+from alerting.services.destinations import destinations_record
+from alerting.services.leases import LAPSES_AT_MOST, LONGEST_ATTEMPT, AttemptResult, TriedAttempt, leased_at
 from alerting.services.notifications import (
     ForPeople,
     PeopleLookup,
@@ -123,8 +93,6 @@ from integrations.stages import WORKER_DELAYED
 from opsapi.batches import batches
 from opsapi.encryption import CannotDecryptError
 from opsapi.outbound.errors import NO_ANSWER
-from opsapi.postgresql.faults import is_transient
-from opsapi.sql import execute, fetch_rows
 
 logger = logging.getLogger("opsapi.delivery")
 
@@ -198,6 +166,7 @@ def decide(
     now: datetime,
     muting: Muting | None = None,
     time_slice: TimeSlice | None = None,
+    ledger: Ledger = POSTGRESQL,
 ) -> Iterator[DeliveryAttempt]:
     """Decide on claimed notifications, and yield the attempts to make, all marked as begun.
 
@@ -215,10 +184,11 @@ def decide(
     """
     muting = muting or MuteDesk.undivided().settle(claimed, now=now)
     if undecided := [row for row in claimed if row.id in muting.undecided]:
-        leases_give_back(undecided)
+        ledger.give_back(undecided)
     time_slice = time_slice or TimeSlice.endless()
     decided = [row for row in claimed if row.id not in muting.undecided]
-    yield from _decide_in_turn(_projects_in_turn(decided, time_slice.costs), muting, now, time_slice)
+    turn = _Turn(ledger, muting, now, time_slice)
+    yield from _decide_in_turn(_projects_in_turn(decided, time_slice.costs), turn)
 
 
 def _projects_in_turn(claimed: Sequence[Notification], costs: Costs) -> list[Notification]:
@@ -238,33 +208,40 @@ def _projects_in_turn(claimed: Sequence[Notification], costs: Costs) -> list[Not
     return [row for *_, portion in turns for row in portion]
 
 
-def _decide_in_turn(
-    claimed: Sequence[Notification], muting: Muting, now: datetime, time_slice: TimeSlice
-) -> Iterator[DeliveryAttempt]:
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    """What the decisions of a call of `decide` have in common."""
+
+    ledger: Ledger
+    muting: Muting
+    now: datetime
+    time_slice: TimeSlice
+
+
+def _decide_in_turn(claimed: Sequence[Notification], turn: _Turn) -> Iterator[DeliveryAttempt]:
     if not claimed:
         return
-    began = time_slice.now()
+    began = turn.time_slice.now()
     try:
-        begun = _decide_together(claimed, muting, now, time_slice)
+        with turn.ledger.transaction():
+            begun = _decide_together(claimed, turn)
     except Exception as error:
-        if is_transient(error):
+        if turn.ledger.is_transient(error):
             raise
         if len(claimed) > 1:
-            time_slice.allow_as_much_as_since(began)
-            yield from _decide_singly(claimed, muting, now, time_slice)
+            turn.time_slice.allow_as_much_as_since(began)
+            yield from _decide_singly(claimed, turn)
             return
-        begun = _mark_begun([_failed_attempt(claimed[0], error)], now)
+        begun = _mark_begun([_failed_attempt(claimed[0], error)], turn)
     yield from begun
 
 
-def _decide_singly(
-    claimed: Sequence[Notification], muting: Muting, now: datetime, time_slice: TimeSlice
-) -> Iterator[DeliveryAttempt]:
+def _decide_singly(claimed: Sequence[Notification], turn: _Turn) -> Iterator[DeliveryAttempt]:
     for place, notification in enumerate(claimed):
-        if place and time_slice.is_over():
-            leases_give_back(claimed[place:])
+        if place and turn.time_slice.is_over():
+            turn.ledger.give_back(claimed[place:])
             return
-        yield from _decide_in_turn([notification], muting, now, time_slice)
+        yield from _decide_in_turn([notification], turn)
 
 
 def _failed_attempt(notification: Notification, error: Exception) -> DeliveryAttempt:
@@ -320,76 +297,73 @@ class _ToDo:
         """Whether the notifications for people have REPLACED_AT_ONCE addresses."""
         return sum(len(each.found.addresses) for each in self.for_people) >= REPLACED_AT_ONCE
 
-    def replace_recipients(self, now: datetime) -> None:
+    def replace_recipients(self, turn: _Turn) -> None:
         """Replace the notifications for people."""
         if self.for_people:
-            recipients_replace(self.for_people, now=now)
+            recipients_replace(self.for_people, now=turn.now, ledger=turn.ledger)
             self.for_people = []
 
 
-@transaction.atomic
-def _decide_together(
-    claimed: Sequence[Notification], muting: Muting, now: datetime, time_slice: TimeSlice
-) -> list[DeliveryAttempt]:
+def _decide_together(claimed: Sequence[Notification], turn: _Turn) -> list[DeliveryAttempt]:
     """Write the decisions until the time is over, and return the attempts to make.
 
     Notifications whose windows have changed since the desk decided are released, and decided again.
     """
-    began = time_slice.now()
-    claimed = _with_windows_locked(claimed, muting, now)
+    ledger, now, faults = turn.ledger, turn.now, turn.muting.faults
+    began = turn.time_slice.now()
+    claimed = _with_windows_locked(claimed, turn)
     if not claimed:
         return []
-    claimed, members = _with_alerts_locked(claimed, muting, now)
+    claimed, members = _with_alerts_locked(claimed, turn)
     if not claimed:
         return []
-    facts = _read_facts(claimed, members, muting, now)
-    time_slice.allow_as_much_as_since(began)
+    facts = _read_facts(claimed, members, turn)
+    turn.time_slice.allow_as_much_as_since(began)
     to_do = _ToDo()
     for notification in claimed:
-        if notification.id in muting.faults:
-            to_do.to_fail.append(_failed_attempt(notification, muting.faults[notification.id]))
-    claimed = [notification for notification in claimed if notification.id not in muting.faults]
-    _decide_each(claimed, facts, to_do, now, time_slice)
+        if notification.id in faults:
+            to_do.to_fail.append(_failed_attempt(notification, faults[notification.id]))
+    claimed = [notification for notification in claimed if notification.id not in faults]
+    _decide_each(claimed, facts, to_do, turn)
     if to_do.to_address:
         # `addresses_write` and `_mark_begun` both lock destinations. All are locked here, in one order, so
         # two workers cannot deadlock.
         to_try = [notification.destination for notification in to_do.to_send]
-        destinations_lock([*to_try, *(destination.id for _, destination in to_do.to_address)])
-        addresses_write(to_do.to_address, now=now)
+        ledger.destinations_lock([*to_try, *(destination.id for _, destination in to_do.to_address)])
+        addresses_write(to_do.to_address, now=now, ledger=ledger)
     said = incident_messages(to_do.to_send, facts.incidents, facts.last_pictures)
-    begun = _mark_begun([*to_do.to_fail, *_build_attempts(to_do.to_send, facts, said, now)], now)
+    begun = _mark_begun([*to_do.to_fail, *_build_attempts(to_do.to_send, facts, said, turn)], turn)
     sent = [attempt.notification.id for attempt in begun if attempt.has_message]
     shown = {row_id: said[row_id].picture for row_id in sent if row_id in said}
     if pictures := {row_id: picture for row_id, picture in shown.items() if picture}:
-        pictures_keep(pictures)
+        ledger.pictures_keep(pictures)
     return begun
 
 
-def _with_windows_locked(
-    claimed: Sequence[Notification], muting: Muting, now: datetime
-) -> Sequence[Notification]:
+def _with_windows_locked(claimed: Sequence[Notification], turn: _Turn) -> Sequence[Notification]:
     """Lock the windows that the decisions depend on, and return the notifications of unchanged windows.
 
     A window that another transaction has locked counts as changed.
     """
-    concerned = {row.group_id for row in claimed if row.group_id} & muting.versions.keys()
+    versions = turn.muting.versions
+    concerned = {row.group_id for row in claimed if row.group_id} & versions.keys()
     if not concerned:
         return claimed
-    current = begun_versions(concerned, now, lock=True)
-    changed = {group_id for group_id in concerned if current.get(group_id) != muting.versions[group_id]}
+    current = begun_versions(concerned, turn.now, lock=True)
+    changed = {group_id for group_id in concerned if current.get(group_id) != versions[group_id]}
     if changed:
-        _hold_up([row for row in claimed if row.group_id in changed], muting)
+        _hold_up([row for row in claimed if row.group_id in changed], turn)
     return [row for row in claimed if row.group_id not in changed]
 
 
-def _hold_up(notifications: Sequence[Notification], muting: Muting) -> None:
+def _hold_up(notifications: Sequence[Notification], turn: _Turn) -> None:
     """Release notifications on which nothing can be decided at the moment."""
-    leases_give_back(notifications)
-    muting.held_up |= {row.id for row in notifications}
+    turn.ledger.give_back(notifications)
+    turn.muting.held_up |= {row.id for row in notifications}
 
 
 def _with_alerts_locked(
-    claimed: Sequence[Notification], muting: Muting, now: datetime
+    claimed: Sequence[Notification], turn: _Turn
 ) -> tuple[list[Notification], list[Member]]:
     """Lock the open alerts of incidents until the decisions are written, and release the other notifications.
 
@@ -405,54 +379,52 @@ def _with_alerts_locked(
     A request that creates a window or changes a configuration does not wait. An attempt that has begun is
     sent, whatever happens in the meantime. If its alert ends, `record` sees the end.
     """
-    is_overdue = any(row.is_grouped and row.due < now - OVERDUE for row in claimed)
-    members, held_up = members_lock(claimed, wait=LOCKS_SECONDS if is_overdue else 0)
+    is_overdue = any(row.is_grouped and row.due < turn.now - OVERDUE for row in claimed)
+    members, held_up = turn.ledger.members_lock(claimed, wait=LOCKS_SECONDS if is_overdue else 0)
     if held_up:
-        _hold_up([row for row in claimed if row.id in held_up], muting)
+        _hold_up([row for row in claimed if row.id in held_up], turn)
     return [row for row in claimed if row.id not in held_up], members
 
 
-def _read_facts(
-    claimed: Sequence[Notification], members: Sequence[Member], muting: Muting, now: datetime
-) -> _Facts:
+def _read_facts(claimed: Sequence[Notification], members: Sequence[Member], turn: _Turn) -> _Facts:
     """Read the facts of decisions, without a lock; `members` are the locked alerts."""
-    pictures = last_pictures(claimed)
+    ledger = turn.ledger
+    pictures = ledger.last_pictures(claimed)
     # To find a destination, only a change is compared with the last picture.
     with_picture = [row for row in claimed if row.destination or row.is_change]
-    settings, sent = settings_of(claimed), sent_messages(claimed)
+    settings, sent = ledger.settings_of(claimed), ledger.sent_messages(claimed)
+    views = incident_views(claimed, members, ledger.incidents)
     return _Facts(
-        incidents=with_fleets(incident_views(claimed, members), with_picture, pictures),
+        incidents=with_fleets(views, with_picture, pictures, ledger.fleets_around),
         settings=settings,
-        mutes=muting.mutes,
+        mutes=turn.muting.mutes,
         sent=sent,
-        lapses=lapses_of(claimed),
-        channel_fields=destination_configs({row.destination for row in claimed if row.destination}),
+        lapses=ledger.lapses_of(claimed),
+        channel_fields=ledger.destination_configs({row.destination for row in claimed if row.destination}),
         last_pictures=pictures,
-        merged=merged_notifications(filter(sent.can_include, claimed), settings, now),
+        merged=merged_notifications(filter(sent.can_include, claimed), settings, turn.now, ledger=ledger),
     )
 
 
-def _decide_each(
-    claimed: Sequence[Notification], facts: _Facts, to_do: _ToDo, now: datetime, time_slice: TimeSlice
-) -> None:
+def _decide_each(claimed: Sequence[Notification], facts: _Facts, to_do: _ToDo, turn: _Turn) -> None:
     """Decide on notifications, at least one, until the time is over; release the others.
 
     The time is charged to the projects, the time before only if all notifications are of the same project.
     """
-    lookups = AddressLookup(facts.channel_fields), PeopleLookup()
+    time_slice, lookups = turn.time_slice, (AddressLookup(facts.channel_fields), PeopleLookup())
     projects = {row.group_id or "" for row in claimed}
     time_slice.charge(projects.pop() if len(projects) == 1 else "")
     of_project = ""
     for place, notification in enumerate(claimed):
         if place and time_slice.is_over():
-            leases_give_back(claimed[place:])
+            turn.ledger.give_back(claimed[place:])
             break
         if of_project != (notification.group_id or "") or to_do.has_many_addresses:
-            to_do.replace_recipients(now)
+            to_do.replace_recipients(turn)
             time_slice.charge(of_project)
             of_project = notification.group_id or ""
-        _decide_one(notification, facts, lookups, to_do, now)
-    to_do.replace_recipients(now)
+        _decide_one(notification, facts, lookups, to_do, turn)
+    to_do.replace_recipients(turn)
     time_slice.charge(of_project)
 
 
@@ -461,23 +433,23 @@ def _decide_one(
     facts: _Facts,
     lookups: tuple[AddressLookup, PeopleLookup],
     to_do: _ToDo,
-    now: datetime,
+    turn: _Turn,
 ) -> None:
     """Decide on a notification, and write the decision or add the notification to `to_do`."""
     addresses, people = lookups
     incident, setting = facts.incident(notification), facts.setting(notification)
     alert = incident.lead if incident else None
     address = addresses.address_of(notification, alert, setting)
-    verdict = decide_delivery(_due(notification, address, facts), now)
+    verdict = decide_delivery(_due(notification, address, facts), turn.now)
     match verdict.step:
         case DeliveryStep.DROP | DeliveryStep.MERGE:
-            _drop(notification, verdict, facts, now)
+            _drop(notification, verdict, facts, turn)
         case DeliveryStep.REMOVE:
-            Notification.objects.filter(id=notification.id, lease_token=notification.lease_token).delete()
+            turn.ledger.remove([notification])
         case DeliveryStep.POSTPONE:
-            _postpone(notification, verdict)
+            _postpone(notification, verdict, turn)
         case DeliveryStep.GIVE_UP:
-            _give_up(notification, verdict, incident, now)
+            _give_up(notification, verdict, incident, turn)
         case DeliveryStep.SEND if address.failure:  # nothing can be sent: the attempt has this outcome
             to_do.to_fail.append(DeliveryAttempt(notification, {}, address.failure))
         case DeliveryStep.SEND:
@@ -505,14 +477,14 @@ def _due(notification: Notification, address: NotificationAddress, facts: _Facts
     )
 
 
-def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
+def _postpone(notification: Notification, verdict: DeliveryVerdict, turn: _Turn) -> None:
     """Release the notification until `verdict.until`. Its hour of retries begins again then.
 
     Its destination is looked up again, unless the notification was perhaps received, or is an end or an
     acknowledgement, which goes where the opening went.
     """
     keeps_destination = notification.perhaps_received or notification.kind in FOLLOWING
-    leases_release_with(
+    turn.ledger.release_with(
         [notification],
         due=verdict.until,
         reason=verdict.reason,
@@ -522,7 +494,7 @@ def _postpone(notification: Notification, verdict: DeliveryVerdict) -> None:
     )
 
 
-def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, now: datetime) -> None:
+def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, turn: _Turn) -> None:
     """Drop the notification. If another notification has sent its message, schedule the next reminder.
 
     The notification keeps the newest picture that its receiver has seen, in whichever message. The next
@@ -530,38 +502,36 @@ def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, n
     """
     dropped = NotificationStatus.DROPPED.value
     if verdict.step is not DeliveryStep.MERGE:
-        leases_release_with([notification], status=dropped, reason=verdict.reason)
+        turn.ledger.release_with([notification], status=dropped, reason=verdict.reason)
         return
-    newest = newest_picture_at(notification)
-    seen = {name: Subquery(newest.values(name)) for name in ("said_members", "said_root")}
-    sent_by = facts.merged[notification.id]
-    changes = {"status": dropped, "reason": verdict.reason, "merged_into": sent_by, **seen}
-    if leases_release_with([notification], **changes) and (incident := facts.incident(notification)):
-        schedule_follow_ups(ended=[(notification, incident)], now=now)
+    changes = {"status": dropped, "reason": verdict.reason, "merged_into": facts.merged[notification.id]}
+    if turn.ledger.release_merged(notification, **changes) and (incident := facts.incident(notification)):
+        schedule_follow_ups(ended=[(notification, incident)], now=turn.now, ledger=turn.ledger)
 
 
 def _give_up(
-    notification: Notification, verdict: DeliveryVerdict, incident: IncidentView | None, now: datetime
+    notification: Notification, verdict: DeliveryVerdict, incident: IncidentView | None, turn: _Turn
 ) -> None:
     """Fail the notification; the next reminder of an open alert follows, as after any failure."""
     reason = verdict.reason or not_retried(last_failure(notification) or NO_ANSWER, verdict.stopped)
     failed = NotificationStatus.FAILED.value
-    if leases_release_with([notification], status=failed, reason=reason) and incident:
-        schedule_follow_ups(ended=[(notification, incident)], now=now)
+    if turn.ledger.release_with([notification], status=failed, reason=reason) and incident:
+        schedule_follow_ups(ended=[(notification, incident)], now=turn.now, ledger=turn.ledger)
 
 
 def _build_attempts(
     to_send: Sequence[Notification],
     facts: _Facts,
     said: Mapping[str, IncidentMessage],
-    now: datetime,
+    turn: _Turn,
 ) -> list[DeliveryAttempt]:
-    messages = messages_of(to_send, incidents=said, settings=facts.settings.values(), now=now)
+    settings = facts.settings.values()
+    messages = turn.ledger.messages(to_send, incidents=said, settings=settings, now=turn.now)
     attempts = [
         _build_attempt(notification, facts, messages.get(notification.id)) for notification in to_send
     ]
     changing = [each.notification for each in attempts if each.changes_messages]
-    earlier = earlier_messages(changing) if changing else {}
+    earlier = turn.ledger.earlier_messages(changing) if changing else {}
     return [
         replace(each, content=with_earlier_messages(each.content, earlier[each.notification.id]))
         if isinstance(each.content, Message) and each.notification.id in earlier
@@ -584,43 +554,27 @@ def _build_attempt(notification: Notification, facts: _Facts, message: Message |
     return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
-# Keeps the reason of the last failure (`last_failure`), and removes the reason of a postponement. A token is
-# unique to a claim, so ids and tokens need no pairs.
-_MARK_BEGUN = """
-UPDATE alerting_notification
-   SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s), silenced_by = NULL,
-       reason = CASE WHEN silenced_by IS NULL AND reason <> %(acknowledged)s THEN reason END,
-       perhaps_received = perhaps_received OR id = ANY(%(with_message)s),
-       handle = CASE WHEN id = ANY(%(changed)s) THEN coalesce(handle, '') ELSE handle END
- WHERE id = ANY(%(ids)s) AND lease_token = ANY(%(tokens)s)
-RETURNING id, attempts, first_attempt
-"""
-
-
-@transaction.atomic(savepoint=False)
-def _mark_begun(attempts: Sequence[DeliveryAttempt], now: datetime) -> list[DeliveryAttempt]:
+def _mark_begun(attempts: Sequence[DeliveryAttempt], turn: _Turn) -> list[DeliveryAttempt]:
     """Mark attempts as begun before anything is sent: after a crash they count as perhaps received.
 
     Return the attempts of notifications whose lease is still valid.
     """
     if not attempts:
         return []
-    parameters: Mapping[str, Any] = {
-        "ids": [attempt.notification.id for attempt in attempts],
-        "tokens": list({attempt.notification.lease_token for attempt in attempts}),
-        "with_message": [attempt.notification.id for attempt in attempts if attempt.has_message],
-        "changed": [attempt.notification.id for attempt in attempts if attempt.changes_messages],
-        "acknowledged": WaitReason.ACKNOWLEDGED.value,
-        "now": now,
-    }
-    marked = {row_id: (number, first) for row_id, number, first in fetch_rows(_MARK_BEGUN, parameters)}
-    begun = []
-    for attempt in attempts:
-        if attempt.notification.id in marked:
-            number, first = marked[attempt.notification.id]
-            begun.append(replace(attempt, number=number, first_attempt=first))
-    tried = [attempt.notification.destination for attempt in begun if attempt.has_message]
-    taking = destinations_tried(ids=tried, now=now)
+    with turn.ledger.transaction(savepoint=False):
+        marked = turn.ledger.mark_begun(
+            [attempt.notification for attempt in attempts],
+            with_message=[attempt.notification.id for attempt in attempts if attempt.has_message],
+            changed=[attempt.notification.id for attempt in attempts if attempt.changes_messages],
+            now=turn.now,
+        )
+        begun = []
+        for attempt in attempts:
+            if attempt.notification.id in marked:
+                number, first = marked[attempt.notification.id]
+                begun.append(replace(attempt, number=number, first_attempt=first))
+        tried = [attempt.notification.destination for attempt in begun if attempt.has_message]
+        taking = turn.ledger.destinations_tried(ids=tried, now=turn.now)
     return [replace(attempt, is_taking=attempt.notification.destination in taking) for attempt in begun]
 
 
@@ -666,7 +620,9 @@ class _EndedAttempt(NamedTuple):
 _Ended = tuple[DeliveryAttempt, Outcome]
 
 
-def record(ended: Sequence[_Ended], *, now: datetime, wait: float = math.inf) -> list[_Ended]:
+def record(
+    ended: Sequence[_Ended], *, now: datetime, wait: float = math.inf, ledger: Ledger = POSTGRESQL
+) -> list[_Ended]:
     """Write the outcomes of attempts, and schedule retries and reminders.
 
     An outcome is ignored if the lease of its notification is no longer valid. An unexpected error concerns
@@ -680,12 +636,13 @@ def record(ended: Sequence[_Ended], *, now: datetime, wait: float = math.inf) ->
             outcomes.
     """
     try:
-        recorded, held_up = _record_together(ended, now, wait=wait)
+        with ledger.transaction():
+            recorded, held_up = _record_together(ended, now, ledger, wait=wait)
     except Exception as error:
-        if is_transient(error):
+        if ledger.is_transient(error):
             raise
         if len(ended) > 1:
-            return [left for each in ended for left in record([each], now=now, wait=wait)]
+            return [left for each in ended for left in record([each], now=now, wait=wait, ledger=ledger)]
         logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
         return []
     for each in recorded:
@@ -693,9 +650,8 @@ def record(ended: Sequence[_Ended], *, now: datetime, wait: float = math.inf) ->
     return held_up
 
 
-@transaction.atomic
 def _record_together(
-    ended: Sequence[_Ended], now: datetime, *, wait: float
+    ended: Sequence[_Ended], now: datetime, ledger: Ledger, *, wait: float
 ) -> tuple[list[_EndedAttempt], list[_Ended]]:
     """Write the outcomes of notifications whose lease is still valid.
 
@@ -703,7 +659,7 @@ def _record_together(
     """
     notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
-    members, about = members_lock(notifications, wait=wait)
+    members, about = ledger.members_lock(notifications, wait=wait)
     held_up = [each for each in ended if each[0].notification.id in about]
     ended = [each for each in ended if each[0].notification.id not in about]
     incidents = incident_states([attempt.notification for attempt, _ in ended], members)
@@ -711,27 +667,17 @@ def _record_together(
         _EndedAttempt(attempt, outcome, _result_of(attempt, incidents, outcome, now))
         for attempt, outcome in ended
     ]
-    written = attempts_record([(each.notification, each.result, _tried(each, now)) for each in results])
+    outcomes = [(each.notification, each.result, _tried(each, now)) for each in results]
+    written = ledger.attempts_record(outcomes)
     recorded = [each for each, is_written in zip(results, written, strict=True) if is_written]
-    _set_last_notified(recorded, incidents, now)
-    _follow_up_finished(recorded, incidents, now)
-    _record_health(recorded, now)
+    _set_last_notified(recorded, incidents, now, ledger)
+    _follow_up_finished(recorded, incidents, now, ledger)
+    _record_health(recorded, now, ledger)
     return recorded, held_up
 
 
-# The time is shown in whole seconds. Each message about an incident would write all its alerts, with all
-# indexes. Ended alerts are locked in the order in which open alerts are, so that two workers cannot deadlock.
-_SET_LAST_NOTIFIED = """
-UPDATE alerting_alert SET last_notified = %(now)s
- WHERE id = ANY(ARRAY(
-           SELECT id FROM alerting_alert
-            WHERE id = ANY(%(ids)s) AND (last_notified BETWEEN %(since)s AND %(now)s) IS NOT TRUE
-            ORDER BY id FOR NO KEY UPDATE))
-"""
-
-
 def _set_last_notified(
-    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentState], now: datetime
+    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentState], now: datetime, ledger: Ledger
 ) -> None:
     """Set `last_notified` of the first and the open alerts of the incidents of delivered messages."""
     delivered = [
@@ -743,11 +689,11 @@ def _set_last_notified(
     for incident_id in {str(notification.incident_id) for notification in delivered}:
         alerts |= {alert.id for alert in incidents[incident_id].open}
     if alerts:
-        execute(_SET_LAST_NOTIFIED, {"ids": list(alerts), "now": now, "since": now.replace(microsecond=0)})
+        ledger.set_last_notified(alerts, now=now)
 
 
 def _follow_up_finished(
-    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentState], now: datetime
+    recorded: Sequence[_EndedAttempt], incidents: Mapping[str, IncidentState], now: datetime, ledger: Ledger
 ) -> None:
     """Schedule reminders, also after a failure: the receiver may be back when they are due."""
     finished = [
@@ -756,17 +702,17 @@ def _follow_up_finished(
         if each.result["status"] in _DELIVERED_OR_FAILED
         and (incident := incidents.get(each.notification.incident_id or ""))
     ]
-    schedule_follow_ups(ended=finished, now=now)
+    schedule_follow_ups(ended=finished, now=now, ledger=ledger)
 
 
-def _record_health(recorded: Sequence[_EndedAttempt], now: datetime) -> None:
+def _record_health(recorded: Sequence[_EndedAttempt], now: datetime, ledger: Ledger) -> None:
     """Write the health of destinations, from the attempts in which a message was sent."""
     tried = [
         (each.notification.destination, leased_at(each.notification), each.outcome)
         for each in recorded
         if each.attempt.has_message and each.outcome.fault is not DeliveryFault.WORKER
     ]
-    destinations_record(ended=tried, now=now)
+    destinations_record(ended=tried, now=now, ledger=ledger)
 
 
 def _result_of(

@@ -35,6 +35,7 @@ from typing import Any, NamedTuple
 from django.db import transaction
 
 from alerting.choices import ACTIVE, AlertStatus
+from alerting.engine.postgresql import POSTGRESQL
 from alerting.fan_out import comes_from_organization, fan_out
 from alerting.models import Alert
 from alerting.rules.config_index import NO_CONFIGS, ConfigIndex
@@ -704,7 +705,7 @@ class _Evaluation:
         for at in sorted(set(changes.cancelled.values())):
             ids = [alert_id for alert_id, moment in changes.cancelled.items() if moment == at]
             alerts_cancel(alerts=Alert.objects.filter(id__in=ids), actor=SYSTEM, now=at)
-        schedule_one_shots(changes.one_shots)
+        schedule_one_shots(changes.one_shots, ledger=POSTGRESQL)
         alerts_change(changes=changes.alerts, group_id=self._group_id, now=self._now)
 
 

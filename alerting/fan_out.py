@@ -8,6 +8,7 @@ own events.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from alerting.engine.postgresql import POSTGRESQL
 from alerting.selectors.scopes import configs_asking_without_project, projects_asking
 from alerting.services.notifications import OneShot, schedule_one_shots
 from events.choices import SignalKind
@@ -34,7 +35,9 @@ def fan_out(signal: Signal) -> None:
     if _AFTER not in signal.payload:
         asking = configs_asking_without_project(event_type, org_id)
         event_id = signal.payload["eventId"]
-        schedule_one_shots([OneShot(config_id, event_id, None, signal.created) for config_id in asking])
+        schedule_one_shots(
+            [OneShot(config_id, event_id, None, signal.created) for config_id in asking], ledger=POSTGRESQL
+        )
     if org_id is not None:
         payloads = _to_projects(signal, event_type, org_id)
         signals_record(kind=SignalKind.EVENT, payloads=payloads, now=signal.created)

@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 YOUNG = timedelta(seconds=1)
 """The age from which a request no longer holds a slot."""
@@ -44,6 +45,18 @@ class Candidate:
     host_down: bool = False
     tried: datetime | None = None
     gap: timedelta = timedelta()
+
+
+class LeasedNotification(NamedTuple):
+    """The lease of a notification, and its destination. `leased` is None in rows of earlier versions."""
+
+    destination: str
+    project: str | None
+    host: str
+    until: datetime
+    leased: datetime | None
+    worker: int | None
+    steady: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

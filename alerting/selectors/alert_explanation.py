@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accesslist.models import User
+from alerting.engine.postgresql import POSTGRESQL
 from alerting.models import Alert, NotificationSetting
 from alerting.rules.alert_explanation import (
     ConditionState,
@@ -102,6 +103,7 @@ def explain_alert(
         ],
         {(setting.id, setting.type_name): setting for setting in facts.settings},
         now,
+        ledger=POSTGRESQL,
     )
     explained = explanations_of(found.shown, verdicts, facts, now=now)
     value = first_value(alert)

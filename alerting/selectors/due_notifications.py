@@ -84,19 +84,26 @@ class Notified:
 
 
 _FIELDS = [column.name for column in fields(Notified)]
+NOTIFIED = _FIELDS[:-1]
+"""The columns of a notification that name its receiver."""
 _CHANGES_MESSAGES = {"changes_messages": IsNull(F("handle"), False)}
 
 
-def all_notified(alerts: Collection[str], *, or_in_progress: bool = False) -> Iterator[Notified]:
-    """The receivers that were, or perhaps were, notified that these alerts are open, each once.
+def notified_receivers(alerts: Collection[str], *, or_in_progress: bool = False) -> list[Notified]:
+    """The receivers that were, or perhaps were, notified that these alerts are open.
 
     With `or_in_progress` also receivers of messages in progress.
     """
     received = _RECEIVED | _IN_PROGRESS if or_in_progress else _RECEIVED
     rows = Notification.objects.filter(received, Among("alert_id", alerts), channel__isnull=False)
     found = rows.exclude(kind__in=ENDS).annotate(**_CHANGES_MESSAGES).values_list(*_FIELDS).distinct()
+    return [Notified(*row) for row in found]
+
+
+def each_receiver(found: Iterable[Notified]) -> Iterator[Notified]:
+    """The receivers, each once."""
     # An earlier version may have sent some of the messages: a receiver that has a message to change is last.
-    notified = sorted((Notified(*row) for row in found), key=lambda receiver: receiver.changes_messages)
+    notified = sorted(found, key=lambda receiver: receiver.changes_messages)
     # Rows from before destinations were stored have none. A later row with a destination is the same
     # receiver.
     placed = {receiver.key[:-1] for receiver in notified if receiver.destination}
@@ -127,6 +134,14 @@ class SentMessages:
     _settings: Mapping[tuple[str, str], AbstractSet[str]]
     """The settings of all messages, by alert or event, and destination."""
 
+    @classmethod
+    def of(cls, rows: Collection[tuple[str, str, str, bool]]) -> "SentMessages":
+        """The messages of these rows: alert or event, destination, setting, and whether it is an end."""
+        settings: dict[tuple[str, str], set[str]] = {}
+        for about, destination, setting_id, _ in rows:
+            settings.setdefault((about, destination), set()).add(setting_id)
+        return cls({row[:2] for row in rows if not row[3]}, settings)
+
     def has_notified(self, notification: Notification) -> bool:
         """Whether the destination was, or perhaps was, notified before the end."""
         about = _about(notification)
@@ -144,10 +159,7 @@ def sent_messages(notifications: Iterable[Notification]) -> SentMessages:
     events = {row.event_id for row in notifications if row.event_id and not row.alert_id}
     ends = [kind.value for kind in ENDS]
     rows = fetch_rows(_SENT, {"alert_ids": list(alerts), "event_ids": list(events), "ends": ends})
-    settings: dict[tuple[str, str], set[str]] = {}
-    for about, destination, setting_id, _ in rows:
-        settings.setdefault((about, destination), set()).add(setting_id)
-    return SentMessages({row[:2] for row in rows if not row[3]}, settings)
+    return SentMessages.of([(about, to, setting_id, is_end) for about, to, setting_id, is_end in rows])
 
 
 def _about(notification: Notification) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -24,7 +24,7 @@ from alerting.rules.topology import (
     root_unit,
     root_words,
 )
-from alerting.selectors.fleet_units import fleets_around, named_units
+from alerting.selectors.fleet_units import named_units
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, first_rows
@@ -163,15 +163,19 @@ def incident_states(
     return {incident_id: IncidentState(alerts) for incident_id, alerts in opened.items()}
 
 
+def incident_rows(ids: Collection[str]) -> QuerySet[Incident]:
+    """Incidents with their first alerts."""
+    return Incident.objects.select_related("lead__group").defer("units").filter(Among("id", ids))
+
+
 def incident_views(
-    notifications: Iterable[Notification], members: Iterable[Member]
+    notifications: Iterable[Notification],
+    members: Iterable[Member],
+    read: Callable[[Collection[str]], Iterable[Incident]] = incident_rows,
 ) -> dict[str, IncidentView]:
     """The incidents of notifications, by id; `members` are their locked `members_lock`."""
     states = incident_states(notifications, members)
-    if not states:
-        return {}
-    rows = Incident.objects.select_related("lead__group").defer("units").filter(Among("id", states))
-    return {row.id: IncidentView(states[row.id].open, row) for row in rows}
+    return {row.id: IncidentView(states[row.id].open, row) for row in read(states)} if states else {}
 
 
 def of_incident(alert_id: str) -> Q:
@@ -219,10 +223,16 @@ def incident_summary(alert: Alert) -> IncidentSummary | None:
     )
 
 
+FleetsAround = Callable[
+    [str, Mapping[str, Collection[FleetUnit]], Mapping[str, Collection[FleetUnit]]], dict[str, FleetUnits]
+]
+
+
 def with_fleets(
     views: Mapping[str, IncidentView],
     notifications: Collection[Notification],
     pictures: Mapping[str, Picture | None],
+    fleets_around: FleetsAround,
 ) -> dict[str, IncidentView]:
     """The incidents, with what the pictures of messages need.
 

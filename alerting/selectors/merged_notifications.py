@@ -9,6 +9,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from alerting.choices import NotificationStatus
+from alerting.engine.ledger import Ledger
 from alerting.models import Notification, NotificationSetting
 from alerting.rules.delivery_policy import recent_since
 from alerting.rules.merging import SameDestination, merged_into
@@ -20,7 +21,7 @@ Settings = Mapping[tuple[str, str], NotificationSetting]
 
 
 def merged_notifications(
-    notifications: Iterable[Notification], settings: Settings, now: datetime
+    notifications: Iterable[Notification], settings: Settings, now: datetime, *, ledger: Ledger
 ) -> dict[str, str]:
     """Return by id the delivered notification into which each notification is merged.
 
@@ -31,7 +32,7 @@ def merged_notifications(
     if not waiting:
         return {}
     described = {row.id: _described(row, settings.get((row.setting_id, row.type_name))) for row in waiting}
-    delivered, configs = _delivered(waiting, described.values(), now)
+    delivered, configs = _delivered(waiting, described.values(), now, ledger)
     if not delivered:
         return {}
     found = {
@@ -43,7 +44,7 @@ def merged_notifications(
 
 
 def merged_when_due(
-    pending: Iterable[tuple[Notification, datetime]], settings: Settings, now: datetime
+    pending: Iterable[tuple[Notification, datetime]], settings: Settings, now: datetime, *, ledger: Ledger
 ) -> set[str]:
     """Return the ids of pending notifications that are merged if all others are delivered when they are due.
 
@@ -64,7 +65,7 @@ def merged_when_due(
     coming.sort(key=lambda each: each[:2])
     waiting = [row for *_, row in coming]
     described = {row.id: _described(row, settings.get((row.setting_id, row.type_name))) for row in waiting}
-    delivered, configs = _delivered(waiting, described.values(), now)
+    delivered, configs = _delivered(waiting, described.values(), now, ledger)
     merged = set()
     for at, _, row in coming:
         sent = delivered[_key(row, configs)]
@@ -97,14 +98,15 @@ def _earlier_destinations(rows: Collection[Notification]) -> dict[_Receiver, str
 
 
 def _delivered(
-    waiting: Sequence[Notification], described: Collection[SameDestination], now: datetime
+    waiting: Sequence[Notification], described: Collection[SameDestination], now: datetime, ledger: Ledger
 ) -> tuple["defaultdict[_Key, list[SameDestination]]", Mapping[str, str]]:
     """Return the delivered notifications that can have sent messages of `waiting`.
 
-    Return also `_configs_of_events`.
+    Return also the alert configuration of each setting that notifies about an event; an alert has only one.
     """
-    sent = list(Notification.objects.filter(_about(waiting), _can_be_same(described, now)))
-    configs = _configs_of_events([*waiting, *sent])
+    sent = ledger.delivered(waiting, described, now=now)
+    events = {row.setting_id for row in [*waiting, *sent] if not row.alert_id}
+    configs = ledger.configs_of_settings(events) if events else {}
     delivered: defaultdict[_Key, list[SameDestination]] = defaultdict(list)
     for row in sent:
         delivered[_key(row, configs)].append(_described(row, None))
@@ -122,11 +124,15 @@ def _key(row: Notification, configs: Mapping[str, str]) -> _Key:
     return row.event_id or "", configs.get(row.setting_id, row.id), row.destination
 
 
-def _configs_of_events(rows: Iterable[Notification]) -> Mapping[str, str]:
-    """Return the alert configuration of each setting that notifies about an event; an alert has only one."""
-    ids = {row.setting_id for row in rows if not row.alert_id}
-    if not ids:
-        return {}
+def delivered_notifications(
+    waiting: Sequence[Notification], described: Collection[SameDestination], *, now: datetime
+) -> list[Notification]:
+    """The delivered notifications that can have sent messages of `waiting`."""
+    return list(Notification.objects.filter(_about(waiting), _can_be_same(described, now)))
+
+
+def configs_of_settings(ids: Collection[str]) -> Mapping[str, str]:
+    """The alert configurations of settings, also of removed settings, by setting id."""
     return dict(NotificationSetting.with_removed.filter(Among("id", ids)).values_list("id", "config_id"))
 
 

@@ -8,26 +8,19 @@ from datetime import datetime
 from typing import NamedTuple
 
 from alerting.choices import DropReason, NotificationStatus, WaitReason
+from alerting.engine.ledger import DestinationConfigs, Ledger, NamedDestination
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.delivery_policy import SECRETS_UNREADABLE
 from alerting.selectors.notification_settings import NoCredentialsError, credentials_for
-from alerting.services.destinations import (
-    NamedDestination,
-    destination_id,
-    destinations_keep,
-)
-from alerting.services.leases import leases_release_with
-from alerting.services.notifications import notifications_insert, redirected_row
+from alerting.services.destinations import destination_id
+from alerting.services.notifications import redirected_row
 from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryStatus
 from integrations.outcome import Outcome
 from opsapi.encryption import CannotDecryptError
 from opsapi.outbound.errors import NO_ANSWER
 
 logger = logging.getLogger("opsapi.delivery")
-
-DestinationConfigs = Mapping[str, Mapping[str, str] | CannotDecryptError]
-"""The decrypted fields of each destination, by id, or the error if they cannot be decrypted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,23 +111,25 @@ class _Values(NamedTuple):
     moved: bool
 
 
-def addresses_write(to_address: Sequence[tuple[Notification, NamedDestination]], *, now: datetime) -> None:
+def addresses_write(
+    to_address: Sequence[tuple[Notification, NamedDestination]], *, now: datetime, ledger: Ledger
+) -> None:
     """Address notifications, and release them: the next claim sends them. The caller locks destinations."""
-    destinations_keep((destination for _, destination in to_address), now=now)
+    ledger.destinations_keep((destination for _, destination in to_address), now=now)
     # One statement for all notifications that get the same values.
     addressed: dict[_Values, list[Notification]] = defaultdict(list)
     for notification, destination in to_address:
         recipient = destination.credentials.shown[:LONGEST_RECIPIENT]
         moved = notification.destination not in {"", destination.id}
         if moved and notification.perhaps_received:
-            _redirect(notification, destination.id, recipient, now)
+            _redirect(notification, destination.id, recipient, now, ledger)
         else:
             values = _Values(destination.id, recipient, last_failure(notification), moved)
             addressed[values].append(notification)
     for values, rows in addressed.items():
         # The hour of retries begins again with a new destination.
         restarted = {"first_attempt": None} if values.moved else {}
-        leases_release_with(
+        ledger.release_with(
             rows,
             destination=values.destination,
             recipient=values.recipient,
@@ -143,15 +138,17 @@ def addresses_write(to_address: Sequence[tuple[Notification, NamedDestination]],
         )
 
 
-def _redirect(notification: Notification, destination: str, recipient: str, now: datetime) -> None:
+def _redirect(
+    notification: Notification, destination: str, recipient: str, now: datetime, ledger: Ledger
+) -> None:
     """Fail the notification, and insert the same message for another destination.
 
     The earlier destination perhaps received the message. The failed notification stays in the log, so that
     the earlier destination gets the end of the alert too.
     """
     failed, reason = NotificationStatus.FAILED.value, last_failure(notification) or NO_ANSWER
-    if leases_release_with([notification], status=failed, reason=reason):
-        notifications_insert([redirected_row(notification, destination, recipient, now)])
+    if ledger.release_with([notification], status=failed, reason=reason):
+        ledger.insert([redirected_row(notification, destination, recipient, now)])
 
 
 def last_failure(notification: Notification) -> str | None:

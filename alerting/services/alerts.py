@@ -11,6 +11,7 @@ from django.db.models import F, Q, QuerySet
 from accesslist.services.changes import acting
 from accesslist.services.locks import scopes_lock_shared
 from alerting.choices import ACTIVE, AlertStatus
+from alerting.engine.postgresql import POSTGRESQL
 from alerting.models import Alert
 from alerting.rules.state import Acknowledgement, acknowledged
 from alerting.rules.transition import ConfigView
@@ -172,7 +173,7 @@ def _start(starts: Sequence[NewAlert], group_id: str, now: datetime) -> list[_Si
         for start, row in zip(starts, rows, strict=True)
         if row.id in begun and row.status == AlertStatus.OPEN.value
     ]
-    openings_schedule(alerts=[row for _, row in opened])
+    openings_schedule(alerts=[row for _, row in opened], ledger=POSTGRESQL)
     return [(signal, _opened_event(row)) for signal, row in opened]
 
 
@@ -229,7 +230,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd], now: datetime)
         alert.status, alert.incident_id = AlertStatus.OPEN.value, alert.id
         alert.updated = _arrival(signal, alert.opens, now) if signal.observed else alert.opens
         events.append((ends[alert.id].signal.pk, _opened_event(alert)))
-    openings_schedule(alerts=late)
+    openings_schedule(alerts=late, ledger=POSTGRESQL)
     unknown = {alert.id for alert in alerts if alert.late and alert.status == AlertStatus.TRACKING.value}
     if unknown:  # Users have not seen these alerts, and nothing refers to them.
         Alert.objects.filter(Among("id", unknown)).delete()
@@ -250,7 +251,7 @@ def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd], now: datetime)
         "known": list(known.values()),
     }
     execute(_CLOSE, values)
-    ends_schedule(alerts=alerts, at=known, kind=MessageKind.CLOSE)
+    ends_schedule(alerts=alerts, at=known, kind=MessageKind.CLOSE, ledger=POSTGRESQL)
     return events
 
 
@@ -272,7 +273,7 @@ def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
     opened.update(status=AlertStatus.OPEN.value, updated=now, incident_id=F("id"))
     events = [(alert.group_id, _opened_event(alert)) for alert in alerts]
     groups_events_record(events=events, actor=SYSTEM, now=now)
-    openings_schedule(alerts=alerts)
+    openings_schedule(alerts=alerts, ledger=POSTGRESQL)
 
 
 @transaction.atomic
@@ -304,7 +305,9 @@ def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
     were_open = [alert for alert in ending if alert.status == AlertStatus.OPEN.value]
     events = [(alert.group_id, _event(alert, EventType.ALERT_CANCELLED_AUDIT)) for alert in were_open]
     groups_events_record(events=events, actor=actor, now=now)
-    ends_schedule(alerts=ending, at={alert.id: now for alert in ending}, kind=MessageKind.CANCEL)
+    ends_schedule(
+        alerts=ending, at={alert.id: now for alert in ending}, kind=MessageKind.CANCEL, ledger=POSTGRESQL
+    )
 
 
 def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
@@ -394,7 +397,7 @@ def alert_acknowledge(
         )
         act.record(event)
         if incident := incident_of(alert, locked):
-            schedule_acknowledged(incident=incident, now=now)
+            schedule_acknowledged(incident=incident, now=now, ledger=POSTGRESQL)
 
 
 def _refuse_when_over(alert: Alert) -> None:

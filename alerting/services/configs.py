@@ -19,6 +19,7 @@ from accesslist.models import Project
 from accesslist.services.changes import RecordedChange, Tracked, acting, changing
 from accesslist.services.locks import scope_lock_shared
 from alerting.choices import ACTIVE, GROUP_WAIT_SEC, Grouping, NotificationStatus, PeopleType
+from alerting.engine.postgresql import POSTGRESQL
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.presets import Preset
@@ -226,7 +227,7 @@ def _change(change: RecordedChange[AlertConfig], values: Values) -> None:
         delays = (setting.delay for setting in config.settings.all())
         alerts_delay(config_id=config.id, delay=min(delays, default=timedelta()))
     if before.grouping != config.grouping == Grouping.NONE.value:
-        incidents_ungroup(config=config, now=now)
+        incidents_ungroup(config=config, now=now, ledger=POSTGRESQL)
 
 
 def _assign(config: AlertConfig, values: Values) -> None:

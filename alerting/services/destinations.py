@@ -4,7 +4,7 @@ import json
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -13,6 +13,7 @@ from django.db.models import Exists, F, OuterRef, Q, Subquery
 from django.utils.crypto import salted_hmac
 
 from alerting.choices import NotificationStatus
+from alerting.engine.ledger import HEALTH, Ledger, NamedDestination
 from alerting.models import Destination, Incident, Notification, NotificationSetting, UnreachableHost
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.rules.destination_health import (
@@ -25,7 +26,6 @@ from alerting.rules.destination_health import (
 )
 from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_settings import (
-    ChannelCredentials,
     NoCredentialsError,
     setting_credentials,
     type_of,
@@ -47,7 +47,6 @@ CHECKED_EVERY = timedelta(minutes=5)
 """The interval of checks whether a message may still need a destination's configuration."""
 ANSWERED_WITHIN = timedelta(seconds=10)
 _AT_ONCE = 50
-_HEALTH = [field.name for field in fields(Health)]
 
 _UNREACHABLE = """
 INSERT INTO alerting_unreachablehost AS known (host, failures, since, next_try)
@@ -76,17 +75,6 @@ ON CONFLICT (id) DO UPDATE SET updated = %(now)s, host = excluded.host, recipien
 """
 
 
-@dataclass(frozen=True, slots=True)
-class NamedDestination:
-    """A destination that a configuration names now."""
-
-    id: str
-    group_id: str | None
-    channel: ChannelType
-    credentials: ChannelCredentials
-    is_global: bool
-
-
 def destination_id(
     *, group_id: str | None, channel: ChannelType, config: Mapping[str, str], is_global: bool
 ) -> str:
@@ -100,7 +88,7 @@ def destination_id(
 
 
 def known_destinations(
-    named: Iterable[tuple[NotificationSetting, str, bool]],
+    named: Iterable[tuple[NotificationSetting, str, bool]], *, ledger: Ledger
 ) -> dict[tuple[str, str, bool], str]:
     """Return the healthy destinations that settings name, by setting, project and `is_global`.
 
@@ -119,9 +107,14 @@ def known_destinations(
                 )
     if not found:
         return {}
-    healthy = Destination.objects.filter(config__isnull=False, failures=0, answered__isnull=False)
-    known = set(healthy.filter(Among("id", set(found.values()))).values_list("id", flat=True))
+    known = ledger.healthy_destinations(set(found.values()))
     return {key: name for key, name in found.items() if name in known}
+
+
+def healthy_destinations(ids: Collection[str]) -> set[str]:
+    """Return which of these destinations have accepted the last message."""
+    healthy = Destination.objects.filter(config__isnull=False, failures=0, answered__isnull=False)
+    return set(healthy.filter(Among("id", ids)).values_list("id", flat=True))
 
 
 def destinations_keep(places: Iterable[NamedDestination], *, now: datetime) -> None:
@@ -135,14 +128,15 @@ def destinations_keep(places: Iterable[NamedDestination], *, now: datetime) -> N
         "is_global": [place.is_global for place in kept],
         "channel": [place.channel for place in kept],
         "recipient": [place.credentials.shown[:LONGEST_RECIPIENT] for place in kept],
-        "host": [_host(place) for place in kept],
+        "host": [destination_host(place) for place in kept],
         "config": [encrypt(json.dumps(dict(place.credentials.config)), owner=place.id) for place in kept],
         "now": now,
     }
     execute(_KEEP, values)
 
 
-def _host(place: NamedDestination) -> str:
+def destination_host(place: NamedDestination) -> str:
+    """Return scheme, name and port of its server; empty without an address."""
     channel, config = CHANNELS[place.channel], place.credentials.config
     return "" if channel.missing(config) else channel.origin(config)[:LONGEST_RECIPIENT]
 
@@ -191,40 +185,40 @@ def next_tries_at_pace(ids: Collection[str]) -> dict[str, datetime | None]:
     return dict(Destination.objects.filter(Among("id", ids), pace_ms__gt=0).values_list("id", "next_try"))
 
 
-def destinations_record(*, ended: Iterable[tuple[str, datetime, Outcome]], now: datetime) -> None:
+def destinations_record(
+    *, ended: Iterable[tuple[str, datetime, Outcome]], now: datetime, ledger: Ledger
+) -> None:
     """Record the outcomes for destinations and hosts. Messages for recovered ones become due now.
 
     `ended` are destinations, times of claims, and outcomes.
     """
     outcomes = sorted(ended, key=lambda attempt: attempt[0])
-    ids = [key for key, _, _ in outcomes]
-    away = UnreachableHost.objects.filter(host=OuterRef("host")).values("since")
-    rows = Destination.objects.filter(Among("id", set(ids))).order_by("id").annotate(away=Subquery(away))
-    known = {row.id: row for row in rows.select_for_update()}
+    locked = ledger.destinations_to_record({key for key, _, _ in outcomes})
+    known = {row.id: row for row, _ in locked}
     attempts = [(known[key], claimed, outcome) for key, claimed, outcome in outcomes if key in known]
     for destination, claimed, outcome in attempts:
-        _record(destination, outcome, now, began=claimed)
+        _record(destination, outcome, now, began=claimed, ledger=ledger)
     last = last_connections((row.host, claimed, outcome) for row, claimed, outcome in attempts if row.host)
-    since = {row.host: row.away for row in known.values() if row.away}
+    since = {row.host: away for row, away in locked if away}
     for host, (claimed, is_connected) in sorted(last.items()):
         # Only an attempt that was claimed since then is a probe.
         if not is_connected or (host in since and claimed >= since[host]):
-            _record_host(host, is_connected, now)
+            _record_host(host, is_connected, now, ledger)
 
 
-def _record(row: Destination, outcome: Outcome, now: datetime, *, began: datetime) -> None:
-    before = Health(**{name: getattr(row, name) for name in _HEALTH})
+def _record(row: Destination, outcome: Outcome, now: datetime, *, began: datetime, ledger: Ledger) -> None:
+    before = Health(**{name: getattr(row, name) for name in HEALTH})
     after = health_after(before, outcome, now, began=began)
     # Writing the time of the last answer for each message would be slow. The pace needs it.
     is_fresh = before.answered is not None and now - before.answered < ANSWERED_WITHIN and not before.pace_ms
     if is_fresh and replace(after, answered=before.answered) == before:
         return
-    for name in _HEALTH:
+    for name in HEALTH:
         setattr(row, name, getattr(after, name))
     row.updated = now
-    row.save(update_fields=[*_HEALTH, "updated"])
+    ledger.health_write(row)
     if before.failures and not after.failures:
-        _due_at_once(Q(destination=row.id), now)
+        ledger.retries_due(destination=row.id, now=now)
         logger.info("destination is back", extra=_named(row))
     elif after.failures and not before.failures:
         logger.warning("destination fails", extra={**_named(row), "reason": after.last_error})
@@ -234,13 +228,48 @@ def _named(row: Destination) -> dict[str, str]:
     return {"destination": row.id, "project": row.group_id or "-", "channel": row.channel}
 
 
-def _record_host(host: str, reached: bool, now: datetime) -> None:
+def _record_host(host: str, reached: bool, now: datetime, ledger: Ledger) -> None:
     if not reached:
-        [(failures,)] = fetch_rows(_UNREACHABLE, {"host": host, "now": now})
-        UnreachableHost.objects.filter(host=host).update(next_try=now + probe_gap(failures))
-    elif UnreachableHost.objects.filter(host=host).delete()[0]:
-        _due_at_once(Q(destination__in=Destination.objects.filter(host=host).values("id")), now)
+        ledger.host_failed(host, now=now)
+    elif ledger.host_back(host):
+        ledger.retries_due_at_host(host, now=now)
         logger.info("host is back", extra={"host": host})
+
+
+def destinations_to_record(ids: Collection[str]) -> list[tuple[Destination, datetime | None]]:
+    """Lock these destinations, in one order.
+
+    Return them, each with the time since which its host accepts no connections; None if it does.
+    """
+    away = UnreachableHost.objects.filter(host=OuterRef("host")).values("since")
+    rows = Destination.objects.filter(Among("id", ids)).order_by("id").annotate(away=Subquery(away))
+    return [(row, row.away) for row in rows.select_for_update()]
+
+
+def health_write(row: Destination) -> None:
+    """Write the health of a locked destination."""
+    row.save(update_fields=[*HEALTH, "updated"])
+
+
+def host_failed(host: str, *, now: datetime) -> None:
+    """Record that a host accepted no connection."""
+    [(failures,)] = fetch_rows(_UNREACHABLE, {"host": host, "now": now})
+    UnreachableHost.objects.filter(host=host).update(next_try=now + probe_gap(failures))
+
+
+def host_back(host: str) -> bool:
+    """Record that a host accepts connections. Return whether it accepted none before."""
+    return bool(UnreachableHost.objects.filter(host=host).delete()[0])
+
+
+def retries_due(*, destination: str, now: datetime) -> None:
+    """Make retries at a destination due now."""
+    _due_at_once(Q(destination=destination), now)
+
+
+def retries_due_at_host(host: str, *, now: datetime) -> None:
+    """Make retries at all destinations of a host due now."""
+    _due_at_once(Q(destination__in=Destination.objects.filter(host=host).values("id")), now)
 
 
 def _due_at_once(which: Q, now: datetime) -> None:

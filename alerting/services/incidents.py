@@ -14,6 +14,7 @@ from typing import Any
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
 from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
+from alerting.engine.ledger import Ledger
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
 from alerting.models.incidents import GROUPED
 from alerting.rules.topology import (
@@ -25,14 +26,8 @@ from alerting.rules.topology import (
     grouped,
     kept_units,
 )
-from alerting.selectors.fleet_units import alert_units, labels_of_a_part
 from alerting.services.destinations import known_destinations
-from alerting.services.notifications import (
-    alert_row,
-    notifications_insert,
-    schedule_ends,
-    settings_of_configs,
-)
+from alerting.services.notifications import alert_row, schedule_ends
 from integrations.choices import MessageKind
 from opsapi.fields import Among
 from opsapi.ids import derived_id
@@ -55,7 +50,7 @@ class _Joined:
     lasting: dict[str, tuple[Incident, Alert]] = field(default_factory=dict)
 
 
-def openings_schedule(*, alerts: Sequence[Alert]) -> None:
+def openings_schedule(*, alerts: Sequence[Alert], ledger: Ledger) -> None:
     """Let opened alerts begin or join incidents, and schedule the messages of these.
 
     The alerts opened when they were last updated. Each is stored with its own id as incident; an alert that
@@ -63,15 +58,16 @@ def openings_schedule(*, alerts: Sequence[Alert]) -> None:
     """
     if not alerts:
         return
-    settings = settings_of_configs({alert.config_id for alert in alerts})
+    settings = ledger.settings_of_configs({alert.config_id for alert in alerts})
     waits = {config_id: _wait(found[0].config) for config_id, found in settings.items()}
-    joined = _join(alerts, waits)
-    _schedule_openings(alerts, joined.leads, settings, waits)
+    joined = _join(alerts, waits, ledger)
+    _schedule_openings(alerts, joined.leads, settings, waits, ledger)
     _schedule_changes(
         [incident for incident, _ in joined.lasting.values()],
         settings=settings,
         at={incident_id: alert.updated for incident_id, (_, alert) in joined.lasting.items()},
         version={incident_id: alert.id for incident_id, (_, alert) in joined.lasting.items()},
+        ledger=ledger,
     )
 
 
@@ -82,7 +78,7 @@ def _wait(config: AlertConfig) -> timedelta | None:
     return timedelta(seconds=config.group_wait_sec)
 
 
-def _join(alerts: Sequence[Alert], waits: Mapping[str, timedelta | None]) -> _Joined:
+def _join(alerts: Sequence[Alert], waits: Mapping[str, timedelta | None], ledger: Ledger) -> _Joined:
     """Let alerts begin or join incidents, by their configuration and project."""
     joined = _Joined()
     alone: list[Alert] = []
@@ -90,9 +86,11 @@ def _join(alerts: Sequence[Alert], waits: Mapping[str, timedelta | None]) -> _Jo
     for alert in alerts:
         is_alone = waits.get(alert.config_id) is None
         (alone if is_alone else related[alert.config_id, alert.group_id]).append(alert)
-    _begin_alone(alone, joined)
+    if alone:
+        ledger.incidents_begin(alone)
+        joined.leads.update(alert.id for alert in alone)
     for (config_id, _), some in sorted(related.items()):
-        _join_related(some, waits[config_id] or timedelta(), joined)
+        _join_related(some, waits[config_id] or timedelta(), joined, ledger)
     return joined
 
 
@@ -105,9 +103,8 @@ SELECT id, project, config, id, '{}', at, at
 """
 
 
-def _begin_alone(alerts: Sequence[Alert], joined: _Joined) -> None:
-    if not alerts:
-        return
+def incidents_begin(alerts: Sequence[Alert]) -> None:
+    """Begin an incident for each alert by itself, unless it has begun."""
     values: Mapping[str, Any] = {
         "ids": [alert.id for alert in alerts],
         "projects": [alert.group_id for alert in alerts],
@@ -115,7 +112,6 @@ def _begin_alone(alerts: Sequence[Alert], joined: _Joined) -> None:
         "at": [alert.updated for alert in alerts],
     }
     execute(_BEGIN, values)
-    joined.leads.update(values["ids"])
 
 
 _JOIN = """
@@ -125,24 +121,38 @@ UPDATE alerting_alert AS alert SET incident_id = joined.incident
 """
 
 
-def _join_related(alerts: Sequence[Alert], wait: timedelta, joined: _Joined) -> None:
+def incidents_to_join(config_id: str, group_id: str) -> list[Incident]:
+    """Return the incidents of a configuration and project that an alert can join, the oldest first."""
+    # A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
+    is_open = Exists(Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value))
+    lasting = Incident.objects.filter(GROUPED, is_open, config_id=config_id, group_id=group_id, ended=None)
+    first_target = Alert.objects.filter(id=OuterRef("lead_id")).values("target_key")
+    return list(lasting.order_by("created", Subquery(first_target), "id"))
+
+
+def incident_save(incident: Incident) -> None:
+    """Write a new incident, or an incident that has grown."""
+    incident.save()
+
+
+def alerts_join(alerts: Sequence[Alert]) -> None:
+    """Write the incidents of alerts."""
+    incidents = [alert.incident_id for alert in alerts]
+    execute(_JOIN, {"ids": [alert.id for alert in alerts], "incidents": incidents})
+
+
+def _join_related(alerts: Sequence[Alert], wait: timedelta, joined: _Joined, ledger: Ledger) -> None:
     """Let alerts of one configuration and project join the incidents of related alerts."""
-    units = alert_units(alerts)
+    units = ledger.alert_units(alerts)
     by_id = {alert.id: alert for alert in alerts}
     in_order = sorted(alerts, key=lambda alert: (alert.created, alert.target_key))
     openings = [Opening(alert.id, units[alert.id], alert.updated) for alert in in_order]
-    # A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
-    is_open = Exists(Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value))
-    lasting = Incident.objects.filter(
-        GROUPED, is_open, config_id=alerts[0].config_id, group_id=alerts[0].group_id, ended=None
-    )
-    first_target = Alert.objects.filter(id=OuterRef("lead_id")).values("target_key")
-    known = {row.id: row for row in lasting.order_by("created", Subquery(first_target), "id")}
+    known = {row.id: row for row in ledger.incidents_to_join(alerts[0].config_id, alerts[0].group_id)}
     still_open = [
         OpenIncident(row.id, frozenset(row.units), row.created, row.grown) for row in known.values()
     ]
     deciding = deciding_labels(openings, still_open, wait=wait)
-    labels = labels_of_a_part(alerts[0].group_id, deciding)
+    labels = ledger.labels_of_a_part(alerts[0].group_id, deciding)
     for incident_id, group in grouped(openings, still_open, wait=wait, labels=labels):
         members = [by_id[opening.alert_id] for opening in group]
         incident = known[incident_id] if incident_id else _begin(members)
@@ -152,11 +162,10 @@ def _join_related(alerts: Sequence[Alert], wait: timedelta, joined: _Joined) -> 
             joined.leads.add(members[0].id)
         incident.units = kept_units(incident.units, group)
         incident.grown = max(incident.grown, *(alert.updated for alert in members))
-        incident.save()
+        ledger.incident_save(incident)
         for alert in members:
             alert.incident_id = incident.id
-    incidents = [alert.incident_id for alert in alerts]
-    execute(_JOIN, {"ids": [alert.id for alert in alerts], "incidents": incidents})
+    ledger.alerts_join(alerts)
 
 
 def _begin(members: Sequence[Alert]) -> Incident:
@@ -177,6 +186,7 @@ def _schedule_openings(
     leads: Collection[str],
     settings: Settings,
     waits: Mapping[str, timedelta | None],
+    ledger: Ledger,
 ) -> None:
     """Schedule the first message of each new incident, and note for the other alerts where they are said."""
     due = [
@@ -186,9 +196,12 @@ def _schedule_openings(
         for setting in settings.get(alert.config_id, ())
     ]
     destinations = known_destinations(
-        (setting, alert.group_id, alert.is_global)
-        for alert, setting, at in due
-        if alert.id in leads and at <= alert.updated
+        (
+            (setting, alert.group_id, alert.is_global)
+            for alert, setting, at in due
+            if alert.id in leads and at <= alert.updated
+        ),
+        ledger=ledger,
     )
     rows = []
     for alert, setting, at in due:
@@ -199,7 +212,7 @@ def _schedule_openings(
             row.status, row.due = NotificationStatus.DROPPED.value, alert.updated
             row.reason = DropReason.IN_INCIDENT.value
         rows.append(row)
-    notifications_insert(rows)
+    ledger.insert(rows)
 
 
 def _schedule_changes(
@@ -208,6 +221,7 @@ def _schedule_changes(
     settings: Settings,
     at: Mapping[str, datetime],
     version: Mapping[str, str],
+    ledger: Ledger,
 ) -> None:
     """Let delivery decide, after the wait, whether incidents have important changes.
 
@@ -216,8 +230,8 @@ def _schedule_changes(
     """
     if not incidents:
         return
-    waiting = _waiting(incidents)
-    leads = Alert.objects.in_bulk([incident.lead_id for incident in incidents])
+    waiting = _waiting(incidents, ledger)
+    leads = ledger.alerts([incident.lead_id for incident in incidents])
     rows = []
     for incident in incidents:
         for setting in settings.get(incident.config_id, ()):
@@ -227,15 +241,14 @@ def _schedule_changes(
             if known := waiting.get((incident.id, setting.id)):
                 for message in known:
                     if message.silenced_by and message.due > due:
-                        message.due = due
-                        message.save(update_fields=["due"])
+                        ledger.due_at(message, due)
             if lead is None or known:
                 continue
             number = f"change {version[incident.id]}"
             row = alert_row(setting, MessageKind.UPDATE, lead, due=due, now=moment, number=number)
             row.part = IncidentPart.CHANGE.value
             rows.append(row)
-    notifications_insert(rows)
+    ledger.insert(rows)
 
 
 def _pending_messages(incidents: Sequence[Incident]) -> QuerySet[Notification]:
@@ -248,15 +261,26 @@ def _pending_messages(incidents: Sequence[Incident]) -> QuerySet[Notification]:
     )
 
 
-def _waiting(incidents: Sequence[Incident]) -> dict[tuple[str, str], list[Notification]]:
+def _waiting(incidents: Sequence[Incident], ledger: Ledger) -> dict[tuple[str, str], list[Notification]]:
     """The first messages and changes that wait, by incident and setting; locks these."""
+    found: dict[tuple[str, str], list[Notification]] = {}
+    for row in ledger.messages_wait(incidents):
+        found.setdefault((str(row.incident_id), row.setting_id), []).append(row)
+    return found
+
+
+def messages_wait(incidents: Sequence[Incident]) -> list[Notification]:
+    """Lock the first messages and changes of incidents that wait, and return them."""
     # A message to one address of several says nothing to the others.
     to_all = _pending_messages(incidents).filter(Q(channel=None) | Q(channel=F("type_name")))
     kept = to_all.exclude(kind=MessageKind.UPDATE.value, part=None)
-    found: dict[tuple[str, str], list[Notification]] = {}
-    for row in kept.select_for_update().order_by("id"):
-        found.setdefault((str(row.incident_id), row.setting_id), []).append(row)
-    return found
+    return list(kept.select_for_update().order_by("id"))
+
+
+def due_at(message: Notification, due: datetime) -> None:
+    """Write the due time of a locked notification."""
+    message.due = due
+    message.save(update_fields=["due"])
 
 
 # --- ends ---------------------------------------------------------------------------------------------
@@ -270,7 +294,9 @@ RETURNING incident.id, incident.lead_id, incident.ended
 """
 
 
-def ends_schedule(*, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: MessageKind) -> None:
+def ends_schedule(
+    *, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: MessageKind, ledger: Ledger
+) -> None:
     """Schedule the messages of alerts that end; an incident ends with its last open alert.
 
     `at` is the time of each end, by alert id. The ends are written already. Alerts that never opened have no
@@ -282,26 +308,42 @@ def ends_schedule(*, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: 
     moments = {incident_id: at[alert.id] for incident_id, alert in left.items()}
     # No other transaction ends the other alerts meanwhile: the caller has the lock of the project. A join in
     # `_END` could take the square of the alerts, if PostgreSQL does not know yet how many are open.
-    members = Alert.objects.filter(Among("incident_id", left), status=AlertStatus.OPEN.value)
-    lasting_ids = set(members.values_list("incident_id", flat=True).distinct())
+    lasting_ids = ledger.incidents_with(AlertStatus.OPEN, among=left)
     over = {name: moment for name, moment in moments.items() if name not in lasting_ids}
-    ended = fetch_rows(_END, {"ids": list(over), "at": list(over.values())}) if over else []
-    _schedule_ends({incident_id: (lead_id, moment) for incident_id, lead_id, moment in ended}, kind)
+    ended = ledger.incidents_end(over) if over else []
+    _schedule_ends({incident_id: (lead_id, moment) for incident_id, lead_id, moment in ended}, kind, ledger)
     others = left.keys() - over.keys()
     if not others:
         return
-    lasting = list(
-        Incident.objects.filter(Among("id", others), ended=None).order_by("id").select_for_update()
-    )
+    lasting = ledger.incidents_lock(others)
     _schedule_changes(
         lasting,
-        settings=settings_of_configs({incident.config_id for incident in lasting}),
+        settings=ledger.settings_of_configs({incident.config_id for incident in lasting}),
         at=moments,
         version={incident_id: f"{left[incident_id].id} ended" for incident_id in others},
+        ledger=ledger,
     )
 
 
-def _schedule_ends(ended: Mapping[str, tuple[str, datetime]], kind: MessageKind) -> None:
+def incidents_with(status: AlertStatus, *, among: Collection[str]) -> set[str]:
+    """Return which of these incidents have an alert with the status."""
+    members = Alert.objects.filter(Among("incident_id", among), status=status.value)
+    return {str(incident_id) for incident_id in members.values_list("incident_id", flat=True).distinct()}
+
+
+def incidents_end(at: Mapping[str, datetime]) -> list[tuple[str, str, datetime]]:
+    """End incidents, by id, and return each that had not ended, with its first alert and its end."""
+    ended = fetch_rows(_END, {"ids": list(at), "at": list(at.values())})
+    return [(incident_id, lead_id, moment) for incident_id, lead_id, moment in ended]
+
+
+def incidents_lock(ids: Collection[str]) -> list[Incident]:
+    """Lock the incidents that have not ended among these, and return them."""
+    rows = Incident.objects.filter(Among("id", ids), ended=None).order_by("id")
+    return list(rows.select_for_update())
+
+
+def _schedule_ends(ended: Mapping[str, tuple[str, datetime]], kind: MessageKind, ledger: Ledger) -> None:
     """Schedule the ends of incidents, of which the last alerts ended with `kind`.
 
     `ended` are the first alert and the time of the end, by incident. Cancelled are incidents of which no
@@ -309,26 +351,24 @@ def _schedule_ends(ended: Mapping[str, tuple[str, datetime]], kind: MessageKind)
     """
     closed: set[str | None] = set(ended)
     if kind is MessageKind.CANCEL and ended:
-        members = Alert.objects.filter(Among("incident_id", ended), status=AlertStatus.CLOSED.value)
-        closed = set(members.values_list("incident_id", flat=True))
+        closed = set(ledger.incidents_with(AlertStatus.CLOSED, among=ended))
     for each in (MessageKind.CLOSE, MessageKind.CANCEL):
         leads = [found for name, found in ended.items() if (name in closed) == (each is MessageKind.CLOSE)]
-        schedule_ends(ended=dict(leads), kind=each)
+        schedule_ends(ended=dict(leads), kind=each, ledger=ledger)
 
 
-def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
+def incidents_ungroup(*, config: AlertConfig, now: datetime, ledger: Ledger) -> None:
     """Notify each open incident of the configuration once more, with all its open alerts.
 
     Its incidents last until their alerts end; no alert joins them. The caller holds the lock of the
     configuration.
     """
     settings = list(config.settings.all())
-    incidents = list(Incident.objects.filter(GROUPED, config_id=config.id, ended=None).order_by("id"))
-    waiting = _waiting(incidents)
+    incidents = ledger.incidents_grouped(config.id)
+    waiting = _waiting(incidents, ledger)
     ungrouped = IncidentPart.UNGROUPED.value
-    changes = _pending_messages(incidents).filter(part=IncidentPart.CHANGE.value)
-    changes.update(part=ungrouped, created=now, due=now)
-    leads = Alert.objects.in_bulk([incident.lead_id for incident in incidents])
+    ledger.changes_become(ungrouped, incidents, now=now)
+    leads = ledger.alerts([incident.lead_id for incident in incidents])
     rows = []
     for incident in incidents:
         for setting in settings if incident.lead_id in leads else ():
@@ -337,7 +377,18 @@ def incidents_ungroup(*, config: AlertConfig, now: datetime) -> None:
                 row = alert_row(setting, MessageKind.UPDATE, lead, due=now, now=now, number=number)
                 row.part = ungrouped
                 rows.append(row)
-    notifications_insert(rows)
+    ledger.insert(rows)
+
+
+def incidents_grouped(config_id: str) -> list[Incident]:
+    """Return the open incidents of a configuration that group alerts."""
+    return list(Incident.objects.filter(GROUPED, config_id=config_id, ended=None).order_by("id"))
+
+
+def changes_become(part: str, incidents: Sequence[Incident], *, now: datetime) -> None:
+    """Give the messages about changes of incidents that wait another part, created and due now."""
+    changes = _pending_messages(incidents).filter(part=IncidentPart.CHANGE.value)
+    changes.update(part=part, created=now, due=now)
 
 
 _KEEP_PICTURES = """

@@ -11,11 +11,12 @@ from django.db.models.expressions import DatabaseDefault
 from django.db.models.functions import Coalesce, Concat, Left
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
+from alerting.engine.ledger import Ledger, OpeningsSoFar
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.delivery_policy import LONGEST_REASON, not_retried_words, recent_since, repeat_due
-from alerting.selectors.due_notifications import HELD_BACK, Notified, all_notified
+from alerting.selectors.due_notifications import HELD_BACK, Notified, each_receiver
 from alerting.selectors.incidents import IncidentState, IncidentView
 from alerting.selectors.notification_settings import recipient_shown, type_of
 from alerting.selectors.recipient_addresses import (
@@ -25,7 +26,6 @@ from alerting.selectors.recipient_addresses import (
     org_of,
     recipient_label,
 )
-from alerting.services.leases import leases_lock, leases_release_with
 from events.choices import Work
 from events.services import wake_workers
 from integrations.channels import CHANNELS
@@ -143,20 +143,20 @@ def redirected_row(
     return row
 
 
+def is_sent(row: Notification) -> bool:
+    """Whether its channel sends messages of its kind."""
+    if row.channel is None:
+        return row.kind in _KINDS_FOR_PEOPLE
+    sent = CHANNELS[ChannelType(row.channel)].kinds_sent(changes_messages=row.handle is not None)
+    return row.kind in sent
+
+
 def notifications_insert(rows: Iterable[Notification]) -> None:
     """Insert the notifications of kinds that their channels send. Existing ids are skipped.
 
     Workers find notifications that are due later without a wake-up.
     """
-
-    def is_sent(row: Notification) -> bool:
-        if row.channel is None:
-            return row.kind in _KINDS_FOR_PEOPLE
-        sent = CHANNELS[ChannelType(row.channel)].kinds_sent(changes_messages=row.handle is not None)
-        return row.kind in sent
-
-    wanted = filter(is_sent, rows)
-    for batch in batches(wanted, _ROWS_AT_ONCE):
+    for batch in batches(filter(is_sent, rows), _ROWS_AT_ONCE):
         execute(_INSERT, {name: [_stored(row, name) for row in batch] for name in _COLUMNS})
         if any(row.status == _PENDING and row.due <= row.created for row in batch):
             wake_workers(Work.MESSAGES)
@@ -204,6 +204,7 @@ def _same_message(notification: Notification, now: datetime) -> Notification:
     )
 
 
+_RECIPIENT = ("alert_id", "channel", "recipient")
 _UNUSED = ("config__matchers", "config__metric_threshold", "config__threshold")
 _PENDING = NotificationStatus.PENDING.value
 
@@ -221,12 +222,12 @@ class OneShot:
     at: datetime
 
 
-def schedule_one_shots(notified: Sequence[OneShot]) -> None:
+def schedule_one_shots(notified: Sequence[OneShot], *, ledger: Ledger) -> None:
     """Schedule the notifications of events that open no alert."""
     if not notified:
         return
-    settings = settings_of_configs({event.config_id for event in notified})
-    notifications_insert(
+    settings = ledger.settings_of_configs({event.config_id for event in notified})
+    ledger.insert(
         event_row(
             setting, event.event_id, group_id=event.group_id, due=event.at + setting.delay, now=event.at
         )
@@ -235,7 +236,7 @@ def schedule_one_shots(notified: Sequence[OneShot]) -> None:
     )
 
 
-def schedule_ends(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
+def schedule_ends(*, ended: Mapping[str, datetime], kind: MessageKind, ledger: Ledger) -> None:
     """Drop notifications that were certainly not sent, and notify the end to all notified recipients.
 
     Recipients who were perhaps notified get the end too, after the message in progress. `ended` is the time
@@ -244,10 +245,15 @@ def schedule_ends(*, ended: Mapping[str, datetime], kind: MessageKind) -> None:
     """
     if not ended:
         return
-    rows = Notification.objects.filter(~Exists(_same_message_sent()), Among("alert_id", ended))
+    ledger.drop_unsent(ended)
+    notified = each_receiver(ledger.notified(list(ended), or_in_progress=True))
+    ledger.insert(notified_row(receiver, kind, ended[receiver.alert_id]) for receiver in notified)
+
+
+def notifications_drop_unsent(alerts: Collection[str]) -> None:
+    """Drop the pending notifications of alerts that are over, if no other has sent, or sends, the message."""
+    rows = Notification.objects.filter(~Exists(_same_message_sent()), Among("alert_id", alerts))
     notifications_drop(rows=rows, reason=DropReason.ALERT_OVER)
-    notified = all_notified(list(ended), or_in_progress=True)
-    notifications_insert(notified_row(receiver, kind, ended[receiver.alert_id]) for receiver in notified)
 
 
 def _same_message_sent() -> QuerySet[Notification]:
@@ -264,26 +270,38 @@ def _same_message_sent() -> QuerySet[Notification]:
     )
 
 
-@transaction.atomic
-def schedule_acknowledged(*, incident: IncidentView, now: datetime) -> None:
+def schedule_acknowledged(*, incident: IncidentView, now: datetime, ledger: Ledger) -> None:
     """Follow a new, changed or removed acknowledgement; the caller locks the alerts of the incident.
 
     Reminders that it held back are decided again. Channels that send acknowledgements send it to receivers of
     the opening, unless an acknowledgement is still pending there.
     """
-    messages = Notification.objects.filter(alert_id=incident.lead.id)
-    held_back = messages.filter(reason=WaitReason.ACKNOWLEDGED.value)
+    lead_id = incident.lead.id
+    with ledger.transaction():
+        ledger.reminders_decide_again(lead_id, now=now)
+        until, kind = incident.acknowledged_until, MessageKind.ACKNOWLEDGE
+        if until is None or until <= now:
+            return
+        waiting = ledger.acknowledgements_wait(lead_id)
+        ledger.insert(
+            notified_row(receiver, kind, now, version=now.isoformat())
+            for receiver in each_receiver(ledger.notified([lead_id]))
+            if receiver.destination not in waiting
+        )
+
+
+def reminders_decide_again(alert_id: str, *, now: datetime) -> None:
+    """Decide again on the reminders of an alert that its acknowledgement holds back."""
+    held_back = Notification.objects.filter(alert_id=alert_id, reason=WaitReason.ACKNOWLEDGED.value)
     _decide_again(held_back.filter(kind=MessageKind.UPDATE.value), now)
-    until, kind = incident.acknowledged_until, MessageKind.ACKNOWLEDGE
-    if until is None or until <= now:
-        return
-    on_its_way = messages.filter(kind=kind.value, status=_PENDING, lease_token=None)
-    waiting = set(on_its_way.values_list("destination", flat=True))
-    notifications_insert(
-        notified_row(receiver, kind, now, version=now.isoformat())
-        for receiver in all_notified([incident.lead.id])
-        if receiver.destination not in waiting
+
+
+def acknowledgements_wait(alert_id: str) -> set[str]:
+    """Return the destinations that an acknowledgement of the alert waits for."""
+    rows = Notification.objects.filter(
+        alert_id=alert_id, kind=MessageKind.ACKNOWLEDGE.value, status=_PENDING, lease_token=None
     )
+    return set(rows.values_list("destination", flat=True))
 
 
 @transaction.atomic(savepoint=False)
@@ -338,7 +356,9 @@ def notifications_bring_forward(*, now: datetime) -> int:
     )
 
 
-def schedule_follow_ups(*, ended: Sequence[tuple[Notification, IncidentState]], now: datetime) -> None:
+def schedule_follow_ups(
+    *, ended: Sequence[tuple[Notification, IncidentState]], now: datetime, ledger: Ledger
+) -> None:
     """After deliveries, schedule the next reminders of open incidents.
 
     After a message to an address of people nothing is scheduled: their next reminder was scheduled when their
@@ -350,7 +370,7 @@ def schedule_follow_ups(*, ended: Sequence[tuple[Notification, IncidentState]], 
         if notification.kind in OPEN_KINDS and incident.status is AlertStatus.OPEN
     ]
     ids = {notification.setting_id for notification in opened}
-    repeated = NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False) if ids else ()
+    repeated = ledger.repeated_settings(ids) if ids else ()
     # A later version may know other types.
     settings = {setting.id: setting for setting in repeated if setting.type_name in NOTIFICATION_TYPES}
     schedule_reminders(
@@ -361,11 +381,12 @@ def schedule_follow_ups(*, ended: Sequence[tuple[Notification, IncidentState]], 
             and (notification.channel is None or not type_of(setting).for_people)
         ],
         now=now,
+        ledger=ledger,
     )
 
 
 def schedule_reminders(
-    *, notified: Sequence[tuple[NotificationSetting, Notification]], now: datetime
+    *, notified: Sequence[tuple[NotificationSetting, Notification]], now: datetime, ledger: Ledger
 ) -> None:
     """Schedule the next reminder of the alert and setting of each notification, one interval after `now`.
 
@@ -380,9 +401,11 @@ def schedule_reminders(
     if not due:
         return
     waiting, numbers = _so_far(
-        {setting.id: setting for setting, _, _ in due.values()}, {str(alert_id) for alert_id, _ in due}
+        {setting.id: setting for setting, _, _ in due.values()},
+        {str(alert_id) for alert_id, _ in due},
+        ledger,
     )
-    notifications_insert(
+    ledger.insert(
         _reminder(setting, notification, due=at, now=now, number=numbers[key])
         for key, (setting, notification, at) in due.items()
         if key not in waiting
@@ -402,25 +425,35 @@ _Repeated = tuple[str | None, str]
 """The alert and the setting of reminders."""
 
 
+def repeated_settings(ids: Collection[str]) -> list[NotificationSetting]:
+    """The settings with these ids that have reminders."""
+    return list(NotificationSetting.objects.filter(Among("id", ids), interval_min__isnull=False))
+
+
+def openings_so_far(alerts: Collection[str], settings: Collection[str]) -> list[OpeningsSoFar]:
+    """Count the openings and reminders of alerts and settings; changes of an incident are left out."""
+    rows = Notification.objects.filter(Among("alert_id", alerts), Among("setting_id", settings), part=None)
+    fields = OpeningsSoFar._fields[:-1]
+    counted = rows.filter(kind__in=OPEN_KINDS).values_list(*fields).annotate(Count("id"))
+    return [OpeningsSoFar(*row) for row in counted]
+
+
 def _so_far(
-    settings: Mapping[str, NotificationSetting], alerts: Collection[str]
+    settings: Mapping[str, NotificationSetting], alerts: Collection[str], ledger: Ledger
 ) -> tuple[set[_Repeated], Counter[_Repeated]]:
     """Return which pairs of alert and setting have a pending notification, and their numbers of reminders.
 
     A notification to a single address of people is not pending in this sense, but it counts as a reminder, so
     that no number is used twice. Changes of an incident are no reminders.
     """
-    rows = Notification.objects.filter(Among("alert_id", alerts), Among("setting_id", settings), part=None)
     waiting: set[_Repeated] = set()
     numbers: Counter[_Repeated] = Counter()
-    fields = ("alert_id", "setting_id", "type_name", "channel", "kind", "status")
-    counted = rows.filter(kind__in=OPEN_KINDS).values_list(*fields).annotate(Count("id"))
-    for alert_id, setting_id, type_name, channel, kind, status, count in counted:
-        setting = settings[setting_id]
+    for row in ledger.openings_so_far(alerts, settings.keys()):
+        setting, key = settings[row.setting_id], (row.alert_id, row.setting_id)
         whole = None if type_of(setting).for_people else setting.type_name
-        numbers[alert_id, setting_id] += count if kind == MessageKind.UPDATE.value else 0
-        if status == _PENDING and (type_name, channel) == (setting.type_name, whole):
-            waiting.add((alert_id, setting_id))
+        numbers[key] += row.number if row.kind == MessageKind.UPDATE.value else 0
+        if row.status == _PENDING and (row.type_name, row.channel) == (setting.type_name, whole):
+            waiting.add(key)
     return waiting, numbers
 
 
@@ -464,17 +497,17 @@ class PeopleLookup:
         return ForPeople(notification, setting, self._found[key])
 
 
-def recipients_replace(replaced: Sequence[ForPeople], *, now: datetime) -> None:
+def recipients_replace(replaced: Sequence[ForPeople], *, now: datetime, ledger: Ledger) -> None:
     """Replace notifications by one for each address, due at once, and schedule the next reminders.
 
     Runs in the caller's transaction with the alerts locked. A notification stays, with the reason, if it has
     no recipients or too many.
     """
-    leased = leases_lock([each.notification for each in replaced])
+    leased = ledger.lock([each.notification for each in replaced])
     replaced = [each for each in replaced if each.notification.id in leased]
-    notified = _recently_notified(replaced, now)
+    notified = _recently_notified(replaced, now, ledger)
     stay: dict[DropReason, list[Notification]] = {}
-    gone: list[str] = []
+    gone: list[Notification] = []
     rows: list[Notification] = []
     for each in replaced:
         row = each.notification
@@ -483,16 +516,18 @@ def recipients_replace(replaced: Sequence[ForPeople], *, now: datetime) -> None:
         if reason := _why_it_stays(each.found, wanted):
             stay.setdefault(reason, []).append(row)
         else:
-            gone.append(row.id)
+            gone.append(row)
         rows += [address_row(row, address, now) for address in wanted]
         if row.kind in OPEN_KINDS:
             notified[row.alert_id, each.setting.id].update(wanted)
     for reason, of_reason in stay.items():
-        leases_release_with(of_reason, status=NotificationStatus.DROPPED.value, reason=reason.value)
-    Notification.objects.filter(Among("id", gone)).delete()
-    notifications_insert(rows)
+        ledger.release_with(of_reason, status=NotificationStatus.DROPPED.value, reason=reason.value)
+    ledger.remove(gone)
+    ledger.insert(rows)
     about_alerts = [each for each in replaced if each.notification.incident_id]
-    schedule_reminders(notified=[(each.setting, each.notification) for each in about_alerts], now=now)
+    schedule_reminders(
+        notified=[(each.setting, each.notification) for each in about_alerts], now=now, ledger=ledger
+    )
 
 
 def _why_it_stays(found: RecipientAddresses, wanted: Sequence[RecipientAddress]) -> DropReason | None:
@@ -502,7 +537,7 @@ def _why_it_stays(found: RecipientAddresses, wanted: Sequence[RecipientAddress])
 
 
 def _recently_notified(
-    replaced: Sequence[ForPeople], now: datetime
+    replaced: Sequence[ForPeople], now: datetime, ledger: Ledger
 ) -> defaultdict[tuple[str | None, str], set[RecipientAddress]]:
     """The addresses that reminders leave out, by alert and setting: with a pending or recent notification.
 
@@ -515,14 +550,22 @@ def _recently_notified(
             alerts.add(str(each.notification.alert_id))
     found: defaultdict[tuple[str | None, str], set[RecipientAddress]] = defaultdict(set)
     for setting_id, (interval, alert_ids) in reminded.items():
-        delivered = Q(delivered__gt=recent_since(interval, now), delivered__lte=now + AHEAD)
-        rows = Notification.objects.filter(
-            Q(status=NotificationStatus.PENDING.value) | delivered,
-            Among("alert_id", alert_ids),
-            setting_id=setting_id,
-            kind__in=OPEN_KINDS,
-            channel__isnull=False,
-        )
-        for alert_id, channel, to in rows.values_list("alert_id", "channel", "recipient"):
-            found[alert_id, setting_id].add(RecipientAddress(ChannelType(str(channel)), to))
+        since = recent_since(interval, now)
+        for alert_id, channel, to in ledger.recent_recipients(setting_id, alert_ids, since=since, now=now):
+            found[alert_id, setting_id].add(RecipientAddress(ChannelType(channel), to))
     return found
+
+
+def recent_recipients(
+    setting_id: str, alerts: Collection[str], *, since: datetime, now: datetime
+) -> list[tuple[str, str, str]]:
+    """Return alert, channel and recipient of pending openings, and of openings delivered `since`."""
+    delivered = Q(delivered__gt=since, delivered__lte=now + AHEAD)
+    rows = Notification.objects.filter(
+        Q(status=_PENDING) | delivered,
+        Among("alert_id", alerts),
+        setting_id=setting_id,
+        kind__in=OPEN_KINDS,
+        channel__isnull=False,
+    )
+    return [(str(alert), str(channel), to) for alert, channel, to in rows.values_list(*_RECIPIENT)]

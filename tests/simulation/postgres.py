@@ -8,15 +8,20 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from accesslist.models import Project
 from alerting import delivery
 from alerting.choices import NotificationStatus
-from alerting.models import Alert, AlertConfig, Destination, MaintenanceWindow, Notification, UnreachableHost
-from alerting.rules.transition import ConfigView
+from alerting.models import (
+    Alert,
+    AlertConfig,
+    Destination,
+    MaintenanceWindow,
+    Notification,
+    NotificationSetting,
+    UnreachableHost,
+)
 from alerting.services.alerts import (
     AlertChanges,
     AlertEnd,
-    NewAlert,
     alert_acknowledge,
     alerts_change,
     alerts_open,
@@ -30,8 +35,15 @@ from events.types import EVENT_TYPES, EventType
 from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from tests.factories.accesslist import ProjectFactory
-from tests.factories.alerting import make_config
 from tests.simulation.plans import Receiver, SimulatedSetting
+from tests.simulation.stores import (
+    config_row,
+    new_alert,
+    next_time,
+    project_id,
+    setting_document,
+    setting_rows,
+)
 
 _CATEGORY = EVENT_TYPES[EventType.HOST_DOWN].category.value
 
@@ -40,7 +52,6 @@ class PostgresStore:
     """As `tests.simulation.stores.Store` says."""
 
     def __init__(self) -> None:
-        self._projects: dict[int, Project] = {}
         self._configs: dict[int, AlertConfig] = {}
         self._settings: Sequence[SimulatedSetting] = ()
         self._windows: dict[tuple[int, int], MaintenanceWindow] = {}
@@ -49,22 +60,16 @@ class PostgresStore:
     def prepare(self, settings: Sequence[SimulatedSetting], now: datetime) -> None:
         self._settings = settings
         for number in sorted({setting.project for setting in settings}):
-            # Its id is its number, as in memory.
-            project: Project = ProjectFactory.create(id=f"{number:024x}")
-            self._projects[number] = project
-            documents = [_document(setting) for setting in settings if setting.project == number]
-            self._configs[number] = make_config(project, notifications=documents)
+            ProjectFactory.create(id=project_id(number))
+            self._configs[number] = config_row(number, now)
+        AlertConfig.objects.bulk_create(self._configs.values())
+        NotificationSetting.objects.bulk_create(setting_rows(settings, now))
 
     def open(self, project: int, target: str, number: int, now: datetime) -> str:
-        config = self._configs[project]
-        view = ConfigView(id=config.id, event_type=EventType.HOST_DOWN)
-        group = self._projects[project].id
-        facts = {"hostname": f"db{target}", "port": 27017}
-        signal = Signal(pk=next(self._signals), created=now, group_id=group)
-        start = NewAlert(signal=signal, config=view, target=target, facts=facts, at=now)
+        start, group = new_alert(project, target, number, now), project_id(project)
         alerts_change(changes=AlertChanges(starts=[start]), group_id=group, now=now)
         alerts_open(alerts=list(Alert.objects.filter(id=start.id, status="TRACKING")), now=now)
-        return Alert.objects.get(group_id=group, target_key=target, status="OPEN").id
+        return start.id
 
     def close(self, alert_id: str, now: datetime) -> None:
         group = Alert.objects.get(id=alert_id).group_id
@@ -77,7 +82,7 @@ class PostgresStore:
 
     def window(self, project: int, number: int, columns: Mapping[str, Any], now: datetime) -> None:
         values = {**columns, "alert_types": [_CATEGORY]}
-        group = self._projects[project].id
+        group = project_id(project)
         made = window_create(group_id=group, values=values, actor=SYSTEM, now=now)
         self._windows[project, number] = made
 
@@ -90,7 +95,7 @@ class PostgresStore:
         config = self._configs[project]
         same = [setting for setting in self._settings if setting.project == project]
         documents = [
-            {**_document(setting), "id": kept.id}
+            {**setting_document(setting), "id": kept.id}
             for setting, kept in zip(same, config.settings.order_by("position"), strict=True)
         ]
         documents[same.index(self._settings[setting])]["webhookUrl"] = receiver.url
@@ -114,13 +119,8 @@ class PostgresStore:
     def next_time(self) -> datetime | None:
         pending = Notification.objects.filter(status=NotificationStatus.PENDING.value)
         places = {place.id: place for place in Destination.objects.all()}
-        down = {host.host: host.next_try for host in UnreachableHost.objects.all()}
-        times = []
-        for row in pending:
-            place = places.get(row.destination)
-            waits = [row.due, place.next_try if place else None, down.get(place.host) if place else None]
-            times.append(row.lease_until or max(until for until in waits if until))
-        return min(times, default=None)
+        hosts = {host.host: host.next_try for host in UnreachableHost.objects.all()}
+        return next_time(list(pending.order_by("sequence", "id")), places, hosts)
 
     def notifications(self) -> list[Notification]:
         return list(Notification.objects.order_by("sequence", "id"))
@@ -130,12 +130,3 @@ class PostgresStore:
 
     def place(self, destination: str) -> Destination | None:
         return Destination.objects.filter(id=destination).first()
-
-
-def _document(setting: SimulatedSetting) -> dict[str, object]:
-    document: dict[str, object] = {
-        "typeName": "WEBHOOK",
-        "webhookUrl": setting.receiver.url,
-        "delayMin": setting.delay_min,
-    }
-    return document if setting.interval_min is None else {**document, "intervalMin": setting.interval_min}

@@ -2,11 +2,14 @@
 
 import os
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context
 from unittest.mock import patch
+
+from django.test import override_settings
 
 from tests.simulation.invariants import Violation, Watch, violations
 from tests.simulation.plans import Plan, draw
@@ -17,18 +20,46 @@ from tests.simulation.world import SimulatedWorld
 _AT_ONCE = 100
 
 
+@dataclass(frozen=True, slots=True)
+class RunOutcome:
+    """What a run led to."""
+
+    sent: Sequence[tuple[float, str, str, str]]
+    """The requests in their order: when each began, its receiver, and its notification's kind and id."""
+    rows: Mapping[str, tuple[str, str, str | None, int, str | None]]
+    """Kind, status, reason, attempts and `merged_into` of each notification."""
+
+
 def run(seed: int) -> list[Violation]:
     """One seed in memory: what it broke."""
     return simulate(draw(seed), MemoryStore())
 
 
 def simulate(plan: Plan, store: Store) -> list[Violation]:
-    """A plan against a store: what it broke. Only the seam to the outside is replaced."""
+    """A plan against a store: what it broke."""
+    return finished(plan, store)[0]
+
+
+def finished(plan: Plan, store: Store) -> tuple[list[Violation], RunOutcome]:
+    """A plan against a store: what it broke, and its outcome. Only the seam to the outside is replaced."""
     world = SimulatedWorld(plan, store)
     watch = Watch(world)
-    with patch("integrations.channels.http.post", world.post), _same_jitter(plan.seed):
+    # Ids of destinations follow from the secret key, and differ from installation to installation.
+    with (
+        patch("integrations.channels.http.post", world.post),
+        override_settings(SECRET_KEY="of the simulation"),
+        _same_jitter(plan.seed),
+    ):
         world.run()
-    return violations(world, watch)
+    sent = [
+        (request.began, request.receiver.name, request.notification.kind, request.notification.id)
+        for request in world.requests
+    ]
+    rows = {
+        row.id: (row.kind, row.status, row.reason, row.attempts, row.merged_into)
+        for row in world.store.notifications()
+    }
+    return violations(world, watch), RunOutcome(sent, rows)
 
 
 def broken_seeds(seeds: Sequence[int]) -> list[str]:

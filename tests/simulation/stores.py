@@ -1,12 +1,19 @@
 """What a run does to the platform, whether it is kept in memory or by PostgreSQL."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
 from alerting import delivery
-from alerting.models import Destination, Notification
+from alerting.models import AlertConfig, Destination, Notification, NotificationSetting
+from alerting.rules.transition import ConfigView
+from alerting.selectors.notification_settings import filled, type_of
+from alerting.services.alerts import NewAlert
+from events.models import Signal
+from events.types import EventType
 from integrations.outcome import Outcome
+from opsapi.encryption import encrypt
 from tests.simulation.plans import Receiver, SimulatedSetting
 
 
@@ -60,3 +67,87 @@ class Store(Protocol):
 
     def place(self, destination: str) -> Destination | None:
         """A destination as it is known."""
+
+
+def project_id(number: int) -> str:
+    """The id of a project; its configuration has the same."""
+    return f"{number:024x}"
+
+
+def config_row(project: int, now: datetime) -> AlertConfig:
+    """The configuration of a project."""
+    return AlertConfig(
+        id=project_id(project),
+        group_id=project_id(project),
+        event_type=EventType.HOST_DOWN.value,
+        created=now,
+        updated=now,
+    )
+
+
+def setting_rows(settings: Sequence[SimulatedSetting], now: datetime) -> Iterator[NotificationSetting]:
+    """The notifications of the configurations; each id is the place in the plan."""
+    configs = {setting.project: config_row(setting.project, now) for setting in settings}
+    for number, setting in enumerate(settings):
+        row = NotificationSetting(id=f"{number:024x}", config=configs[setting.project])
+        setting_fill(row, number, setting_document(setting))
+        yield row
+
+
+def setting_document(setting: SimulatedSetting) -> dict[str, object]:
+    """The notification as a request has it."""
+    document: dict[str, object] = {
+        "typeName": "WEBHOOK",
+        "webhookUrl": setting.receiver.url,
+        "delayMin": setting.delay_min,
+    }
+    return document if setting.interval_min is None else {**document, "intervalMin": setting.interval_min}
+
+
+def setting_fill(row: NotificationSetting, place: int, document: Mapping[str, object]) -> None:
+    """Set the values of a row, whose URL is a secret."""
+    secrets = type_of(filled(row, place, document)).secrets(document)
+    row.secrets = encrypt(json.dumps(secrets), owner=row.id)
+
+
+def new_alert(project: int, target: str, number: int, now: datetime) -> NewAlert:
+    """The alert with this number of a target. Its id is the same whenever it opens again."""
+    group_id = project_id(project)
+    return NewAlert(
+        signal=Signal(pk=number, created=now, group_id=group_id),
+        config=ConfigView(id=group_id, event_type=EventType.HOST_DOWN),
+        target=target,
+        facts={"hostname": f"db{target}", "port": 27017},
+        at=now,
+    )
+
+
+def next_time(
+    rows: Collection[Notification], places: Mapping[str, Destination], hosts: Mapping[str, datetime]
+) -> datetime | None:
+    """The earliest time at which one of the pending notifications may be claimed, or its lease lapses.
+
+    `hosts` are the next tries at hosts that accept no connections.
+    """
+    # What waits for another of its destination or subject is looked at again after that.
+    busy = {row.destination for row in rows if row.lease_token is not None and row.destination}
+    tried = {(row.destination, row.subject): row for row in rows if row.first_attempt}
+
+    def waits_until(row: Notification) -> datetime:
+        if row.lease_until is not None:
+            return row.lease_until
+        place = places.get(row.destination)
+        if place is None:
+            return row.due
+        return max(row.due, place.next_try or row.due, hosts.get(place.host, row.due))
+
+    times = [
+        waits_until(row)
+        for row in rows
+        if row.lease_token is not None
+        or (
+            row.destination not in busy
+            and tried.get((row.destination, row.subject), row).sequence >= row.sequence
+        )
+    ]
+    return min(times, default=None)

@@ -4,12 +4,13 @@ import pytest
 from django.db import transaction
 
 from alerting import delivery
-from alerting.services import claims
+from alerting.selectors import queues
 from tests.hostile.budget import LONG
 from tests.simulation.invariants import Promise
 from tests.simulation.plans import draw
 from tests.simulation.postgres import PostgresStore
-from tests.simulation.runs import simulate
+from tests.simulation.runs import finished, simulate
+from tests.simulation.store import MemoryStore
 
 pytestmark = pytest.mark.django_db
 
@@ -19,20 +20,24 @@ SHARED = 6
 
 
 @pytest.mark.parametrize("seed", range(60) if LONG else [0, 1, SHARED])
-def test_the_promises_hold_with_the_real_tables(seed: int) -> None:
-    assert simulate(draw(seed, small=True), PostgresStore()) == []
+def test_the_real_tables_keep_the_promises_and_have_the_outcome_of_the_ledger_in_memory(seed: int) -> None:
+    plan = draw(seed, small=True)
+    found, outcome = finished(plan, PostgresStore())
+    assert found == []
+    assert outcome.sent
+    assert finished(plan, MemoryStore()) == (found, outcome)
 
 
 def test_they_find_a_claim_statement_that_looks_at_no_order(monkeypatch: pytest.MonkeyPatch) -> None:
     order = "LIMIT 1) IS NULL"
-    assert order in claims._CANDIDATES
-    no_order = claims._CANDIDATES.replace(order, "LIMIT 0) IS NULL")
-    monkeypatch.setattr(claims, "_CANDIDATES", no_order)
+    assert order in queues._CANDIDATES
+    no_order = queues._CANDIDATES.replace(order, "LIMIT 0) IS NULL")
+    monkeypatch.setattr(queues, "_CANDIDATES", no_order)
     assert any(Promise.ORDER in broken_by(seed) for seed in range(10))
 
 
 def test_they_find_delivery_that_merges_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "merged_notifications", lambda *_: {})
+    monkeypatch.setattr(delivery, "merged_notifications", lambda *_, **__: {})
     assert Promise.ONCE in broken_by(SHARED)
 
 

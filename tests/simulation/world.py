@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from alerting import delivery
+from alerting.choices import NotificationStatus
 from alerting.models import Notification
 from alerting.rules.claim_order import next_free_slot
 from alerting.services.leases import LEASE, leased_at
@@ -20,7 +21,7 @@ from integrations.outcome import Outcome
 from opsapi.outbound import OutboundError, OutboundResponse
 from opsapi.outbound.errors import OutboundReason
 from tests.simulation.plans import ACCEPT_SECONDS, HOUR, MINUTE, TIME_OUT_SECONDS, Act, Mode, Plan, Receiver
-from tests.simulation.store import PENDING, MemoryStore
+from tests.simulation.store import MemoryStore
 from tests.simulation.stores import Store
 
 Answer = TypeVar("Answer")
@@ -90,7 +91,8 @@ class SimulatedWorld:
         self._queue: list[tuple[float, int, Callable[[], None]]] = []
         self._receivers = {receiver.url: receiver for receiver in plan.receivers}
         self._last_end: dict[tuple[str, str], float] = {}
-        self._signals: list[tuple[float, int, int, str, bool]] = []
+        self._signals: list[Callable[[], None]] = []
+        """All signals so far, to be evaluated again."""
         self._answer = (0.0, False, False)
         self._over = False
         self._workers = [SimulatedWorker(self, number) for number in range(plan.workers)]
@@ -122,7 +124,9 @@ class SimulatedWorld:
 
     def _ask_whether_over(self) -> None:
         waiting = [
-            notification for notification in self.store.notifications() if notification.status == PENDING
+            notification
+            for notification in self.store.notifications()
+            if notification.status == NotificationStatus.PENDING
         ]
         to_come = [
             notification
@@ -152,13 +156,13 @@ class SimulatedWorld:
             number = self._numbers[project, target] = self._numbers.get((project, target), 0) + 1
             alert = self.store.open(project, str(target), number, self.now)
             self.alerts[project, target] = alert
-            self._signals.append((self.seconds, project, target, alert, True))
+            self._signals.append(partial(self._open_again, project, str(target), number, self.now))
 
     def _up(self, project: int, target: int) -> None:
         if alert := self.alerts.get((project, target)):
             self.store.close(alert, self.now)
             self.alerts[project, target] = None
-            self._signals.append((self.seconds, project, target, alert, False))
+            self._signals.append(partial(self._close_again, alert, self.now))
 
     def _acknowledge(self, project: int, target: int, until: float) -> None:
         if alert := self.alerts.get((project, target)):
@@ -185,12 +189,14 @@ class SimulatedWorld:
         for worker in self._workers:
             worker.die(0.5)
         self.store = kept
-        for at, project, target, alert, opens in self._signals[signals:]:
-            moment = BEGINNING + timedelta(seconds=at)
-            if opens:
-                kept.open(project, str(target), int(alert[-4:], 16), moment)
-            else:
-                kept.close(alert, moment)
+        for evaluate in self._signals[signals:]:
+            evaluate()
+
+    def _open_again(self, project: int, target: str, number: int, at: datetime) -> None:
+        self.store.open(project, target, number, at)
+
+    def _close_again(self, alert: str, at: datetime) -> None:
+        self.store.close(alert, at)
 
     # --- workers --------------------------------------------------------------------------------
 

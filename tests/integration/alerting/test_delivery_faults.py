@@ -12,8 +12,9 @@ from accesslist.models import Project
 from alerting import delivery
 from alerting import evaluation as evaluation_module
 from alerting.courier import NO_THREAD, Courier
+from alerting.engine.postgresql import PostgresqlLedger
 from alerting.models import Alert, Destination, Notification, NotificationAttempt
-from alerting.services import claims
+from alerting.services import leases
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
@@ -148,7 +149,7 @@ def test_attempts_whose_transaction_fails_begin_again_as_if_for_the_first_time(
         for row in refused_rows:
             row.save()
 
-    monkeypatch.setattr(delivery, "pictures_keep", insert_refused_row)
+    monkeypatch.setattr(PostgresqlLedger, "pictures_keep", staticmethod(insert_refused_row))
     attempts = list(delivery.decide(claimed, now=START))
     assert [attempt.number for attempt in attempts] == [1, 1]
     away = Outcome(DeliveryStatus.RETRY, UNREACHABLE, 5, fault=DeliveryFault.HOST)
@@ -255,7 +256,7 @@ def test_a_lease_begins_when_the_claim_has_the_lock(project: Project, outside: O
     read: list[int] = []
 
     def clock() -> datetime:
-        read.extend(count for (count,) in fetch_rows(_HELD, [claims._CLAIM_LOCK]))
+        read.extend(count for (count,) in fetch_rows(_HELD, [leases._CLAIM_LOCK]))
         return START
 
     [notification] = claim(worker=1, slots=4, clock=clock)

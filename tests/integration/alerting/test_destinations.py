@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from alerting import delivery
 from alerting.choices import DropReason
+from alerting.engine.postgresql import POSTGRESQL
 from alerting.metrics import alerting_metrics
 from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost
 from alerting.rules.claim_order import AT_ONE_DESTINATION
@@ -550,9 +551,9 @@ def test_ids_of_notifications_follow_from_content_and_recipient(project: Project
     alert = Notification.objects.first().alert  # type: ignore[union-attr]
     Notification.objects.all().delete()
     assert alert is not None
-    openings_schedule(alerts=[alert])
+    openings_schedule(alerts=[alert], ledger=POSTGRESQL)
     assert set(Notification.objects.values_list("id", flat=True)) == before
-    openings_schedule(alerts=[alert])
+    openings_schedule(alerts=[alert], ledger=POSTGRESQL)
     assert Notification.objects.count() == len(before)
 
 

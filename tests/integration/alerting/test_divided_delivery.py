@@ -12,6 +12,7 @@ from django.db import transaction
 from accesslist.models import Project
 from alerting import delivery
 from alerting.courier import FINISH_LOCKS_SECONDS, HELD_UP_SECONDS, Courier
+from alerting.engine.ledger import Ledger
 from alerting.models import Alert, Incident, Notification
 from alerting.muting import Muting
 from alerting.rules.time_slices import Costs, TimeSlice
@@ -103,9 +104,9 @@ def test_the_addresses_of_one_message_are_written_before_the_next_is_decided(
     open_alerts(project, GROUP)
     written = []
 
-    def replace(some: Sequence[ForPeople], *, now: datetime) -> None:
+    def replace(some: Sequence[ForPeople], *, now: datetime, ledger: Ledger) -> None:
         written.append(sum(len(each.found.addresses) for each in some))
-        recipients_replace(some, now=now)
+        recipients_replace(some, now=now, ledger=ledger)
 
     monkeypatch.setattr("alerting.delivery.recipients_replace", replace)
     decide_for(1_000, Costs())
