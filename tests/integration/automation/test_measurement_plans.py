@@ -1,4 +1,7 @@
-"""What PostgreSQL opens to read measurements, of days that a scan would show: 8 days of 30 hosts, every five minutes."""
+"""What PostgreSQL opens to read measurements, of days that a scan would show.
+
+There are 8 days of 30 hosts, every five minutes.
+"""
 
 import json
 from collections.abc import Iterator
