@@ -92,7 +92,7 @@ class SimulatedWorld:
         self._receivers = {receiver.url: receiver for receiver in plan.receivers}
         self._last_end: dict[tuple[str, str], float] = {}
         self._signals: list[Callable[[], None]] = []
-        """All signals so far, to be evaluated again."""
+        """The evaluation of each signal of the run."""
         self._answer = (0.0, False, False)
         self._over = False
         self._workers = [SimulatedWorker(self, number) for number in range(plan.workers)]

@@ -134,7 +134,7 @@ class BothLedgers:
                 record([(attempt, outcome) for attempt in attempts], now=now, ledger=ledger)
 
     def differences(self) -> list[Any]:
-        """The values that the ledgers have differently: first those of PostgreSQL, then those in memory."""
+        """The values that differ between the ledgers: the values of PostgreSQL, then the values in memory."""
         stored = rows_of(Notification.objects.all()) | incidents_of(Incident.objects.all())
         kept = rows_of(self.memory.rows.values()) | incidents_of(self.memory.stored_incidents.values())
         return sorted(stored.items() - kept.items()) + sorted(kept.items() - stored.items())
