@@ -153,7 +153,7 @@ def part_of(field: forms.Field | None, name: str, path: str) -> str:
 
 def fault_sentence(about: str, message: str, allowed: Sequence[str]) -> str:
     """A fault in a sentence. `about` is the path of the fault, unless its input shows it."""
-    sentence = f"{about}: {message}." if about else f"{capfirst(message)}."
+    sentence = (f"{about}: {message}" if about else capfirst(message)).removesuffix(".") + "."
     return f"{sentence} Allowed: {', '.join(allowed)}." if allowed else sentence
 
 

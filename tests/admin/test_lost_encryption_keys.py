@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 from django.contrib import admin
 from django.test import Client
+from django.utils.text import capfirst
 
 from accesslist.models import ApiKey, Project, SecondFactor, User
 from accesslist.rules.second_factor import CodeFault
@@ -93,7 +94,7 @@ def test_the_form_of_an_integration_asks_for_its_secret_again(
     where = action_url(integration, "change")
     with leaves_events(operator):
         answer = post(console, where, **typed_in(console.get(where).text))
-    assert UNREADABLE in str(errors_of(answer)["serviceKey"])
+    assert capfirst(UNREADABLE) in str(errors_of(answer)["serviceKey"])
 
 
 @pytest.mark.slow
