@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
 
-from alerting.choices import AlertStatus, DropReason, IncidentPart, NotificationStatus, WaitReason
+from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.engine.ledger import DestinationConfigs, NamedDestination, OpeningsSoFar
 from alerting.models import (
     Alert,
@@ -721,7 +721,7 @@ class MemoryLedger:
 
     def messages_wait(self, incidents: Sequence[Incident], /) -> list[Notification]:
         to_all = (row for row in self._messages(incidents) if row.channel in {None, row.type_name})
-        return [row for row in to_all if row.kind != MessageKind.UPDATE.value or row.part is not None]
+        return [row for row in to_all if not row.is_reminder]
 
     def _messages(self, incidents: Sequence[Incident]) -> list[Notification]:
         """The messages about incidents that nobody is sending."""
@@ -739,7 +739,7 @@ class MemoryLedger:
 
     def changes_become(self, part: str, incidents: Sequence[Incident], *, now: datetime) -> None:
         for row in self._messages(incidents):
-            if row.part == IncidentPart.CHANGE.value:
+            if row.is_change:
                 row.part, row.created, row.due = part, now, now
 
 
