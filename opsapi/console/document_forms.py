@@ -160,11 +160,11 @@ class DocumentForm(ConsoleForm):
 
     @property
     def media(self) -> forms.Media:
-        """The script and the styles of rows."""
+        """The scripts and the styles of inputs, and of rows."""
         if not self.arrays:
-            return forms.Media()
+            return super().media
         script: Any = forms.Script("console/form-rows.js", defer=True)
-        return forms.Media(css={"all": ["console/form-rows.css"]}, js=[script])
+        return super().media + forms.Media(css={"all": ["console/form-rows.css"]}, js=[script])
 
     # --- rows ------------------------------------------------------------------------------------------
 

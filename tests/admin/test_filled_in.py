@@ -58,6 +58,15 @@ def _pages(project: Project) -> Iterator[str]:
             yield from (action_url(row, name) for name, action in pages.actions_of_row.items() if action.form)
 
 
+def test_each_form_that_searches_rows_loads_the_script_of_the_search(
+    console: Client, project: Project
+) -> None:
+    texts = {url: console.get(url).text for url in _pages(project)}
+    searching = {url for url, text in texts.items() if "admin-autocomplete" in text}
+    assert len(searching) > 3
+    assert {url for url in searching if "/autocomplete." not in texts[url]} == set()
+
+
 @pytest.mark.slow
 def test_a_link_fills_in_no_other_fields(console: Client, project: Project) -> None:
     fill(project)
