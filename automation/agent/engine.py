@@ -21,6 +21,8 @@ _PORT = re.compile(r"[0-9]{1,5}")
 _HIGHEST_PORT = 65_535
 _MOST_ADDRESSES = 4096
 """Servers name the same addresses in every round."""
+_LONGEST_ADDRESS = 300
+"""A host name has at most 253 characters."""
 
 
 class ServerAddress(NamedTuple):
@@ -40,9 +42,14 @@ def address_of(hostname: str, port: int) -> ServerAddress | None:
     return ServerAddress(name.lower(), port) if name and 0 < port <= _HIGHEST_PORT else None
 
 
-@lru_cache(maxsize=_MOST_ADDRESSES)
 def read_address(text: str, default_port: int) -> ServerAddress | None:
     """Parse `host`, `host:port` or `[ipv6]:port`; None if the platform does not accept it."""
+    # The cache must not keep long texts of a faulty server.
+    return _read_address(text, default_port) if len(text) <= _LONGEST_ADDRESS else None
+
+
+@lru_cache(maxsize=_MOST_ADDRESSES)
+def _read_address(text: str, default_port: int) -> ServerAddress | None:
     if text.startswith("["):
         hostname, _, port = text[1:].partition("]:") if "]:" in text else (text[1:-1], "", "")
         if text.count("]") != 1 or (not port and not text.endswith("]")):

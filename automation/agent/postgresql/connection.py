@@ -214,17 +214,19 @@ class PostgresSession:
         # The statements are constants of this package; everything else is in the parameters.
         return self._cursor.execute(statement.encode(), parameters or None).fetchall()
 
-    def answers(self, statements: Sequence[str], seconds: float) -> Iterator[StatementAnswer]:
+    def answers(
+        self, statements: Sequence[str], seconds: float, *, together: bool = True
+    ) -> Iterator[StatementAnswer]:
         """The answer to each statement, in order.
 
-        They are sent in one message, and the server takes their time-outs one by one. It stops at a
-        statement that fails, so the statements after it are sent again. After a time-out each is sent alone:
-        the server may send no answer before the end of the message.
+        With `together`, one message has all statements. The server takes their time-outs one by one, and may
+        send no answer before the end of the message. It stops at a statement that fails, so the statements
+        after it are sent again. After a time-out each statement is sent alone.
 
         Raises: psycopg.Error: the session is lost, also because an answer was missing after `seconds`.
         """
         end = time.monotonic() + seconds
-        waiting, most = list(statements), len(statements)
+        waiting, most = list(statements), len(statements) if together else 1
         while waiting:
             found: list[StatementAnswer] = []
             try:

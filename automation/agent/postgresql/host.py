@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from math import isfinite
@@ -138,6 +139,9 @@ class PostgresHost:
         self.missing: Mapping[str, Why] = {}
         self._access, self._sources, self._clock = access, sources, clock
         self._session: PostgresSession | None = None
+        # How long the server took for the statements of a poll. If it is slow, the next poll sends each
+        # statement alone, because answers to a message can be lost together.
+        self._took, self._together = 0.0, True
         self._identifier: str | None = None
         self._absent: dict[str, dict[str, str]] = {}
         self._before: NumbersAt | None = None
@@ -147,6 +151,7 @@ class PostgresHost:
 
     def poll(self) -> PostgresAnswer:
         """Poll the server: CONNECT_SECONDS if nothing answers, otherwise ANSWER_SECONDS for each part."""
+        self._together, self._took = self._took < STATEMENT_SECONDS, 0.0
         try:
             session, hello = self._hello()
         except psycopg.Error as error:
@@ -198,7 +203,8 @@ class PostgresHost:
 
     def _ask_hello(self, session: PostgresSession) -> Hello:
         statements = [_HELLO, _HAS_STANDBYS, *([_IDENTIFIER] if self._identifier is None else [])]
-        answers = list(session.answers(statements, ANSWER_SECONDS))
+        with self._timed():
+            answers = list(session.answers(statements, ANSWER_SECONDS, together=self._together))
         if isinstance(answers[0], psycopg.Error):
             raise answers[0]
         # The server may refuse the others.
@@ -207,12 +213,28 @@ class PostgresHost:
             self._identifier = identifier.get("identifier")
         return read_hello(answers[0], self._identifier, has_standbys=bool(standbys.get("has_standbys")))
 
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = self._clock()
+        try:
+            yield
+        finally:
+            self._took += self._clock() - began
+
     # --- measurements -----------------------------------------------------------------------------
 
     def _measured(self, session: PostgresSession, hello: Hello) -> PostgresAnswer:
         taken = datetime.now(timezone.utc)
-        reader = _MetricReader(self._sources, self._absent, hello, self._access.explain)
-        numbers = reader.read(session)
+        reader = _MetricReader(
+            self._sources,
+            self._absent,
+            hello,
+            self._access.explain,
+            clock=self._clock,
+            together=self._together,
+        )
+        with self._timed():
+            numbers = reader.read(session)
         numbers = {**numbers, **self._of_agent(session, hello, reader, taken)}
         now = NumbersAt(self._with_lag(numbers, hello), hello.started, hello.uptime or 0.0)
         values, reasons = values_of(SERVER, _not_reset(self._before, now), now, reader.refused)
@@ -330,7 +352,7 @@ class PostgresHost:
 
 
 class _MetricReader:
-    """Runs the statements of a round one by one, and records why numbers are missing."""
+    """Asks for the metrics of a round, and records why numbers are missing."""
 
     def __init__(
         self,
@@ -338,12 +360,18 @@ class _MetricReader:
         absent: dict[str, dict[str, str]],
         hello: Hello,
         explain: Callable[[Exception], str],
+        *,
+        clock: Callable[[], float],
+        together: bool,
     ) -> None:
-        """`absent` has, by section and column, the SQLSTATE of columns that are not asked again."""
+        """`absent` has, by section and column, the SQLSTATE of columns that are not asked again.
+
+        With `together`, all answers of a slow server can be lost (`PostgresSession.answers`).
+        """
         applying = [query for query in sources if query.applies(hello.number, in_recovery=hello.in_recovery)]
         self._hidden = {query.section for query in applying if query.of_others and not hello.sees_others}
         self._sources = [query for query in applying if query.section not in self._hidden]
-        self._absent, self._explain = absent, explain
+        self._absent, self._explain, self._clock, self._together = absent, explain, clock, together
         self._failed: dict[str, str] = {}
         self.answered = False
 
@@ -355,12 +383,13 @@ class _MetricReader:
 
     def read(self, session: PostgresSession) -> Numbers:
         """Path → value of everything that was answered within ANSWER_SECONDS."""
-        end = time.monotonic() + ANSWER_SECONDS
+        end = self._clock() + ANSWER_SECONDS
         asked = [(source, self._columns(source)) for source in self._sources]
         asked = [(source, columns) for source, columns in asked if columns]
         numbers: dict[str, float] = {}
         wrong: list[tuple[MetricQuery, Mapping[str, str]]] = []
-        answers = self._answers(session, [source.statement(columns) for source, columns in asked], end)
+        statements = [source.statement(columns) for source, columns in asked]
+        answers = self._answers(session, statements, end)
         for (source, columns), row in zip(asked, answers):
             if not isinstance(row, psycopg.Error):
                 self._take(numbers, source, row)
@@ -393,14 +422,15 @@ class _MetricReader:
         self, session: PostgresSession, statements: Sequence[str], end: float
     ) -> Iterator[StatementAnswer]:
         """An answer to each statement; when the session is lost, its error and then that there is none."""
-        answers = 0
-        try:
-            for answer in session.answers(statements, end - time.monotonic()):
+        answers, seconds = 0, end - self._clock()
+        if seconds > 0:  # otherwise the attempt would lose the session
+            try:
+                for answer in session.answers(statements, seconds, together=self._together):
+                    answers += 1
+                    yield answer
+            except psycopg.Error as error:
                 answers += 1
-                yield answer
-        except psycopg.Error as error:
-            answers += 1
-            yield error
+                yield error
         for _ in statements[answers:]:
             yield psycopg.OperationalError(f"no answer within {ANSWER_SECONDS:g} s")
 

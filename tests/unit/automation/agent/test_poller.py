@@ -198,7 +198,7 @@ def test_polls_that_follow_each_other_share_a_thread(monkeypatch: pytest.MonkeyP
         FakeHost(f"db{number}", lambda: threads.append(threading.current_thread())) for number in range(5)
     ]
     engine = FakeEngine(hosts[0], leads_to=hosts[1:])
-    poller = Poller([engine], 2, threading.Event(), most_polls=1)
+    poller = Poller([engine], 3_600, threading.Event(), most_polls=1)
     poller.round()
     assert len(threads) == 5
     assert len(set(threads)) == 1

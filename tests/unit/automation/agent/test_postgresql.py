@@ -20,7 +20,14 @@ from automation.agent.engine import HostReading
 from automation.agent.engines import Engines
 from automation.agent.machine.metrics import MACHINE
 from automation.agent.postgresql.check import postgresql_steps
-from automation.agent.postgresql.connection import Admission, PostgresAccess, PostgresSession, read
+from automation.agent.postgresql.connection import (
+    ANSWER_SECONDS,
+    STATEMENT_SECONDS,
+    Admission,
+    PostgresAccess,
+    PostgresSession,
+    read,
+)
 from automation.agent.postgresql.engine import PostgreSQL, set_of
 from automation.agent.postgresql.host import Hello, PostgresAnswer, PostgresHost, _MetricReader, read_hello
 from automation.agent.postgresql.metrics import (
@@ -428,6 +435,42 @@ def test_counters_of_a_server_with_an_unknown_uptime_are_no_pair(monkeypatch: py
         values = {sample.metric: sample.number for sample in host.poll().samples}
         rates.append(values.get("PG_WAL_BYTES"))
     assert rates == [None, None, 5]
+
+
+def test_a_server_that_was_slow_gets_each_statement_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, sent, seconds = [0.0], [], 0.0
+    session = MagicMock(is_lost=False)
+    session.rows.return_value, session.row.return_value = [], {}
+
+    def answer(statements: Sequence[str], *_: object, together: bool) -> list[dict[str, float]]:
+        sent.append(together)
+        now[0] += seconds
+        return [{} for _ in statements]
+
+    session.answers.side_effect = answer
+    (access,) = read("postgresql://db1")
+    host = PostgresHost(access, clock=lambda: now[0])
+    monkeypatch.setattr(host, "_hello", lambda: (session, HELLO))
+    for took in (0, STATEMENT_SECONDS, STATEMENT_SECONDS, 0, 0):
+        seconds = took
+        host.poll()
+    assert sent == [True, True, False, False, True]
+
+
+def test_no_statement_is_sent_when_the_time_of_a_poll_is_over() -> None:
+    wrong = psycopg.errors.UndefinedColumn("no such column")
+    now = [0.0]
+
+    def answer(statements: Sequence[str], *_: object, **__: object) -> list[psycopg.Error]:
+        now[0] += ANSWER_SECONDS
+        return [wrong for _ in statements]
+
+    session = MagicMock()
+    session.answers.side_effect = answer
+    reader = _MetricReader(SOURCES, {}, HELLO, str, clock=lambda: now[0], together=True)
+    assert reader.read(session) == {}
+    assert session.answers.call_count == 1
+    assert all("no answer" in problem for problem in reader.problems())
 
 
 def test_one_server_that_cannot_be_read_loses_no_other() -> None:
