@@ -131,6 +131,8 @@ def invitation_create(
         _refuse_not_held(invitation.grants, by)
         _insert(invitation, now)
         event_type = EventType.INVITED_TO_GROUP if here.group_id else EventType.INVITED_TO_ORG
+        # Not `here`, which may name the organization of the project too.
+        change.here = invitation.scope
         change.record_added(invitation, event_type=event_type)
         return IssuedInvitation(invitation, token_of(invitation.id, secret))
 

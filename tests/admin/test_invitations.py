@@ -157,6 +157,15 @@ class TestInviting:
         assert row.mailed is not None
         assert [mail.recipients for mail in mail_receiver.mails] == [(GRACE,)]
 
+    def test_an_invitation_to_a_project_is_an_event_of_the_project_alone(
+        self, lead: User, project: Project
+    ) -> None:
+        browser = Client()
+        browser.force_login(lead)
+        self._send(browser, project, way="link")
+        event = Event.objects.get(event_type="INVITED_TO_GROUP")
+        assert (event.group_id, event.org_id) == (project.id, None)
+
     def test_a_refused_message_shows_link_and_reason(
         self, lead: User, project: Project, mail_receiver: MailReceiver
     ) -> None:
