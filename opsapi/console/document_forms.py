@@ -311,6 +311,9 @@ class DocumentForm(ConsoleForm):
 
     def clean(self) -> dict[str, Any]:
         """Validate the form with the schema of the document."""
+        # A page of another build sends an array as one text: without its rows, the array would be lost.
+        if any(part in self.data for part in self.arrays):
+            self.add_error(None, "This page is from another version of Ops API. Load the page again.")
         if not self.errors:
             try:
                 self._values = self.read()

@@ -106,6 +106,20 @@ def test_a_wrong_window_is_reported_and_not_created(
     assert not MaintenanceWindow.objects.exists()
 
 
+def test_a_page_of_another_version_loses_no_matchers(
+    console: Client, operator: User, project: Project
+) -> None:
+    """An earlier version sends the matchers as a text, and no rows."""
+    matchers = [{"fieldName": "HOSTNAME", "operator": "CONTAINS", "value": "db"}]
+    window = make_window(project, matchers=matchers)
+    sent = {**typed(project), "matchers": "HOSTNAME CONTAINS db"}
+    with leaves_events(operator):
+        changed = confirm(console, action_url(window, "change"), **sent)
+        added = confirm(console, ADD, **sent)
+    assert [answer.status_code for answer in (changed, added)] == [200, 200]
+    assert MaintenanceWindow.objects.get().matchers == matchers
+
+
 def test_an_address_says_what_is_in_the_form_at_first(console: Client, project: Project) -> None:
     query = {"group": project.id, "alertTypeNames": "HOST,CLUSTER", "description": "<disks>"}
     page = console.get(ADD, query).content.decode()
