@@ -362,8 +362,12 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
         try:
             waiting = WaitingSignals(group_id, event_types, now)
         except TooManyWaitError as error:
-            configs_evaluate_after(error.holder, group_id=group_id, configs=indexes, now=now)
-            return [signal.pk for signal in signals], None
+            ids = tuple(signal.pk for signal in signals)
+            postponed = {_config_id(signal) for signal in signals} & indexes.keys()
+            configs_evaluate_after(
+                error.holder, group_id=group_id, configs=postponed, instead_of=ids, now=now
+            )
+            return ids, None
         comparisons = (
             _Comparison(signal, now, fleet, indexes.get(_config_id(signal), {}), waiting) for signal in rest
         )

@@ -52,10 +52,7 @@ def configs_evaluate_later(*, group_id: str, configs: Collection[tuple[str, str]
     """
     if not configs:
         return
-    agents = {agent_id for agent_id, _ in configs}
-    held = Signal.objects.filter(
-        Among("held_by", agents), group_id=group_id, kind=SignalKind.CONFIG.value, failed=None
-    )
+    held = _config_signals(group_id).filter(Among("held_by", {agent_id for agent_id, _ in configs}))
     recorded = set(held.values_list("held_by", "payload__alertConfigId"))
     for agent_id, config_id in sorted(set(configs) - recorded):
         payloads = [(group_id, {"alertConfigId": config_id})]
@@ -63,17 +60,26 @@ def configs_evaluate_later(*, group_id: str, configs: Collection[tuple[str, str]
 
 
 def configs_evaluate_after(
-    holder: str | None, *, group_id: str, configs: Iterable[str], now: datetime
+    holder: str | None, *, group_id: str, configs: Collection[str], instead_of: Collection[int], now: datetime
 ) -> None:
     """Record signals to evaluate configurations, by id, after the signals that wait now.
 
-    `holder`: the agent whose reports hold them; None: they are the next of the queue.
+    `holder`: the agent whose reports hold them; None: they are the next of the queue. `instead_of`: the ids
+    of the signals that these signals replace. A configuration with another signal in the queue is not
+    recorded again.
     """
-    if holder is None:
-        payloads = [(group_id, {"alertConfigId": config_id}) for config_id in configs]
-        signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now)
-    else:
+    if holder is not None:
         configs_evaluate_later(group_id=group_id, configs={(holder, id_) for id_ in configs}, now=now)
+        return
+    others = _config_signals(group_id).filter(held_by=None).exclude(id__in=instead_of)
+    recorded = set(others.values_list("payload__alertConfigId", flat=True))
+    payloads = [(group_id, {"alertConfigId": config_id}) for config_id in sorted(set(configs) - recorded)]
+    signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now)
+
+
+def _config_signals(group_id: str) -> QuerySet[Signal]:
+    """The signals of configurations of a project that are not evaluated."""
+    return Signal.objects.filter(group_id=group_id, kind=SignalKind.CONFIG.value, failed=None)
 
 
 def config_alerts_cancel(*, config: AlertConfig, actor: Actor, now: datetime) -> None:

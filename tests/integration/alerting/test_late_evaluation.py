@@ -158,6 +158,22 @@ def test_a_configuration_is_compared_after_the_signals_that_wait_if_these_are_to
     assert list(Alert.objects.values_list("facts__hostname", "status")) == [("db2", "OPEN")]
 
 
+def test_configurations_that_are_compared_later_have_one_signal_each(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.signal_observations.MOST_WAITING_HOSTS", 2)
+    monkeypatch.setattr("alerting.evaluation.PAIRS_AT_ONCE", 1)
+    ingest(project, host_report("db1"), host_report("db2"), now=START)
+    evaluate(START)
+    configs = [make_config(project).id for _ in range(3)]
+    ingest(project, host_report("db3"), host_report("db4"), host_report("db5"), now=START + MINUTE)
+    signals = Signal.objects.filter(kind=SignalKind.CONFIG.value)
+    for _ in configs:
+        evaluate_signals(now=START + 2 * MINUTE, clock=lambda: 0.0)
+        waiting = signals.values_list("payload__alertConfigId", flat=True)
+        assert sorted(waiting) == sorted(configs)
+
+
 def test_a_configuration_disabled_opens_nothing_of_what_it_tracked(project: Project) -> None:
     config = make_config(project, notifications=DELAYED)
     ingest(project, host_report(reachable=False), now=START)
