@@ -201,7 +201,7 @@ class Notification(models.Model):
             # Notifications that wait for each destination, the first of each subject, and running deliveries.
             models.Index(
                 fields=["destination", "due", "sequence"],
-                name="notification_waiting",
+                name="notification_claimed_next",
                 condition=Q(status=NotificationStatus.PENDING.value, destination__gt="", lease_token=None),
             ),
             models.Index(
