@@ -137,7 +137,7 @@ class Ledger(Protocol):
     ) -> dict[tuple[str, str], NotificationSetting]:
         """Return the settings of notifications by id and type, including removed settings."""
 
-    def sent_messages(self, notifications: Iterable[Notification], /) -> SentMessages:
+    def sent_messages(self, notifications: Collection[Notification], /) -> SentMessages:
         """Return the messages that were sent about the alerts and events of notifications."""
 
     def lapses_of(self, notifications: Sequence[Notification], /) -> dict[str, int]:
@@ -228,8 +228,11 @@ class Ledger(Protocol):
 
     # --- what follows ---------------------------------------------------------------------------------
 
-    def insert(self, rows: Iterable[Notification], /) -> None:
-        """Insert the notifications of kinds that their channels send. Existing ids are skipped."""
+    def insert(self, rows: Iterable[Notification], /, *, wakes: bool = True) -> None:
+        """Insert the notifications of kinds that their channels send. Existing ids are skipped.
+
+        `wakes`: workers wake up for them.
+        """
 
     def repeated_settings(self, ids: Collection[str], /) -> Iterable[NotificationSetting]:
         """Return the settings with these ids that have reminders."""

@@ -364,7 +364,7 @@ class MemoryLedger:
         found = [self.settings[name] for name in names if name in self.settings]
         return {(setting.id, setting.type_name): setting for setting in found}
 
-    def sent_messages(self, notifications: Iterable[Notification], /) -> SentMessages:
+    def sent_messages(self, notifications: Collection[Notification], /) -> SentMessages:
         rows = [
             (alert_id, row.destination, row.setting_id, row.kind in ENDS)
             for alert_id in {row.alert_id for row in notifications if row.alert_id}
@@ -548,7 +548,7 @@ class MemoryLedger:
 
     # --- what follows ---------------------------------------------------------------------------------
 
-    def insert(self, rows: Iterable[Notification], /) -> None:
+    def insert(self, rows: Iterable[Notification], /, *, wakes: bool = True) -> None:
         for row in filter(is_sent, rows):
             if row.id in self.rows:
                 continue

@@ -153,7 +153,7 @@ class SentMessages:
         return bool(notification.destination) and not settings <= {notification.setting_id}
 
 
-def sent_messages(notifications: Iterable[Notification]) -> SentMessages:
+def sent_messages(notifications: Collection[Notification]) -> SentMessages:
     """Read the messages that were sent about the alerts and events of notifications."""
     alerts = {row.alert_id for row in notifications if row.alert_id}
     events = {row.event_id for row in notifications if row.event_id and not row.alert_id}

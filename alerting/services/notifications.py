@@ -151,14 +151,15 @@ def is_sent(row: Notification) -> bool:
     return row.kind in sent
 
 
-def notifications_insert(rows: Iterable[Notification]) -> None:
+def notifications_insert(rows: Iterable[Notification], *, wakes: bool = True) -> None:
     """Insert the notifications of kinds that their channels send. Existing ids are skipped.
 
-    Workers find notifications that are due later without a wake-up.
+    `wakes`: the workers wake up when the transaction commits. They find notifications that are due later
+    without it.
     """
     for batch in batches(filter(is_sent, rows), _ROWS_AT_ONCE):
         execute(_INSERT, {name: [_stored(row, name) for row in batch] for name in _COLUMNS})
-        if any(row.status == _PENDING and row.due <= row.created for row in batch):
+        if wakes:
             wake_workers(Work.MESSAGES)
 
 
@@ -405,11 +406,12 @@ def schedule_reminders(
         {str(alert_id) for alert_id, _ in due},
         ledger,
     )
-    ledger.insert(
+    reminders = (
         _reminder(setting, notification, due=at, now=now, number=numbers[key])
         for key, (setting, notification, at) in due.items()
         if key not in waiting
     )
+    ledger.insert(reminders, wakes=False)
 
 
 def settings_of_configs(config_ids: Collection[str]) -> Mapping[str, Sequence[NotificationSetting]]:
