@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from pymongo.errors import OperationFailure
 
-from automation.agent.engine import ServerAddress, read_address
+from automation.agent.engine import ServerAddress, _read_address, read_address
 from automation.agent.mongodb.connection import check, read, reason_of, without_secrets
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.mongodb.host import MongoHost
@@ -151,6 +151,12 @@ def test_an_at_sign_behind_the_authority_hides_no_password_from_redaction(rest: 
 )
 def test_addresses_are_read_in_the_form_of_the_platform(text: str, address: ServerAddress | None) -> None:
     assert read_address(text, 27017) == address
+
+
+def test_a_long_text_of_a_server_is_no_address_and_is_not_kept() -> None:
+    kept = _read_address.cache_info().misses
+    assert read_address("x" * 1_000_000, 27017) is None
+    assert _read_address.cache_info().misses == kept
 
 
 def test_a_password_that_is_not_encoded_is_taken_for_other_parts_and_not_quoted() -> None:
