@@ -4,6 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, RoleGrant, User
 from alerting.choices import DropReason
@@ -20,7 +22,14 @@ from opsapi.roles import Role
 from tests.factories.accesslist import make_team
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
-from tests.integration.alerting.pipeline import WORKER, Outside, deliver_all, deliver_one, evaluate
+from tests.integration.alerting.pipeline import (
+    WORKER,
+    Outside,
+    deliver_all,
+    deliver_one,
+    deliver_round,
+    evaluate,
+)
 from tests.integration.alerting.recipients import GROUP, channels, make_member, messages_of
 
 pytestmark = pytest.mark.django_db
@@ -112,6 +121,21 @@ def test_who_comes_and_goes_is_seen_when_it_is_due(project: Project, outside: Ou
     close_alert(project)
     deliver_all(start + timedelta(minutes=6))
     assert messages_of(outside)[2:] == [(CLOSE, "ada@example.com"), (CLOSE, "bob@example.com")]
+
+
+def test_messages_to_addresses_wake_the_workers_and_scheduled_reminders_do_not(
+    project: Project, outside: Outside
+) -> None:
+    make_member(project, "ada")
+    open_alert(project, GROUP)
+    now = clock.now()
+    wakes = []
+    for _ in range(3):  # the people, the destination of the address, the message
+        with CaptureQueriesContext(connection) as captured:
+            deliver_round(now)
+        wakes.append(any("NOTIFY" in query["sql"] for query in captured))
+    assert (len(outside.sent), Notification.objects.filter(kind=UPDATE).count()) == (1, 1)
+    assert wakes == [True, False, False]
 
 
 def test_the_end_goes_to_the_address_that_was_notified(project: Project, outside: Outside) -> None:
