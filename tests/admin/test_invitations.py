@@ -157,7 +157,7 @@ class TestInviting:
         assert row.mailed is not None
         assert [mail.recipients for mail in mail_receiver.mails] == [(GRACE,)]
 
-    def test_an_invitation_to_a_project_is_an_event_of_the_project_alone(
+    def test_an_invitation_to_a_project_is_no_event_of_the_organization(
         self, lead: User, project: Project
     ) -> None:
         browser = Client()
