@@ -4,10 +4,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, fields, replace
 
-from django.db.models import F, Q
-from django.db.models.lookups import IsNull
+from django.db.models import Q
 
-from alerting.choices import NotificationStatus, WaitReason
+from alerting.choices import WaitReason
 from alerting.models import Notification, NotificationAttempt, NotificationSetting
 from alerting.rules.delivery_policy import NO_OUTCOME, DueNotification
 from alerting.selectors.incidents import IncidentState
@@ -15,7 +14,6 @@ from alerting.selectors.notification_settings import stands_for_people
 from alerting.selectors.recipient_addresses import RecipientAddress, org_of, still_reached
 from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType, MessageKind
-from opsapi.fields import Among
 from opsapi.sql import fetch_rows
 
 
@@ -57,8 +55,7 @@ def _recipient_counts(notification: Notification, setting: NotificationSetting) 
 
 HELD_BACK = Q(silenced_by__isnull=False) | Q(reason=WaitReason.ACKNOWLEDGED.value)
 """A notification that a window or an acknowledgement holds back."""
-_RECEIVED = Q(status=NotificationStatus.DELIVERED.value) | Q(perhaps_received=True)
-_IN_PROGRESS = Q(lease_token__isnull=False, destination__gt="")
+_RECEIVED = "(status = 'DELIVERED' OR perhaps_received)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +80,14 @@ class Notified:
         return (self.alert_id, self.setting_id, self.channel, self.destination or self.recipient)
 
 
-_FIELDS = [column.name for column in fields(Notified)]
-NOTIFIED = _FIELDS[:-1]
+NOTIFIED = [column.name for column in fields(Notified)][:-1]
 """The columns of a notification that name its receiver."""
-_CHANGES_MESSAGES = {"changes_messages": IsNull(F("handle"), False)}
+_NOTIFIED = f"""
+SELECT DISTINCT {", ".join(NOTIFIED)}, handle IS NOT NULL FROM alerting_notification
+ WHERE alert_id = ANY(%(alerts)s) AND channel IS NOT NULL AND kind <> ALL(%(ends)s)
+   AND ({_RECEIVED} OR (%(or_in_progress)s AND lease_token IS NOT NULL AND destination > ''))
+"""  # noqa: S608 - built from constants
+_ENDS = [kind.value for kind in ENDS]
 
 
 def notified_receivers(alerts: Collection[str], *, or_in_progress: bool = False) -> list[Notified]:
@@ -94,10 +95,8 @@ def notified_receivers(alerts: Collection[str], *, or_in_progress: bool = False)
 
     With `or_in_progress` also receivers of messages in progress.
     """
-    received = _RECEIVED | _IN_PROGRESS if or_in_progress else _RECEIVED
-    rows = Notification.objects.filter(received, Among("alert_id", alerts), channel__isnull=False)
-    found = rows.exclude(kind__in=ENDS).annotate(**_CHANGES_MESSAGES).values_list(*_FIELDS).distinct()
-    return [Notified(*row) for row in found]
+    given = {"alerts": list(alerts), "ends": _ENDS, "or_in_progress": or_in_progress}
+    return [Notified(*row) for row in fetch_rows(_NOTIFIED, given)]
 
 
 def each_receiver(found: Iterable[Notified]) -> Iterator[Notified]:
@@ -115,11 +114,11 @@ def each_receiver(found: Iterable[Notified]) -> Iterator[Notified]:
     yield from (kept[key] for key in sorted(kept))
 
 
-# `_RECEIVED`, by alert and by event: each has an index.
+# By alert and by event: each has an index.
 _SENT = " UNION ALL ".join(
     f"""
 SELECT DISTINCT {column}, destination, setting_id, kind = ANY(%(ends)s) FROM alerting_notification
- WHERE {column} = ANY(%({column}s)s) AND {column} IS NOT NULL AND (status = 'DELIVERED' OR perhaps_received)
+ WHERE {column} = ANY(%({column}s)s) AND {column} IS NOT NULL AND {_RECEIVED}
 """  # noqa: S608 - built from constants
     for column in ("alert_id", "event_id")
 )
@@ -157,8 +156,7 @@ def sent_messages(notifications: Collection[Notification]) -> SentMessages:
     """Read the messages that were sent about the alerts and events of notifications."""
     alerts = {row.alert_id for row in notifications if row.alert_id}
     events = {row.event_id for row in notifications if row.event_id and not row.alert_id}
-    ends = [kind.value for kind in ENDS]
-    rows = fetch_rows(_SENT, {"alert_ids": list(alerts), "event_ids": list(events), "ends": ends})
+    rows = fetch_rows(_SENT, {"alert_ids": list(alerts), "event_ids": list(events), "ends": _ENDS})
     return SentMessages.of([(about, to, setting_id, is_end) for about, to, setting_id, is_end in rows])
 
 

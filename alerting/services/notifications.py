@@ -6,9 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Case, Count, Exists, Expression, F, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Count, F, Q, QuerySet
 from django.db.models.expressions import DatabaseDefault
-from django.db.models.functions import Coalesce, Concat, Left
 
 from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
 from alerting.engine.ledger import Ledger, OpeningsSoFar
@@ -16,7 +15,7 @@ from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.delivery_policy import LONGEST_REASON, not_retried_words, recent_since, repeat_due
-from alerting.selectors.due_notifications import HELD_BACK, Notified, each_receiver
+from alerting.selectors.due_notifications import Notified, each_receiver
 from alerting.selectors.incidents import IncidentState, IncidentView
 from alerting.selectors.notification_settings import recipient_shown, type_of
 from alerting.selectors.recipient_addresses import (
@@ -56,6 +55,32 @@ SELECT {", ".join(list(_COLUMNS)[:-1])},
   FROM unnest({", ".join(f"%({name})s::{kind}[]" for name, kind in _COLUMNS.items())})
        AS row({", ".join(_COLUMNS)})
     ON CONFLICT DO NOTHING
+"""  # noqa: S608 - built from constants
+_TO_DROP = f"""
+UPDATE alerting_notification AS stored
+   SET status = CASE WHEN perhaps_received THEN 'FAILED' ELSE 'DROPPED' END,
+       reason = CASE WHEN perhaps_received THEN left(
+           CASE WHEN silenced_by IS NOT NULL OR reason = '{WaitReason.ACKNOWLEDGED.value}' THEN '{NO_ANSWER}'
+                ELSE coalesce(reason, '{NO_ANSWER}') END, %(room)s) || %(words)s
+           ELSE %(reason)s END,
+       silenced_by = NULL
+"""  # noqa: S608 - built from constants
+_DROP = f"{_TO_DROP} WHERE id = ANY(%(ids)s)"
+# Rows are locked in the order of their ids, so that two transactions cannot deadlock. Another notification to
+# the address sends their message if it is delivered, or being sent.
+_DROP_UNSENT = f"""
+WITH unsent AS (
+    SELECT id FROM alerting_notification AS waiting
+     WHERE alert_id = ANY(%(alerts)s) AND status = 'PENDING' AND lease_token IS NULL AND NOT EXISTS (
+               SELECT FROM alerting_notification AS other
+                WHERE other.alert_id = waiting.alert_id AND other.kind = waiting.kind
+                  AND other.destination = waiting.destination AND other.destination > ''
+                  AND other.setting_id <> waiting.setting_id
+                  AND (other.status = 'DELIVERED'
+                       OR other.status = 'PENDING' AND other.lease_token IS NOT NULL))
+     ORDER BY id FOR UPDATE OF waiting
+)
+{_TO_DROP} FROM unsent WHERE stored.id = unsent.id
 """  # noqa: S608 - built from constants
 _KINDS_FOR_PEOPLE = OPEN_KINDS | {MessageKind.INFORM}
 
@@ -253,22 +278,7 @@ def schedule_ends(*, ended: Mapping[str, datetime], kind: MessageKind, ledger: L
 
 def notifications_drop_unsent(alerts: Collection[str]) -> None:
     """Drop the pending notifications of alerts that are over, if no other has sent, or sends, the message."""
-    rows = Notification.objects.filter(~Exists(_same_message_sent()), Among("alert_id", alerts))
-    notifications_drop(rows=rows, reason=DropReason.ALERT_OVER)
-
-
-def _same_message_sent() -> QuerySet[Notification]:
-    """Other notifications of the alert that have sent, or are sending, this kind of message to the address.
-
-    The fields are of a notification of the outer query.
-    """
-    of_others = Notification.objects.exclude(setting_id=OuterRef("setting_id"))
-    at_address = of_others.filter(destination=OuterRef("destination"), destination__gt="")
-    return at_address.filter(
-        Q(status=NotificationStatus.DELIVERED.value) | Q(status=_PENDING, lease_token__isnull=False),
-        alert_id=OuterRef("alert_id"),
-        kind=OuterRef("kind"),
-    )
+    execute(_DROP_UNSENT, {"alerts": list(alerts), **_dropped(DropReason.ALERT_OVER)})
 
 
 def schedule_acknowledged(*, incident: IncidentView, now: datetime, ledger: Ledger) -> None:
@@ -312,19 +322,14 @@ def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> N
     A notification that was perhaps received is not dropped: it fails with the reason of its last failure, and
     why it is not retried.
     """
-    last = Case(When(HELD_BACK, then=Value(NO_ANSWER)), default=Coalesce("reason", Value(NO_ANSWER)))
+    waiting = rows.filter(status=_PENDING, lease_token=None).select_for_update().order_by("id")
+    execute(_DROP, {"ids": list(waiting.values_list("id", flat=True)), **_dropped(reason)})
+
+
+def _dropped(reason: DropReason) -> dict[str, str | int]:
+    """Return the parameters of `_DROP` besides its rows."""
     words = not_retried_words(reason)
-    failure = Concat(Left(last, LONGEST_REASON - len(words)), Value(words))
-    waiting = _locked(rows.filter(status=_PENDING, lease_token=None))
-    waiting.update(
-        status=_if_received(Value(NotificationStatus.FAILED.value), Value(NotificationStatus.DROPPED.value)),
-        reason=_if_received(failure, Value(reason.value)),
-        silenced_by=None,
-    )
-
-
-def _if_received(then: Expression, otherwise: Expression) -> Case:
-    return Case(When(perhaps_received=True, then=then), default=otherwise)
+    return {"reason": reason.value, "words": words, "room": LONGEST_REASON - len(words)}
 
 
 @transaction.atomic
