@@ -20,7 +20,7 @@ from tests.eventually import eventually
 ROW = "HTTPS"
 LIMIT_MS = 6.0
 _HOSTS = 100
-_ROUNDS = 3
+_ROUNDS = 6
 _WAIT_SECONDS = 120.0
 
 
