@@ -202,17 +202,10 @@ def test_the_present_takes_it_back(keeper: ApiClient, alert: Alert) -> None:
 
 
 REFUSED = [
-    ({}, "acknowledgedUntil", "MISSING_ATTRIBUTE"),
-    (asked(None), "acknowledgedUntil", "MISSING_ATTRIBUTE"),
     (asked(""), "acknowledgedUntil", "INVALID_ATTRIBUTE"),
     (asked("tomorrow"), "acknowledgedUntil", "INVALID_ATTRIBUTE"),
     (asked("2099-11-21"), "acknowledgedUntil", "INVALID_ATTRIBUTE"),
-    (asked(4098945600), "acknowledgedUntil", "INVALID_ATTRIBUTE"),
-    (asked(True), "acknowledgedUntil", "INVALID_ATTRIBUTE"),
     (asked("9999-12-31T23:59:59-01:00"), "acknowledgedUntil", "INVALID_ATTRIBUTE"),
-    (asked(acknowledgementComment="x" * 501), "acknowledgementComment", "ACKNOWLEDGEMENT_COMMENT_TOO_LONG"),
-    (asked(acknowledgementComment=""), "acknowledgementComment", "INVALID_ATTRIBUTE"),
-    (asked(acknowledgementComment=5), "acknowledgementComment", "INVALID_ATTRIBUTE"),
     (asked(acknowledgingUsername="ada"), "acknowledgingUsername", "ATTRIBUTE_READ_ONLY"),
     (asked(status="CLOSED"), "status", "ATTRIBUTE_READ_ONLY"),
     (asked(groupId="a" * 24), "groupId", "ATTRIBUTE_READ_ONLY"),

@@ -110,7 +110,6 @@ def test_a_change_of_the_description_keeps_the_roles(
     [
         ({"roles": []}, "roles", "MISSING_ATTRIBUTE"),
         ({"desc": "other", "roles": []}, "roles", "MISSING_ATTRIBUTE"),
-        ({"desc": "", "roles": ["GROUP_OWNER"]}, "desc", "INVALID_ATTRIBUTE"),
         ({"desc": "other", "roles": ["GROUP_KING"]}, "roles[0].roleName", "INVALID_ENUM_VALUE"),
         ({"desc": "other", "roles": ["ORG_OWNER"]}, "roles[0].roleName", "ROLE_NEEDS_NO_GROUP_ID"),
         ({"publicKey": "abcdef"}, "publicKey", "ATTRIBUTE_READ_ONLY"),

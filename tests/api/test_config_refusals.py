@@ -40,15 +40,9 @@ def matched(event_type: str = "HOST_DOWN", **changes: Any) -> dict[str, Any]:
 
 
 REFUSED: list[Fault] = [
-    (alert_config(eventTypeName=None), "eventTypeName", "MISSING_ATTRIBUTE"),
-    (alert_config(eventTypeName="NOPE"), "eventTypeName", "INVALID_ENUM_VALUE"),
-    (alert_config(eventTypeName=5), "eventTypeName", "INVALID_ATTRIBUTE"),
     (alert_config(eventTypeName="HOST_UP"), "eventTypeName", "INVALID_EVENT_TYPE_FOR_ALERT"),
     (alert_config(eventTypeName="API_KEY_CREATED_AUDIT"), "eventTypeName", "INVALID_EVENT_TYPE_FOR_ALERT"),
-    (alert_config(enabled="true"), "enabled", "INVALID_ATTRIBUTE"),
-    (alert_config(notifications=None), "notifications", "MISSING_NOTIFICATIONS"),
     (alert_config(notifications=[]), "notifications", "MISSING_NOTIFICATIONS"),
-    (alert_config(notifications={}), "notifications", "INVALID_ATTRIBUTE"),
     (config_with(email(typeName="PIGEON")), "notifications[0].typeName", "INVALID_ENUM_VALUE"),
     (config_with(email(typeName=None)), "notifications[0].typeName", "MISSING_ATTRIBUTE"),
     (config_with(email(), email(emailAddress=None)), "notifications[1].emailAddress", "MISSING_ATTRIBUTE"),
@@ -98,12 +92,6 @@ REFUSED: list[Fault] = [
     (alert_config(threshold=THRESHOLD), "threshold", "THRESHOLD_PRESENT"),
     (alert_config(eventTypeName="TOO_FEW_HEALTHY_MEMBERS"), "threshold", "MISSING_THRESHOLD"),
     (alert_config(eventTypeName="TOO_MANY_UNHEALTHY_MEMBERS"), "threshold", "MISSING_THRESHOLD"),
-    (metric_config(metricName="NOPE"), "metricThreshold.metricName", "INVALID_METRIC_NAME"),
-    (metric_config(metricName=None), "metricThreshold.metricName", "MISSING_ATTRIBUTE"),
-    (metric_config(mode="TOTAL"), "metricThreshold.mode", "INVALID_ENUM_VALUE"),
-    (metric_config(operator="EQUALS"), "metricThreshold.operator", "INVALID_ENUM_VALUE"),
-    (metric_config(threshold="5"), "metricThreshold.threshold", "INVALID_ATTRIBUTE"),
-    (metric_config(threshold=None), "metricThreshold.threshold", "MISSING_ATTRIBUTE"),
     (metric_config(units="BYTES"), "metricThreshold.units", "UNITS_MISMATCH"),
     (metric_config(units="PERCENT"), "metricThreshold.units", "UNITS_MISMATCH"),
     (
@@ -111,7 +99,6 @@ REFUSED: list[Fault] = [
         "metricThreshold.units",
         "UNITS_MISMATCH",
     ),
-    (metric_config(units="FURLONGS"), "metricThreshold.units", "INVALID_ENUM_VALUE"),
     (alert_config(id="a" * 24), "id", "ATTRIBUTE_READ_ONLY"),
     (alert_config(created="2026-11-21T07:26:14Z"), "created", "ATTRIBUTE_READ_ONLY"),
     (alert_config(updated="2026-11-21T07:26:14Z"), "updated", "ATTRIBUTE_READ_ONLY"),
@@ -128,18 +115,13 @@ PROJECT_REFUSED: list[Fault] = [
 
 GLOBAL_REFUSED: list[Fault] = [
     (global_alert_config(groupId="a" * 24), "groupId", "INVALID_ATTRIBUTE"),
-    (global_alert_config(forAllGroups=None), "forAllGroups", "MISSING_ATTRIBUTE"),
-    (global_alert_config(forAllGroups="yes"), "forAllGroups", "INVALID_ATTRIBUTE"),
     (global_alert_config(groupIds=[OF_NOTHING]), "groupIds", "INVALID_ATTRIBUTE"),
-    (global_alert_config(groupIds="all"), "groupIds", "INVALID_ATTRIBUTE"),
     (global_alert_config(forAllGroups=False), "groupIds", "MISSING_ATTRIBUTE"),
     (global_alert_config(forAllGroups=False, groupIds=[]), "groupIds", "MISSING_ATTRIBUTE"),
     (global_alert_config(forAllGroups=False, groupIds=["x"]), "groupIds[0]", "INVALID_ATTRIBUTE"),
     (global_alert_config(forAllGroups=False, groupIds=[OF_NOTHING]), "groupIds[0]", "INVALID_ATTRIBUTE"),
     (global_alert_config(forAllGroups=False, groupIds=[OF_NOTHING] * 2), "groupIds[1]", "INVALID_ATTRIBUTE"),
-    (global_alert_config(tags=[""]), "tags[0]", "INVALID_ATTRIBUTE"),
     (global_alert_config(tags=["a", "a"]), "tags[1]", "INVALID_ATTRIBUTE"),
-    (global_alert_config(tags=[str(number) for number in range(51)]), "tags", "INVALID_ATTRIBUTE"),
 ]
 
 
@@ -265,7 +247,6 @@ def test_the_switch_of_a_global_configuration_takes_nothing_else(
             "INVALID_ENUM_VALUE",
         ),
         ({"notifications": []}, "notifications", "MISSING_NOTIFICATIONS"),
-        ({"enabled": "no"}, "enabled", "INVALID_ATTRIBUTE"),
         ({"colour": "red"}, "colour", "INVALID_ATTRIBUTE"),
     ],
 )

@@ -537,7 +537,6 @@ def test_the_configuration_is_validated_as_when_it_is_created(record: Rehearsal)
 @each(
     ("changes", "field", "code"),
     [
-        ({"config": "x"}, "config", "INVALID_ATTRIBUTE"),
         ({"period": None}, "period", "MISSING_ATTRIBUTE"),
         ({"period": None, "end": "2026-11-21T07:26:14Z"}, "start", "MISSING_ATTRIBUTE"),
         ({"period": "P1M"}, "period", "INVALID_ATTRIBUTE"),

@@ -45,12 +45,8 @@ def test_the_grouping_of_a_configuration_is_kept(
 @each(
     "sent, field, code",
     [
-        ({"grouping": "SERVICE"}, "grouping", "INVALID_ENUM_VALUE"),
         ({"groupWaitSec": 15}, "groupWaitSec", "INVALID_ATTRIBUTE"),
         ({"grouping": "NONE", "groupWaitSec": 15}, "groupWaitSec", "INVALID_ATTRIBUTE"),
-        ({"grouping": "TOPOLOGY", "groupWaitSec": 301}, "groupWaitSec", "INVALID_ATTRIBUTE"),
-        ({"grouping": "TOPOLOGY", "groupWaitSec": -1}, "groupWaitSec", "INVALID_ATTRIBUTE"),
-        ({"grouping": "TOPOLOGY", "groupWaitSec": "15"}, "groupWaitSec", "INVALID_ATTRIBUTE"),
     ],
 )
 def test_a_wrong_grouping_is_refused(

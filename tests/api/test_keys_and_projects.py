@@ -91,12 +91,8 @@ def test_a_used_project_name_is_refused_and_creates_nothing(owner: ApiClient) ->
 @each(
     ("change", "field", "code"),
     [
-        ({"name": None}, "name", "MISSING_ATTRIBUTE"),
-        ({"name": ""}, "name", "INVALID_ATTRIBUTE"),
-        ({"name": "x" * 201}, "name", "INVALID_ATTRIBUTE"),
         ({"orgId": "x"}, "orgId", "INVALID_ATTRIBUTE"),
         ({"tags": ["a", "a"]}, "tags[1]", "INVALID_ATTRIBUTE"),
-        ({"tags": ["a", ""]}, "tags[1]", "INVALID_ATTRIBUTE"),
         ({"hostCount": 0}, "hostCount", "ATTRIBUTE_READ_ONLY"),
     ],
 )
