@@ -34,7 +34,7 @@ OWN_CODES = {
 ANOTHER_TYPE = {"string": 5, "integer": "5", "number": "5", "boolean": "true", "array": {}, "object": []}
 
 
-class Fault(NamedTuple):
+class WrongValue(NamedTuple):
     """A wrong value in a request, and the place of its field."""
 
     place: tuple[str | int, ...]
@@ -83,21 +83,21 @@ def type_of(schema: Mapping[str, Any]) -> str | None:
     return types[0] if len(types) == 1 else None
 
 
-def faults(schema: Mapping[str, Any], example: Any, place: tuple[str | int, ...] = ()) -> Iterator[Fault]:
+def faults(schema: Mapping[str, Any], example: Any, place: tuple[str | int, ...] = ()) -> Iterator[WrongValue]:
     """Every fault of the fields of an object, with the valid rest of the example."""
     for name, declared in schema.get("properties", {}).items():
         field, below = resolved(declared), (*place, name)
         if name in schema.get("required", ()):
-            yield Fault(below, None, "missing")
+            yield WrongValue(below, None, "missing")
         for value, kind in wrong_values(field):
-            yield Fault(below, value, kind)
+            yield WrongValue(below, value, kind)
         sample = example.get(name) if isinstance(example, Mapping) else None
         if type_of(field) == "object" and sample:
             yield from faults(field, sample, below)
         items = resolved(field.get("items", {}))
         if sample and isinstance(sample, list):
             for value, kind in [(None, "another type"), *wrong_values(items)]:
-                yield Fault((*below, 0), value, kind)
+                yield WrongValue((*below, 0), value, kind)
             yield from faults(items, sample[0], (*below, 0))
 
 
