@@ -34,10 +34,14 @@ OWN_CODES = {
 ANOTHER_TYPE = {"string": 5, "integer": "5", "number": "5", "boolean": "true", "array": {}, "object": []}
 
 
+Place = tuple[str | int, ...]
+"""The names and positions that lead to a field."""
+
+
 class WrongValue(NamedTuple):
     """A wrong value in a request, and the place of its field."""
 
-    place: tuple[str | int, ...]
+    place: Place
     value: Any
     kind: str
 
@@ -83,7 +87,7 @@ def type_of(schema: Mapping[str, Any]) -> str | None:
     return types[0] if len(types) == 1 else None
 
 
-def faults(schema: Mapping[str, Any], example: Any, place: tuple[str | int, ...] = ()) -> Iterator[WrongValue]:
+def faults(schema: Mapping[str, Any], example: Any, place: Place = ()) -> Iterator[WrongValue]:
     """Every fault of the fields of an object, with the valid rest of the example."""
     for name, declared in schema.get("properties", {}).items():
         field, below = resolved(declared), (*place, name)
@@ -120,7 +124,7 @@ def wrong_values(schema: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
         yield [{}] * (schema["maxItems"] + 1), "too many"
 
 
-def with_value(example: Any, place: tuple[str | int, ...], value: Any) -> Any:
+def with_value(example: Any, place: Place, value: Any) -> Any:
     """A copy of the example with the value in its place."""
     if not place:
         return value
