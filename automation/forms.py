@@ -1,6 +1,7 @@
 """Console forms of the fleet: add an agent, add and change a host, restore a revision."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, cast
@@ -31,7 +32,7 @@ from opsapi.apps import contributions
 from opsapi.clock import time_words
 from opsapi.console.display import cut
 from opsapi.console.document_forms import DocumentForm
-from opsapi.console.forms import VERBATIM, ConsoleForm, LinesField, single_line, themed
+from opsapi.console.forms import VERBATIM, ConsoleForm, LinesField, fault_sentence, single_line, themed
 from opsapi.first_rows import more_words
 from opsapi.hostnames import canonical_hostname
 
@@ -320,7 +321,10 @@ class RestoreForm(ConsoleForm):
 
 def _in_words(refusal: ApiError) -> list[str]:
     document = refusal.document()
-    faults = [f"{fault['field']}: {fault['message']}" for fault in document.get("badFields", ())]
+    faults = [
+        fault_sentence(fault["field"], fault["message"], fault.get("allowed", ()))
+        for fault in document.get("badFields", ())
+    ]
     shown, left_out = cut(faults, _MOST_SHOWN)
     return [*shown, *([more_words(left_out)] if left_out else [])] or [document["detail"]]
 
@@ -330,7 +334,10 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in text.splitlines() if line.strip()]
 
 
-_TYPE_AGAIN = "Type the other lines with ****** again in full: a page never shows a typed password."
+_TYPE_AGAIN = (
+    "Enter the lines with ****** that you typed or changed again in full: a page never shows a typed "
+    "password."
+)
 
 
 class AgentSettingsForm(InProjectForm):
@@ -411,7 +418,7 @@ class AgentSettingsForm(InProjectForm):
         self.data = kept = sent.copy()  # A dictionary of it would have lists of values.
         for engine, name in ((Engine.MONGODB, "mongodb"), (Engine.POSTGRESQL, "postgresql")):
             typed = _lines(kept.get(name, ""))
-            shown = shown_again(engine, typed)
+            shown = shown_again(engine, typed, stored=_lines(self.initial[name]))
             if shown != typed:
                 kept[name] = "\n".join(shown)
                 # The field of the form has its text already.
@@ -420,15 +427,18 @@ class AgentSettingsForm(InProjectForm):
     def clean(self) -> dict[str, Any]:
         """Validate the settings with the schema of the document."""
         if self.asked_for in self.fields and not self.errors:
+            labels = [line.partition("=") for line in _lines(self.cleaned_data["labels"])]
+            for name, number in Counter(name for name, *_ in labels).items():
+                if number > 1:
+                    self.add_error("labels", fault_sentence(name, "is given twice", ()))
             try:
-                self._sent = AgentSettingsDocument().read(self._body())
+                self._sent = AgentSettingsDocument().read(self._body(labels))
             except ApiError as refusal:
                 self.add_refusal(refusal)
         return self.cleaned_data
 
-    def _body(self) -> Mapping[str, Any]:
+    def _body(self, labels: Sequence[tuple[str, str, str]]) -> Mapping[str, Any]:
         typed = self.cleaned_data
-        labels = [line.partition("=") for line in _lines(typed["labels"])]
         return {
             "mongodb": _lines(typed["mongodb"]),
             "postgresql": _lines(typed["postgresql"]),
@@ -443,12 +453,7 @@ class AgentSettingsForm(InProjectForm):
         """The arguments of the service."""
         return {"group_id": self.cleaned_data["group"].id, "sent": self._sent}
 
-    def add_refusal(self, refusal: ApiError) -> None:
-        """As in other forms; the number of a wrong line is in front of its reason."""
-        for fault in refusal.document().get("badFields", ()):
-            name = self.field_of(fault["field"])
-            place = re.fullmatch(r"\w+\[(\d+)\]", fault["field"])
-            where = f"Line {int(place[1]) + 1} " if place else f"{fault['field'].partition('.')[2]} ".lstrip()
-            self.add_error(name, f"{where}{fault['message']}")
-        if not refusal.document().get("badFields"):
-            super().add_refusal(refusal)
+    def part_at(self, name: str, path: str) -> str:
+        """The number of a line of connection strings, or the name of a label."""
+        place = re.fullmatch(r"\w+\[(\d+)\]", path)
+        return f"Line {int(place[1]) + 1}" if place else path.partition(".")[2]

@@ -500,7 +500,8 @@ class Metric(StrEnum):
         "Time since the backup job of the server last wrote its marker, a file that the agent watches.")
     BACKUP_UNKNOWN = ("BACKUP_UNKNOWN",
         GAUGE, MetricSubject.DATABASES, Unit.RAW, BOTH, "Age of the newest backup is unknown",
-        "Whether the agent cannot read the marker of the backup job, so that it knows no backup: 1 or 0.")
+        "1 if the agent cannot read the marker of the backup job, so that the age of the backup is unknown; "
+        "otherwise 0.")
     # fmt: on
 
 

@@ -9,7 +9,7 @@ MASK = "******"
 _SHORTEST_SECRET = 4
 """Shorter secrets are not looked for in a text: they are parts of words."""
 _SHORTEST_CUT = 8
-"""The least characters of a secret that the end of a text has cut off."""
+"""A secret that the end of a text cuts off is recognized by at least this number of its characters."""
 _SHOWN = 4
 _SHORT = 8
 _AUTHORITY: Final = "://"

@@ -21,7 +21,7 @@ from opsapi.roles import INSTALLATION, Grant, Role, Scope, satisfies
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VisibleUsers:
-    """The part of users that a caller sees.
+    """The users that a caller sees.
 
     `everything`: every user, with every role and team. Otherwise users who belong to one of `orgs`, with
     their roles in these organizations themselves, in all projects of `whole` organizations, and in

@@ -81,7 +81,7 @@ class Tracked(Generic[Row]):
 
 @dataclass(slots=True, kw_only=True)
 class RecordedAct:
-    """What `actor` does `now`, with its locks. `here`: the scope that records the events."""
+    """A call of a service by `actor` at `now`, with its locks. `here`: the scope that records the events."""
 
     actor: Actor
     now: datetime

@@ -210,7 +210,7 @@ class ConfigForm(DocumentForm):
 
     @property
     def is_unchecked(self) -> bool:
-        """Also for a preview of a webhook."""
+        """Whether the form was sent only to be shown again, also with the preview of a webhook."""
         return super().is_unchecked or (self.is_bound and PREVIEW in self.data)
 
     def _preview(self, data: Mapping[str, str], row: str) -> None:

@@ -59,7 +59,7 @@ class Migration(migrations.Migration):
             model_name="notification",
             name="incident_id",
             field=opsapi.fields.OptionalIdField(
-                help_text="The incident that the message is about, or includes its alert. Empty for an event, "
+                help_text="The incident that the message is about, or that includes its alert. Empty for an event, "
                 "and for alerts that ended before every alert had an incident.",
             ),
         ),

@@ -122,7 +122,7 @@ class Notification(models.Model):
     alert = models.ForeignKey(Alert, null=True, on_delete=models.CASCADE, related_name="notifications")
     event_id = OptionalIdField(help_text="The event of a one-shot notification.")
     incident_id = OptionalIdField(
-        help_text="The incident that the message is about, or includes its alert. Empty for an event, "
+        help_text="The incident that the message is about, or that includes its alert. Empty for an event, "
         "and for alerts that ended before every alert had an incident."
     )
     part = models.CharField(

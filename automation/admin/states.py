@@ -95,12 +95,15 @@ def reachable_words(host: Host, now: datetime) -> str:
 
 
 def measured_words(host: Host, now: datetime) -> str:
-    """When a host was last measured, and why it is not measured: `not since 12:03, 6 min ago: refused`."""
+    """When a host was last measured, and why it is not measured:
+
+    `last 12:03, 6 min ago. Not measured now: refused`.
+    """
     last = f"{time_words(host.measured)}, {ago_words(host.measured, now)}" if host.measured else None
     if host.unmeasured_since is None:
         return last or "never"
     reason = host.problem or "the reports of its agent contain no measurements"
-    return f"{f'not since {last}' if last else 'never'}: {reason}"
+    return f"last {last}. Not measured now: {reason}" if last else f"never: {reason}"
 
 
 def known_type_words(host: Host) -> str:

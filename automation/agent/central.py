@@ -44,7 +44,7 @@ _NO_ENDPOINT = "RESOURCE_NOT_FOUND"
 class CentralSettings:
     """Settings from the platform; None and empty values mean nothing. `faults` are about ignored values.
 
-    `update` is the file that agents replace theirs by.
+    `update` is the file that agents replace their own file with.
     """
 
     version: str = ""

@@ -4,8 +4,9 @@ The settings of the platform offer a file: its version, checksum and size. The a
 the checksum, and runs its `--check`, while the rounds go on. Then the new file reports in a trial (`trial`),
 while this process waits. Only a file that has sent a report gets the name of the program (`program`).
 
-An agent tries at most one file an hour, at its own minute of the hour. So a fleet does not download at once,
-a wrong file does not stop it at once, and nothing repeats without end.
+An agent tries at most one file an hour, at its own minute of the hour. So the agents of a fleet neither
+download at the same time nor stop at the same time because of a wrong file, and a failed update is not
+repeated without a pause.
 """
 
 from __future__ import annotations
@@ -148,7 +149,7 @@ class CheckRuns:
 
 
 def _is_safe(url: str) -> bool:
-    """Whether an answer of a URL cannot be changed on the way: the URL has TLS, or leads to this machine."""
+    """Whether an answer of the URL is protected on the way: the URL has TLS, or leads to this machine."""
     parts = urlsplit(url)
     if parts.scheme == "https" or parts.hostname == "localhost":
         return True

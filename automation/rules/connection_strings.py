@@ -119,23 +119,29 @@ def redacted_string(text: str) -> str:
     return f"{found['scheme']}://{user}{found['hosts']}{found['path'] or ''}{options}"
 
 
-def shown_again(engine: Engine, typed: Sequence[str]) -> list[str]:
-    """Return typed strings as a page may show them again: redacted, and `******` for a string with a fault.
+def shown_again(engine: Engine, typed: Sequence[str], *, stored: Collection[str]) -> list[str]:
+    """Return typed strings as a page may show them again: redacted, or only `******`.
 
-    Without the form of a connection string, any part of a text can be a part of the password.
+    Without the form of a connection string, any part of a text can be a part of the password. A typed string
+    with a new password must not look like one of the redacted `stored` strings, and keep the old password.
     """
-    return [MASK if FORMS[engine].fault(text) else redacted_string(text) for text in typed]
+    return [_shown_again(text, FORMS[engine].fault(text), stored) for text in typed]
+
+
+def _shown_again(typed: str, fault: str | None, stored: Collection[str]) -> str:
+    shown = redacted_string(typed)
+    return MASK if fault or (shown != typed and shown in stored) else shown
 
 
 def is_redacted(text: str) -> bool:
-    """Whether a sent string means a stored one."""
+    """Whether a sent string stands for a stored string."""
     return MASK in text
 
 
 def stored_partners(
     sent: Sequence[str], shown: Sequence[str], stored: Sequence[str] | None
 ) -> list[str | None]:
-    """Return the stored string that each sent string means; None if it means none for certain.
+    """Return the stored string for which each sent string stands; None if that is unknown or ambiguous.
 
     A string in full means itself. `shown` are the redacted forms of `stored`, which is None if the stored
     strings cannot be decrypted.

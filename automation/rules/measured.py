@@ -46,8 +46,8 @@ def measuring_after(
 
     `is_monitoring`: a monitoring agent reports. Other agents never measure, so their reports decide nothing.
     `type_name`: its type after the report. An arbiter has no users and no data, so nothing is expected of it.
-    A host that is down neither becomes measured nor unmeasured: HOST_DOWN says why it has no measurements.
-    What happens meanwhile is unknown, so the time without measurements starts again afterwards.
+    While a host is down, `not_measured` stays as it is: HOST_DOWN says why there are no measurements. The
+    time without measurements starts again when the host is reachable again.
     """
     if not report.reachable:
         return Measuring(not_measured=before.not_measured)

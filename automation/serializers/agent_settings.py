@@ -87,8 +87,8 @@ class AgentSettingsDocument(Document):
     version = Text(
         max_length=24,
         required=False,
-        help_text="Another value after each change. A request with another version than the stored one is "
-        "refused.",
+        help_text="The version of the settings, a new value after each change. A request with a version that "
+        "is not the stored version is refused.",
         example=AN_ID,
     )
     links = links_of(f"/groups/{AN_ID}/agents/settings", read_only=True)
@@ -101,7 +101,7 @@ class AgentSettingsDocument(Document):
 
 
 class AgentFileDocument(Document):
-    """The agent of this platform, which the agents of the project replace their file by."""
+    """The agent file of this platform, with which the agents of the project replace their own file."""
 
     version = serializers.CharField()
     sha256 = serializers.CharField(help_text="SHA-256 of the file, in hexadecimal.")

@@ -47,7 +47,7 @@ def agent_settings_put(
     Raises: ApiError: AGENT_SETTINGS_CONCURRENT_MODIFICATION; REDACTED_VALUE_UNKNOWN or INVALID_ATTRIBUTE,
     with the wrong strings in `badFields`; GROUP_NOT_FOUND if the project was deleted in the meantime.
     """
-    # The settings may not have a row to lock.
+    # Before the first write, there is no row to lock.
     with acting(actor, now, here=Scope(group_id=group_id), locks=(project_lock_in_turn,)) as act:
         return _put(act, group_id, sent, if_match)
 

@@ -161,7 +161,7 @@ class ErrorCode(StrEnum):
     AUTOMATION_CONFIG_CONCURRENT_MODIFICATION = ("AUTOMATION_CONFIG_CONCURRENT_MODIFICATION", 409,
         "The automation configuration is at version {1}, not {0}.")
     AGENT_SETTINGS_CONCURRENT_MODIFICATION = ("AGENT_SETTINGS_CONCURRENT_MODIFICATION", 409,
-        "The settings of the agents have the version {1}, not {0}.")
+        "The settings of the agents are at version {1}, not {0}.")
     REQUEST_TOO_LARGE = "REQUEST_TOO_LARGE", 413, "The body is larger than {0} bytes."
     UNSUPPORTED_MEDIA_TYPE = ("UNSUPPORTED_MEDIA_TYPE", 415,
         "The body must be sent as application/json (UTF-8).")

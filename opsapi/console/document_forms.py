@@ -346,7 +346,7 @@ class DocumentForm(ConsoleForm):
         }
 
     def fault_places(self) -> Collection[str]:
-        """Also the parts, the arrays and their rows."""
+        """The names of the fields, the parts, the arrays and their rows."""
         rows = (row for rows in self._shown_rows.values() for row in rows)
         return {*super().fault_places(), *self.parts, *self.arrays, *rows}
 

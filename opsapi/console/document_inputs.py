@@ -132,7 +132,8 @@ def document_input(
 ) -> forms.Field:
     """The input of a field of a document. `before` is the stored document, None for a new one.
 
-    `choices` replace the choices of the field. An unticked checkbox does not set a value that is not stored.
+    `choices` replace the choices of the field. An unticked checkbox is left out if the stored document has no
+    value for it.
     An unticked option is left out unless it is stored as false.
     """
     stored = (before or {}).get(name)

@@ -142,15 +142,6 @@ def shown_secret(redacted: Any) -> str:
     return str(redacted)
 
 
-def part_of(field: forms.Field | None, name: str, path: str) -> str:
-    """The path inside the document of an input, from the path of a fault; empty if it shows no document.
-
-    `name` is the name of the input. The lines of a secret are a document, too.
-    """
-    is_document = isinstance(field, DocumentInput) or (isinstance(field, SecretInput) and field.has_lines)
-    return path.removeprefix(name).removeprefix(".") if is_document else ""
-
-
 def fault_sentence(about: str, message: str, allowed: Sequence[str]) -> str:
     """A fault in a sentence. `about` is the path of the fault, unless its input shows it."""
     sentence = (f"{about}: {message}" if about else capfirst(message)).removesuffix(".") + "."
@@ -241,7 +232,7 @@ class OpenForm(forms.Form):
         bad = refusal.document().get("badFields", ())
         for fault in bad:
             name = self.field_of(fault["field"])
-            about = part_of(self.fields.get(name), name, fault["field"]) if name else fault["field"]
+            about = self.part_at(name, fault["field"]) if name else fault["field"]
             self.add_fault(name, fault_sentence(about, fault["message"], fault.get("allowed", ())))
         if not bad:
             self.add_error(None, refusal.document()["detail"])
@@ -257,6 +248,15 @@ class OpenForm(forms.Form):
             step = _LAST_STEP.search(path)
             path = path[: step.start()] if step else ""
         return path or None
+
+    def part_at(self, name: str, path: str) -> str:
+        """The part of the input of this name that a fault is about, from its path; empty without parts.
+
+        The parts are the members of a document. The lines of a secret are a document, too.
+        """
+        field = self.fields.get(name)
+        is_document = isinstance(field, DocumentInput) or (isinstance(field, SecretInput) and field.has_lines)
+        return path.removeprefix(name).removeprefix(".") if is_document else ""
 
     def fault_places(self) -> Collection[str]:
         """The names of what can have an error: the fields."""

@@ -68,7 +68,7 @@ def _item(title: str, link: str, *, icon: str, active: bool) -> Context:
 
 
 def help_for(url_name: str, admins: Iterable[Any]) -> str:
-    """The document of a page: what its model's pages, its link or the site say, in this order."""
+    """Return the document of a page: the `help` of its model's pages or its link, otherwise of the site."""
     for pages in admins:
         if isinstance(pages, ConsoleAdmin) and url_name.startswith(f"{pages.url_prefix}_"):
             is_of_row = url_name == f"{pages.url_prefix}_change"

@@ -161,8 +161,8 @@ def _parse(url: str) -> _Target:
 def _with_dots(host: str) -> str:
     """Return an IPv4 address in its usual form, and other hosts as they are.
 
-    The resolver reads `2130706433`, `0x7f.1` and `0177.0.0.1` as IPv4 addresses. A proxy may read another
-    address, which nobody has checked.
+    The resolver reads `2130706433`, `0x7f.1` and `0177.0.0.1` as IPv4 addresses. A proxy may read a
+    different address, which the platform has not checked.
     """
     try:
         return str(IPv4Address(socket.inet_aton(host)))

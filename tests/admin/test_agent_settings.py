@@ -66,18 +66,20 @@ def test_lines_that_stay_keep_their_secrets(console: Client, project: Project) -
 @pytest.mark.parametrize(
     ("name", "value", "about"),
     [
-        ("mongodb", f"mongodb://db1\n{SHOWN}", "Line 2 "),
-        ("mongodb", "mongodb://db1\npostgresql://db2", "Line 2 "),
-        ("postgresql", "postgresql://db1?service=x", "Line 1 "),
+        ("mongodb", f"mongodb://db1\n{SHOWN}", "Line 2: "),
+        ("mongodb", "mongodb://db1\npostgresql://db2", "Line 2: "),
+        ("postgresql", "postgresql://db1?service=x", "Line 1: "),
         ("intervalSeconds", "1", ""),
-        ("labels", "__a=b", "__a "),
-        ("labels", "a", "a "),
+        ("labels", "__a=b", "__a: "),
+        ("labels", "a", "a: "),
+        ("labels", "env=a\nenv=b", "env: "),
     ],
 )
 def test_a_wrong_line_is_named(console: Client, project: Project, name: str, value: str, about: str) -> None:
     form = save(console, project, **{name: value}).context["form"]
     [error] = form.errors[name]
     assert error.startswith(about)
+    assert error.endswith(".")
     assert not AgentSettings.objects.exists()
 
 
@@ -102,6 +104,20 @@ def test_a_refused_form_never_shows_a_typed_password(
     form = answer.context["form"]
     assert (form["mongodb"].value(), form["intervalSeconds"].value()) == (shown, "1")
     assert [form[name].value() for name in ("postgresql", "labels")] == ["", ""]
+
+
+def test_a_new_password_in_a_refused_form_is_not_replaced_by_the_stored_password(
+    console: Client, project: Project
+) -> None:
+    save(console, project, mongodb=MONGODB[0])
+    form = save(console, project, mongodb=MONGODB[1], intervalSeconds="1").context["form"]
+    assert form["mongodb"].value() == "******"
+    form = save(console, project, mongodb=form["mongodb"].value(), intervalSeconds="20").context["form"]
+    assert list(form.errors) == ["mongodb"]
+    stored = opened_settings(AgentSettings.objects.get())
+    assert stored
+    assert stored["mongodb"] == MONGODB[:1]
+    assert "intervalSeconds" not in stored
 
 
 def test_settings_that_were_changed_meanwhile_are_not_overwritten(console: Client, project: Project) -> None:
