@@ -500,8 +500,8 @@ class Metric(StrEnum):
         "Time since the backup job of the server last wrote its marker, a file that the agent watches.")
     BACKUP_UNKNOWN = ("BACKUP_UNKNOWN",
         GAUGE, MetricSubject.DATABASES, Unit.RAW, BOTH, "Age of the newest backup is unknown",
-        "1 if the agent cannot read the marker of the backup job, so that the age of the backup is unknown; "
-        "otherwise 0.")
+        "Is 1 if the agent cannot read the marker of the backup job, so that the age of the backup is "
+        "unknown; otherwise 0.")
     # fmt: on
 
 

@@ -134,14 +134,14 @@ def _shown_again(typed: str, fault: str | None, stored: Collection[str]) -> str:
 
 
 def is_redacted(text: str) -> bool:
-    """Whether a sent string stands for a stored string."""
+    """Whether a sent string means a stored string."""
     return MASK in text
 
 
 def stored_partners(
     sent: Sequence[str], shown: Sequence[str], stored: Sequence[str] | None
 ) -> list[str | None]:
-    """Return the stored string for which each sent string stands; None if that is unknown or ambiguous.
+    """Return the stored string that each sent string means; None if that is unknown or ambiguous.
 
     A string in full means itself. `shown` are the redacted forms of `stored`, which is None if the stored
     strings cannot be decrypted.
