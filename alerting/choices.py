@@ -2,6 +2,12 @@
 
 from enum import StrEnum
 
+from alerting.reasons import NotificationReason
+
+DropReason = NotificationReason
+WaitReason = NotificationReason
+"""The names by which the engine and dry runs still import the reasons."""
+
 
 class AlertStatus(StrEnum):
     """An alert's state."""
@@ -25,27 +31,6 @@ class NotificationStatus(StrEnum):
     DROPPED = "DROPPED"
 
 
-class DropReason(StrEnum):
-    """Why a notification was not sent; the values appear in the log."""
-
-    ALERT_OVER = "the alert was over before it was delivered"
-    CONFIG_OFF = "the alert configuration was deleted or disabled"
-    NOTIFICATION_REMOVED = "the notification was removed from the alert configuration"
-    NOT_ACKNOWLEDGED = "the acknowledgement expired or was removed before delivery"
-    JUST_NOTIFIED = "all its recipients have just been notified, or are about to be"
-    IN_INCIDENT = "the messages of its incident include the alert"
-    MERGED = "merged into the same message of another notification to this address"
-    SENT_AGAIN = "the notification that it would repeat had failed and is sent again instead"
-    TOO_MANY_RECIPIENTS = "too many recipients: only the first 1000 were notified"
-    NO_LONGER_RECIPIENT = "the address no longer belongs to a recipient of the notification"
-    SECRETS_GONE = "its credentials were deleted with the alert configuration"
-    NO_USER_WITH_ROLE = "no recipients: no user has the required role"
-    NO_USER = "no recipients: the user does not exist or cannot be notified"
-    NO_MEMBER = "no recipients: the team was deleted or has no members"
-    NO_PROJECT = "no recipients: an event without a project has no project members"
-    NO_ADDRESS = "no recipients: no user has an address for this channel"
-
-
 class DestinationState(StrEnum):
     """The health of a destination; the values are also labels of metrics."""
 
@@ -55,12 +40,6 @@ class DestinationState(StrEnum):
     """It accepts messages but asked for a lower rate."""
     HEALTHY = "healthy"
     UNTRIED = "not_tried"
-
-
-class WaitReason(StrEnum):
-    """Why a due notification waits; the values appear in the log."""
-
-    ACKNOWLEDGED = "the alert is acknowledged"
 
 
 class Grouping(StrEnum):

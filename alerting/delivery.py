@@ -39,14 +39,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from alerting.choices import DropReason, NotificationStatus
+from alerting.choices import NotificationStatus
 from alerting.engine.ledger import DestinationConfigs, Ledger, NamedDestination
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.messages import with_earlier_messages
 from alerting.models import Notification, NotificationSetting
 from alerting.muting import MuteDesk, Muting
+from alerting.reasons import AttemptFailure, NotificationReason
 from alerting.rules.delivery_policy import (
-    SECRETS_UNREADABLE,
     DeliveryStep,
     DeliveryVerdict,
     DueNotification,
@@ -246,7 +246,7 @@ def _decide_singly(claimed: Sequence[Notification], turn: _Turn) -> Iterator[Del
 
 def _failed_attempt(notification: Notification, error: Exception) -> DeliveryAttempt:
     logger.error("notification %s cannot be decided on", notification.id, exc_info=error)
-    reason = f"the notification cannot be processed: {type(error).__name__}"
+    reason = AttemptFailure.UNPROCESSABLE.value.format(error=type(error).__name__)
     return DeliveryAttempt(notification, {}, Outcome(DeliveryStatus.RETRY, reason, 0))
 
 
@@ -545,9 +545,9 @@ def _build_attempt(notification: Notification, facts: _Facts, message: Message |
     channel_fields = facts.channel_fields[notification.destination]
     if isinstance(channel_fields, CannotDecryptError):
         logger.error("notification %s cannot be sent: %s", notification.id, channel_fields)
-        reason = SECRETS_UNREADABLE
+        reason = AttemptFailure.SECRETS_UNREADABLE.value
     elif message is None:
-        reason = "the message cannot be built: its alert, event or project was deleted"
+        reason = AttemptFailure.NO_CONTENT.value
         logger.error("notification %s cannot be sent: %s", notification.id, reason)
     else:
         return DeliveryAttempt(notification, channel_fields, message)
@@ -759,7 +759,7 @@ def _delivered(
 
 def _reason_to_stop(
     notification: Notification, incidents: Mapping[str, IncidentState], now: datetime
-) -> DropReason | None:
+) -> NotificationReason | None:
     """Return why the state of the incident stops retries. The next `decide` reads the setting as well."""
     try:
         due = due_notification(notification, incidents.get(notification.incident_id or ""))

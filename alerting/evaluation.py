@@ -640,7 +640,7 @@ class _Evaluation:
                 self.awaiting.add((agent, pair.config.id))
                 return None
         logger.debug(
-            "%s for configuration %s: %s", decision.action.value, pair.config.id, decision.reason.value
+            "%s for configuration %s: %s", decision.action.value, pair.config.id, decision.reason.name
         )
         return decision
 

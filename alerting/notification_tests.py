@@ -17,7 +17,7 @@ from accesslist.services.locks import scope_lock_shared
 from accesslist.throttles import throttle
 from alerting.messages import message_of_test
 from alerting.models import AlertConfig, NotificationSetting
-from alerting.rules.delivery_policy import SECRETS_UNREADABLE
+from alerting.reasons import AttemptFailure
 from alerting.selectors.configs import alert_config, config_found
 from alerting.selectors.notification_settings import (
     NoCredentialsError,
@@ -223,7 +223,7 @@ def _plan(setting: NotificationSetting, group_id: str | None, most: int) -> Sequ
         return error.reason
     except CannotDecryptError as error:
         logger.error("the test of notification %s cannot be sent: %s", setting.id, error)
-        return SECRETS_UNREADABLE
+        return AttemptFailure.SECRETS_UNREADABLE.value
     if people.nobody:
         return people.nobody.value
     return [

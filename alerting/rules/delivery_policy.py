@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from alerting.choices import AlertStatus, DropReason, WaitReason
+from alerting.choices import AlertStatus
+from alerting.reasons import AttemptFailure, NotificationReason, window_of
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 
 _OF_A_RUNNING_ALERT = OPEN_KINDS | {MessageKind.ACKNOWLEDGE}
-NO_OUTCOME = "no attempt was completed"
-SECRETS_UNREADABLE = "its secrets cannot be decrypted: their key is not in OPSAPI_ENCRYPTION_KEYS"
+NO_OUTCOME = AttemptFailure.NO_OUTCOME.value
 
 
 class DeliveryStep(StrEnum):
@@ -29,9 +29,6 @@ class DeliveryStep(StrEnum):
     """The end of an alert, if the receiver got no message about it; an unimportant change of an incident."""
 
 
-_MUTED_BY = "silenced by maintenance window "
-
-
 @dataclass(frozen=True, slots=True)
 class Mute:
     """A maintenance window that mutes notifications until its end; `window_id` is its ID."""
@@ -41,7 +38,7 @@ class Mute:
 
     @property
     def reason(self) -> str:
-        return f"{_MUTED_BY}{self.window_id}"
+        return NotificationReason.MUTED.value.format(window=self.window_id)
 
 
 def mute_of_incident(mutes: Iterable[Mute | None]) -> Mute | None:
@@ -86,7 +83,7 @@ class DueNotification:
     merged_into: str | None = None
 
 
-_SINCE_IT_WAS_SENT = frozenset({None, DropReason.ALERT_OVER, DropReason.NOT_ACKNOWLEDGED})
+_SINCE_IT_WAS_SENT = frozenset({None, NotificationReason.ALERT_OVER, NotificationReason.NOT_ACKNOWLEDGED})
 """What can have happened since the other notification sent the message: the message is merged anyway."""
 
 
@@ -102,21 +99,19 @@ class DeliveryVerdict:
     reason: str | None = None
     until: datetime | None = None
     silenced_by: str | None = None
-    stopped: DropReason | None = None
+    stopped: NotificationReason | None = None
 
 
-_STOPPED = {DropReason.ALERT_OVER: "the alert is over"}
-"""Reasons not to retry a message that was perhaps delivered, where the words of a drop would be wrong."""
 LONGEST_REASON = 300
 """The maximum length of the reason of a notification or an attempt, in characters."""
 
 
-def not_retried_words(reason: DropReason) -> str:
+def not_retried_words(reason: NotificationReason) -> str:
     """The end of the reason of a failed notification that is no longer retried."""
-    return f"; not retried: {_STOPPED.get(reason, reason.value)}"
+    return f"; not retried: {reason.not_retried}"
 
 
-def not_retried(failure: str, reason: DropReason | None) -> str:
+def not_retried(failure: str, reason: NotificationReason | None) -> str:
     """Return the reason of a failed notification: its last failure, and why it is not retried.
 
     `reason` is None if its retries have ended as they should, or it needs none.
@@ -129,7 +124,7 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
     """Checks in this order: merged, needless, over or outdated, muted, acknowledged, given up, sent."""
     reason = drop_reason(due, now)
     if due.merged_into is not None and not due.perhaps_received and reason in _SINCE_IT_WAS_SENT:
-        return DeliveryVerdict(DeliveryStep.MERGE, DropReason.MERGED.value)
+        return DeliveryVerdict(DeliveryStep.MERGE, NotificationReason.MERGED.value)
     if _is_needless(due):
         return DeliveryVerdict(DeliveryStep.REMOVE)
     if reason is not None:
@@ -146,14 +141,14 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
     return DeliveryVerdict(DeliveryStep.SEND if due.addressed else DeliveryStep.ADDRESS)
 
 
-def drop_reason(due: DueNotification, now: datetime) -> DropReason | None:
+def drop_reason(due: DueNotification, now: datetime) -> NotificationReason | None:
     """Why it is no longer sent; None if it is."""
     if due.kind in _OF_A_RUNNING_ALERT and due.status is not AlertStatus.OPEN:
-        return DropReason.ALERT_OVER
+        return NotificationReason.ALERT_OVER
     if due.kind not in ENDS and (reason := _not_asked_for(due)):
         return reason
     if due.kind is MessageKind.ACKNOWLEDGE and not _is_acknowledged(due, now):
-        return DropReason.NOT_ACKNOWLEDGED
+        return NotificationReason.NOT_ACKNOWLEDGED
     return None
 
 
@@ -171,13 +166,13 @@ def recent_since(interval: timedelta, now: datetime) -> datetime:
     return now - interval / 2
 
 
-def _not_asked_for(due: DueNotification) -> DropReason | None:
+def _not_asked_for(due: DueNotification) -> NotificationReason | None:
     """Why its configuration no longer notifies."""
     if due.kind is MessageKind.INFORM and not due.config_counts:
-        return DropReason.CONFIG_OFF
+        return NotificationReason.CONFIG_OFF
     if not due.setting_counts:
-        return DropReason.NOTIFICATION_REMOVED
-    return None if due.recipient_counts else DropReason.NO_LONGER_RECIPIENT
+        return NotificationReason.NOTIFICATION_REMOVED
+    return None if due.recipient_counts else NotificationReason.NO_LONGER_RECIPIENT
 
 
 def _held_back(due: DueNotification, now: datetime) -> DeliveryVerdict | None:
@@ -186,7 +181,7 @@ def _held_back(due: DueNotification, now: datetime) -> DeliveryVerdict | None:
         return _muted(due, due.mute)
     if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
         return DeliveryVerdict(
-            DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, until=due.acknowledged_until
+            DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED.value, until=due.acknowledged_until
         )
     return None
 
@@ -204,7 +199,4 @@ def _is_acknowledged(due: DueNotification, now: datetime) -> bool:
 
 def muted_by(silenced_by: str | None, reason: str | None) -> str | None:
     """The ID of the window that mutes or muted a notification; a dropped one has it in its reason."""
-    if silenced_by:
-        return silenced_by
-    before, is_muted, window_id = (reason or "").partition(_MUTED_BY)
-    return window_id if is_muted and not before else None
+    return silenced_by or window_of(reason)

@@ -7,17 +7,17 @@ decided by `rules.transition.step`, the function that evaluation uses.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
 from alerting.choices import AlertStatus
+from alerting.reasons import AlertReason, in_full
 from alerting.rules.matchers import Matcher, MatchSubject, fact_of, matches
 from alerting.rules.observations import Condition, Observation
+from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.transition import (
     AlertAction,
     AlertView,
     ConfigView,
     Decision,
-    Reason,
     step,
     threshold_verdict,
 )
@@ -26,28 +26,6 @@ from events.wording import in_words
 from opsapi.clock import time_words
 
 NOT_RECORDED = "not recorded"
-
-
-class NoAlertReason(StrEnum):
-    """Why a configuration does not alert on a host."""
-
-    DISABLED = "DISABLED"
-    OTHER_TARGET = "OTHER_TARGET"
-    """Its event type is not about hosts or replica sets, or the host is in no replica set."""
-    NOT_REPORTED = "NOT_REPORTED"
-    """No agent has reported the host."""
-    MATCHER = "MATCHER"
-    NO_EVENT = "NO_EVENT"
-    """Only an event opens such an alert, and no event has opened an alert that is still active."""
-    METRIC_NOT_REPORTED = "METRIC_NOT_REPORTED"
-    INSIDE_THRESHOLD = "INSIDE_THRESHOLD"
-    CONDITION_FALSE = "CONDITION_FALSE"
-    TRACKED = "TRACKED"
-    """The condition is true, and the smallest delayMin has not passed."""
-    MUTED = "MUTED"
-    """The alert is open, and a maintenance window mutes it."""
-    PERHAPS_MUTED = "PERHAPS_MUTED"
-    """The alert is open, and comparing it with all maintenance windows takes too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +87,7 @@ class Explanation:
     opens if its condition stays true.
     """
 
-    reason: NoAlertReason | None
+    reason: AlertReason | None
     detail: str
     matchers: Sequence[ComparedMatcher] = ()
     value: float | None = None
@@ -125,17 +103,16 @@ def explain(situation: Situation) -> Explanation:
     """Return the first reason why the configuration does not alert now, or that it does."""
     config, observed = situation.config, situation.observed
     if not situation.enabled:
-        return _no(NoAlertReason.DISABLED, "The configuration is disabled.")
+        return _no(AlertReason.DISABLED)
     if observed is None:
-        return _no(NoAlertReason.OTHER_TARGET, f"“{in_words(config.event_type)}” is not about this host.")
+        return _no(AlertReason.OTHER_TARGET, event=in_words(config.event_type))
     if not situation.reported:
-        return _no(NoAlertReason.NOT_REPORTED, "No agent has reported the host.")
+        return _no(AlertReason.NOT_REPORTED)
     compared = [compared_matcher(matcher, observed.subject) for matcher in config.matchers]
     # As in evaluation, matchers decide only where an alert can start.
     failed = None if situation.alert else next((each for each in compared if not each.matched), None)
     if failed is not None:
-        detail = f"The matcher requires: {matcher_words(failed.matcher)}. The host has {failed.found}."
-        return _no(NoAlertReason.MATCHER, detail, compared)
+        return _no(AlertReason.MATCHER, compared, required=failed.required, found=failed.found)
     return _decided(situation, observed, compared)
 
 
@@ -145,8 +122,13 @@ def compared_matcher(matcher: Matcher, subject: MatchSubject) -> ComparedMatcher
 
 
 def _no(
-    reason: NoAlertReason, detail: str, compared: Sequence[ComparedMatcher] = (), value: float | None = None
+    reason: AlertReason,
+    compared: Sequence[ComparedMatcher] = (),
+    value: float | None = None,
+    **facts: str,
 ) -> Explanation:
+    """Explain with the sentence of the reason; `facts` are the names in the sentence."""
+    detail = in_full(reason.value.format(**facts))
     return Explanation(reason=reason, detail=detail, matchers=compared, value=value)
 
 
@@ -154,17 +136,14 @@ def _decided(situation: Situation, observed: Observation, compared: Sequence[Com
     config, alert = situation.config, situation.alert
     if observed.condition is Condition.HAPPENED:
         if alert is None:
-            detail = (
-                f"An alert opens when the event “{in_words(config.event_type)}” is recorded for the host."
-            )
-            return _no(NoAlertReason.NO_EVENT, detail, compared)
+            return _no(AlertReason.NO_EVENT, compared, event=in_words(config.event_type))
         return _alerting(situation, alert.opens, compared, alert.current_value)
     decision = step(config, observed, AlertView(alert.current_value) if alert else None)
     value = threshold_verdict(config, observed).value
-    if decision.reason is Reason.NOT_MEASURED and alert is None:
-        return _no(NoAlertReason.METRIC_NOT_REPORTED, _unmeasured(situation), compared)
+    if decision.reason is AlertReason.METRIC_NOT_REPORTED and alert is None:
+        return _unmeasured(situation, compared)
     if _is_false(decision, observed):
-        return _no(*_false_condition(situation, value), compared, value)
+        return _false_condition(situation, compared, value)
     opens = alert.opens if alert else situation.now + situation.delay
     return _alerting(situation, opens, compared, value)
 
@@ -172,30 +151,31 @@ def _decided(situation: Situation, observed: Observation, compared: Sequence[Com
 def _is_false(decision: Decision, observed: Observation) -> bool:
     """Whether the observation ends an alert, or would if there were any."""
     ends = decision.action in {AlertAction.CLOSE, AlertAction.CANCEL}
-    return ends or decision.reason is Reason.NO_ALERT or observed.condition is Condition.GONE
+    return ends or decision.reason is AlertReason.NO_ALERT or observed.condition is Condition.GONE
 
 
-def _unmeasured(situation: Situation) -> str:
+def _unmeasured(situation: Situation, compared: Sequence[ComparedMatcher]) -> Explanation:
     threshold = situation.config.metric_threshold
     name = threshold.metric.spec.words if threshold else "the number of members"
     if situation.measured is None:
-        return f"The host has no measurements, so {name} is unknown."
-    return f"The newest measurements, of {time_words(situation.measured)}, do not contain {name}."
+        detail = f"The host has no measurements, so {name} is unknown."
+        return Explanation(reason=AlertReason.METRIC_NOT_REPORTED, detail=detail, matchers=compared)
+    measured = time_words(situation.measured)
+    return _no(AlertReason.METRIC_NOT_REPORTED, compared, measured=measured, metric=name)
 
 
-def _false_condition(situation: Situation, value: float | None) -> tuple[NoAlertReason, str]:
+def _false_condition(
+    situation: Situation, compared: Sequence[ComparedMatcher], value: float | None
+) -> Explanation:
     config = situation.config
-    if (threshold := config.metric_threshold) and value is not None:
-        shown = value_words(threshold.metric, value, threshold)
-        detail = f"{threshold.metric.spec.words} is {shown}, which is not {limit_words(threshold)}."
-        return NoAlertReason.INSIDE_THRESHOLD, detail
-    if config.threshold and value is not None:
-        detail = f"The number of members is {value:g}, which is not {limit_words(config.threshold)}."
-        return NoAlertReason.INSIDE_THRESHOLD, detail
-    return (
-        NoAlertReason.CONDITION_FALSE,
-        f"The condition “{in_words(config.event_type)}” is false for the host.",
-    )
+    limit = config.metric_threshold or config.threshold
+    if limit is None or value is None:
+        return _no(AlertReason.CONDITION_FALSE, compared, value, event=in_words(config.event_type))
+    metric, number = "the number of members", f"{value:g}"
+    if isinstance(limit, MetricThreshold):
+        metric, number = limit.metric.spec.words, value_words(limit.metric, value, limit)
+    facts = {"metric": metric, "number": number, "limit": limit_words(limit)}
+    return _no(AlertReason.INSIDE_THRESHOLD, compared, value, **facts)
 
 
 def _alerting(
@@ -205,14 +185,13 @@ def _alerting(
     true = f"The condition is true: {condition_words(situation.config, with_matchers=False)}"
     is_open = situation.alert is not None and situation.alert.status is AlertStatus.OPEN
     if not is_open and opens > situation.now:
-        detail = f"{true}. An alert opens at {time_words(opens)} if it stays true."
-        reason: NoAlertReason | None = NoAlertReason.TRACKED
+        reason, why = AlertReason.TRACKED, AlertReason.TRACKED.value.format(opens=time_words(opens))
     elif situation.window:
-        detail = f"{true}. Maintenance window {situation.window} mutes the alert."
-        reason = NoAlertReason.MUTED
+        reason, why = AlertReason.MUTED, AlertReason.MUTED.value.format(window=situation.window)
     elif not situation.mute_is_known:
-        detail = f"{true}. Comparing the alert with all maintenance windows takes too long."
-        reason = NoAlertReason.PERHAPS_MUTED
+        reason, why = AlertReason.PERHAPS_MUTED, AlertReason.PERHAPS_MUTED.value
     else:
-        detail, reason = f"{true}, and nothing mutes the alert.", None
+        detail = f"{true}, and nothing mutes the alert."
+        return Explanation(reason=None, detail=detail, matchers=compared, value=value, opens=opens)
+    detail = f"{true}. {in_full(why)}"
     return Explanation(reason=reason, detail=detail, matchers=compared, value=value, opens=opens)

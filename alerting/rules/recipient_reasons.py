@@ -1,27 +1,10 @@
 """Why a notification of an alert's configuration did, or did not, notify a user. Pure."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from alerting.rules.notification_reasons import (
-    NO_NOTIFICATION_WORDS,
-    NotificationExplanation,
-    NotificationReason,
-)
-
-_NOT_REACHED: Mapping[NotificationReason, str] = {
-    NotificationReason.NOT_FOR_USERS: "the notification goes to a service, not to users",
-    NotificationReason.OTHER_ADDRESS: "the notification goes to another address",
-    NotificationReason.OTHER_USER: "the notification is for another user",
-    NotificationReason.NOT_IN_TEAM: "the user is not a member of the team",
-    NotificationReason.ROLE_MISSING: "the user does not have the required role",
-    NotificationReason.CHANNEL_DISABLED: "the user has an address only for a channel that the notification "
-    "does not use",
-    NotificationReason.NO_ADDRESS: "the user has no address",
-    NotificationReason.TOO_MANY_RECIPIENTS: "the notification has too many recipients and leaves out the "
-    "user",
-    NotificationReason.NOT_A_RECIPIENT_THEN: "the user was not a recipient when the messages were sent",
-}
+from alerting.reasons import NotificationReason, in_full
+from alerting.rules.notification_reasons import NotificationExplanation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,8 +69,7 @@ def explain_user_notification(facts: UserFacts) -> NotificationExplanation:
 
 
 def _because(reason: NotificationReason) -> NotificationExplanation:
-    why = _NOT_REACHED.get(reason) or NO_NOTIFICATION_WORDS[reason]
-    return NotificationExplanation(reason=reason, detail=f"{why[0].upper()}{why[1:]}.")
+    return NotificationExplanation(reason=reason, detail=in_full(reason.of_user))
 
 
 def user_detail(username: str, *, notified: bool, notifications: Sequence[UserNotification]) -> str:

@@ -6,7 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import groupby, islice
 
-from alerting.choices import DropReason, NotificationStatus
+from alerting.choices import NotificationStatus
+from alerting.reasons import NotificationReason
 from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
 from alerting.rules.windows import WindowRule
 from integrations.choices import DeliveryStatus, MessageKind
@@ -120,7 +121,7 @@ def settled_at(
     *, due: datetime, created: datetime, reason: str | None, resolved: datetime | None, now: datetime
 ) -> datetime:
     """When a notification without attempts was given up, as precisely as the log knows."""
-    if reason == DropReason.ALERT_OVER and resolved is not None:
+    if reason == NotificationReason.ALERT_OVER and resolved is not None:
         return max(created, resolved)
     return min(max(due, created), now)
 
@@ -279,7 +280,7 @@ def _is_given_up(notification: TimelineNotification) -> bool:
     Reminders of ended alerts that were never tried are left out.
     """
     is_reminder_over = (
-        notification.kind is MessageKind.UPDATE and notification.reason == DropReason.ALERT_OVER
+        notification.kind is MessageKind.UPDATE and notification.reason == NotificationReason.ALERT_OVER
     )
     if is_reminder_over and not notification.tries:
         return False
@@ -353,7 +354,7 @@ def _to_come(
 ) -> tuple[TimelineEntryKind, str, str | None]:
     future = f"{notification.recipient} will be notified {notification.that}"
     if notification.being_sent:
-        return TimelineEntryKind.NOTIFIED, f"{future}: sending now.", None
+        return TimelineEntryKind.NOTIFIED, f"{future}: {NotificationReason.SENDING}.", None
     if verdict.step is DeliveryStep.DROP:
         return (
             TimelineEntryKind.NOT_NOTIFIED,
@@ -368,5 +369,5 @@ def _to_come(
             f"{future}: attempt {notification.attempts + 1}.",
             notification.reason,
         )
-    late = "due, waiting for a worker" if notification.due <= now else None
+    late = NotificationReason.DUE.value if notification.due <= now else None
     return TimelineEntryKind.NOTIFIED, f"{future}.", late

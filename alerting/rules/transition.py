@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from alerting.reasons import AlertReason
 from alerting.rules.matchers import Matcher, matches
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.thresholds import (
@@ -99,23 +100,7 @@ class AlertAction(StrEnum):
     NOTIFY = "NOTIFY"
 
 
-class Reason(StrEnum):
-    """Why: what tests and the debug log read."""
-
-    NOT_MATCHED = "a matcher does not match"
-    NOT_MEASURED = "the report did not contain the metric"
-    GONE = "its target was deleted, or has a role without the metric"
-    INSIDE = "the value is inside the threshold"
-    OUTSIDE = "the value is outside the threshold"
-    HOLDS = "the condition is met"
-    STILL_HOLDS = "the condition is still met"
-    ENDED = "the condition ended"
-    ENDED_BEFORE = "the condition ended before the alert began"
-    NO_ALERT = "there is no alert to close"
-    HAPPENED = "the event happened"
-
-
-STILL_MET = frozenset({Reason.OUTSIDE, Reason.STILL_HOLDS})
+STILL_MET = frozenset({AlertReason.OUTSIDE, AlertReason.STILL_HOLDS})
 """The condition of an active alert is still met."""
 
 
@@ -124,7 +109,7 @@ class Decision:
     """The answer for one configuration and observation; `value` in the metric's base unit."""
 
     action: AlertAction
-    reason: Reason
+    reason: AlertReason
     value: float | None = None
 
 
@@ -141,27 +126,27 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
     # Matchers decide where an alert may start. An active alert ends with its condition, whatever has changed
     # about its target in between: a primary that comes back as a secondary is up as well.
     if alert is None and not matches(config.matchers, observation.subject):
-        return Decision(AlertAction.NOTHING, Reason.NOT_MATCHED)
+        return Decision(AlertAction.NOTHING, AlertReason.MATCHER)
     match observation.condition:
         case Condition.HAPPENED:
-            return Decision(AlertAction.NOTIFY, Reason.HAPPENED)
+            return Decision(AlertAction.NOTIFY, AlertReason.HAPPENED)
         case Condition.MEASURED:
             return _measured(config, observation, alert)
         case Condition.HOLDS:
-            begins = Decision(AlertAction.START, Reason.HOLDS)
-            return Decision(AlertAction.NOTHING, Reason.STILL_HOLDS) if alert else begins
+            begins = Decision(AlertAction.START, AlertReason.HOLDS)
+            return Decision(AlertAction.NOTHING, AlertReason.STILL_HOLDS) if alert else begins
         case Condition.ENDED:
             return _over(observation, alert)
         case Condition.GONE:
             threshold = config.metric_threshold
             is_other = threshold is not None and threshold.metric.value not in observation.samples
-            return _ended(None if is_other else alert, Reason.GONE, action=AlertAction.CANCEL)
+            return _ended(None if is_other else alert, AlertReason.GONE, action=AlertAction.CANCEL)
 
 
 def _over(observation: Observation, alert: AlertView | None) -> Decision:
     if alert and _is_older(observation, alert):
-        return Decision(AlertAction.NOTHING, Reason.ENDED_BEFORE)
-    return _ended(alert, Reason.ENDED)
+        return Decision(AlertAction.NOTHING, AlertReason.ENDED_BEFORE)
+    return _ended(alert, AlertReason.ENDED)
 
 
 def _is_older(observation: Observation, alert: AlertView) -> bool:
@@ -177,14 +162,16 @@ def _measured(config: ConfigView, observation: Observation, alert: AlertView | N
     value = verdict.value if config.metric_threshold else None
     match verdict.state:
         case ThresholdState.NO_DATA:
-            return Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)
+            return Decision(AlertAction.NOTHING, AlertReason.METRIC_NOT_REPORTED)
         case ThresholdState.INSIDE:
-            return _ended(alert, Reason.INSIDE, value)
+            return _ended(alert, AlertReason.INSIDE_THRESHOLD, value)
         case ThresholdState.OUTSIDE:
             if alert is None:
-                return Decision(AlertAction.START, Reason.OUTSIDE, value)
+                return Decision(AlertAction.START, AlertReason.OUTSIDE, value)
             changed = alert.current_value != value
-            return Decision(AlertAction.UPDATE if changed else AlertAction.NOTHING, Reason.STILL_HOLDS, value)
+            return Decision(
+                AlertAction.UPDATE if changed else AlertAction.NOTHING, AlertReason.STILL_HOLDS, value
+            )
 
 
 def threshold_verdict(config: ConfigView, observation: Observation) -> ThresholdVerdict:
@@ -200,11 +187,11 @@ def threshold_verdict(config: ConfigView, observation: Observation) -> Threshold
 
 def _ended(
     alert: AlertView | None,
-    reason: Reason,
+    reason: AlertReason,
     value: float | None = None,
     *,
     action: AlertAction = AlertAction.CLOSE,
 ) -> Decision:
     if alert is None:
-        return Decision(AlertAction.NOTHING, Reason.NO_ALERT)
+        return Decision(AlertAction.NOTHING, AlertReason.NO_ALERT)
     return Decision(action, reason, value)

@@ -17,7 +17,7 @@ from alerting.rules.alert_explanation import (
 from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
 from alerting.rules.explanation import ComparedMatcher
 from alerting.rules.matchers import subject_of
-from alerting.rules.notification_reasons import NO_NOTIFICATION_WORDS, NotificationExplanation
+from alerting.rules.notification_reasons import NotificationExplanation
 from alerting.rules.recipient_reasons import UserExplanation
 from alerting.rules.timeline import TimelineEntry, TimelineNotification, time_to_come
 from alerting.rules.transition import ConfigView
@@ -80,7 +80,7 @@ class AlertExplanation:
         reason = self.facts.no_message_reason
         for setting in self.settings_without_message:
             recipient = setting_words(setting, self.facts.alert.group_id)
-            detail = f"{recipient} was not notified: {NO_NOTIFICATION_WORDS[reason]}."
+            detail = f"{recipient} was not notified: {reason}."
             yield setting, NotificationExplanation(reason=reason, detail=detail)
 
 

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.reasons import NotificationReason
 from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
 from alerting.rules.notification_reasons import (
     NotificationExplanation,
-    NotificationReason,
     explain_notification,
     no_notification_reason,
 )

@@ -10,9 +10,9 @@ from django.db.models import Min
 
 from accesslist.models import Project, Team
 from accesslist.selectors.users import EVERYTHING, VisibleUsers, visible_users_named
-from alerting.choices import DropReason
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES, NotificationType
+from alerting.reasons import AttemptFailure, NotificationReason
 from alerting.selectors.recipient_addresses import RecipientAddress
 from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType
@@ -169,17 +169,19 @@ def credentials_for(notification: Notification, setting: NotificationSetting | N
         address = RecipientAddress(ChannelType(str(notification.channel)), notification.recipient)
         return ChannelCredentials(address_config(address), notification.recipient)
     if setting is None:
-        raise NoCredentialsError(DropReason.NOTIFICATION_REMOVED.value)
+        raise NoCredentialsError(NotificationReason.NOTIFICATION_REMOVED.value)
     return setting_credentials(setting, group_id=notification.group_id)
 
 
-def credentials_gone(notification: Notification, setting: NotificationSetting | None) -> DropReason | None:
+def credentials_gone(
+    notification: Notification, setting: NotificationSetting | None
+) -> NotificationReason | None:
     """Why it cannot be sent, whatever integrations the project has; None if it can, or has no channel yet."""
     if notification.channel is None or _keeps_its_address(notification):
         return None
     if setting is None:
-        return DropReason.NOTIFICATION_REMOVED
-    return DropReason.SECRETS_GONE if secrets_gone(setting) else None
+        return NotificationReason.NOTIFICATION_REMOVED
+    return NotificationReason.SECRETS_GONE if secrets_gone(setting) else None
 
 
 def address_config(address: RecipientAddress) -> Mapping[str, str]:
@@ -193,12 +195,12 @@ def setting_credentials(setting: NotificationSetting, *, group_id: str | None) -
     Raises: as `credentials_for`.
     """
     if secrets_gone(setting):
-        raise NoCredentialsError(DropReason.SECRETS_GONE.value)
+        raise NoCredentialsError(NotificationReason.SECRETS_GONE.value)
     kind, values = type_of(setting), setting_values(setting)
     integration = _integration(setting, group_id)
     if integration is None and not kind.has_credentials(values):
-        whose = "the project has" if group_id else "without a project there is"
-        raise NoCredentialsError(f"{whose} no {kind.full_name} integration")
+        failure = AttemptFailure.NO_INTEGRATION if group_id else AttemptFailure.NO_PROJECT
+        raise NoCredentialsError(failure.value.format(integration=kind.full_name))
     helping = {} if integration is None else integration_values(integration)
     return ChannelCredentials(kind.channel_config(values, helping), _shown(setting, integration))
 

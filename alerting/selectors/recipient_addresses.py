@@ -17,9 +17,9 @@ from accesslist.selectors.recipients import (
     team_recipients,
     user_recipient,
 )
-from alerting.choices import DropReason, PeopleType
+from alerting.choices import PeopleType
 from alerting.models import AlertConfig, Notification, NotificationSetting
-from alerting.rules.notification_reasons import NotificationReason
+from alerting.reasons import NotificationReason
 from events.models import Event
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL
@@ -30,11 +30,11 @@ MOST_RECIPIENTS_OF_ONE = 1_000
 """The most recipients of one notification."""
 
 _NOBODY = {
-    PeopleType.ADMIN: DropReason.NO_USER_WITH_ROLE,
-    PeopleType.GROUP: DropReason.NO_USER_WITH_ROLE,
-    PeopleType.ORG: DropReason.NO_USER_WITH_ROLE,
-    PeopleType.USER: DropReason.NO_USER,
-    PeopleType.TEAM: DropReason.NO_MEMBER,
+    PeopleType.ADMIN: NotificationReason.NO_USER_WITH_ROLE,
+    PeopleType.GROUP: NotificationReason.NO_USER_WITH_ROLE,
+    PeopleType.ORG: NotificationReason.NO_USER_WITH_ROLE,
+    PeopleType.USER: NotificationReason.NO_USER,
+    PeopleType.TEAM: NotificationReason.NO_MEMBER,
 }
 
 
@@ -54,7 +54,7 @@ class RecipientAddresses:
     """
 
     addresses: tuple[RecipientAddress, ...]
-    nobody: DropReason | None = None
+    nobody: NotificationReason | None = None
     cut: bool = False
 
 
@@ -68,14 +68,14 @@ def addresses_of(
     """
     recipients = _recipients(setting, group_id, org_id)
     if recipients is None:
-        return RecipientAddresses((), DropReason.NO_PROJECT)
+        return RecipientAddresses((), NotificationReason.NO_PROJECT)
     people = list(recipients[: MOST_RECIPIENTS_OF_ONE + 1])
     if not people:
         return RecipientAddresses((), _NOBODY[PeopleType(setting.type_name)])
     channels = _channels(setting.fields)
     found = tuple(_each_once(_reached(person, channels) for person in people[:MOST_RECIPIENTS_OF_ONE]))
     return RecipientAddresses(
-        found, None if found else DropReason.NO_ADDRESS, cut=len(people) > MOST_RECIPIENTS_OF_ONE
+        found, None if found else NotificationReason.NO_ADDRESS, cut=len(people) > MOST_RECIPIENTS_OF_ONE
     )
 
 
@@ -143,7 +143,7 @@ def org_of(notification: Notification) -> str | None:
     return events.values_list("org_id", flat=True).first()
 
 
-def unreachable(config: AlertConfig) -> dict[int, DropReason]:
+def unreachable(config: AlertConfig) -> dict[int, NotificationReason]:
     """The notifications of a configuration that have no recipients now, by position, with the reason.
 
     Recipients of a global configuration are unknown until an alert names the project.
@@ -156,7 +156,7 @@ def unreachable(config: AlertConfig) -> dict[int, DropReason]:
     return {
         place: reason
         for place, reason in found.items()
-        if reason is not None and reason is not DropReason.NO_PROJECT
+        if reason is not None and reason is not NotificationReason.NO_PROJECT
     }
 
 

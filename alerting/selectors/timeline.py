@@ -8,7 +8,6 @@ from accesslist.models import User
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
 from alerting.rules.measurement_window import MeasurementWindow
-from alerting.rules.notification_reasons import NotificationReason
 from alerting.rules.state import Acknowledgement
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.timeline import (
@@ -135,15 +134,7 @@ def _coming(
         yield coming_entry(notification, verdict, now=now)
 
 
-_WHY_NO_NOTIFICATIONS = {
-    NotificationReason.NOT_OPEN: "Nobody was notified yet: the alert has not opened.",
-    NotificationReason.ADDED_LATER: "Nobody was notified: the configuration had no notifications when the "
-    "alert opened.",
-}
-_NO_LOG = "No notifications: the alert ended before it opened, or its notification log has expired."
-
-
 def _why_no_notifications(explanation: AlertExplanation) -> str | None:
     if explanation.notifications:
         return None
-    return _WHY_NO_NOTIFICATIONS.get(explanation.facts.no_message_reason, _NO_LOG)
+    return f"No notifications: {explanation.facts.no_message_reason.of_alert}."

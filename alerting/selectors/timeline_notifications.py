@@ -6,9 +6,10 @@ from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet
 
-from alerting.choices import DropReason, IncidentPart, NotificationStatus
+from alerting.choices import IncidentPart, NotificationStatus
 from alerting.models import Alert, Notification, NotificationAttempt
 from alerting.notification_types import recipient_words
+from alerting.reasons import NotificationReason
 from alerting.rules.timeline import Attempt, TimelineNotification
 from alerting.selectors.notification_log import Origin, about_alert, origins_of, senders_of
 from alerting.selectors.timeline_events import FIRST, NEWEST
@@ -65,7 +66,7 @@ def messages_about(alert: Alert) -> QuerySet[Notification]:
 
     Without the lines that refer to these messages, and without changes that are perhaps unimportant.
     """
-    folded = Q(status=NotificationStatus.DROPPED.value, reason=DropReason.IN_INCIDENT.value)
+    folded = Q(status=NotificationStatus.DROPPED.value, reason=NotificationReason.IN_INCIDENT.value)
     undecided = Q(part__isnull=False, part=IncidentPart.CHANGE.value, status=NotificationStatus.PENDING.value)
     return Notification.objects.filter(about_alert(alert.id)).exclude(folded | undecided)
 

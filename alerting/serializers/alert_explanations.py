@@ -3,12 +3,9 @@
 from rest_framework import serializers
 
 from alerting.choices import CutReason, NotificationStatus
+from alerting.reasons import NotificationReason, ReasonQuestion
 from alerting.rules.alert_explanation import ConditionState, RecordedThreshold
-from alerting.rules.notification_reasons import (
-    MESSAGE_REASONS,
-    NO_NOTIFICATION_WORDS,
-    NotificationReason,
-)
+from alerting.rules.notification_reasons import REASONS_WITHOUT_MESSAGE
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.selectors.alert_explanation import AlertExplanation
 from alerting.selectors.alerts import AlertRow, current_value
@@ -29,9 +26,9 @@ from opsapi.api.fields import ShownChoice, ShownFlag, ShownFloat, ShownId, Shown
 from opsapi.first_rows import MOST_BETWEEN
 from opsapi.wire_json import JsonObject
 
-USER_REASONS = [reason.value for reason in NotificationReason]
-SENT_REASONS = [reason.value for reason in MESSAGE_REASONS]
-NO_MESSAGE_REASONS = [reason.value for reason in NO_NOTIFICATION_WORDS]
+USER_REASONS = [reason.name for reason in NotificationReason]
+SENT_REASONS = [reason.name for reason in NotificationReason if ReasonQuestion.MESSAGE in reason.questions]
+NO_MESSAGE_REASONS = [reason.name for reason in REASONS_WITHOUT_MESSAGE]
 _RECORDED = "Absent if it is not recorded."
 
 
@@ -129,7 +126,7 @@ class ExplainedNotificationDocument(Answer):
     channel = ShownChoice([*CHANNELS], required=False, example=EMAIL.type)
     recipient = ShownText(source="address", required=False, example="oncall@example.com")
     status = ShownChoice(STATUSES, example=NotificationStatus.PENDING.value)
-    reason = ShownChoice(SENT_REASONS, example=NotificationReason.ACKNOWLEDGED.value)
+    reason = ShownChoice(SENT_REASONS, example=NotificationReason.ACKNOWLEDGED.name)
     detail = ShownText(
         help_text="The same as a sentence.",
         example="oncall@example.com will be notified that the alert is still open at 2026-11-21T12:00:00Z at "
@@ -146,7 +143,7 @@ class WithoutMessageDocument(Answer):
 
     notificationId = ShownId(source="id", example=ANOTHER_ID)
     typeName = ShownChoice(TYPE_NAMES, source="type_name", example=EMAIL.type)
-    reason = ShownChoice(NO_MESSAGE_REASONS, example=NotificationReason.ADDED_LATER.value)
+    reason = ShownChoice(NO_MESSAGE_REASONS, example=NotificationReason.ADDED_LATER.name)
     detail = ShownText(
         help_text="The same as a sentence.",
         example="oncall@example.com was not notified: the notification was added to the configuration after "
@@ -162,7 +159,7 @@ class UserNotificationDocument(Answer):
     notificationId = ShownId(source="setting_id", example=ANOTHER_ID)
     typeName = ShownChoice(TYPE_NAMES, source="type_name", example="TEAM")
     reason = ShownChoice(
-        USER_REASONS, source="explanation.reason", example=NotificationReason.NOT_IN_TEAM.value
+        USER_REASONS, source="explanation.reason.name", example=NotificationReason.NOT_IN_TEAM.name
     )
     detail = ShownText(
         source="explanation.detail",
@@ -251,7 +248,7 @@ class AlertExplanationDocument(Answer):
             notifications=[
                 ExplainedNotificationDocument.of(
                     notification,
-                    reason=why.reason,
+                    reason=why.reason.name,
                     detail=why.detail,
                     earliest=why.until,
                     maintenanceWindowId=why.window_id,
@@ -259,7 +256,7 @@ class AlertExplanationDocument(Answer):
                 for notification, why in found.notifications
             ],
             withoutMessage=[
-                WithoutMessageDocument.of(setting, reason=why.reason, detail=why.detail)
+                WithoutMessageDocument.of(setting, reason=why.reason.name, detail=why.detail)
                 for setting, why in found.why_without_message()
             ],
         )

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from alerting.explanations import HostExplanation
 from alerting.models import AlertConfig
-from alerting.rules.explanation import NoAlertReason
+from alerting.reasons import AlertReason, ReasonQuestion
 from alerting.rules.matchers import CONFIG_FIELDS, MatcherField, MatcherOperator
 from alerting.selectors.alerts import current_value
 from events.serializers import CurrentValueDocument
@@ -13,7 +13,7 @@ from opsapi.api.documents import ANOTHER_ID, Document
 from opsapi.api.fields import Identifier, ShownChoice, ShownFlag, ShownId, ShownText, ShownTime
 from opsapi.wire_json import JsonObject
 
-REASONS = [reason.value for reason in NoAlertReason]
+REASONS = [reason.name for reason in AlertReason if ReasonQuestion.HOST in reason.questions]
 """The wire values of the reason why a configuration does not alert."""
 
 
@@ -42,8 +42,15 @@ class ComparedMatcherDocument(Answer):
     matched = ShownFlag(example=True)
 
 
+def _code(found: HostExplanation) -> str | None:
+    reason = found.explanation.reason
+    return reason.name if reason else None
+
+
 class ExplanationDocument(Answer):
     """Whether a configuration alerts on a host now, or the first reason why it does not."""
+
+    computed = {"reason": _code}
 
     alertConfigId = ShownId()
     hostId = ShownId(example=ANOTHER_ID)
@@ -54,10 +61,9 @@ class ExplanationDocument(Answer):
     )
     reason = ShownChoice(
         REASONS,
-        source="explanation.reason",
         required=False,
         help_text="The first reason why not, in this order; absent if wouldAlert is true.",
-        example=NoAlertReason.INSIDE_THRESHOLD.value,
+        example=AlertReason.INSIDE_THRESHOLD.name,
     )
     detail = ShownText(
         source="explanation.detail",

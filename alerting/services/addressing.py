@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from alerting.choices import DropReason, NotificationStatus, WaitReason
+from alerting.choices import NotificationStatus
 from alerting.engine.ledger import DestinationConfigs, Ledger, NamedDestination
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
-from alerting.rules.delivery_policy import SECRETS_UNREADABLE
+from alerting.reasons import AttemptFailure, NotificationReason
 from alerting.selectors.notification_settings import NoCredentialsError, credentials_for
 from alerting.services.destinations import destination_id
 from alerting.services.notifications import redirected_row
@@ -55,7 +55,7 @@ class AddressLookup:
             if notification.destination in self._stored:
                 return NotificationAddress()
             return NotificationAddress(
-                failure=Outcome(DeliveryStatus.FAILED, DropReason.SECRETS_GONE.value, 0)
+                failure=Outcome(DeliveryStatus.FAILED, NotificationReason.SECRETS_GONE.value, 0)
             )
         named = self._named_destination(notification, alert, setting)
         if isinstance(named, Outcome):
@@ -94,7 +94,7 @@ def _look_up(
     except CannotDecryptError as error:
         # Retried, because another machine may have the key, or this machine after a restart.
         logger.error("notification %s cannot be sent: %s", notification.id, error)
-        return Outcome(DeliveryStatus.RETRY, SECRETS_UNREADABLE, 0)
+        return Outcome(DeliveryStatus.RETRY, AttemptFailure.SECRETS_UNREADABLE.value, 0)
     group_id, channel = notification.group_id, ChannelType(str(notification.channel))
     of_global_config = setting is not None and setting.config.group_id is None
     is_global = alert.is_global if alert else of_global_config
@@ -157,5 +157,5 @@ def last_failure(notification: Notification) -> str | None:
     `_MARK_BEGUN` in `engine.postgresql`, `_TO_DROP` in `services.notifications` and HELD_BACK state the same
     rule in SQL.
     """
-    was_held_back = notification.silenced_by or notification.reason == WaitReason.ACKNOWLEDGED.value
+    was_held_back = notification.silenced_by or notification.reason == NotificationReason.ACKNOWLEDGED.value
     return None if was_held_back else notification.reason

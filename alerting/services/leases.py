@@ -10,7 +10,7 @@ from django.db.models import F, Q, QuerySet
 
 from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationAttempt, WorkerHeartbeat
-from alerting.rules.delivery_policy import NO_OUTCOME
+from alerting.reasons import AttemptFailure
 from integrations.choices import DeliveryStatus
 from integrations.outcome import RETRIES_LAST
 from opsapi.clock import AHEAD
@@ -234,7 +234,7 @@ def attempt_without_outcome(row: Notification, now: datetime) -> NotificationAtt
         number=row.attempts,
         ended=ended,
         status=DeliveryStatus.RETRY.value,
-        reason=NO_OUTCOME,
+        reason=AttemptFailure.NO_OUTCOME.value,
         latency_ms=round((ended - began).total_seconds() * 1000),
     )
 

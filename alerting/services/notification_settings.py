@@ -11,9 +11,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
-from alerting.choices import ACTIVE, DropReason, NotificationStatus
+from alerting.choices import ACTIVE, NotificationStatus
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.reasons import NotificationReason
 from alerting.selectors.notification_settings import filled, setting_secrets, type_of
 from alerting.services.notifications import notifications_drop
 from integrations.choices import ENDS
@@ -123,4 +124,4 @@ def _take_out(ids: Sequence[str]) -> None:
     """
     NotificationSetting.objects.filter(id__in=ids).update(removed=True)
     rest = Notification.objects.filter(setting_id__in=ids).exclude(kind__in=ENDS)
-    notifications_drop(rows=rest, reason=DropReason.NOTIFICATION_REMOVED)
+    notifications_drop(rows=rest, reason=NotificationReason.NOTIFICATION_REMOVED)

@@ -13,7 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accesslist.models import Invitation, Project
 from accesslist.services.projects import project_purge
-from alerting.choices import ACTIVE, AlertStatus, DropReason, NotificationStatus
+from alerting.choices import ACTIVE, AlertStatus, NotificationStatus
 from alerting.models import (
     Alert,
     AlertConfig,
@@ -27,6 +27,7 @@ from alerting.models import (
     ProjectUsage,
     SetupMark,
 )
+from alerting.reasons import NotificationReason
 from alerting.rules.transition import target_key
 from alerting.selectors.windows import not_over
 from alerting.services.alerts import alerts_cancel
@@ -71,7 +72,7 @@ def project_alerting_end(*, project: Project, actor: Actor, now: datetime, **_: 
     AlertConfig.objects.filter(group_id=group_id, deleted=None).update(deleted=now, enabled=False)
     alerts_cancel(alerts=Alert.objects.filter(group_id=group_id), actor=actor, now=now)
     one_shot = Notification.objects.filter(group_id=group_id, kind=MessageKind.INFORM.value)
-    notifications_drop(rows=one_shot, reason=DropReason.CONFIG_OFF)
+    notifications_drop(rows=one_shot, reason=NotificationReason.CONFIG_OFF)
     # The windows of a deleted project hold nothing back, nor its rows with it.
     notifications_unmute(group_id=group_id, now=now)
 

@@ -7,8 +7,9 @@ from django.db.models import QuerySet
 
 from accesslist.services.changes import acting
 from accesslist.services.locks import scopes_lock_shared
-from alerting.choices import DropReason, NotificationStatus
+from alerting.choices import NotificationStatus
 from alerting.models import Destination, Notification, NotificationSetting, UnreachableHost
+from alerting.reasons import NotificationReason
 from alerting.rules.delivery_policy import drop_reason
 from alerting.selectors.due_notifications import due_notification_with_setting
 from alerting.selectors.incidents import IncidentView, incident_views, members_lock
@@ -56,7 +57,7 @@ def notification_resend(*, notification: Notification, actor: Actor, now: dateti
         if reason := _why_not(row, incident, now):
             raise ApiError(ErrorCode.NOTIFICATION_CANNOT_BE_RESENT, row.id, reason)
         if row.kind in OPEN_KINDS:
-            notifications_drop(rows=_repeats(row), reason=DropReason.SENT_AGAIN)
+            notifications_drop(rows=_repeats(row), reason=NotificationReason.SENT_AGAIN)
         # It is addressed again, unless the destination perhaps received it: that must stay known.
         destination = row.destination if row.kind in FOLLOWING or row.perhaps_received else ""
         Notification.objects.filter(id=row.id).update(
@@ -88,12 +89,12 @@ def _why_not(row: Notification, incident: IncidentView | None, now: datetime) ->
     return _BEING_REPEATED if being_repeated else None
 
 
-def _credentials_gone(row: Notification, setting: NotificationSetting | None) -> DropReason | None:
+def _credentials_gone(row: Notification, setting: NotificationSetting | None) -> NotificationReason | None:
     """Why there are no credentials; ends and acknowledgements use the configuration of their destination."""
     if row.kind not in FOLLOWING or not row.destination:
         return credentials_gone(row, setting)
     kept = Destination.objects.filter(id=row.destination, config__isnull=False)
-    return None if kept.exists() else DropReason.SECRETS_GONE
+    return None if kept.exists() else NotificationReason.SECRETS_GONE
 
 
 def _repeats(row: Notification) -> QuerySet[Notification]:

@@ -12,9 +12,9 @@ from django.db import connection
 
 from accesslist.models import Project, RoleGrant
 from alerting import dry_run_bounds, dry_run_reading, dry_runs
-from alerting.choices import DropReason
 from alerting.dry_runs import DryRunResult
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
+from alerting.reasons import NotificationReason
 from alerting.rules.dry_run import DryRunCut
 from alerting.rules.thresholds import evaluate_threshold
 from alerting.rules.topology import FleetUnit
@@ -318,7 +318,7 @@ def test_an_outage_that_is_over_within_the_wait_is_not_sent(record: Rehearsal) -
     down_for_five_minutes(record)
     found = record.run(bodies.alert_config(grouping="TOPOLOGY", groupWaitSec=300))
     (shown,) = found["alerts"]["results"][0]["notifications"]
-    assert ("sent" in shown, shown["reason"]) == (False, DropReason.ALERT_OVER.value)
+    assert ("sent" in shown, shown["reason"]) == (False, NotificationReason.ALERT_OVER.value)
 
 
 def test_too_many_messages_about_an_incident_cut_it(

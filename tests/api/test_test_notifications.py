@@ -15,7 +15,7 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting import notification_tests
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting, SetupMark
-from alerting.rules.delivery_policy import SECRETS_UNREADABLE
+from alerting.reasons import AttemptFailure
 from events.models import Event, Signal
 from opsapi.outbound.errors import UNREACHABLE
 from tests.api.bodies import SECRET, alert_config, email, webhook
@@ -233,7 +233,7 @@ def test_secrets_that_cannot_be_opened_fail_with_that_reason(
     made = make(admin, path, config_of_receivers(http_receiver))
     NotificationSetting.objects.update(secrets="not encrypted by us")
     (result,) = admin.request("POST", f"{path}/{made['id']}/test").json()["results"]
-    assert result["reason"] == SECRETS_UNREADABLE
+    assert result["reason"] == AttemptFailure.SECRETS_UNREADABLE.value
     assert http_receiver.requests == []
 
 

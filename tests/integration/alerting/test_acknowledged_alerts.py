@@ -7,8 +7,8 @@ import pytest
 from django.db import transaction
 
 from accesslist.models import Project
-from alerting.choices import DropReason, WaitReason
 from alerting.models import Alert, Notification
+from alerting.reasons import NotificationReason
 from alerting.services.alerts import alert_acknowledge
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
@@ -70,7 +70,7 @@ def test_nothing_is_repeated_until_it_lapses_and_then_with_the_constant_gap(
     deliver_often(START + MINUTE, LAPSE, every=4 * MINUTE)
     assert outside.kinds == [OPEN]
     (row,) = Notification.objects.filter(status="PENDING")
-    assert (row.due, row.reason, row.attempts) == (LAPSE, WaitReason.ACKNOWLEDGED.value, 0)
+    assert (row.due, row.reason, row.attempts) == (LAPSE, NotificationReason.ACKNOWLEDGED.value, 0)
     deliver_often(LAPSE, LAPSE + 6 * MINUTE)
     assert outside.kinds == [OPEN, UPDATE, UPDATE]
 
@@ -175,7 +175,7 @@ def test_word_of_one_that_lapsed_or_was_taken_back_is_dropped(project: Project, 
     deliver_all(START + 3 * MINUTE)
     assert outside.sent == []
     row = Notification.objects.get(kind=ACKNOWLEDGE.value)
-    assert (row.status, row.reason) == ("DROPPED", DropReason.NOT_ACKNOWLEDGED.value)
+    assert (row.status, row.reason) == ("DROPPED", NotificationReason.NOT_ACKNOWLEDGED.value)
 
 
 def test_word_on_its_way_is_of_the_last_acknowledgement(project: Project, outside: Outside) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import DropReason
 from alerting.delivery import decide, record
 from alerting.models import Alert, Destination, Notification, NotificationAttempt, NotificationSetting
-from alerting.rules.delivery_policy import NO_OUTCOME, not_retried
+from alerting.reasons import AttemptFailure, NotificationReason
+from alerting.rules.delivery_policy import not_retried
 from alerting.selectors.overview import notifications_failing
 from alerting.services.claims import claim
 from alerting.services.leases import LAPSES_AT_MOST, LEASE
@@ -102,7 +102,7 @@ def test_an_attempt_without_an_outcome_is_written_down_when_it_is_taken_up(outsi
     begin(START)
     deliver_all(START + LEASE + SECOND)
     assert attempts() == [
-        (1, START + LEASE, "retry", NO_OUTCOME, LEASE_MS),
+        (1, START + LEASE, "retry", AttemptFailure.NO_OUTCOME.value, LEASE_MS),
         (2, START + LEASE + SECOND, "delivered", None, 7),
     ]
 
@@ -205,7 +205,7 @@ def test_only_many_attempts_that_lapsed_are_given_up(outside: Outside, lapsed: i
     lapse(lapsed)
     deliver_one(START + 2 * HOUR)
     assert len(outside.sent) == sent
-    given_up = [number for number, *_, reason, _ in attempts() if reason == NO_OUTCOME]
+    given_up = [number for number, *_, reason, _ in attempts() if reason == AttemptFailure.NO_OUTCOME.value]
     assert given_up == list(range(1, lapsed + 1))
 
 
@@ -249,7 +249,10 @@ def test_a_message_that_began_after_a_window_is_not_shown_as_muted(
     evaluate(START + HOUR + MINUTE)
     deliver_all(START + HOUR + MINUTE)
     opening = Notification.objects.get(kind="alert.open")
-    assert (opening.status, opening.reason) == ("FAILED", not_retried(NO_ANSWER, DropReason.ALERT_OVER))
+    assert (opening.status, opening.reason) == (
+        "FAILED",
+        not_retried(NO_ANSWER, NotificationReason.ALERT_OVER),
+    )
 
 
 @pytest.mark.usefixtures("due")
@@ -266,7 +269,7 @@ def test_a_message_that_is_given_up_keeps_its_last_failure_and_says_why_it_is_no
     opening = Notification.objects.get(kind="alert.open")
     assert (opening.status, opening.reason) == (
         "FAILED",
-        not_retried(str(AWAY.reason), DropReason.ALERT_OVER),
+        not_retried(str(AWAY.reason), NotificationReason.ALERT_OVER),
     )
 
 
@@ -302,7 +305,10 @@ def test_a_message_that_failed_and_was_then_muted_fails_without_the_window(
     ingest(project, host_report(), now=START + 2 * MINUTE)
     evaluate(START + 2 * MINUTE)
     opening = Notification.objects.get(kind="alert.open")
-    assert (opening.status, opening.reason) == ("FAILED", not_retried(NO_ANSWER, DropReason.ALERT_OVER))
+    assert (opening.status, opening.reason) == (
+        "FAILED",
+        not_retried(NO_ANSWER, NotificationReason.ALERT_OVER),
+    )
 
 
 def test_a_message_about_a_threshold_beyond_64_bits_is_sent(project: Project, outside: Outside) -> None:

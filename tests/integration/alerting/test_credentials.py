@@ -8,8 +8,8 @@ import pytest
 
 from accesslist.models import Project
 from accesslist.services.projects import project_delete
-from alerting.choices import DropReason
 from alerting.models import AlertConfig, Notification, NotificationSetting
+from alerting.reasons import NotificationReason
 from alerting.services.notification_settings import settings_replace
 from integrations.choices import MessageKind
 from integrations.models import Integration
@@ -128,7 +128,7 @@ def test_a_notification_that_became_one_of_another_type_is_another(
     settings_replace(config=config, notifications=[{**WEBHOOK, "id": setting.id}])
     deliver_all(clock.now() + timedelta(minutes=5))
     repeat = Notification.objects.get(kind=MessageKind.UPDATE.value)
-    assert repeat.reason == DropReason.NOTIFICATION_REMOVED.value
+    assert repeat.reason == NotificationReason.NOTIFICATION_REMOVED.value
     ingest(project, host_report(reachable=True))
     evaluate()
     deliver_all()
@@ -145,4 +145,4 @@ def test_what_is_shown_of_removed_secrets_is_never_sent(project: Project, outsid
     deliver_all()
     assert outside.sent == []
     row = Notification.objects.get(kind=MessageKind.OPEN.value)
-    assert (row.status, row.reason) == ("FAILED", DropReason.SECRETS_GONE)
+    assert (row.status, row.reason) == ("FAILED", NotificationReason.SECRETS_GONE)

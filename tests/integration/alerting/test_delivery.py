@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import DropReason
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, Notification
+from alerting.reasons import NotificationReason
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi import clock
@@ -92,7 +92,7 @@ def test_what_fails_while_its_alert_ends_is_dropped_with_the_reason(
         assert deliver_one(start)
     assert deliver_all(start + timedelta(hours=2)) == 0
     notification = Notification.objects.get()
-    assert (notification.status, notification.reason) == ("DROPPED", DropReason.ALERT_OVER.value)
+    assert (notification.status, notification.reason) == ("DROPPED", NotificationReason.ALERT_OVER.value)
     assert outside.sent == []
 
 

@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting import delivery
-from alerting.choices import DropReason
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.metrics import alerting_metrics
 from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost
+from alerting.reasons import NotificationReason
 from alerting.rules.claim_order import AT_ONE_DESTINATION
 from alerting.rules.delivery_policy import not_retried
 from alerting.selectors.destinations import with_waiting
@@ -245,7 +245,7 @@ class TestPerhapsReceived:
         deliver_all(START + SECOND)
         assert [kind for _, kind in outside.said] == ["OPEN", "CLOSE"]
         opening = Notification.objects.get(kind="alert.open")
-        stopped = not_retried(str(outcome.reason), DropReason.ALERT_OVER)
+        stopped = not_retried(str(outcome.reason), NotificationReason.ALERT_OVER)
         assert (opening.status, opening.reason) == ("FAILED", stopped)
 
     def test_what_never_left_is_dropped_and_has_no_end(self, project: Project, outside: Outside) -> None:
@@ -593,7 +593,7 @@ def test_the_log_of_notifications_says_sent_no_answer(project: Project, outside:
     rows = alert_notifications(str(opening.alert_id), with_recipients=True).filter(kind="alert.open")
     logged = LoggedNotificationDocument.facts(LoggedNotificationDocument.rows(rows).get())
     assert logged["status"] == ("FAILED" if over else "PENDING")
-    stopped = not_retried(SENT_NO_ANSWER, DropReason.ALERT_OVER)
+    stopped = not_retried(SENT_NO_ANSWER, NotificationReason.ALERT_OVER)
     assert logged["reason"] == (stopped if over else SENT_NO_ANSWER)
     assert [attempt["reason"] for attempt in logged["attempts"]] == [SENT_NO_ANSWER]
     assert opening.alert is not None

@@ -10,8 +10,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from accesslist.services.projects import project_delete
-from alerting.choices import DropReason
 from alerting.models import Alert, Notification
+from alerting.reasons import NotificationReason
 from alerting.services.windows import window_change, window_create, window_delete
 from automation.reports import EventReport
 from events.types import EventType
@@ -154,7 +154,7 @@ def test_an_alert_that_ended_before_its_opening_was_sent_notifies_nobody(
     close_alert(project, now=START + MINUTE)
     deliver_all(END)
     assert outside.sent == []
-    assert Notification.objects.get().reason == DropReason.ALERT_OVER.value
+    assert Notification.objects.get().reason == NotificationReason.ALERT_OVER.value
 
 
 def test_an_end_inside_the_window_is_sent_after_it_to_recipients_notified_before(

@@ -15,12 +15,13 @@ from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting.choices import DropReason, IncidentPart, WaitReason
+from alerting.choices import IncidentPart
 from alerting.courier import Courier
 from alerting.delivery import DeliveryAttempt, decided_together
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Destination, Incident, Notification, NotificationSetting
 from alerting.models.incidents import GROUPED as GROUPED_ALERTS
+from alerting.reasons import NotificationReason
 from alerting.rules.topology import Picture
 from alerting.selectors.incidents import is_worth_sending, last_pictures
 from alerting.services import locks
@@ -125,8 +126,8 @@ def test_an_outage_that_is_over_within_the_wait_is_not_notified(
     deliver_all(START + MINUTE)
     assert outside.sent == []
     assert set(Notification.objects.values_list("reason", flat=True)) == {
-        DropReason.ALERT_OVER.value,
-        DropReason.IN_INCIDENT.value,
+        NotificationReason.ALERT_OVER.value,
+        NotificationReason.IN_INCIDENT.value,
     }
 
 
@@ -356,7 +357,7 @@ def test_an_incident_is_acknowledged_when_all_its_open_alerts_are(project: Proje
         assert outside.kinds.count(MessageKind.ACKNOWLEDGE) == (1 if number == 2 else 0)
     deliver_all(START + 30 * MINUTE)
     assert outside.kinds == [OPEN, MessageKind.ACKNOWLEDGE]
-    assert Notification.objects.get(status="PENDING").reason == WaitReason.ACKNOWLEDGED.value
+    assert Notification.objects.get(status="PENDING").reason == NotificationReason.ACKNOWLEDGED.value
     assert len({message.thread_key for _, _, message in outside.sent}) == 1
 
 
@@ -633,7 +634,7 @@ def assert_logged(alert: Alert, config: AlertConfig) -> None:
         assert rows.exists()
         assert {row.incident_id for row in rows} == {alert.incident_id}
         lead_id = Incident.objects.get(id=alert.incident_id).lead_id
-        in_incident = {row.reason == DropReason.IN_INCIDENT.value for row in rows}
+        in_incident = {row.reason == NotificationReason.IN_INCIDENT.value for row in rows}
         assert in_incident == {alert.id != lead_id}
 
 

@@ -7,10 +7,9 @@ import pytest
 
 from accesslist.models import Project
 from alerting import delivery
-from alerting.choices import DropReason
 from alerting.dry_runs import dry_run
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.rules.notification_reasons import NotificationReason
+from alerting.reasons import NotificationReason
 from alerting.selectors.notification_log import alert_notifications
 from alerting.selectors.timeline import alert_timeline
 from alerting.serializers.notification_log import LoggedNotificationDocument
@@ -175,7 +174,7 @@ def test_the_log_says_which_notification_sent_the_message_of_which(
     (sent,) = [entry for entry in log() if entry["status"] == "DELIVERED"]
     others = [entry for entry in log() if entry["id"] != sent["id"]]
     assert [(entry["status"], entry["mergedInto"]) for entry in others] == [("DROPPED", sent["id"])] * 2
-    assert all(entry["reason"].startswith(DropReason.MERGED.value) for entry in others)
+    assert all(entry["reason"].startswith(NotificationReason.MERGED.value) for entry in others)
     assert all(f"EMAIL notification {sent['notificationId']}" in entry["reason"] for entry in others)
     assert "mergedInto" not in sent
     settings = {setting.type_name: setting.id for setting in config.settings.all()}
@@ -338,7 +337,7 @@ def test_an_alert_that_ends_while_its_message_is_sent_merges_the_others(
     deliver_all(later + MINUTE)
     first, second = Notification.objects.filter(kind="alert.open").order_by("sequence")
     is_notified = outcome is TAKEN
-    reason = DropReason.MERGED if is_notified else DropReason.ALERT_OVER
+    reason = NotificationReason.MERGED if is_notified else NotificationReason.ALERT_OVER
     assert (first.status, second.reason) == (status, reason.value)
     assert second.merged_into == (first.id if is_notified else None)
     assert outside.kinds == ([MessageKind.CLOSE] if is_notified else [])
@@ -353,7 +352,7 @@ def test_an_alert_that_ends_before_a_delay_has_passed_merges_nothing(
     report(project, START + 5 * MINUTE, up=True)
     deliver_all(START + 5 * MINUTE)
     delayed = Notification.objects.get(kind="alert.open", status="DROPPED")
-    assert (delayed.reason, delayed.merged_into) == (DropReason.ALERT_OVER.value, None)
+    assert (delayed.reason, delayed.merged_into) == (NotificationReason.ALERT_OVER.value, None)
     assert outside.kinds == [MessageKind.OPEN, MessageKind.CLOSE]
 
 

@@ -9,7 +9,7 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting.choices import NotificationStatus
 from alerting.models import Alert, Notification
-from alerting.rules.delivery_policy import SECRETS_UNREADABLE
+from alerting.reasons import AttemptFailure
 from alerting.services.configs import alert_config_delete
 from automation.reports import EventReport
 from events.types import EventType
@@ -145,7 +145,7 @@ def test_a_message_that_cannot_be_created_is_given_up_with_a_reason(
         deliver_all(now + timedelta(minutes=minutes, seconds=minutes))
     notification = Notification.objects.get(kind=MessageKind.OPEN.value)
     assert notification.status == "FAILED"
-    assert notification.reason == SECRETS_UNREADABLE
+    assert notification.reason == AttemptFailure.SECRETS_UNREADABLE.value
     assert WEBHOOK["webhookSecret"] not in caplog.text
     assert not [line for line in caplog.records if line.exc_info]
 

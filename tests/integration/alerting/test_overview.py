@@ -7,8 +7,9 @@ from uuid import uuid4
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus, NotificationStatus, WaitReason
+from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import WorkerHeartbeat
+from alerting.reasons import NotificationReason
 from alerting.selectors.destinations import destinations_failing
 from alerting.selectors.overview import (
     active_alerts,
@@ -122,7 +123,7 @@ class TestNotifications:
             {"due": NOW + HOUR},
             {"attempts": 1, "lease_token": uuid4(), "lease_until": NOW + SECOND},
             {"due": NOW + HOUR, "attempts": 2, "reason": "held back", "silenced_by": new_id()},
-            {"due": NOW + HOUR, "attempts": 2, "reason": WaitReason.ACKNOWLEDGED.value},
+            {"due": NOW + HOUR, "attempts": 2, "reason": NotificationReason.ACKNOWLEDGED.value},
         ],
         ids=["long ago", "delivered", "dropped", "untried", "in hand", "muted", "acknowledged"],
     )

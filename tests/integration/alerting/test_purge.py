@@ -12,9 +12,10 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project, RoleGrant
 from accesslist.services.projects import project_delete
 from alerting import worker as worker_module
-from alerting.choices import DropReason, NotificationStatus
+from alerting.choices import NotificationStatus
 from alerting.delivery import record
 from alerting.models import Alert, AlertConfig, Notification
+from alerting.reasons import NotificationReason
 from alerting.services import alerts, purge
 from alerting.services.purge import deleted_project_purge
 from alerting.worker import Worker
@@ -183,8 +184,8 @@ def test_what_was_not_sent_yet_is_dropped_with_the_reason(project: Project, outs
     found = Notification.objects.order_by("kind").values_list("kind", "status", "reason")
     dropped = NotificationStatus.DROPPED.value
     assert list(found) == [
-        (MessageKind.INFORM.value, dropped, DropReason.CONFIG_OFF.value),
-        (MessageKind.OPEN.value, dropped, DropReason.ALERT_OVER.value),
+        (MessageKind.INFORM.value, dropped, NotificationReason.CONFIG_OFF.value),
+        (MessageKind.OPEN.value, dropped, NotificationReason.ALERT_OVER.value),
     ]
     assert deliver_all() == 0
     purge_all()

@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, RoleGrant, User
-from alerting.choices import DropReason
 from alerting.delivery import decide
 from alerting.models import Alert, Notification
+from alerting.reasons import NotificationReason
 from alerting.selectors import recipient_addresses
 from alerting.services.claims import claim
 from automation.reports import EventReport
@@ -173,7 +173,7 @@ def test_an_outage_of_the_mail_server_is_not_followed_by_a_burst(project: Projec
     back = start + timedelta(minutes=36)
     deliver_all(back)
     assert [kind for kind, _ in messages_of(outside)] == [OPEN]
-    assert set(reasons()) == {DropReason.JUST_NOTIFIED.value}
+    assert set(reasons()) == {NotificationReason.JUST_NOTIFIED.value}
     deliver_all(back + timedelta(minutes=5))
     assert [kind for kind, _ in messages_of(outside)] == [OPEN, UPDATE]
 
@@ -195,7 +195,7 @@ def test_what_is_over_before_it_is_due_looks_nobody_up(project: Project, outside
     close_alert(project)
     deliver_all()
     assert outside.sent == []
-    assert reasons() == [DropReason.ALERT_OVER.value]
+    assert reasons() == [NotificationReason.ALERT_OVER.value]
 
 
 def test_people_get_a_one_shot_notification_once(project: Project, outside: Outside) -> None:
@@ -211,17 +211,23 @@ def test_people_get_a_one_shot_notification_once(project: Project, outside: Outs
 @pytest.mark.parametrize(
     ("notification", "reason"),
     [
-        pytest.param(GROUP, DropReason.NO_USER_WITH_ROLE, id="nobody in the project"),
+        pytest.param(GROUP, NotificationReason.NO_USER_WITH_ROLE, id="nobody in the project"),
         pytest.param(
-            {**GROUP, "typeName": "ORG"}, DropReason.NO_USER_WITH_ROLE, id="nobody in the organization"
+            {**GROUP, "typeName": "ORG"},
+            NotificationReason.NO_USER_WITH_ROLE,
+            id="nobody in the organization",
         ),
-        pytest.param({**GROUP, "typeName": "ADMIN"}, DropReason.NO_USER_WITH_ROLE, id="no owner"),
-        pytest.param({**GROUP, "typeName": "USER", "username": "gone"}, DropReason.NO_USER, id="no user"),
-        pytest.param({**GROUP, "typeName": "TEAM", "teamId": "0" * 24}, DropReason.NO_MEMBER, id="no team"),
+        pytest.param({**GROUP, "typeName": "ADMIN"}, NotificationReason.NO_USER_WITH_ROLE, id="no owner"),
+        pytest.param(
+            {**GROUP, "typeName": "USER", "username": "gone"}, NotificationReason.NO_USER, id="no user"
+        ),
+        pytest.param(
+            {**GROUP, "typeName": "TEAM", "teamId": "0" * 24}, NotificationReason.NO_MEMBER, id="no team"
+        ),
     ],
 )
 def test_without_recipients_the_log_says_so(
-    project: Project, outside: Outside, notification: dict[str, Any], reason: DropReason
+    project: Project, outside: Outside, notification: dict[str, Any], reason: NotificationReason
 ) -> None:
     open_alert(project, notification)
     deliver_all()
@@ -234,7 +240,7 @@ def test_who_has_no_address_is_not_notified(project: Project, outside: Outside) 
     open_alert(project, {**GROUP, "intervalMin": 5})
     start = clock.now()
     deliver_all(start)
-    assert reasons() == [DropReason.NO_ADDRESS.value]
+    assert reasons() == [NotificationReason.NO_ADDRESS.value]
     User.objects.update(email_address="ada@example.com")
     deliver_all(start + timedelta(minutes=5))
     assert messages_of(outside) == [(UPDATE, "ada@example.com")]
@@ -260,7 +266,7 @@ def test_only_so_many_are_notified_and_the_log_says_that_there_are_more(
     open_alert(project, GROUP)
     deliver_all()
     assert messages_of(outside) == [(OPEN, "ada@example.com"), (OPEN, "bob@example.com")]
-    assert reasons() == [DropReason.TOO_MANY_RECIPIENTS.value]
+    assert reasons() == [NotificationReason.TOO_MANY_RECIPIENTS.value]
 
 
 def test_a_crash_while_people_are_looked_up_notifies_each_once(
@@ -306,5 +312,5 @@ def test_after_a_crash_before_people_were_looked_up_an_ended_alert_notifies_nobo
     close_alert(project)
     deliver_all(start + timedelta(seconds=31))
     assert outside.sent == []
-    assert reasons() == [DropReason.ALERT_OVER.value]
+    assert reasons() == [NotificationReason.ALERT_OVER.value]
     assert not Notification.objects.filter(status="PENDING").exists()

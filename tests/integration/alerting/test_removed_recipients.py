@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 
 from accesslist.models import Project, RoleGrant, User
-from alerting.choices import DropReason, NotificationStatus
+from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationSetting
+from alerting.reasons import NotificationReason
 from alerting.services.leases import LEASE
 from alerting.services.resend import notification_resend
 from alerting.services.windows import window_create
@@ -82,7 +83,7 @@ def test_a_retry_is_not_sent_to_a_person_who_left(
     deliver_all(clock.now() + LATER)
     assert ADA not in {address for _, address in messages_of(outside)}
     row = opening(ADA)
-    assert (row.status, row.reason) == (NotificationStatus.DROPPED, DropReason.NO_LONGER_RECIPIENT)
+    assert (row.status, row.reason) == (NotificationStatus.DROPPED, NotificationReason.NO_LONGER_RECIPIENT)
 
 
 def test_remaining_recipients_are_notified(project: Project, outside: Outside) -> None:
@@ -113,7 +114,7 @@ def test_what_failed_is_not_sent_to_who_left_again(
     with pytest.raises(ApiError) as caught:
         notification_resend(notification=opening(ADA), actor=SYSTEM, now=clock.now())
     assert caught.value.code is ErrorCode.NOTIFICATION_CANNOT_BE_RESENT
-    assert caught.value.parameters[-1] == DropReason.NO_LONGER_RECIPIENT.value
+    assert caught.value.parameters[-1] == NotificationReason.NO_LONGER_RECIPIENT.value
     assert opening(ADA).status == NotificationStatus.FAILED
 
 

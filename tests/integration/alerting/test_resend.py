@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import DropReason, NotificationStatus
+from alerting.choices import NotificationStatus
 from alerting.models import Alert, AlertConfig, Destination, Notification, NotificationSetting
+from alerting.reasons import NotificationReason
 from alerting.services.configs import (
     alert_config_delete,
     alert_config_set_enabled,
@@ -107,7 +108,7 @@ def test_repeats_go_on_as_one_row_of_them(project: Project, outside: Outside) ->
     """The one that was to follow the failure gives way to the one that follows what is sent now."""
     resend(failed(project, outside))
     repeat = of(MessageKind.UPDATE)
-    assert (repeat.status, repeat.reason) == (NotificationStatus.DROPPED, DropReason.SENT_AGAIN)
+    assert (repeat.status, repeat.reason) == (NotificationStatus.DROPPED, NotificationReason.SENT_AGAIN)
     deliver_all()
     assert of(MessageKind.UPDATE, status=NotificationStatus.PENDING.value)
 

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import DropReason
 from alerting.models import Alert
+from alerting.reasons import NotificationReason
 from alerting.rules.timeline import TimelineEntryKind
 from alerting.services.configs import alert_config_delete, alert_config_update
 from automation.choices import HostType
@@ -144,7 +144,7 @@ def test_a_deleted_configuration_cancels_it_and_is_still_known(project: Project)
     shown = timeline(now=NOW + 2 * HOUR)
     assert (shown.entries[-1].kind, shown.entries[-1].reason) == (
         TimelineEntryKind.NOT_NOTIFIED,
-        DropReason.ALERT_OVER.value,
+        NotificationReason.ALERT_OVER.value,
     )
     assert shown.entries[-2].kind is TimelineEntryKind.CANCELLED
     assert shown.entries[-2].who == "ada"

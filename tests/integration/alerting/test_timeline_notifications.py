@@ -3,8 +3,8 @@
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import DropReason, WaitReason
 from alerting.models import Alert, NotificationSetting
+from alerting.reasons import NotificationReason
 from alerting.rules.timeline import TimelineEntryKind
 from alerting.selectors.timeline import NOT_SHOWN
 from integrations.choices import DeliveryStatus
@@ -44,7 +44,10 @@ def test_a_notification_without_recipients_is_shown(project: Project, outside: O
     goes_down(project)
     deliver_all(NOW)
     last = timeline(now=NOW + MINUTE).entries[-1]
-    assert (last.kind, last.reason) == (TimelineEntryKind.NOT_NOTIFIED, DropReason.NO_USER_WITH_ROLE.value)
+    assert (last.kind, last.reason) == (
+        TimelineEntryKind.NOT_NOTIFIED,
+        NotificationReason.NO_USER_WITH_ROLE.value,
+    )
 
 
 def test_a_notification_added_later_had_nothing_to_send(project: Project) -> None:
@@ -71,7 +74,7 @@ def test_a_tracked_alert_is_to_open(project: Project) -> None:
     assert [(entry.kind, entry.at) for entry in timeline_shown.coming] == [
         (TimelineEntryKind.OPENED, NOW + HOUR)
     ]
-    assert timeline_shown.why_no_notifications == "Nobody was notified yet: the alert has not opened."
+    assert timeline_shown.why_no_notifications == "No notifications: the alert has not opened."
 
 
 def test_it_says_when_the_next_repeat_is(project: Project, outside: Outside) -> None:
@@ -90,7 +93,7 @@ def test_an_acknowledgement_holds_the_next_repeat_back(project: Project, outside
     acknowledge(Alert.objects.get(), until=NOW + 3 * HOUR, now=NOW + MINUTE)
     lapse, repeat = timeline(now=NOW + 2 * MINUTE).coming
     assert (lapse.kind, lapse.at) == (TimelineEntryKind.LAPSED, NOW + 3 * HOUR)
-    assert (repeat.at, repeat.reason) == (NOW + 3 * HOUR, WaitReason.ACKNOWLEDGED.value)
+    assert (repeat.at, repeat.reason) == (NOW + 3 * HOUR, NotificationReason.ACKNOWLEDGED.value)
 
 
 def test_a_window_to_come_holds_it_back_until_its_end(project: Project, outside: Outside) -> None:
@@ -110,5 +113,5 @@ def test_a_removed_notification_will_not_be_sent(project: Project) -> None:
     (coming,) = timeline().coming
     assert (coming.kind, coming.reason) == (
         TimelineEntryKind.NOT_NOTIFIED,
-        DropReason.NOTIFICATION_REMOVED.value,
+        NotificationReason.NOTIFICATION_REMOVED.value,
     )

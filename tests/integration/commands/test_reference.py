@@ -8,7 +8,7 @@ from django.conf import settings as real
 from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
-PAGES = ("settings.md", "events.md", "errors.md", "metrics.md", "stages.md")
+PAGES = ("settings.md", "events.md", "errors.md", "metrics.md", "stages.md", "reasons.md")
 
 
 @pytest.fixture(autouse=True)

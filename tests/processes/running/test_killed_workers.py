@@ -19,7 +19,7 @@ import orjson
 import psycopg
 import pytest
 
-from alerting.rules.delivery_policy import NO_OUTCOME
+from alerting.reasons import AttemptFailure
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
 from tests.hostile.budget import LONG
@@ -380,7 +380,7 @@ def test_a_worker_ends_while_a_receiver_hangs_and_leaves_the_message_to_another(
         "JOIN alerting_notification AS sent ON sent.id = tried.notification_id "
         f"WHERE tried.number = 1 AND sent.channel = 'WEBHOOK' AND sent.group_id = '{held.group}'"
     )
-    assert first == NO_OUTCOME
+    assert first == AttemptFailure.NO_OUTCOME.value
 
 
 def _lease(site: RunningSite, scenario: Scenario) -> object:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import AlertStatus, DropReason, WaitReason
+from alerting.choices import AlertStatus
+from alerting.reasons import AttemptFailure, NotificationReason
 from alerting.rules.delivery_policy import (
     LONGEST_REASON,
-    NO_OUTCOME,
     DeliveryStep,
     DeliveryVerdict,
     DueNotification,
@@ -31,10 +31,10 @@ MUTED_TEXT = "silenced by maintenance window w1"
 SEND = DeliveryVerdict(DeliveryStep.SEND)
 MUTED = DeliveryVerdict(DeliveryStep.POSTPONE, MUTED_TEXT, WINDOW_MUTES.until, "w1")
 DROPPED_AS_MUTED = DeliveryVerdict(DeliveryStep.DROP, MUTED_TEXT)
-OVER = DeliveryVerdict(DeliveryStep.DROP, DropReason.ALERT_OVER.value)
+OVER = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.ALERT_OVER.value)
 LATER = NOW + timedelta(minutes=30)
-HELD_BACK = DeliveryVerdict(DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, LATER)
-NOT_ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.DROP, DropReason.NOT_ACKNOWLEDGED.value)
+HELD_BACK = DeliveryVerdict(DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED.value, LATER)
+NOT_ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NOT_ACKNOWLEDGED.value)
 
 # kind, alert's status, then what becomes of it: as things are, in a window, acknowledged, both
 MATRIX = [
@@ -110,8 +110,8 @@ def test_an_acknowledgement_counts_until_its_time(
     assert decide_delivery(replace(repeat, kind=MessageKind.ACKNOWLEDGE), NOW) == acknowledge
 
 
-REMOVED = DeliveryVerdict(DeliveryStep.DROP, DropReason.NOTIFICATION_REMOVED.value)
-OFF = DeliveryVerdict(DeliveryStep.DROP, DropReason.CONFIG_OFF.value)
+REMOVED = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NOTIFICATION_REMOVED.value)
+OFF = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.CONFIG_OFF.value)
 
 
 @each(
@@ -133,7 +133,7 @@ def test_what_a_configuration_does_not_ask_for_any_more_is_dropped_but_ends(
 
 
 PERHAPS = DeliveryVerdict(DeliveryStep.GIVE_UP)
-LEFT = DeliveryVerdict(DeliveryStep.DROP, DropReason.NO_LONGER_RECIPIENT.value)
+LEFT = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NO_LONGER_RECIPIENT.value)
 
 
 @each(
@@ -206,7 +206,7 @@ def test_people_are_looked_up_when_their_notification_would_be_sent() -> None:
 
 def test_attempts_without_end_are_given_up_but_not_where_it_waits_anyway() -> None:
     due = DueNotification(kind=MessageKind.UPDATE, status=OPEN, lapsed_too_often=True)
-    assert decide_delivery(due, NOW) == DeliveryVerdict(DeliveryStep.GIVE_UP, NO_OUTCOME)
+    assert decide_delivery(due, NOW) == DeliveryVerdict(DeliveryStep.GIVE_UP, AttemptFailure.NO_OUTCOME.value)
     assert decide_delivery(replace(due, mute=WINDOW_MUTES), NOW) == MUTED
 
 
@@ -238,9 +238,9 @@ def test_a_message_that_another_notification_has_sent_is_merged_also_if_the_aler
 def test_a_message_that_is_given_up_says_why_it_is_not_retried() -> None:
     due = DueNotification(kind=MessageKind.OPEN, status=CLOSED, perhaps_received=True)
     verdict = decide_delivery(due, NOW)
-    assert (verdict.step, verdict.stopped) == (DeliveryStep.GIVE_UP, DropReason.ALERT_OVER)
+    assert (verdict.step, verdict.stopped) == (DeliveryStep.GIVE_UP, NotificationReason.ALERT_OVER)
     reason = not_retried("the receiver answered 503", verdict.stopped)
     assert reason.startswith("the receiver answered 503")
-    assert reason.endswith(not_retried_words(DropReason.ALERT_OVER))
+    assert reason.endswith(not_retried_words(NotificationReason.ALERT_OVER))
     assert len(not_retried("x" * LONGEST_REASON, verdict.stopped)) == LONGEST_REASON
     assert not_retried("the receiver answered 503", None) == "the receiver answered 503"

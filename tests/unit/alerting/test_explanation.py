@@ -4,7 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from alerting.choices import AlertStatus
-from alerting.rules.explanation import ActiveAlert, NoAlertReason, Situation, explain
+from alerting.reasons import AlertReason
+from alerting.rules.explanation import ActiveAlert, Situation, explain
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
@@ -52,28 +53,28 @@ MEASURED = replace(HOLDS, config=HIGH, observed=observed(Condition.MEASURED, HIG
         (HOLDS, None),
         (replace(HOLDS, alert=OPEN), None),
         (MEASURED, None),
-        (replace(HOLDS, enabled=False), NoAlertReason.DISABLED),
-        (replace(HOLDS, observed=None), NoAlertReason.OTHER_TARGET),
-        (replace(HOLDS, reported=False), NoAlertReason.NOT_REPORTED),
-        (replace(HOLDS, config=replace(DOWN, matchers=[OTHER_HOST])), NoAlertReason.MATCHER),
+        (replace(HOLDS, enabled=False), AlertReason.DISABLED),
+        (replace(HOLDS, observed=None), AlertReason.OTHER_TARGET),
+        (replace(HOLDS, reported=False), AlertReason.NOT_REPORTED),
+        (replace(HOLDS, config=replace(DOWN, matchers=[OTHER_HOST])), AlertReason.MATCHER),
         (
             replace(HOLDS, config=NEW_HOST, observed=observed(Condition.HAPPENED, NEW_HOST)),
-            NoAlertReason.NO_EVENT,
+            AlertReason.NO_EVENT,
         ),
-        (replace(MEASURED, observed=observed(Condition.MEASURED, HIGH)), NoAlertReason.METRIC_NOT_REPORTED),
+        (replace(MEASURED, observed=observed(Condition.MEASURED, HIGH)), AlertReason.METRIC_NOT_REPORTED),
         (
             replace(MEASURED, observed=observed(Condition.MEASURED, HIGH, 100.0)),
-            NoAlertReason.INSIDE_THRESHOLD,
+            AlertReason.INSIDE_THRESHOLD,
         ),
-        (replace(HOLDS, observed=observed(Condition.ENDED)), NoAlertReason.CONDITION_FALSE),
-        (replace(HOLDS, observed=observed(Condition.GONE)), NoAlertReason.CONDITION_FALSE),
-        (replace(HOLDS, delay=MINUTE), NoAlertReason.TRACKED),
-        (replace(HOLDS, window="w1"), NoAlertReason.MUTED),
-        (replace(HOLDS, window="w1", delay=MINUTE), NoAlertReason.TRACKED),
-        (replace(HOLDS, window="w1", enabled=False), NoAlertReason.DISABLED),
+        (replace(HOLDS, observed=observed(Condition.ENDED)), AlertReason.CONDITION_FALSE),
+        (replace(HOLDS, observed=observed(Condition.GONE)), AlertReason.CONDITION_FALSE),
+        (replace(HOLDS, delay=MINUTE), AlertReason.TRACKED),
+        (replace(HOLDS, window="w1"), AlertReason.MUTED),
+        (replace(HOLDS, window="w1", delay=MINUTE), AlertReason.TRACKED),
+        (replace(HOLDS, window="w1", enabled=False), AlertReason.DISABLED),
     ],
 )
-def test_the_first_reason_counts(situation: Situation, reason: NoAlertReason | None) -> None:
+def test_the_first_reason_counts(situation: Situation, reason: AlertReason | None) -> None:
     found = explain(situation)
     assert (found.reason, found.would_alert) == (reason, reason is None)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import DropReason, NotificationStatus, WaitReason
+from alerting.choices import NotificationStatus
+from alerting.reasons import NotificationReason
 from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, not_retried
 from alerting.rules.timeline import (
     Attempt,
@@ -113,7 +114,7 @@ def test_the_last_attempt_of_what_was_given_up_is_its_end() -> None:
 
 
 def test_the_end_of_what_was_given_up_says_why_it_is_not_retried() -> None:
-    reason = not_retried("503", DropReason.ALERT_OVER)
+    reason = not_retried("503", NotificationReason.ALERT_OVER)
     tries = (attempt(1, DeliveryStatus.RETRY, "503"), attempt(2, DeliveryStatus.RETRY, "503"))
     row = notification(status=NotificationStatus.FAILED, attempts=2, tries=tries, reason=reason)
     reasons = [entry.reason for entry in notification_entries(row, resolved=NOW, now=NOW)]
@@ -121,7 +122,7 @@ def test_the_end_of_what_was_given_up_says_why_it_is_not_retried() -> None:
 
 
 def test_a_reminder_that_was_tried_before_the_alert_ended_says_why_it_is_not_retried() -> None:
-    over = DropReason.ALERT_OVER.value
+    over = NotificationReason.ALERT_OVER.value
     row = notification(
         kind=MessageKind.UPDATE,
         status=NotificationStatus.DROPPED,
@@ -138,13 +139,16 @@ def test_a_reminder_that_was_tried_before_the_alert_ended_says_why_it_is_not_ret
 
 @pytest.mark.parametrize("status", [NotificationStatus.DROPPED, NotificationStatus.FAILED])
 def test_what_was_never_tried_says_why(status: NotificationStatus) -> None:
-    row = notification(status=status, reason=DropReason.NO_USER_WITH_ROLE.value)
+    row = notification(status=status, reason=NotificationReason.NO_USER_WITH_ROLE.value)
     (entry,) = notification_entries(row, resolved=None, now=NOW)
-    assert (entry.kind, entry.reason) == (TimelineEntryKind.NOT_NOTIFIED, DropReason.NO_USER_WITH_ROLE.value)
+    assert (entry.kind, entry.reason) == (
+        TimelineEntryKind.NOT_NOTIFIED,
+        NotificationReason.NO_USER_WITH_ROLE.value,
+    )
 
 
 def test_a_repeat_of_an_alert_that_is_over_is_missed_by_nobody() -> None:
-    over = {"status": NotificationStatus.DROPPED, "reason": DropReason.ALERT_OVER.value}
+    over = {"status": NotificationStatus.DROPPED, "reason": NotificationReason.ALERT_OVER.value}
     assert not list(
         notification_entries(notification(kind=MessageKind.UPDATE, **over), resolved=NOW, now=NOW)
     )
@@ -159,21 +163,23 @@ def test_what_is_pending_and_untried_has_not_happened() -> None:
     ("changes", "verdict", "kind", "at", "reason"),
     [
         ({"due": NOW + HOUR}, SEND, TimelineEntryKind.NOTIFIED, NOW + HOUR, None),
-        ({}, SEND, TimelineEntryKind.NOTIFIED, NOW, "due, waiting for a worker"),
+        ({}, SEND, TimelineEntryKind.NOTIFIED, NOW, NotificationReason.DUE.value),
         ({"due": NOW - HOUR, "being_sent": True}, SEND, TimelineEntryKind.NOTIFIED, NOW, None),
         (
             {},
-            DeliveryVerdict(DeliveryStep.POSTPONE, WaitReason.ACKNOWLEDGED.value, until=NOW + 2 * HOUR),
+            DeliveryVerdict(
+                DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED.value, until=NOW + 2 * HOUR
+            ),
             TimelineEntryKind.NOTIFIED,
             NOW + 2 * HOUR,
-            WaitReason.ACKNOWLEDGED.value,
+            NotificationReason.ACKNOWLEDGED.value,
         ),
         (
             {"due": NOW + HOUR},
-            DeliveryVerdict(DeliveryStep.DROP, DropReason.NOTIFICATION_REMOVED.value),
+            DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NOTIFICATION_REMOVED.value),
             TimelineEntryKind.NOT_NOTIFIED,
             NOW + HOUR,
-            DropReason.NOTIFICATION_REMOVED.value,
+            NotificationReason.NOTIFICATION_REMOVED.value,
         ),
         (
             {

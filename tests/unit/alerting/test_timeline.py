@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from alerting.choices import DropReason
+from alerting.reasons import NotificationReason
 from alerting.rules.matchers import MatchSubject
 from alerting.rules.timeline import (
     FIRST_ENTRIES,
@@ -106,11 +106,11 @@ def test_the_window_that_ends_last_holds_back(entry: datetime, held_by: str | No
 @each(
     ("due", "reason", "resolved", "at"),
     [
-        (NOW + HOUR, DropReason.ALERT_OVER.value, NOW + SECOND, NOW + SECOND),
-        (NOW + SECOND, DropReason.ALERT_OVER.value, NOW + HOUR, NOW + HOUR),
-        (NOW + SECOND, DropReason.ALERT_OVER.value, NOW - HOUR, NOW),
-        (NOW + HOUR, DropReason.JUST_NOTIFIED.value, NOW + SECOND, NOW + HOUR),
-        (NOW + 9 * HOUR, DropReason.JUST_NOTIFIED.value, None, NOW + 2 * HOUR),
+        (NOW + HOUR, NotificationReason.ALERT_OVER.value, NOW + SECOND, NOW + SECOND),
+        (NOW + SECOND, NotificationReason.ALERT_OVER.value, NOW + HOUR, NOW + HOUR),
+        (NOW + SECOND, NotificationReason.ALERT_OVER.value, NOW - HOUR, NOW),
+        (NOW + HOUR, NotificationReason.JUST_NOTIFIED.value, NOW + SECOND, NOW + HOUR),
+        (NOW + 9 * HOUR, NotificationReason.JUST_NOTIFIED.value, None, NOW + 2 * HOUR),
         (NOW - HOUR, None, None, NOW),
     ],
     ids=[

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from alerting.reasons import AlertReason
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
@@ -11,7 +12,6 @@ from alerting.rules.transition import (
     AlertView,
     ConfigView,
     Decision,
-    Reason,
     step,
     target_of,
 )
@@ -51,41 +51,66 @@ def counted(count: int | None) -> Observation:
 @each(
     ("config", "observation", "alert", "expected"),
     [
-        (DOWN, seen(Condition.HOLDS), None, Decision(AlertAction.START, Reason.HOLDS)),
-        (DOWN, seen(Condition.HOLDS), ACTIVE, Decision(AlertAction.NOTHING, Reason.STILL_HOLDS)),
-        (DOWN, seen(Condition.ENDED), None, Decision(AlertAction.NOTHING, Reason.NO_ALERT)),
-        (DOWN, seen(Condition.ENDED), ACTIVE, Decision(AlertAction.CLOSE, Reason.ENDED)),
-        (DOWN, seen(Condition.GONE), None, Decision(AlertAction.NOTHING, Reason.NO_ALERT)),
-        (DOWN, seen(Condition.GONE), ACTIVE, Decision(AlertAction.CANCEL, Reason.GONE)),
-        (FEW, counted(2), None, Decision(AlertAction.NOTHING, Reason.NO_ALERT)),
-        (FEW, counted(1), None, Decision(AlertAction.START, Reason.OUTSIDE)),
-        (FEW, counted(0), ACTIVE, Decision(AlertAction.NOTHING, Reason.STILL_HOLDS)),
-        (FEW, counted(2), ACTIVE, Decision(AlertAction.CLOSE, Reason.INSIDE)),
-        (FEW, counted(None), ACTIVE, Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)),
-        (DOWN, counted(0), ACTIVE, Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)),
-        (ONCE, seen(Condition.HAPPENED, ONCE), None, Decision(AlertAction.NOTIFY, Reason.HAPPENED)),
-        (HIGH, seen(Condition.MEASURED, HIGH), None, Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)),
-        (HIGH, seen(Condition.MEASURED, HIGH), ACTIVE, Decision(AlertAction.NOTHING, Reason.NOT_MEASURED)),
-        (HIGH, seen(Condition.MEASURED, HIGH, 101), None, Decision(AlertAction.START, Reason.OUTSIDE, 101)),
-        (HIGH, seen(Condition.MEASURED, HIGH, 100), None, Decision(AlertAction.NOTHING, Reason.NO_ALERT)),
+        (DOWN, seen(Condition.HOLDS), None, Decision(AlertAction.START, AlertReason.HOLDS)),
+        (DOWN, seen(Condition.HOLDS), ACTIVE, Decision(AlertAction.NOTHING, AlertReason.STILL_HOLDS)),
+        (DOWN, seen(Condition.ENDED), None, Decision(AlertAction.NOTHING, AlertReason.NO_ALERT)),
+        (DOWN, seen(Condition.ENDED), ACTIVE, Decision(AlertAction.CLOSE, AlertReason.ENDED)),
+        (DOWN, seen(Condition.GONE), None, Decision(AlertAction.NOTHING, AlertReason.NO_ALERT)),
+        (DOWN, seen(Condition.GONE), ACTIVE, Decision(AlertAction.CANCEL, AlertReason.GONE)),
+        (FEW, counted(2), None, Decision(AlertAction.NOTHING, AlertReason.NO_ALERT)),
+        (FEW, counted(1), None, Decision(AlertAction.START, AlertReason.OUTSIDE)),
+        (FEW, counted(0), ACTIVE, Decision(AlertAction.NOTHING, AlertReason.STILL_HOLDS)),
+        (FEW, counted(2), ACTIVE, Decision(AlertAction.CLOSE, AlertReason.INSIDE_THRESHOLD)),
+        (FEW, counted(None), ACTIVE, Decision(AlertAction.NOTHING, AlertReason.METRIC_NOT_REPORTED)),
+        (DOWN, counted(0), ACTIVE, Decision(AlertAction.NOTHING, AlertReason.METRIC_NOT_REPORTED)),
+        (ONCE, seen(Condition.HAPPENED, ONCE), None, Decision(AlertAction.NOTIFY, AlertReason.HAPPENED)),
+        (
+            HIGH,
+            seen(Condition.MEASURED, HIGH),
+            None,
+            Decision(AlertAction.NOTHING, AlertReason.METRIC_NOT_REPORTED),
+        ),
+        (
+            HIGH,
+            seen(Condition.MEASURED, HIGH),
+            ACTIVE,
+            Decision(AlertAction.NOTHING, AlertReason.METRIC_NOT_REPORTED),
+        ),
+        (
+            HIGH,
+            seen(Condition.MEASURED, HIGH, 101),
+            None,
+            Decision(AlertAction.START, AlertReason.OUTSIDE, 101),
+        ),
+        (
+            HIGH,
+            seen(Condition.MEASURED, HIGH, 100),
+            None,
+            Decision(AlertAction.NOTHING, AlertReason.NO_ALERT),
+        ),
         (
             HIGH,
             seen(Condition.MEASURED, HIGH, 101),
             ACTIVE,
-            Decision(AlertAction.UPDATE, Reason.STILL_HOLDS, 101),
+            Decision(AlertAction.UPDATE, AlertReason.STILL_HOLDS, 101),
         ),
         (
             HIGH,
             seen(Condition.MEASURED, HIGH, 101),
             AlertView(101),
-            Decision(AlertAction.NOTHING, Reason.STILL_HOLDS, 101),
+            Decision(AlertAction.NOTHING, AlertReason.STILL_HOLDS, 101),
         ),
-        (HIGH, seen(Condition.MEASURED, HIGH, 100), ACTIVE, Decision(AlertAction.CLOSE, Reason.INSIDE, 100)),
+        (
+            HIGH,
+            seen(Condition.MEASURED, HIGH, 100),
+            ACTIVE,
+            Decision(AlertAction.CLOSE, AlertReason.INSIDE_THRESHOLD, 100),
+        ),
         (
             HIGH,
             seen(Condition.MEASURED, HIGH, 50, 200),
             None,
-            Decision(AlertAction.START, Reason.OUTSIDE, 125),
+            Decision(AlertAction.START, AlertReason.OUTSIDE, 125),
         ),
     ],
 )
@@ -117,13 +142,13 @@ def test_what_ended_before_an_alert_began_does_not_close_it(
 def test_it_leaves_alone_what_a_matcher_does_not_mean() -> None:
     matcher = Matcher(MatcherField.HOSTNAME, MatcherOperator.EQUALS, "db2")
     config = ConfigView("config", EventType.HOST_DOWN, matchers=(matcher,))
-    assert step(config, seen(Condition.HOLDS), None) == Decision(AlertAction.NOTHING, Reason.NOT_MATCHED)
+    assert step(config, seen(Condition.HOLDS), None) == Decision(AlertAction.NOTHING, AlertReason.MATCHER)
 
 
 def test_an_alert_ends_with_its_condition_whatever_matchers_say_by_then() -> None:
     matcher = Matcher(MatcherField.TYPE_NAME, MatcherOperator.EQUALS, "PRIMARY")
     config = ConfigView("config", EventType.HOST_DOWN, matchers=(matcher,))
-    assert step(config, seen(Condition.ENDED), ACTIVE) == Decision(AlertAction.CLOSE, Reason.ENDED)
+    assert step(config, seen(Condition.ENDED), ACTIVE) == Decision(AlertAction.CLOSE, AlertReason.ENDED)
 
 
 def test_a_metric_has_a_target_of_its_own_on_the_same_host() -> None:
