@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from alerting.choices import AlertStatus, DestinationState, NotificationStatus
+from alerting.insight.timeline_entries import TimelineEntryKind, TimelineNotification
 from alerting.models import Alert, Destination, MaintenanceWindow, Notification
 from alerting.rules.state import AlertState, NotificationState, alert_state, notification_state
-from alerting.rules.timeline import TimelineEntryKind, TimelineNotification
 from alerting.rules.windows import MuteExtent, WindowState
 from alerting.selectors.alerts import alert_acknowledgement
 from integrations.choices import DeliveryStatus, MessageKind

@@ -1,11 +1,17 @@
 """Routes of alerting, below the public base."""
 
+from alerting.insight.views import (
+    AlertExplanationViewSet,
+    ConfigInsightViewSet,
+    GlobalAlertExplanationViewSet,
+    GlobalConfigNoiseViewSet,
+    PresetViewSet,
+)
 from alerting.views.alerts import AlertViewSet, EventNotificationViewSet, GlobalAlertViewSet, ResendingViewSet
 from alerting.views.configs import (
     AlertConfigViewSet,
     GlobalAlertConfigViewSet,
     MatcherFieldViewSet,
-    PresetViewSet,
 )
 from alerting.views.windows import WindowViewSet
 from opsapi.api.views import route
@@ -14,7 +20,7 @@ urlpatterns = [
     route("groups/<group_id>/alerts", AlertViewSet, get="index"),
     route("groups/<group_id>/alerts/<alert_id>", AlertViewSet, get="retrieve", patch="acknowledge"),
     route("groups/<group_id>/alerts/<alert_id>/alertConfigs", AlertViewSet, get="configs"),
-    route("groups/<group_id>/alerts/<alert_id>/explanation", AlertViewSet, get="explanation"),
+    route("groups/<group_id>/alerts/<alert_id>/explanation", AlertExplanationViewSet, get="explanation"),
     route("groups/<group_id>/alerts/<alert_id>/notifications", AlertViewSet, get="notifications"),
     route(
         "groups/<group_id>/alerts/<alert_id>/notifications/<notification_id>/resend",
@@ -25,12 +31,12 @@ urlpatterns = [
     route("globalAlerts", GlobalAlertViewSet, get="index"),
     route("globalAlerts/<global_alert_id>", GlobalAlertViewSet, get="retrieve", patch="acknowledge"),
     route("globalAlerts/<global_alert_id>/alertConfigs", GlobalAlertViewSet, get="configs"),
-    route("globalAlerts/<global_alert_id>/explanation", GlobalAlertViewSet, get="explanation"),
+    route("globalAlerts/<global_alert_id>/explanation", GlobalAlertExplanationViewSet, get="explanation"),
     route("globalAlerts/<global_alert_id>/notifications", GlobalAlertViewSet, get="notifications"),
     route("groups/<group_id>/alertConfigs", AlertConfigViewSet, get="index", post="create"),
     # Before the configurations, whose IDs they cannot be.
     route("groups/<group_id>/alertConfigs/presets", PresetViewSet, get="index", post="create"),
-    route("groups/<group_id>/alertConfigs/dryRun", AlertConfigViewSet, post="dry_run"),
+    route("groups/<group_id>/alertConfigs/dryRun", ConfigInsightViewSet, post="dry_run"),
     route(
         "groups/<group_id>/alertConfigs/<config_id>",
         AlertConfigViewSet,
@@ -40,9 +46,9 @@ urlpatterns = [
         delete="destroy",
     ),
     route("groups/<group_id>/alertConfigs/<config_id>/alerts", AlertConfigViewSet, get="alerts"),
-    route("groups/<group_id>/alertConfigs/<config_id>/noise", AlertConfigViewSet, get="noise"),
+    route("groups/<group_id>/alertConfigs/<config_id>/noise", ConfigInsightViewSet, get="noise"),
     route("groups/<group_id>/alertConfigs/<config_id>/test", AlertConfigViewSet, post="test"),
-    route("groups/<group_id>/alertConfigs/<config_id>/explain", AlertConfigViewSet, post="explain"),
+    route("groups/<group_id>/alertConfigs/<config_id>/explain", ConfigInsightViewSet, post="explain"),
     route("globalAlertConfigs", GlobalAlertConfigViewSet, get="index", post="create"),
     route(
         "globalAlertConfigs/<global_config_id>",
@@ -53,7 +59,7 @@ urlpatterns = [
         delete="destroy",
     ),
     route("globalAlertConfigs/<global_config_id>/alerts", GlobalAlertConfigViewSet, get="alerts"),
-    route("globalAlertConfigs/<global_config_id>/noise", GlobalAlertConfigViewSet, get="noise"),
+    route("globalAlertConfigs/<global_config_id>/noise", GlobalConfigNoiseViewSet, get="noise"),
     route("globalAlertConfigs/<global_config_id>/test", GlobalAlertConfigViewSet, post="test"),
     route("groups/<group_id>/maintenanceWindows", WindowViewSet, get="index", post="create"),
     # Before the windows, whose IDs it cannot be.

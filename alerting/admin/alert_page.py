@@ -9,23 +9,23 @@ from django.db.models import Model
 from alerting.admin.notifications import RESEND
 from alerting.choices import ACTIVE
 from alerting.forms.questions import UserQuestion
-from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
-from alerting.presentation import ENTRY_BADGES, alert_badge, notification_badge
-from alerting.rules.delivery_policy import muted_by
-from alerting.rules.measurement_window import MeasurementWindow
-from alerting.rules.notification_reasons import NotificationExplanation
-from alerting.rules.thresholds import MetricThreshold
-from alerting.rules.timeline import (
+from alerting.insight.measurement_spans import MeasurementWindow
+from alerting.insight.message_reasons import NotificationExplanation
+from alerting.insight.timeline import AlertTimeline, alert_timeline
+from alerting.insight.timeline_entries import (
     FIRST_ENTRIES,
     TimelineEntry,
     TimelineEntryKind,
     TimelineNotification,
     duration_words,
 )
+from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
+from alerting.presentation import ENTRY_BADGES, alert_badge, notification_badge
+from alerting.rules.delivery_policy import muted_by
+from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.wording import target_words, value_words
 from alerting.selectors.incidents import incident_summary
 from alerting.selectors.targets import targets_of
-from alerting.selectors.timeline import AlertTimeline, alert_timeline
 from alerting.selectors.windows import muting_windows
 from automation.admin.states import agent_state, host_state, measured_words
 from automation.metrics import Metric

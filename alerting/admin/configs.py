@@ -13,7 +13,6 @@ from django.utils.safestring import SafeString
 
 from accesslist.models import Project
 from alerting.access import DISMISS_CHECKLIST, WRITE, WRITE_GLOBAL
-from alerting.explanations import explain_config
 from alerting.forms.condition_inputs import event_types
 from alerting.forms.configs import (
     ConfigForm,
@@ -27,16 +26,18 @@ from alerting.forms.notices import DismissForm
 from alerting.forms.preset_part import added_words
 from alerting.forms.presets import PresetsForm
 from alerting.forms.questions import HostQuestion
+from alerting.insight.host_explanations import explain_config
+from alerting.insight.noise import noise_sentences
+from alerting.insight.noise_counts import NoiseFigure, noise_of
+from alerting.insight.preset_configs import presets_create
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_tests import NotificationTest, alert_config_test
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.presentation import alert_badge
-from alerting.rules.noise import noise_sentences
 from alerting.rules.wording import condition_words, counted_words, target_words, where_words
 from alerting.selectors.alerts import active_first_rows
 from alerting.selectors.config_views import config_view
 from alerting.selectors.configs import config_audits
-from alerting.selectors.noise import NoiseFigure, noise_of
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.selectors.targets import targets_of
 from alerting.selectors.threshold_suggestions import with_suggested_threshold
@@ -46,7 +47,6 @@ from alerting.services.configs import (
     alert_config_delete,
     alert_config_replace,
     alert_config_set_enabled,
-    presets_create,
 )
 from alerting.services.setup import checklist_dismiss, host_down_notice_dismiss
 from events.types import EVENT_TYPES, EventType

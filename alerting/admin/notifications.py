@@ -13,12 +13,12 @@ from unfold.decorators import display
 
 from alerting.access import WRITE
 from alerting.choices import NotificationStatus
+from alerting.insight.timeline_entries import UPDATED_IN_PLACE
 from alerting.models import Destination, MaintenanceWindow, Notification, NotificationAttempt
 from alerting.notification_types import NOTIFICATION_TYPES, recipient_words
 from alerting.presentation import ATTEMPT_TONES, notification_badge
 from alerting.rules.delivery_policy import muted_by
 from alerting.rules.state import NotificationState
-from alerting.rules.timeline import UPDATED_IN_PLACE
 from alerting.rules.wording import target_words
 from alerting.selectors.destinations import waiting_for
 from alerting.selectors.notification_log import (

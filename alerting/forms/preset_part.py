@@ -14,15 +14,15 @@ from unfold.widgets import CHECKBOX_CLASSES
 from alerting.access import WRITE
 from alerting.choices import PeopleType
 from alerting.forms.notification_inputs import NOTIFICATION_INPUTS, notification_input
+from alerting.insight.preset_configs import AddedPresets, configs_of_presets, presets_create
+from alerting.insight.presets import Preset, PresetSubject, presets_of
 from alerting.models import AlertConfig
 from alerting.notification_tests import NotificationTest, notification_test
 from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.presets import Preset, PresetSubject, presets_of
 from alerting.rules.wording import counted_words
-from alerting.selectors.configs import configs_of_presets
 from alerting.selectors.setup import host_down_is_watched
 from alerting.serializers.configs import config_document
-from alerting.services.configs import DEFAULT_TYPES, GROUP_BY_MAIL, AddedPresets, presets_create
+from alerting.services.configs import DEFAULT_TYPES, GROUP_BY_MAIL
 from automation.metrics import Engine
 from automation.wording import ENGINE_WORDS
 from events.types import EventType

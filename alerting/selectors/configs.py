@@ -1,6 +1,6 @@
-"""Alert configurations: their notifications, presets and activity, and what their form offers."""
+"""Alert configurations: their notifications and activity, and what their form offers."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from typing import TypeVar
 
 from django.db.models import OuterRef, QuerySet, Subquery
@@ -10,8 +10,6 @@ from accesslist.models import Project, Team
 from accesslist.selectors.organizations import visible_projects
 from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.models import AlertConfig, NotificationSetting
-from alerting.rules.presets import Preset
-from alerting.selectors.config_views import config_view
 from events.models import Event
 from events.types import EVENT_TYPES, Category
 from opsapi.api.catalogue import ErrorCode
@@ -68,14 +66,6 @@ def config_audits(config: AlertConfig) -> QuerySet[Event]:
     # Found among the project's few events of these types: no index is on the configuration's id.
     audits = Event.objects.filter(group_id=config.group_id, event_type__in=_AUDITS)
     return audits.filter(details__alertConfigId=config.id).order_by("-created", "-id")
-
-
-def configs_of_presets(group_id: str) -> Mapping[Preset, AlertConfig]:
-    """The project's configuration of each preset that it has, the oldest; disabled ones count."""
-    types = {preset.spec.event_type.value for preset in Preset}
-    views = [(config, config_view(config)) for config in configs_of(group_id).filter(event_type__in=types)]
-    found = ((preset, [config for config, view in views if preset.spec.is_of(view)]) for preset in Preset)
-    return {preset: same[0] for preset, same in found if same}
 
 
 MOST_OFFERED = 1_000

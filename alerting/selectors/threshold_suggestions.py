@@ -11,8 +11,8 @@ from django.db.models import F, Q
 
 from alerting.choices import AlertStatus
 from alerting.dry_run_bounds import Budget, OutOfTimeError
+from alerting.insight.noise import Noise
 from alerting.models import Alert, AlertConfig
-from alerting.rules.noise import Noise
 from alerting.rules.suggestions import (
     FEWEST_ALERTS,
     MeasuredAlert,

@@ -9,6 +9,7 @@ from rest_framework import serializers
 from alerting.choices import AlertStatus
 from alerting.dry_run_reading import MOST_FOUND
 from alerting.dry_runs import MOST_MESSAGES, SECONDS, DryRunResult
+from alerting.insight.noise_documents import SUGGESTIONS_HELP, SuggestionDocument
 from alerting.rules.dry_run import (
     LIMIT_WORDS,
     DryRunCut,
@@ -19,7 +20,6 @@ from alerting.selectors.alerts import current_value
 from alerting.selectors.recipient_addresses import MOST_RECIPIENTS_OF_ONE
 from alerting.serializers.alerts import TARGET_FIELDS, target_facts
 from alerting.serializers.configs import AlertConfigDocument
-from alerting.serializers.noise import SUGGESTIONS_HELP, SuggestionDocument
 from alerting.serializers.notification_log import KINDS, TYPE_NAMES
 from automation.measurement_query import read_duration
 from automation.selectors.measurements import measurement_retention

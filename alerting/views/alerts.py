@@ -6,14 +6,11 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.models import User
 from accesslist.selectors.organizations import with_id
-from accesslist.selectors.users import visible_users, visible_users_of
 from accesslist.views.base import KeyViewSet
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.models import Notification
-from alerting.selectors.alert_explanation import explain_alert
-from alerting.selectors.alerts import AlertRow, AlertRows, alert_row, alert_with_id
+from alerting.selectors.alerts import AlertRow, AlertRows, alert_row
 from alerting.selectors.configs import configs_named
 from alerting.selectors.notification_log import (
     alert_notification,
@@ -21,7 +18,6 @@ from alerting.selectors.notification_log import (
     event_notifications,
     notified_event,
 )
-from alerting.serializers.alert_explanations import AlertExplanationDocument
 from alerting.serializers.alerts import (
     GLOBAL_ALERTS,
     STATUSES,
@@ -35,7 +31,7 @@ from alerting.services.resend import notification_resend
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
-from opsapi.api.query import LISTING, Parameter, identifier_parameter, read_choice
+from opsapi.api.query import LISTING, Parameter, read_choice
 from opsapi.roles import INSTALLATION, Role
 
 
@@ -118,8 +114,7 @@ STATUS = Parameter(
 )
 
 
-_USER_ID = identifier_parameter("userId", "Also explain why this user was, or was not, notified.")
-_READING = ("index", "retrieve", "configs", "notifications", "explanation")
+_READING = ("index", "retrieve", "configs", "notifications")
 
 
 class AnyAlertViewSet(LogViewSet):
@@ -129,7 +124,6 @@ class AnyAlertViewSet(LogViewSet):
         "index": (*LISTING, STATUS),
         "configs": LISTING,
         "notifications": LISTING,
-        "explanation": [_USER_ID],
     }
     bodies = {"acknowledge": AcknowledgementDocument}
     answers = {
@@ -138,12 +132,8 @@ class AnyAlertViewSet(LogViewSet):
         "acknowledge": AlertDocument,
         "configs": [RaisingConfigDocument],
         "notifications": [LoggedNotificationDocument],
-        "explanation": AlertExplanationDocument,
     }
-    refusals = {
-        "acknowledge": [ErrorCode.INVALID_ALERT_STATUS],
-        "explanation": [ErrorCode.USER_NOT_FOUND],
-    }
+    refusals = {"acknowledge": [ErrorCode.INVALID_ALERT_STATUS]}
     id_name: ClassVar[str]
     among: ClassVar[str | None] = None
 
@@ -189,26 +179,6 @@ class AnyAlertViewSet(LogViewSet):
         return self.list_logged(
             alert_notifications(self.alert["id"], with_recipients=self.reads_config(self.alert))
         )
-
-    def explanation(self, request: Request, **_: str) -> Response:
-        """Explain why the alert opened, and why each of its messages was, or was not, sent."""
-        alert_id = self.alert["id"]
-        alert = get_or_404(alert_with_id(alert_id), ErrorCode.ALERT_NOT_FOUND, alert_id, self.scope or "")
-        found = explain_alert(
-            alert,
-            sees_config=self.reads_config(self.alert),
-            user=self._user(),
-            now=self.now,
-        )
-        return Response(AlertExplanationDocument.of_alert(found, self.alert))
-
-    def _user(self) -> User | None:
-        """The user to explain; users that the caller cannot see do not exist for the caller."""
-        user_id = self.query["userId"]
-        if user_id is None:
-            return None
-        user = with_id(visible_users(visible_users_of(self.caller.grants)), user_id).first()
-        return get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
 
     @property
     def scope(self) -> str | None:

@@ -1,4 +1,4 @@
-"""Endpoints 3, 4, 8 to 10 and the other routes of alert configurations and presets."""
+"""Endpoints 3, 4, 8 to 10 and the other routes of alert configurations."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -9,23 +9,16 @@ from rest_framework.response import Response
 
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.choices import AlertStatus
-from alerting.dry_runs import dry_run
-from alerting.explanations import explain_config
 from alerting.models import AlertConfig
 from alerting.notification_tests import alert_config_test
 from alerting.rules.matchers import CONFIG_FIELDS
-from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.alerts import AlertRows
 from alerting.selectors.configs import (
     alert_config,
     config_found,
-    configs_named,
     configs_of,
-    configs_of_presets,
 )
-from alerting.selectors.noise import noise_of
 from alerting.selectors.recipient_addresses import unreachable
-from alerting.selectors.threshold_suggestions import with_suggested_threshold
 from alerting.serializers.alerts import GLOBAL_ALERTS, AlertDocument
 from alerting.serializers.configs import (
     AlertConfigChange,
@@ -37,33 +30,15 @@ from alerting.serializers.configs import (
     config_document,
     found_facts,
 )
-from alerting.serializers.dry_runs import (
-    DryRunDocument,
-    RequestedDryRun,
-    dry_run_range,
-)
-from alerting.serializers.explanations import ExplainedHost, ExplanationDocument
-from alerting.serializers.noise import NoiseDocument
 from alerting.serializers.notification_log import AlertConfigTestDocument, NotificationTestDocument
-from alerting.serializers.presets import (
-    ExistingPresetDocument,
-    PresetDocument,
-    PresetsMadeDocument,
-    PresetsRequest,
-)
 from alerting.services.configs import (
     alert_config_create,
     alert_config_delete,
     alert_config_replace,
     alert_config_update,
-    presets_create,
 )
-from automation.metrics import Engine
-from automation.selectors.hosts import host_with_id
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.errors import get_or_404
-from opsapi.api.paging import PlainRows
 from opsapi.api.permissions import ANY_KEY
 from opsapi.api.query import LISTING, PAGING, identifier_parameter
 from opsapi.api.resources import Facts
@@ -72,7 +47,7 @@ from opsapi.api.views import ApiViewSet
 _NOTIFICATION_ID = identifier_parameter("notificationId", "Test only this notification of the configuration.")
 
 
-_READING = ("index", "retrieve", "alerts", "noise")
+_READING = ("index", "retrieve", "alerts")
 _WRITING = ("create", "replace", "update", "destroy", "test")
 
 
@@ -81,7 +56,6 @@ def _answers(document: type[AnyAlertConfigDocument]) -> dict[str, Any]:
         "index": [document],
         **dict.fromkeys(("retrieve", "create", "replace", "update"), document),
         "alerts": [AlertDocument],
-        "noise": NoiseDocument,
         "test": AlertConfigTestDocument,
     }
 
@@ -119,17 +93,17 @@ class AnyConfigViewSet(ApiViewSet):
 
     def replace(self, request: Request, **_: str) -> Response:
         """Replace a configuration. A missing `enabled` keeps its value."""
-        alert_config_replace(config=self._stored, read=self._read, actor=self.actor, now=self.now)
-        return self._written(self._stored)
+        alert_config_replace(config=self.stored, read=self._read, actor=self.actor, now=self.now)
+        return self._written(self.stored)
 
     def update(self, request: Request, **_: str) -> Response:
         """Change the given fields. Disabling a configuration cancels its alerts."""
-        alert_config_update(config=self._stored, read=self._read, actor=self.actor, now=self.now)
-        return self._written(self._stored)
+        alert_config_update(config=self.stored, read=self._read, actor=self.actor, now=self.now)
+        return self._written(self.stored)
 
     def destroy(self, request: Request, **_: str) -> Response:
         """Delete a configuration and cancel its alerts."""
-        alert_config_delete(config=self._stored, actor=self.actor, now=self.now)
+        alert_config_delete(config=self.stored, actor=self.actor, now=self.now)
         return Response()
 
     def alerts(self, request: Request, **_: str) -> Response:
@@ -139,16 +113,10 @@ class AnyConfigViewSet(ApiViewSet):
             rows, lambda row: AlertDocument.present(row, self.links, now=self.now, among=self.among)
         )
 
-    def noise(self, request: Request, **_: str) -> Response:
-        """Get how noisy the configuration was in the last four weeks."""
-        noise = noise_of([self._stored], now=self.now)[self._stored.id]
-        noise = with_suggested_threshold(noise, self._stored)
-        return Response(NoiseDocument.of(noise, alertConfigId=self._stored.id))
-
     def test(self, request: Request, **_: str) -> Response:
         """Send the notifications of the configuration, or one of them, as a test. No body is needed."""
         tests = alert_config_test(
-            config=self._stored,
+            config=self.stored,
             notification_id=self.query["notificationId"],
             actor=self.actor,
             now=self.now,
@@ -161,7 +129,7 @@ class AnyConfigViewSet(ApiViewSet):
         return None
 
     @cached_property
-    def _stored(self) -> AlertConfig:
+    def stored(self) -> AlertConfig:
         return config_found(alert_config(self.config["id"]), self.config["id"], self.scope)
 
     def _read(self, stored: AlertConfig) -> Mapping[str, Any]:
@@ -183,48 +151,20 @@ class AnyConfigViewSet(ApiViewSet):
 class AlertConfigViewSet(AnyConfigViewSet):
     """Endpoints 8, 9 and 10, and writing configurations."""
 
-    access = {**dict.fromkeys((*_READING, "explain"), READ), **dict.fromkeys((*_WRITING, "dry_run"), WRITE)}
+    access = {**dict.fromkeys(_READING, READ), **dict.fromkeys(_WRITING, WRITE)}
     bodies = {
         "create": AlertConfigDocument,
         "replace": AlertConfigDocument,
         "update": AlertConfigChange,
-        "explain": ExplainedHost,
-        "dry_run": RequestedDryRun,
     }
-    answers = {
-        **_answers(AlertConfigDocument),
-        "explain": ExplanationDocument,
-        "dry_run": DryRunDocument,
-    }
-    refusals = {
-        **AnyConfigViewSet.refusals,
-        "create": [ErrorCode.LIMIT_REACHED],
-        "explain": [ErrorCode.HOST_NOT_FOUND],
-    }
+    answers = _answers(AlertConfigDocument)
+    refusals = {**AnyConfigViewSet.refusals, "create": [ErrorCode.LIMIT_REACHED]}
     identifiers = {"config_id": ErrorCode.INVALID_ALERT_CONFIG_ID}
     id_name = "config_id"
 
     @property
     def scope(self) -> str:
         return self.group.id
-
-    def explain(self, request: Request, **_: str) -> Response:
-        """Explain whether the configuration alerts on a host now, or why not. Nothing is written or sent."""
-        host_id = self.body()["hostId"]
-        host = host_with_id(host_id, group_id=self.group.id).first()
-        host = get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
-        found = explain_config(config=self._stored, host=host, now=self.now)
-        return Response(ExplanationDocument.of_host(found, config=self._stored, host_id=host.id))
-
-    def dry_run(self, request: Request, group_id: str) -> Response:
-        """Run a configuration over what is recorded: the alerts and notifications that it would have caused.
-
-        Nothing is written or sent.
-        """
-        values = self.body(stored={"groupId": self.group.id}, group_id=self.group.id)
-        start, end = dry_run_range(values, self.now)
-        found = dry_run(group_id=self.group.id, values=values["config"], start=start, end=end)
-        return Response(DryRunDocument.of_config(found, values["config"]))
 
 
 class MatcherFieldViewSet(ApiViewSet):
@@ -253,43 +193,3 @@ class GlobalAlertConfigViewSet(AnyConfigViewSet):
     identifiers = {"global_config_id": ErrorCode.INVALID_GLOBAL_ALERT_CONFIG_ID}
     id_name = "global_config_id"
     among = GLOBAL_ALERTS
-
-
-class PresetViewSet(ApiViewSet):
-    """`/groups/{id}/alertConfigs/presets`, under the roles of alert configurations."""
-
-    access = {"index": READ, "create": WRITE}
-    parameters = {"index": LISTING}
-    bodies = {"create": PresetsRequest}
-    answers = {"index": [PresetDocument], "create": PresetsMadeDocument}
-    statuses = {"create": 201}
-    refusals = {"create": [ErrorCode.LIMIT_REACHED]}
-
-    def index(self, request: Request, group_id: str) -> Response:
-        """List all presets, and whether the project has them."""
-        there = configs_of_presets(self.group.id)
-        ids = {preset: config.id for preset, config in there.items()}
-        return self.list(PlainRows(Preset), lambda row: PresetDocument.of_project(row, ids.get(row)))
-
-    def create(self, request: Request, group_id: str) -> Response:
-        """Add all or some presets of an engine. Existing presets are listed and not added again."""
-        asked = self.body()
-        every = [preset.value for preset in presets_of(Engine(asked["engine"]))]
-        done = presets_create(
-            group_id=self.group.id,
-            presets=[Preset(name) for name in asked.get("presets", every)],
-            actor=self.actor,
-            now=self.now,
-        )
-        configs = configs_named([config.id for config in done.created], self.group.id)
-        facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
-        created = [AlertConfigDocument.present(fact, self.links) for fact in facts]
-        document = {
-            "results": created,
-            "totalCount": len(created),
-            "existing": [
-                ExistingPresetDocument.of(config, preset=preset) for preset, config in done.existing.items()
-            ],
-        }
-        path = f"/groups/{self.group.id}/alertConfigs/presets"
-        return Response({**document, "links": self.links.related(path, {})})

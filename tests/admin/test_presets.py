@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
+from alerting.insight.presets import Preset
 from alerting.models import AlertConfig
-from alerting.rules.presets import Preset
 from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.configs import CONFIGS, send

@@ -7,8 +7,8 @@ from django.test import Client
 from pytest_django import Settings
 
 from accesslist.models import ApiKey, Project, User
+from alerting.insight.presets import Preset, presets_of
 from alerting.models import AlertConfig, NotificationSetting, SetupMark
-from alerting.rules.presets import Preset, presets_of
 from alerting.selectors.notification_settings import setting_values
 from automation.metrics import Engine
 from events.types import EventType

@@ -7,8 +7,8 @@ from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
+from alerting.insight.presets import Preset, presets_of
 from alerting.models import Alert, AlertConfig
-from alerting.rules.presets import Preset, presets_of
 from automation.metrics import Engine
 from events.models import Event
 from opsapi import clock

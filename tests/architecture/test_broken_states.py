@@ -5,7 +5,7 @@ import inspect
 import re
 from datetime import timedelta
 
-from alerting.rules.presets import Preset
+from alerting.insight.presets import Preset
 from alerting.worker import SWEEP_SECONDS
 from automation.metrics import Metric
 from tests.each import each

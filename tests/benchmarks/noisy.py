@@ -10,9 +10,9 @@ from statistics import median
 
 from django.db.models import OrderBy
 
+from alerting.insight.noise import PERIOD
+from alerting.insight.noise_counts import FIGURES, NoiseFigure, noise_of
 from alerting.models import AlertConfig
-from alerting.rules.noise import PERIOD
-from alerting.selectors.noise import FIGURES, NoiseFigure, noise_of
 from opsapi import clock
 from opsapi.sql import execute
 from tests.benchmarks.fill import make_configs

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
+from alerting.insight.presets import Preset
 from alerting.rules.observations import Observation, of_host, of_replica_set
-from alerting.rules.presets import Preset
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from alerting.rules.transition import AlertAction, ConfigView, step
 from automation.addresses import Address

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from alerting.rules.presets import Preset
+from alerting.insight.presets import Preset
 from alerting.rules.thresholds import MetricThreshold
 from automation.agent.poller import LONGEST_ROUND, MOST_SPREAD
 from automation.agent.settings import DEFAULT_INTERVAL

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import pytest
 
-from alerting.rules.presets import Preset
+from alerting.insight.presets import Preset
 from automation.agent.engine import HostReading
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.rates import Why

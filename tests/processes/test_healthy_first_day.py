@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.insight.preset_configs import presets_create
+from alerting.insight.presets import Preset, presets_of
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.rules.presets import Preset, presets_of
-from alerting.services.configs import presets_create
 from automation.agent.engine import HostReading, Sample
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.postgresql.engine import PostgreSQL

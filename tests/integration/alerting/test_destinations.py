@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from alerting import delivery
 from alerting.engine.postgresql import POSTGRESQL
+from alerting.insight.timeline import alert_timeline
 from alerting.metrics import alerting_metrics
 from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost
 from alerting.reasons import NotificationReason
@@ -19,7 +20,6 @@ from alerting.rules.claim_order import AT_ONE_DESTINATION
 from alerting.rules.delivery_policy import not_retried
 from alerting.selectors.destinations import with_waiting
 from alerting.selectors.notification_log import alert_notifications
-from alerting.selectors.timeline import alert_timeline
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_delete, alert_config_update

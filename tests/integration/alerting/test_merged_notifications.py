@@ -8,10 +8,10 @@ import pytest
 from accesslist.models import Project
 from alerting import delivery
 from alerting.dry_runs import dry_run
+from alerting.insight.timeline import alert_timeline
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.reasons import NotificationReason
 from alerting.selectors.notification_log import alert_notifications
-from alerting.selectors.timeline import alert_timeline
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.claims import claim

@@ -4,8 +4,8 @@ import pytest
 from django.db.models import OrderBy
 
 from accesslist.models import Project
+from alerting.insight.noise_counts import NoiseFigure
 from alerting.models import Alert, AlertConfig
-from alerting.selectors.noise import NoiseFigure
 from opsapi.ids import new_id
 from opsapi.sql import execute
 from tests.each import each

@@ -9,8 +9,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting.evaluation import close_over, evaluate_signals, open_tracked
+from alerting.insight.message_explanations import delivery_facts
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.selectors.notification_explanations import delivery_facts
 from alerting.services.config_coverage import config_evaluate
 from automation.choices import HostType
 from automation.metrics import Metric

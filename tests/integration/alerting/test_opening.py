@@ -9,10 +9,10 @@ import pytest
 from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.evaluation import open_tracked
+from alerting.insight.preset_configs import presets_create
+from alerting.insight.presets import Preset
 from alerting.models import Alert
-from alerting.rules.presets import Preset
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator, limit_of
-from alerting.services.configs import presets_create
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric, MetricKind
 from automation.reports import HostReport, Report

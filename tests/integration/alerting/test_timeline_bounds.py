@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.insight.timeline_entries import TimelineEntryKind
+from alerting.insight.timeline_events import FIRST, NEWEST
 from alerting.models import Notification, NotificationAttempt
-from alerting.rules.timeline import TimelineEntryKind
-from alerting.selectors.timeline_events import FIRST, NEWEST
 from integrations.choices import DeliveryStatus
 from tests.factories.alerting import make_alert, make_notification
 from tests.factories.automation import make_host

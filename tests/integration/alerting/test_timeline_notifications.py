@@ -3,10 +3,10 @@
 import pytest
 
 from accesslist.models import Project
+from alerting.insight.timeline import NOT_SHOWN
+from alerting.insight.timeline_entries import TimelineEntryKind
 from alerting.models import Alert, NotificationSetting
 from alerting.reasons import NotificationReason
-from alerting.rules.timeline import TimelineEntryKind
-from alerting.selectors.timeline import NOT_SHOWN
 from integrations.choices import DeliveryStatus
 from integrations.outcome import Outcome
 from tests.factories.alerting import EMAIL, make_alert, make_config, make_global_config

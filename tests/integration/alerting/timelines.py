@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accesslist.models import Project
+from alerting.insight.timeline import AlertTimeline, alert_timeline
+from alerting.insight.timeline_entries import TimelineEntryKind
 from alerting.models import Alert
-from alerting.rules.timeline import TimelineEntryKind
-from alerting.selectors.timeline import AlertTimeline, alert_timeline
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.windows import window_create
 from automation.metrics import Metric

@@ -14,8 +14,8 @@ from django.db import connection, transaction
 from pytest_django.plugin import DjangoDbBlocker
 
 from accesslist.models import Project
-from alerting.rules.measurement_window import Span
-from alerting.selectors import measurement_window
+from alerting.insight import measurement_window
+from alerting.insight.measurement_spans import Span
 from automation.choices import Granularity
 from automation.days import DAY, begin_of, partition_name
 from automation.measurement_query import SeriesQuery

@@ -13,8 +13,8 @@ from django.db import connection, transaction
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting.rules.measurement_window import Span
-from alerting.selectors import measurement_window
+from alerting.insight import measurement_window
+from alerting.insight.measurement_spans import Span
 from automation.choices import Granularity
 from automation.measurement_query import SeriesQuery, span_of
 from automation.metrics import Metric

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from alerting.rules.noise import Noise, alerts_per_week, noise_sentences
+from alerting.insight.noise import Noise, alerts_per_week, noise_sentences
 from alerting.rules.suggestions import DelaySuggestion
 
 NOW = datetime(2099, 11, 21, tzinfo=UTC)

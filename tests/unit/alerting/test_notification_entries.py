@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from alerting.choices import NotificationStatus
-from alerting.reasons import NotificationReason
-from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, not_retried
-from alerting.rules.timeline import (
+from alerting.insight.timeline_entries import (
     Attempt,
     TimelineEntryKind,
     TimelineNotification,
@@ -17,6 +15,8 @@ from alerting.rules.timeline import (
     duration_words,
     notification_entries,
 )
+from alerting.reasons import NotificationReason
+from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, not_retried
 from integrations.choices import DeliveryStatus, MessageKind
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)

@@ -3,8 +3,8 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from alerting.insight.presets import Preset, presets_of
 from alerting.rules.observations import Observation, of_agent, of_event, of_host, of_replica_set
-from alerting.rules.presets import Preset, presets_of
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, step
 from automation.metrics import Engine, Metric
 from automation.rules.hosts import restart_event

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from alerting.choices import AlertStatus
+from alerting.insight.timeline_entries import TimelineEntryKind
 from alerting.models import Alert, MaintenanceWindow
 from alerting.presentation import (
     ALERT_TONES,
@@ -13,7 +14,6 @@ from alerting.presentation import (
     window_badge,
 )
 from alerting.rules.state import AlertState, NotificationState, alert_state
-from alerting.rules.timeline import TimelineEntryKind
 from integrations.choices import DeliveryStatus
 from opsapi.console.widgets import Tone
 from tests.each import each

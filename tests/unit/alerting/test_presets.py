@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+from alerting.insight.presets import Preset, PresetSubject, presets_of
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
-from alerting.rules.presets import Preset, PresetSubject, presets_of
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
 from automation.metrics import Engine, Metric, allowed_units

@@ -2,9 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from alerting.reasons import NotificationReason
-from alerting.rules.matchers import MatchSubject
-from alerting.rules.timeline import (
+from alerting.insight.timeline_entries import (
     FIRST_ENTRIES,
     AcknowledgementChange,
     TimelineEntry,
@@ -15,6 +13,8 @@ from alerting.rules.timeline import (
     settled_at,
     window_entries,
 )
+from alerting.reasons import NotificationReason
+from alerting.rules.matchers import MatchSubject
 from alerting.rules.windows import WindowRule, active_windows, muting
 from tests.each import each
 

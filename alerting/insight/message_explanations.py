@@ -5,15 +5,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from alerting.choices import AlertStatus
-from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.reasons import NotificationReason
-from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
-from alerting.rules.notification_reasons import (
+from alerting.insight.message_reasons import (
     NotificationExplanation,
     explain_notification,
     no_notification_reason,
 )
-from alerting.rules.timeline import TimelineNotification
+from alerting.insight.timeline_entries import TimelineNotification
+from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.reasons import NotificationReason
+from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
 from alerting.rules.windows import WindowRule, active_windows
 from alerting.selectors.due_notifications import due_notification
 from alerting.selectors.incidents import IncidentView, incident_of, of_incident

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from alerting.rules.noise import FLAP_WITHIN, PERIOD
+from alerting.insight.noise import FLAP_WITHIN, PERIOD
 from alerting.rules.suggestions import FEWEST_ALERTS, LONGEST_DELAY_MIN, MOST_CANDIDATES
 from automation.units import Unit
 from opsapi.api.answers import Answer

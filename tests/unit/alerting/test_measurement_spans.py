@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from alerting.rules.measurement_window import (
+from alerting.insight.measurement_spans import (
     LONGEST,
     MARGIN,
     MOST_POINTS,

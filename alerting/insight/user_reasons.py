@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from alerting.insight.message_reasons import NotificationExplanation
 from alerting.reasons import NotificationReason, in_full
-from alerting.rules.notification_reasons import NotificationExplanation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

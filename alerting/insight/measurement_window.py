@@ -4,8 +4,8 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from statistics import fmean
 
+from alerting.insight.measurement_spans import MeasurementWindow, Span, in_units, metric_shown, window_span
 from alerting.models import Alert
-from alerting.rules.measurement_window import MeasurementWindow, Span, in_units, metric_shown, window_span
 from alerting.rules.thresholds import MetricThreshold
 from automation.metrics import Metric
 from automation.rules.observed import newest_numbers

@@ -6,34 +6,34 @@ from datetime import datetime
 
 from accesslist.models import User
 from alerting.engine.postgresql import POSTGRESQL
-from alerting.models import Alert, NotificationSetting
-from alerting.rules.alert_explanation import (
+from alerting.insight.host_reasons import ComparedMatcher
+from alerting.insight.measurement_window import first_value
+from alerting.insight.message_explanations import (
+    DeliveryFacts,
+    delivery_facts,
+    explanations_of,
+    verdict_of,
+)
+from alerting.insight.message_reasons import NotificationExplanation
+from alerting.insight.recorded_conditions import (
     ConditionState,
     RecordedThreshold,
     condition_detail,
     recorded_matchers,
     recorded_threshold,
 )
+from alerting.insight.timeline_entries import TimelineEntry, TimelineNotification, time_to_come
+from alerting.insight.timeline_events import began
+from alerting.insight.timeline_notifications import timeline_notifications
+from alerting.insight.user_explanations import explain_user
+from alerting.insight.user_reasons import UserExplanation
+from alerting.models import Alert, NotificationSetting
 from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
-from alerting.rules.explanation import ComparedMatcher
 from alerting.rules.matchers import subject_of
-from alerting.rules.notification_reasons import NotificationExplanation
-from alerting.rules.recipient_reasons import UserExplanation
-from alerting.rules.timeline import TimelineEntry, TimelineNotification, time_to_come
 from alerting.rules.transition import ConfigView
 from alerting.selectors.config_views import config_view
-from alerting.selectors.measurement_window import first_value
 from alerting.selectors.merged_notifications import merged_when_due
-from alerting.selectors.notification_explanations import (
-    DeliveryFacts,
-    delivery_facts,
-    explanations_of,
-    verdict_of,
-)
 from alerting.selectors.notification_log import setting_words
-from alerting.selectors.timeline_events import began
-from alerting.selectors.timeline_notifications import timeline_notifications
-from alerting.selectors.user_explanations import explain_user
 
 _TO_BE_SENT = frozenset({DeliveryStep.SEND, DeliveryStep.ADDRESS, DeliveryStep.POSTPONE})
 

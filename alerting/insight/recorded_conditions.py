@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from alerting.rules.explanation import NOT_RECORDED, ComparedMatcher, compared_matcher
+from alerting.insight.host_reasons import NOT_RECORDED, ComparedMatcher, compared_matcher
 from alerting.rules.matchers import Matcher, MatcherField, MatchSubject
 from alerting.rules.thresholds import CountThreshold, MetricThreshold
 from alerting.rules.transition import ConfigView

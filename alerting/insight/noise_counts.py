@@ -8,13 +8,13 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, FloatField
 from django.db.models.sql.compiler import SQLCompiler
 
-from alerting.models import AlertConfig
-from alerting.rules.noise import (
+from alerting.insight.noise import (
     FLAP_WITHIN,
     PERIOD,
     Noise,
     alerts_per_week,
 )
+from alerting.models import AlertConfig
 from alerting.rules.suggestions import LONGEST_DELAY_MIN, suggest_delay
 from alerting.selectors.notification_settings import shortest_delays
 from events.retention import kept_rows

@@ -2,7 +2,7 @@
 
 from rest_framework import serializers
 
-from alerting.explanations import HostExplanation
+from alerting.insight.host_explanations import HostExplanation
 from alerting.models import AlertConfig
 from alerting.reasons import AlertReason, ReasonQuestion
 from alerting.rules.matchers import CONFIG_FIELDS, MatcherField, MatcherOperator

@@ -6,16 +6,16 @@ from typing import Any
 import pytest
 
 from alerting.choices import AlertStatus, NotificationStatus
-from alerting.reasons import NotificationReason, ReasonQuestion
-from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, Mute
-from alerting.rules.notification_reasons import (
+from alerting.insight.message_reasons import (
     REASONS_WITHOUT_MESSAGE,
     NotificationExplanation,
     explain_notification,
     no_notification_reason,
 )
-from alerting.rules.recipient_reasons import UserFacts, explain_user_notification
-from alerting.rules.timeline import TimelineNotification
+from alerting.insight.timeline_entries import TimelineNotification
+from alerting.insight.user_reasons import UserFacts, explain_user_notification
+from alerting.reasons import NotificationReason, ReasonQuestion
+from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, Mute
 from integrations.choices import MessageKind
 from tests.unit.alerting.test_notification_entries import HOUR, NOW, SEND, notification
 

@@ -3,15 +3,15 @@
 from rest_framework import serializers
 
 from alerting.choices import CutReason, NotificationStatus
+from alerting.insight.alert_explanations import AlertExplanation
+from alerting.insight.host_documents import ComparedMatcherDocument
+from alerting.insight.message_reasons import REASONS_WITHOUT_MESSAGE
+from alerting.insight.recorded_conditions import ConditionState, RecordedThreshold
+from alerting.insight.timeline_events import FIRST, NEWEST
+from alerting.insight.timeline_notifications import PENDING
 from alerting.reasons import NotificationReason, ReasonQuestion
-from alerting.rules.alert_explanation import ConditionState, RecordedThreshold
-from alerting.rules.notification_reasons import REASONS_WITHOUT_MESSAGE
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
-from alerting.selectors.alert_explanation import AlertExplanation
 from alerting.selectors.alerts import AlertRow, current_value
-from alerting.selectors.timeline_events import FIRST, NEWEST
-from alerting.selectors.timeline_notifications import PENDING
-from alerting.serializers.explanations import ComparedMatcherDocument
 from alerting.serializers.notification_log import KINDS, STATUSES, TYPE_NAMES
 from automation.metrics import Metric
 from automation.units import Unit

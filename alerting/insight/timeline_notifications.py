@@ -7,12 +7,12 @@ from typing import Any
 from django.db.models import OuterRef, Q, QuerySet
 
 from alerting.choices import IncidentPart, NotificationStatus
+from alerting.insight.timeline_entries import Attempt, TimelineNotification
+from alerting.insight.timeline_events import FIRST, NEWEST
 from alerting.models import Alert, Notification, NotificationAttempt
 from alerting.notification_types import recipient_words
 from alerting.reasons import NotificationReason
-from alerting.rules.timeline import Attempt, TimelineNotification
 from alerting.selectors.notification_log import Origin, about_alert, origins_of, senders_of
-from alerting.selectors.timeline_events import FIRST, NEWEST
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi.fields import JsonRows
 from opsapi.first_rows import ends_of

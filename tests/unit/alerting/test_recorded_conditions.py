@@ -1,12 +1,12 @@
 """The condition of an alert with the values that are recorded of its start."""
 
-from alerting.rules.alert_explanation import (
+from alerting.insight.host_reasons import NOT_RECORDED
+from alerting.insight.recorded_conditions import (
     ConditionState,
     condition_detail,
     recorded_matchers,
     recorded_threshold,
 )
-from alerting.rules.explanation import NOT_RECORDED
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator, MatchSubject
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from alerting.choices import ACTIVE, AlertStatus
+from alerting.insight.host_reasons import ActiveAlert, Explanation, Situation, explain
 from alerting.models import Alert, AlertConfig
-from alerting.rules.explanation import ActiveAlert, Explanation, Situation, explain
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.transition import target_of
 from alerting.selectors.config_views import config_view

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rest_framework import serializers
 
-from alerting.rules.presets import Preset, presets_of
+from alerting.insight.presets import Preset, presets_of
 from alerting.serializers.config_parts import MetricThresholdDocument, ThresholdDocument
 from alerting.serializers.configs import AlertConfigDocument
 from automation.metrics import Engine

@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from alerting.choices import AlertStatus
+from alerting.insight.host_reasons import ActiveAlert, Situation, explain
 from alerting.reasons import AlertReason
-from alerting.rules.explanation import ActiveAlert, Situation, explain
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator

@@ -6,9 +6,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from alerting.choices import AlertStatus
+from alerting.insight.timeline_entries import AcknowledgementChange, TimelineEntry, TimelineEntryKind, lapses
 from alerting.models import Alert
 from alerting.rules.observations import METRICS_ENDED
-from alerting.rules.timeline import AcknowledgementChange, TimelineEntry, TimelineEntryKind, lapses
 from alerting.rules.transition import ConfigView, target_key
 from alerting.rules.wording import down_reason, limit_words, started_words, value_words
 from automation.metrics import Metric

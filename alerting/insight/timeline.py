@@ -6,11 +6,10 @@ from datetime import datetime
 
 from accesslist.models import User
 from alerting.choices import ACTIVE, AlertStatus
-from alerting.models import Alert
-from alerting.rules.measurement_window import MeasurementWindow
-from alerting.rules.state import Acknowledgement
-from alerting.rules.thresholds import MetricThreshold
-from alerting.rules.timeline import (
+from alerting.insight.alert_explanations import AlertExplanation, explain_alert
+from alerting.insight.measurement_spans import MeasurementWindow
+from alerting.insight.measurement_window import measurement_window
+from alerting.insight.timeline_entries import (
     TimelineEntry,
     TimelineEntryKind,
     coming_entry,
@@ -19,11 +18,12 @@ from alerting.rules.timeline import (
     notification_entries,
     window_entries,
 )
+from alerting.insight.timeline_events import EventsOfAlert, events_of
+from alerting.models import Alert
+from alerting.rules.state import Acknowledgement
+from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.wording import condition_words
-from alerting.selectors.alert_explanation import AlertExplanation, explain_alert
 from alerting.selectors.alerts import alert_acknowledgement
-from alerting.selectors.measurement_window import measurement_window
-from alerting.selectors.timeline_events import EventsOfAlert, events_of
 
 NOT_SHOWN = "a global alert configuration; you need a global role to see it"
 

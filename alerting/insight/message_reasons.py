@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from alerting.choices import AlertStatus, NotificationStatus
+from alerting.insight.timeline_entries import TimelineNotification
 from alerting.reasons import AlertReason, NotificationReason
 from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, muted_by
-from alerting.rules.timeline import TimelineNotification
 from integrations.choices import MessageKind
 from opsapi.clock import time_words
 

@@ -8,20 +8,20 @@ from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from accesslist.models import User
 from alerting.choices import NotificationStatus
-from alerting.models import Notification, NotificationSetting
-from alerting.rules.alert_explanation import HIDDEN_CONDITION
-from alerting.rules.notification_reasons import NotificationExplanation
-from alerting.rules.recipient_reasons import (
+from alerting.insight.message_explanations import DeliveryFacts, explanations_of, verdict_of
+from alerting.insight.message_reasons import NotificationExplanation
+from alerting.insight.recorded_conditions import HIDDEN_CONDITION
+from alerting.insight.timeline_notifications import messages_about, shown_notification, with_tries
+from alerting.insight.user_reasons import (
     UserExplanation,
     UserFacts,
     UserNotification,
     explain_user_notification,
     user_detail,
 )
-from alerting.selectors.notification_explanations import DeliveryFacts, explanations_of, verdict_of
+from alerting.models import Notification, NotificationSetting
 from alerting.selectors.notification_log import origins_of, senders_of, setting_words
 from alerting.selectors.recipient_addresses import why_not_reached
-from alerting.selectors.timeline_notifications import messages_about, shown_notification, with_tries
 from opsapi.fields import Among
 
 

@@ -1,0 +1,176 @@
+"""The routes of explanations, dry runs, noise and presets."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from accesslist.models import User
+from accesslist.selectors.organizations import with_id
+from accesslist.selectors.users import visible_users, visible_users_of
+from alerting.access import READ, READ_GLOBAL, WRITE
+from alerting.dry_runs import dry_run
+from alerting.insight.alert_documents import AlertExplanationDocument
+from alerting.insight.alert_explanations import explain_alert
+from alerting.insight.host_documents import ExplainedHost, ExplanationDocument
+from alerting.insight.host_explanations import explain_config
+from alerting.insight.noise_counts import noise_of
+from alerting.insight.noise_documents import NoiseDocument
+from alerting.insight.preset_configs import configs_of_presets, presets_create
+from alerting.insight.preset_documents import (
+    ExistingPresetDocument,
+    PresetDocument,
+    PresetsMadeDocument,
+    PresetsRequest,
+)
+from alerting.insight.presets import Preset, presets_of
+from alerting.selectors.alerts import alert_with_id
+from alerting.selectors.configs import configs_named
+from alerting.selectors.threshold_suggestions import with_suggested_threshold
+from alerting.serializers.configs import AlertConfigDocument
+from alerting.serializers.dry_runs import DryRunDocument, RequestedDryRun, dry_run_range
+from alerting.views.alerts import AlertViewSet, AnyAlertViewSet, GlobalAlertViewSet
+from alerting.views.configs import AlertConfigViewSet, AnyConfigViewSet, GlobalAlertConfigViewSet
+from automation.metrics import Engine
+from automation.selectors.hosts import host_with_id
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import get_or_404
+from opsapi.api.paging import PlainRows
+from opsapi.api.query import LISTING, identifier_parameter
+from opsapi.api.views import ApiViewSet
+
+_USER_ID = identifier_parameter("userId", "Also explain why this user was, or was not, notified.")
+
+
+class AnyAlertExplanationViewSet(AnyAlertViewSet):
+    """The explanation of an alert. Subclasses define the scope."""
+
+    parameters = {"explanation": [_USER_ID]}
+    bodies = {}
+    answers = {"explanation": AlertExplanationDocument}
+    refusals = {"explanation": [ErrorCode.USER_NOT_FOUND]}
+
+    def explanation(self, request: Request, **_: str) -> Response:
+        """Explain why the alert opened, and why each of its messages was, or was not, sent."""
+        alert_id = self.alert["id"]
+        alert = get_or_404(alert_with_id(alert_id), ErrorCode.ALERT_NOT_FOUND, alert_id, self.scope or "")
+        found = explain_alert(
+            alert,
+            sees_config=self.reads_config(self.alert),
+            user=self._user(),
+            now=self.now,
+        )
+        return Response(AlertExplanationDocument.of_alert(found, self.alert))
+
+    def _user(self) -> User | None:
+        """The user to explain; users that the caller cannot see do not exist for the caller."""
+        user_id = self.query["userId"]
+        if user_id is None:
+            return None
+        user = with_id(visible_users(visible_users_of(self.caller.grants)), user_id).first()
+        return get_or_404(user, ErrorCode.USER_NOT_FOUND, user_id)
+
+
+class AlertExplanationViewSet(AnyAlertExplanationViewSet, AlertViewSet):
+    """`/groups/{id}/alerts/{id}/explanation`."""
+
+    access = {"explanation": READ}
+
+
+class GlobalAlertExplanationViewSet(AnyAlertExplanationViewSet, GlobalAlertViewSet):
+    """`/globalAlerts/{id}/explanation`."""
+
+    access = {"explanation": READ_GLOBAL}
+
+
+class AnyConfigNoiseViewSet(AnyConfigViewSet):
+    """The noise of a configuration. Subclasses define the scope."""
+
+    parameters = {}
+    bodies = {}
+    answers = {"noise": NoiseDocument}
+    refusals = {}
+    statuses = {}
+
+    def noise(self, request: Request, **_: str) -> Response:
+        """Get how noisy the configuration was in the last four weeks."""
+        noise = noise_of([self.stored], now=self.now)[self.stored.id]
+        noise = with_suggested_threshold(noise, self.stored)
+        return Response(NoiseDocument.of(noise, alertConfigId=self.stored.id))
+
+
+class ConfigInsightViewSet(AnyConfigNoiseViewSet, AlertConfigViewSet):
+    """The noise, the explanation and the dry runs of a project's configurations."""
+
+    access = {"noise": READ, "explain": READ, "dry_run": WRITE}
+    bodies = {"explain": ExplainedHost, "dry_run": RequestedDryRun}
+    answers = {
+        **AnyConfigNoiseViewSet.answers,
+        "explain": ExplanationDocument,
+        "dry_run": DryRunDocument,
+    }
+    refusals = {"explain": [ErrorCode.HOST_NOT_FOUND]}
+
+    def explain(self, request: Request, **_: str) -> Response:
+        """Explain whether the configuration alerts on a host now, or why not. Nothing is written or sent."""
+        host_id = self.body()["hostId"]
+        host = host_with_id(host_id, group_id=self.group.id).first()
+        host = get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
+        found = explain_config(config=self.stored, host=host, now=self.now)
+        return Response(ExplanationDocument.of_host(found, config=self.stored, host_id=host.id))
+
+    def dry_run(self, request: Request, group_id: str) -> Response:
+        """Run a configuration over what is recorded: the alerts and notifications that it would have caused.
+
+        Nothing is written or sent.
+        """
+        values = self.body(stored={"groupId": self.group.id}, group_id=self.group.id)
+        start, end = dry_run_range(values, self.now)
+        found = dry_run(group_id=self.group.id, values=values["config"], start=start, end=end)
+        return Response(DryRunDocument.of_config(found, values["config"]))
+
+
+class GlobalConfigNoiseViewSet(AnyConfigNoiseViewSet, GlobalAlertConfigViewSet):
+    """`/globalAlertConfigs/{id}/noise`."""
+
+    access = {"noise": READ_GLOBAL}
+    bodies = {}
+    answers = AnyConfigNoiseViewSet.answers
+
+
+class PresetViewSet(ApiViewSet):
+    """`/groups/{id}/alertConfigs/presets`, under the roles of alert configurations."""
+
+    access = {"index": READ, "create": WRITE}
+    parameters = {"index": LISTING}
+    bodies = {"create": PresetsRequest}
+    answers = {"index": [PresetDocument], "create": PresetsMadeDocument}
+    statuses = {"create": 201}
+    refusals = {"create": [ErrorCode.LIMIT_REACHED]}
+
+    def index(self, request: Request, group_id: str) -> Response:
+        """List all presets, and whether the project has them."""
+        there = configs_of_presets(self.group.id)
+        ids = {preset: config.id for preset, config in there.items()}
+        return self.list(PlainRows(Preset), lambda row: PresetDocument.of_project(row, ids.get(row)))
+
+    def create(self, request: Request, group_id: str) -> Response:
+        """Add all or some presets of an engine. Existing presets are listed and not added again."""
+        asked = self.body()
+        every = [preset.value for preset in presets_of(Engine(asked["engine"]))]
+        done = presets_create(
+            group_id=self.group.id,
+            presets=[Preset(name) for name in asked.get("presets", every)],
+            actor=self.actor,
+            now=self.now,
+        )
+        configs = configs_named([config.id for config in done.created], self.group.id)
+        facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
+        created = [AlertConfigDocument.present(fact, self.links) for fact in facts]
+        document = {
+            "results": created,
+            "totalCount": len(created),
+            "existing": [
+                ExistingPresetDocument.of(config, preset=preset) for preset, config in done.existing.items()
+            ],
+        }
+        path = f"/groups/{self.group.id}/alertConfigs/presets"
+        return Response({**document, "links": self.links.related(path, {})})
