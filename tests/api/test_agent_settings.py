@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def path(project: Project) -> str:
-    """Of the settings, for people."""
+    """The path of the settings for people."""
     return f"/groups/{project.id}/agents/settings"
 
 

@@ -1,4 +1,4 @@
-"""Settings from the platform: what the machine names wins, the rest applies, and wrong values stay alone."""
+"""Settings from the platform: what the machine names wins, the rest applies, and wrong values change nothing."""
 
 import logging
 import stat

@@ -200,7 +200,7 @@ class TestForbidden:
         self.shows(machine, "not a single file")
 
     def shows(self, machine: AgentMachine, reason: str) -> None:
-        """It says so, and downloads nothing."""
+        """The agent reports the reason and downloads nothing."""
         updates = machine.start()
         updates.follow(OFFER)
         machine.now += 2 * PERIOD
@@ -492,7 +492,6 @@ class TestRunTrial:
             """It is set after the first look."""
 
             def is_set(self) -> bool:
-                """As it says."""
                 before = super().is_set()
                 self.set()
                 return before
