@@ -137,7 +137,7 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
     if held_back := _held_back(due, now):
         return held_back
     if due.lapsed_too_often:
-        return DeliveryVerdict(DeliveryStep.GIVE_UP, NO_OUTCOME)
+        return DeliveryVerdict(DeliveryStep.GIVE_UP, AttemptFailure.NO_OUTCOME.value)
     return DeliveryVerdict(DeliveryStep.SEND if due.addressed else DeliveryStep.ADDRESS)
 
 
