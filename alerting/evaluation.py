@@ -730,11 +730,16 @@ def _over_after(decision: Decision, alert: _ActiveAlert, late: datetime | None) 
 # --- open -----------------------------------------------------------------------------------------
 
 # Late signals of an agent concern only the hosts of this agent and the replica sets of these hosts.
+# Each alert looks up its own hosts: a join with the hosts of an agent would read all of them for each alert.
 _AWAITS_LATE = """EXISTS (
-                   SELECT FROM late JOIN automation_host AS host ON host.reported_by_id = late.agent_id
-                    WHERE late.oldest <= alert.opens AND host.group_id = alert.group_id
-                      AND (host.id = alert.facts ->> 'hostId'
-                           OR host.replica_set_name = alert.facts ->> 'replicaSetName'))"""
+                   SELECT FROM late WHERE late.oldest <= alert.opens AND late.agent_id = ANY(ARRAY(
+                          SELECT host.reported_by_id FROM automation_host AS host
+                           WHERE host.id = alert.facts ->> 'hostId'
+                           UNION ALL
+                          SELECT host.reported_by_id FROM automation_replicaset AS known
+                            JOIN automation_host AS host ON host.replica_set_id = known.id
+                           WHERE known.group_id = alert.group_id
+                             AND known.name = alert.facts ->> 'replicaSetName')))"""
 
 # Projects take turns: the first alert of each, then the second of each, and so on. An alert does not open
 # while an unevaluated signal from before the end of the delay may end its condition: a signal of its project,

@@ -187,7 +187,7 @@ class Worker:
         self._finished = threading.Event()
         self._clock_is_wrong = False
         """Whether the log says that the clock of this machine differs from the database's."""
-        self._opened = 0.0
+        self._opened = -math.inf
         """The monotonic time of the last search for alerts to open."""
         self._signals = Wakeups()
         self._messages = Wakeups()
@@ -299,6 +299,8 @@ class Worker:
                 self._opened = ended
                 now = clock.now()
                 opened = held_signals_release(now=now) + close_over(now=now) + open_tracked(now=now)
+                if opened:  # There may be more.
+                    self._opened = -math.inf
         return evaluated + opened
 
     def _deliver(self) -> None:

@@ -120,15 +120,15 @@ def signals_record(
 
     `observed`: when its cause was observed, if that was before `now`. `held_by`: the id of an agent whose
     other reports wait; the signals are evaluated after `signals_release`, and are `LATE`. `agent_id`: the id
-    of an agent if the signals can end only alerts about its hosts and their replica sets; also true of held
-    signals. Until they are evaluated, only these alerts wait for them.
+    of an agent if the signals can end only alerts about its hosts and their replica sets. Until they are
+    evaluated, only these alerts wait for them, as for all signals that the agent holds.
     """
     _insert_signals(
         Signal(
             created=now,
             group_id=group_id,
             kind=kind.value,
-            payload=_marked(payload, held_by),
+            payload=_marked(payload, held_by, agent_id),
             # Its release changes `created`.
             observed=observed or (now if held_by else None),
             held_by=held_by,
@@ -140,17 +140,23 @@ def signals_record(
 
 LATE = "late"
 """The field of a signal that was held: the id of the agent that reported it."""
+_ANY_TARGET = "anyTarget"
+"""The field of a held signal that can end alerts about any target of the project."""
 
 
-def _marked(payload: Mapping[str, Any], held_by: str | None) -> dict[str, Any]:
-    return {**payload, LATE: held_by} if held_by else dict(payload)
+def _marked(payload: Mapping[str, Any], held_by: str | None, agent_id: str | None) -> dict[str, Any]:
+    if held_by is None:
+        return dict(payload)
+    return {**payload, LATE: held_by} if agent_id else {**payload, LATE: held_by, _ANY_TARGET: True}
 
 
 # Locked in the order of their ids, because reports and workers release signals concurrently.
-_RELEASE = """
-UPDATE events_signal SET held_by = NULL, created = %(now)s
+_RELEASE = f"""
+UPDATE events_signal
+   SET held_by = NULL, created = %(now)s,
+       agent_id = CASE WHEN payload ? '{_ANY_TARGET}' THEN NULL ELSE agent_id END
  WHERE id IN (SELECT id FROM events_signal WHERE held_by = ANY(%(agents)s) ORDER BY id FOR UPDATE)
-"""
+"""  # noqa: S608 - built from constants
 # An agent that was deleted holds nothing.
 _HOLDERS = "SELECT DISTINCT held_by FROM events_signal WHERE held_by IS NOT NULL"
 
@@ -280,17 +286,18 @@ def _signal(about: NewEvent, event: Event, now: datetime) -> Signal:
     payload = {**(about.signal_facts or {}), **_known(about), **named}
     if event.group_id is None and event.org_id is not None:
         payload["orgId"] = event.org_id
+    # A reported end can end an alert about any target.
+    agent_id = None if EVENT_TYPES[about.event_type].closes else about.agent_id
     # The clock of a reporter may be fast; alerts do not start in the future.
     earlier = about.happened if about.happened and about.happened < now else None
     return Signal(
         created=now,
         group_id=event.group_id,
         kind=SignalKind.EVENT.value,
-        payload=_marked(payload, about.held_by),
+        payload=_marked(payload, about.held_by, agent_id),
         observed=earlier or (now if about.held_by else None),
         held_by=about.held_by,
-        # A reported end can end an alert about any target.
-        agent_id=about.held_by or (None if EVENT_TYPES[about.event_type].closes else about.agent_id),
+        agent_id=about.held_by or agent_id,
     )
 
 

@@ -51,13 +51,14 @@ RETURNING id, attempts, first_attempt
 
 
 # The time is shown in whole seconds. Each message about an incident would write all its alerts, with all
-# indexes. Ended alerts are locked in the order in which open alerts are, so that two workers cannot deadlock.
+# indexes. The open alerts of an incident are locked already. Its first alert may have ended. If a request has
+# locked that alert, its time stays as it is, because the request may wait for one of the open alerts.
 _SET_LAST_NOTIFIED = """
 UPDATE alerting_alert SET last_notified = %(now)s
  WHERE id = ANY(ARRAY(
            SELECT id FROM alerting_alert
             WHERE id = ANY(%(ids)s) AND (last_notified BETWEEN %(since)s AND %(now)s) IS NOT TRUE
-            ORDER BY id FOR NO KEY UPDATE))
+            ORDER BY id FOR NO KEY UPDATE SKIP LOCKED))
 """
 
 

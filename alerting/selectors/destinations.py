@@ -93,7 +93,8 @@ def proxy_fault_words(now: datetime) -> str | None:
     row = failing.order_by("failing_since", "id").first()
     if row is None or row.failing_since is None:
         return None
-    return f"messages have failed for {age_words(now - row.failing_since)}: {row.last_error}"
+    fault = next(sentence for sentence in PROXY_FAULTS if (row.last_error or "").startswith(sentence))
+    return f"messages have failed for {age_words(now - row.failing_since)}: {fault}"
 
 
 def any_message_delivered(visible_scope: VisibleScope) -> bool:

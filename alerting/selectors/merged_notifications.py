@@ -78,6 +78,7 @@ def merged_when_due(
 
 _Receiver = tuple[str | None, str, str | None, str]
 """The alert, the setting, the channel and the address."""
+_RECEIVER = ("alert_id", "setting_id", "channel", "recipient")
 
 
 def _receiver(row: Notification) -> _Receiver:
@@ -85,15 +86,16 @@ def _receiver(row: Notification) -> _Receiver:
 
 
 def _earlier_destinations(rows: Collection[Notification]) -> dict[_Receiver, str]:
-    """Return the destinations of the messages that the receivers of these notifications got before."""
+    """Return the newest destinations of the messages that the receivers of these notifications got before."""
     if not rows:
         return {}
     of_alerts = Q(Among("alert_id", {row.alert_id for row in rows if row.alert_id}))
-    sent = Notification.objects.filter(of_alerts, destination__gt="").order_by()
-    columns = sent.values_list("alert_id", "setting_id", "channel", "recipient", "destination").distinct()
+    of_settings = Q(Among("setting_id", {row.setting_id for row in rows}))
+    sent = Notification.objects.filter(of_alerts, of_settings, destination__gt="")
+    newest = sent.order_by(*_RECEIVER, "-sequence").distinct(*_RECEIVER)
     return {
-        (alert_id, setting_id, channel, recipient): destination
-        for alert_id, setting_id, channel, recipient, destination in columns
+        tuple(receiver): destination
+        for *receiver, destination in newest.values_list(*_RECEIVER, "destination")
     }
 
 

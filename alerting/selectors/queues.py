@@ -79,7 +79,7 @@ SELECT id FROM (
          WHERE status = 'PENDING' AND destination = '' AND lease_token IS NULL AND group_id IS NULL
            AND due <= %(now)s
          ORDER BY due LIMIT %(limit)s) AS of_no_project)
-) AS waiting ORDER BY turn, due LIMIT %(limit)s
+) AS waiting ORDER BY turn, due, id LIMIT %(limit)s
 """  # noqa: S608 - built from constants
 
 # For each destination that may be tried, the due notifications that are the first for their subject. Only the

@@ -56,7 +56,9 @@ def configs_evaluate_later(*, group_id: str, configs: Collection[tuple[str, str]
     recorded = set(held.values_list("held_by", "payload__alertConfigId"))
     for agent_id, config_id in sorted(set(configs) - recorded):
         payloads = [(group_id, {"alertConfigId": config_id})]
-        signals_record(kind=SignalKind.CONFIG, payloads=payloads, now=now, held_by=agent_id)
+        signals_record(
+            kind=SignalKind.CONFIG, payloads=payloads, now=now, held_by=agent_id, agent_id=agent_id
+        )
 
 
 def configs_evaluate_after(

@@ -141,7 +141,9 @@ def group_timeouts_mark(
     changed = map(host_signal_state, [*hosts, *unmeasured])
     hosts_signal(group_id=group_id, hosts=changed, replica_sets=sets.states, now=now)
     for holder, states in sets.held.items():
-        hosts_signal(group_id=group_id, hosts=(), replica_sets=states, now=now, held_by=holder)
+        hosts_signal(
+            group_id=group_id, hosts=(), replica_sets=states, now=now, held_by=holder, agent_id=holder
+        )
     if agents:
         versions_signal(group_id=group_id, now=now)
     return ROWS_AT_ONCE in (len(agents), len(hosts), len(unmeasured))

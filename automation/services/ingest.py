@@ -217,6 +217,7 @@ def _signal(
             now=now,
             observed=hold.observed,
             held_by=holder,
+            agent_id=holder,
         )
 
 
@@ -225,8 +226,8 @@ class _Hold:
     """How the signals of a report are evaluated.
 
     `observed`: when the report was observed, if that was before it arrived. `held_by`: the agent that holds
-    them until its other reports have arrived. `agent_id`: the agent, if the report is late. `is_over`:
-    signals that the agent held must be released.
+    them until its other reports have arrived. `agent_id`: the agent, if the report is late or held.
+    `is_over`: signals that the agent held must be released.
     """
 
     observed: datetime | None
@@ -240,7 +241,7 @@ class _Hold:
         return cls(
             observed if observed < now else None,
             heartbeat.agent_id if holds else None,
-            heartbeat.agent_id if observed < now else None,
+            heartbeat.agent_id if holds or observed < now else None,
             is_over=heartbeat.waited and not holds,
         )
 

@@ -82,7 +82,8 @@ def test_an_upgrade_from_the_released_version_fails_no_request_and_loses_nothing
             new.manage("prepare")
             assert _schema(layout) == new_schema
             load.wait_round(REPORTS)
-        processes.enter_context(new.worker())
+            processes.enter_context(new.worker())
+            load.wait_round(REPORTS)
         processes.enter_context(new.web())
         load.addresses.append(new.address)
         load.wait_round(REPORTS)

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 
 from accesslist.models import Project
 from accesslist.services.projects import project_delete
+from alerting.engine.postgresql import POSTGRESQL
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.services.windows import window_change, window_create, window_delete
 from automation.models import Host
@@ -18,10 +19,10 @@ from automation.services.hosts import host_delete
 from opsapi.api.principal import SYSTEM
 from opsapi.sql import execute, fetch_rows
 from tests.eventually import eventually
-from tests.factories.alerting import make_config
+from tests.factories.alerting import make_alert, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, deliver_meanwhile, evaluate
-from tests.racing import on_own_connection
+from tests.racing import in_other_session, on_own_connection
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -105,3 +106,17 @@ def _wait(count: int) -> bool:
     execute("SELECT pg_stat_clear_snapshot()")
     [(waiting,)] = fetch_rows(_WAITING)
     return int(waiting) >= count
+
+
+def test_an_alert_that_a_request_has_locked_does_not_delay_the_outcome_of_a_message(project: Project) -> None:
+    locked, free = make_alert(project, status="CLOSED"), make_alert(project)
+
+    def set_last_notified() -> None:
+        execute("SET lock_timeout = '5s'")
+        POSTGRESQL.set_last_notified({locked.id, free.id}, now=START)
+
+    with transaction.atomic():
+        Alert.objects.select_for_update().get(id=locked.id)
+        in_other_session(set_last_notified)
+    notified = Alert.objects.filter(last_notified=START).values_list("id", flat=True)
+    assert list(notified) == [free.id]

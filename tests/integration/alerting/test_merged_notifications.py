@@ -8,9 +8,11 @@ import pytest
 from accesslist.models import Project
 from alerting import delivery
 from alerting.dry_runs import dry_run
+from alerting.engine.postgresql import POSTGRESQL
 from alerting.insight.timeline import alert_timeline
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.reasons import NotificationReason
+from alerting.selectors.merged_notifications import merged_when_due
 from alerting.selectors.notification_log import alert_notifications
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.alerts import alert_acknowledge
@@ -23,10 +25,11 @@ from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
+from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.each import each
 from tests.factories.accesslist import make_team
-from tests.factories.alerting import by_column, make_config
+from tests.factories.alerting import by_column, make_alert, make_config, make_notification
 from tests.factories.automation import host_report, ingest
 from tests.factories.integrations import make_integration
 from tests.integration.alerting.pipeline import WORKER, Outside, begin, deliver_all, evaluate
@@ -548,3 +551,17 @@ def test_the_page_announces_reminders_to_one_person_that_are_far_apart(
     deliver_all(START)
     coming = alert_timeline(Alert.objects.get(), sees_config=True, now=START + MINUTE).coming
     assert [entry.at - START for entry in coming] == [60 * MINUTE, 600 * MINUTE]
+
+
+def test_a_pending_message_is_compared_at_the_newest_destination_of_its_receiver(project: Project) -> None:
+    alert = make_alert(project)
+    about = {"alert": alert, "incident_id": alert.id, "subject": alert.target_key}
+    first, second = new_id(), new_id()
+    for number, place in enumerate(("old", "new")):
+        sent = {"destination": place, "sequence": number, "status": "DELIVERED", "delivered": START}
+        make_notification(project, setting_id=first, kind="alert.acknowledge", **sent, **about)
+    row = make_notification(project, setting_id=first, **about)
+    for place in ("old", "new"):
+        other = make_notification(project, setting_id=second, destination=place, **about)
+        merged_ids = merged_when_due([(other, START), (row, START + MINUTE)], {}, START, ledger=POSTGRESQL)
+        assert merged_ids == ({row.id} if place == "new" else set())

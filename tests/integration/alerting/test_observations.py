@@ -576,3 +576,27 @@ def test_a_reported_event_begins_nothing_of_which_a_newer_end_is_known(project: 
     ingest(project, events=[connector(EventType.BI_CONNECTOR_DOWN, NOW - MINUTE)], now=NOW + 2 * SECOND)
     evaluate(NOW + 2 * SECOND)
     assert len(statuses(config)) == 2
+
+
+def test_alerts_about_any_target_wait_for_a_released_event_that_can_end_them(project: Project) -> None:
+    config = make_config(
+        project, eventTypeName="CLUSTER_MONGOS_IS_MISSING", notifications=[{**WEBHOOK, "delayMin": 5}]
+    )
+    missing, present = (
+        EventReport(event_type=kind, cluster_name="c", created=NOW - minutes * MINUTE)
+        for kind, minutes in (
+            (EventType.CLUSTER_MONGOS_IS_MISSING, 30),
+            (EventType.CLUSTER_MONGOS_IS_PRESENT, 20),
+        )
+    )
+    for event in (missing, present):
+        ingest(project, host_report(), events=[event], observed=NOW - 10 * MINUTE, waiting=1, now=NOW)
+    assert held_signals_release(now=NOW + HOLD + SECOND)
+    last = Signal.objects.get(payload__eventTypeName=EventType.CLUSTER_MONGOS_IS_PRESENT.value)
+    waiting = Signal.objects.filter(id__gte=last.id)
+    later = list(waiting)
+    waiting.delete()
+    evaluate(NOW + HOLD + SECOND)
+    assert statuses(config) == ["TRACKING"]
+    Signal.objects.bulk_create(later)
+    assert open_tracked(now=NOW + HOLD + SECOND) == 0

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -13,11 +13,13 @@ from alerting import worker as worker_module
 from alerting.evaluation import _OPENING, OPENED_AT_ONCE, open_tracked
 from alerting.models import Alert
 from alerting.worker import Worker
+from automation.models import Host
 from events.models import Signal
 from opsapi.sql import execute, fetch_rows
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
+from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.django_db
 
@@ -32,6 +34,16 @@ SELECT copied.* FROM alerting_alert AS alert, generate_series(1, %(many)s) AS n
        alert, jsonb_build_object('id', lpad(to_hex(n), 24, '0'), 'target_key', n::text)) AS copied
  WHERE alert.id = %(id)s
 """
+_MANY_HOSTS = """
+INSERT INTO automation_host
+SELECT copied.* FROM automation_host AS host, generate_series(1, %(many)s) AS n
+ CROSS JOIN LATERAL jsonb_populate_record(
+       host, jsonb_build_object('id', lpad(to_hex(n), 24, '0'), 'hostname', 'of' || n)) AS copied
+ WHERE host.id = %(id)s
+"""
+_ABOUT_HOSTS = (
+    """UPDATE alerting_alert SET facts = jsonb_build_object('hostId', id) WHERE id = ANY(%(ids)s)"""
+)
 _MANY_SIGNALS = """
 INSERT INTO events_signal (created, group_id, kind, payload)
 SELECT %(created)s, %(group)s, 'hosts', '{}' FROM generate_series(1, %(many)s)
@@ -64,19 +76,19 @@ def make_many(project: Project) -> None:
     execute(_MANY_SIGNALS, {"created": NOW - 40 * SECOND, "group": project.id, "many": WAITING})
 
 
-def rows_read() -> int:
-    """The rows of alerts and signals that the search for alerts to open reads."""
+def rows_read(*tables: str) -> int:
+    """The rows of these tables that the search for alerts to open reads."""
     parameters = {"now": NOW, "limit": OPENED_AT_ONCE}
     [(plan,)] = fetch_rows(f"EXPLAIN (ANALYZE, FORMAT JSON) {_OPENING}", parameters)
-    return sum(_rows((plan if isinstance(plan, list) else json.loads(plan))[0]["Plan"]))
+    return sum(_rows((plan if isinstance(plan, list) else json.loads(plan))[0]["Plan"], tables))
 
 
-def _rows(node: Any) -> Iterator[int]:
-    if node.get("Relation Name") in {"alerting_alert", "events_signal"}:
+def _rows(node: Any, tables: Sequence[str]) -> Iterator[int]:
+    if node.get("Relation Name") in tables:
         passed = node["Actual Rows"] + node.get("Rows Removed by Filter", 0)
         yield int(passed * node["Actual Loops"])
     for child in node.get("Plans", ()):
-        yield from _rows(child)
+        yield from _rows(child, tables)
 
 
 @each("is_blocked", [False, True])
@@ -89,9 +101,29 @@ def test_the_search_reads_the_first_alerts_and_signals(
         Signal.objects.update(created=NOW)
     if has_statistics:
         execute("ANALYZE alerting_alert, events_signal")
-    assert rows_read() <= OPENED_AT_ONCE + 20
+    assert rows_read("alerting_alert", "events_signal") <= OPENED_AT_ONCE + 20
     assert open_tracked(now=NOW) == (1 if is_blocked else OPENED_AT_ONCE)
     assert other.id in opened()
+
+
+@each("has_statistics", [False, True])
+def test_each_alert_that_waits_for_late_reports_reads_its_own_host(
+    project: Project, other: Project, has_statistics: bool
+) -> None:
+    ingest(project, host_report(), now=NOW - 60 * SECOND)
+    Signal.objects.all().delete()
+    host = Host.objects.get()
+    make_many(project)
+    execute(_MANY_HOSTS, {"id": host.id, "many": DUE})
+    alerts = Alert.objects.filter(group_id=project.id)
+    alerts.exclude(id__in=Host.objects.values("id")).delete()
+    execute(_ABOUT_HOSTS, {"ids": list(alerts.values_list("id", flat=True))})
+    Signal.objects.filter(group_id=project.id).update(agent_id=host.reported_by_id)
+    if has_statistics:
+        execute("ANALYZE alerting_alert, events_signal, automation_host, automation_replicaset")
+    assert rows_read("automation_host", "automation_replicaset") <= DUE + 20
+    assert open_tracked(now=NOW) == 1
+    assert opened() == {other.id}
 
 
 @each(("created", "opens"), [(NOW - 2 * SECOND, False), (NOW - SECOND, False), (NOW, True)])
@@ -130,3 +162,13 @@ def test_a_worker_searches_for_alerts_to_open_however_many_signals_wait(
     worker._opened = time.monotonic()
     assert worker._evaluate() == evaluated
     assert len(searches) == number
+
+
+def test_a_worker_that_has_opened_alerts_searches_for_more_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    due = [OPENED_AT_ONCE, OPENED_AT_ONCE, 1]
+    monkeypatch.setattr(worker_module, "OPEN_SECONDS", 1e9)
+    monkeypatch.setattr(worker_module, "evaluate_signals", lambda **_: 0)
+    monkeypatch.setattr(worker_module, "open_tracked", lambda **_: due.pop(0) if due else 0)
+    worker = Worker("host:1")
+    worker._opened = -1e9
+    assert [worker._evaluate() for _ in range(4)] == [OPENED_AT_ONCE, OPENED_AT_ONCE, 1, 0]

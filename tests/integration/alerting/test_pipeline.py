@@ -246,7 +246,7 @@ def test_the_debug_log_says_what_was_decided_and_why(
     ingest(project, host_report(reachable=False))
     with caplog.at_level(logging.DEBUG, "opsapi.evaluation"):
         evaluate()
-    assert f"START for configuration {config.id}: the condition is met" in caplog.messages
+    assert f"START for configuration {config.id}: HOLDS" in caplog.messages
 
 
 def test_a_config_that_cannot_be_evaluated_does_not_stop_the_others(project: Project) -> None:

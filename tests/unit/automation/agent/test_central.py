@@ -1,4 +1,4 @@
-"""Settings from the platform: what the machine names wins, the rest applies, and wrong values change nothing."""
+"""Settings from the platform: those of the machine win, the rest applies, and wrong values are left out."""
 
 import logging
 import stat
