@@ -10,8 +10,8 @@ from django.core.checks import CheckMessage, Warning, register
 from django.db import Error, transaction
 from django.db.models.signals import post_migrate
 
-from accesslist.credentials import begin_remembering, use_nonce
-from accesslist.digest import mint_nonce
+from accesslist.digest.rules import mint_nonce
+from accesslist.digest.store import begin_remembering, use_nonce
 from opsapi import clock
 from opsapi.apps import INSTALLATION
 from opsapi.logs import first_line

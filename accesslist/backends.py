@@ -9,14 +9,15 @@ from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
-from accesslist.attempts import attempt_give_back, attempt_take, device_remember
+from accesslist.login.attempts import attempt_give_back, attempt_take, device_remember
+from accesslist.login.changes import second_factor_use
+from accesslist.login.store import has_second_factor
 from accesslist.metrics import FailedAuthentication, count_failure
-from accesslist.models import Project, User
 from accesslist.principal import UserPrincipal
-from accesslist.rules.usernames import username_key
-from accesslist.selectors.users import has_second_factor
-from accesslist.services.accounts import second_factor_use
+from accesslist.projects.models import Project
 from accesslist.throttles import throttle
+from accesslist.users.models import User
+from accesslist.users.rules import username_key
 from opsapi import clock
 from opsapi.api.addresses import (
     address_of,

@@ -5,9 +5,10 @@ from collections.abc import Collection, Sequence
 
 from django.utils.functional import cached_property
 
-from accesslist.credentials import CallerRecord
-from accesslist.models import Organization, Project, User
-from accesslist.selectors.organizations import visible_projects
+from accesslist.digest.store import CallerRecord
+from accesslist.projects.models import Organization, Project
+from accesslist.projects.store import visible_projects
+from accesslist.users.models import User
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, needs_role
 from opsapi.api.principal import Actor, ActorKind, Group, VisibleScope

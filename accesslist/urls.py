@@ -5,20 +5,18 @@ from typing import Any
 
 from django.urls import URLPattern
 
-from accesslist.views.invitations import GroupInvitationViewSet, InvitationViewSet, OrgInvitationViewSet
-from accesslist.views.keys import (
+from accesslist.access_lists.views import (
     GlobalAccessListViewSet,
     GroupKeyAccessListViewSet,
-    GroupKeyViewSet,
     InstallationKeyAccessListViewSet,
-    InstallationKeyViewSet,
     KeyAccessListViewSet,
     OrgKeyAccessListViewSet,
-    OrgKeyViewSet,
 )
-from accesslist.views.organizations import OrganizationViewSet, ProjectViewSet
-from accesslist.views.teams import GroupTeamViewSet, TeamUserViewSet, TeamViewSet
-from accesslist.views.users import FirstUserViewSet, GroupUserViewSet, OrgUserViewSet, UserViewSet
+from accesslist.invitations.views import GroupInvitationViewSet, InvitationViewSet, OrgInvitationViewSet
+from accesslist.keys.views import GroupKeyViewSet, InstallationKeyViewSet, OrgKeyViewSet
+from accesslist.projects.views import OrganizationViewSet, ProjectViewSet
+from accesslist.teams.views import GroupTeamViewSet, TeamUserViewSet, TeamViewSet
+from accesslist.users.views import FirstUserViewSet, GroupUserViewSet, OrgUserViewSet, UserViewSet
 from opsapi.api.views import route
 
 ONE: Mapping[str, Any] = {"get": "retrieve", "patch": "update", "delete": "destroy"}

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from django.urls import reverse
 
 from accesslist.access import WRITE_PROJECT_ACCESS
-from accesslist.rules.administration import INVITERS
+from accesslist.roles.rules import INVITERS
 from alerting.access import DISMISS_CHECKLIST, WRITE
 from alerting.models import AlertConfig
 from alerting.rules.shares import SHARE_SECONDS

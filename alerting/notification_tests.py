@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from django.conf import settings as django_settings
 from django.db import Error
 
-from accesslist.services.changes import acting
-from accesslist.services.locks import scope_lock_shared
+from accesslist.changes import acting
+from accesslist.locks import scope_lock_shared
 from accesslist.throttles import throttle
 from alerting.messages import message_of_test
 from alerting.models import AlertConfig, NotificationSetting

@@ -13,7 +13,7 @@ from django.template.response import TemplateResponse
 from django.urls import path
 from django.views.decorators.cache import never_cache
 
-from accesslist.services.retention import retention_choose
+from accesslist.retention import retention_choose
 from alerting.access import CHOOSE_RETENTION, READ_GLOBAL
 from alerting.selectors.stored_rows import DAYS, stored_rows
 from events.retention import LONGEST_DAYS, SUGGESTED_DAYS, KeptFor, KeptRows, kept_rows

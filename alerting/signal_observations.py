@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import orjson
 from django.utils.functional import cached_property
 
+from accesslist.login.store import groups_without_second_factor, orgs_without_second_factor
 from accesslist.models import Project
-from accesslist.selectors.users import groups_without_second_factor, orgs_without_second_factor
 from alerting.rules.observations import (
     Condition,
     Observation,

@@ -25,7 +25,7 @@ import psycopg
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 
-from accesslist.services.purge import expired_rows_purge
+from accesslist.purge import expired_rows_purge
 from alerting.courier import Courier
 from alerting.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.progress import LOOK_SECONDS, STUCK_AFTER, LoopProgress

@@ -11,8 +11,7 @@ from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
 from django.utils.module_loading import import_string
 
-from accesslist.forms import InProjectForm
-from accesslist.forms.scopes import ScopeField
+from accesslist.forms import InProjectForm, ScopeField
 from automation.installation import DEFAULTS, MONGODB, MOST_HOSTS, POSTGRESQL, USER_PATTERN, Servers
 from automation.labels import label_texts
 from automation.metrics import Engine

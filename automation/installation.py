@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from accesslist.services.keys import NewKey
+from accesslist.keys.changes import NewKey
 from automation.agent.settings import PREFIX
 from automation.agent_file import NAME, agent_file
 from opsapi.api.links import AGENTS

@@ -11,7 +11,7 @@ from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
-from accesslist.authentication import DigestAuthentication, refused
+from accesslist.digest.authentication import DigestAuthentication, refused
 from accesslist.metrics import FailedAuthentication
 from integrations.models import Integration
 from integrations.selectors import integration_values, live_integration

@@ -16,7 +16,7 @@ from django.urls import path
 from django.utils.text import capfirst
 from django.views.decorators.cache import never_cache
 
-from accesslist.services.changes import acting
+from accesslist.changes import acting
 from accesslist.throttles import throttle
 from automation.selectors.agents import is_first_setup
 from events.services import NewEvent

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from accesslist.services.changes import RecordedChange, Tracked, changing
-from accesslist.services.locks import project_lock_in_turn
+from accesslist.changes import RecordedChange, Tracked, changing
+from accesslist.locks import project_lock_in_turn
 from events.choices import DiffType
 from events.types import EventType
 from integrations.models import Integration

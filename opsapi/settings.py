@@ -202,8 +202,8 @@ MIDDLEWARE = [
     "opsapi.console.sessions.session_limits",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "accesslist.middleware.operator",
-    "accesslist.middleware.second_factor_required",
+    "accesslist.login.middleware.operator",
+    "accesslist.login.middleware.second_factor_required",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
@@ -271,7 +271,7 @@ X_FRAME_OPTIONS = "DENY"
 SECURE_REFERRER_POLICY = "same-origin"
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["accesslist.authentication.DigestAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["accesslist.digest.authentication.DigestAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["opsapi.api.permissions.DeclaredAccess"],
     "DEFAULT_PARSER_CLASSES": ["opsapi.api.bodies.StrictJSONParser"],
     "DEFAULT_RENDERER_CLASSES": ["opsapi.api.bodies.DocumentRenderer"],
@@ -311,7 +311,7 @@ SPECTACULAR_SETTINGS = {
         "RoleName": "opsapi.roles.Role",
         "GroupRoleName": "alerting.notification_types.GROUP_ROLES",
         "OrgRoleName": "alerting.notification_types.ORG_ROLES",
-        "GroupInvitationRole": "accesslist.serializers.invitations.GROUP_ROLES",
+        "GroupInvitationRole": "accesslist.invitations.resource.GROUP_ROLES",
         "Region": "integrations.choices.Region",
         "WebhookTemplate": "integrations.webhooks.templates.NAMES",
         "MatcherField": "alerting.rules.matchers.CONFIG_FIELDS",

@@ -21,9 +21,9 @@ _public: list[URLPattern | URLResolver] = [
 urlpatterns = [
     path("", RedirectView.as_view(url=CONSOLE_PATH)),
     path(CONSOLE_PATH.strip("/"), RedirectView.as_view(url=CONSOLE_PATH)),
-    path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.account")),
-    path(SETUP_PATH[1:], include("accesslist.first_run")),
-    path(INVITATION_PATH[1:], include("accesslist.invitation_pages")),
+    path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.login.pages")),
+    path(SETUP_PATH[1:], include("accesslist.login.first_run")),
+    path(INVITATION_PATH[1:], include("accesslist.invitations.pages")),
     path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server")),
     path(f"{CONSOLE_PATH[1:]}retention/", include("alerting.retention_page")),
     path(CONSOLE_PATH[1:], admin.site.urls),

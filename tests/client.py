@@ -7,8 +7,8 @@ from django.conf import settings
 from django.test import Client
 from django.test.client import ClientHandler
 
-from accesslist import digest
-from accesslist.authentication import nonce_key
+from accesslist.digest import rules as digest
+from accesslist.digest.authentication import nonce_key
 from opsapi import clock
 from opsapi.api.bodies import render
 from opsapi.api.links import AGENTS, PUBLIC

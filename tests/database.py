@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db import connection
 from django.test import TransactionTestCase
 
-from accesslist.credentials import begin_remembering
+from accesslist.digest.store import begin_remembering
 from opsapi import clock
 from opsapi.embedded.layout import Layout
 from opsapi.sql import execute

@@ -17,7 +17,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("accesslist", "automation", "integrations", "alerting")
-LEFT_OUT = frozenset({"locks.py", "changes.py"})
+LEFT_OUT = frozenset({"accesslist/locks.py", "accesslist/changes.py", "alerting/services/locks.py"})
 OPENING = frozenset({"actor_lock_shared", "actor_lock_in_turn", "project_lock_shared", "scope_lock_shared"})
 LOCKS = OPENING | {
     "advisory_lock",
@@ -44,7 +44,10 @@ def services() -> Iterator[Path]:
     """The modules of all services."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            if "services" in (path.parent.name, path.stem) and path.name not in LEFT_OUT:
+            names = (path.parent.name, path.stem)
+            if ("services" in names or "changes" in names) and path.relative_to(
+                ROOT
+            ).as_posix() not in LEFT_OUT:
                 yield path
 
 

@@ -5,10 +5,10 @@ import sys
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from accesslist.models import User
-from accesslist.rules.usernames import username_key
-from accesslist.services.keys import NewKey
-from accesslist.user_checks import random_password
+from accesslist.keys.changes import NewKey
+from accesslist.users.checks import random_password
+from accesslist.users.models import User
+from accesslist.users.rules import username_key
 
 
 def add_export_option(parser: CommandParser) -> None:

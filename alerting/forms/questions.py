@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
 from accesslist.models import User
-from accesslist.selectors.users import first_users_of_org
+from accesslist.users.store import first_users_of_org
 from automation.addresses import read_address
 from automation.models import Host
 from automation.selectors.hosts import host_at, hosts_of

@@ -8,8 +8,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.functional import cached_property
 
-from accesslist.forms import InProjectForm
-from accesslist.forms.scopes import lines
+from accesslist.forms import InProjectForm, lines
 from accesslist.models import Project
 from alerting.forms.window_input import (
     REPEAT_WORDS,

@@ -7,7 +7,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.fields.json import KT
 
 from accesslist.models import Project, Team
-from accesslist.selectors.organizations import visible_projects
+from accesslist.projects.store import visible_projects
 from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.models import AlertConfig, NotificationSetting
 from events.models import Event

@@ -9,7 +9,7 @@ from typing import Any
 from django.db.models import Min
 
 from accesslist.models import Project, Team
-from accesslist.selectors.users import EVERYTHING, VisibleUsers, visible_users_named
+from accesslist.users.store import EVERYTHING, VisibleUsers, visible_users_named
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES, NotificationType
 from alerting.reasons import AttemptFailure, NotificationReason

@@ -6,8 +6,8 @@ from itertools import chain
 from typing import Any
 
 from accesslist.models import User
-from accesslist.rules.usernames import username_key
-from accesslist.selectors.recipients import (
+from accesslist.users.rules import username_key
+from accesslist.users.store import (
     RecipientRow,
     Recipients,
     administrators,

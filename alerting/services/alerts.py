@@ -8,8 +8,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
-from accesslist.services.changes import acting
-from accesslist.services.locks import scopes_lock_shared
+from accesslist.changes import acting
+from accesslist.locks import scopes_lock_shared
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.models import Alert

@@ -7,8 +7,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet
 
+from accesslist.login.store import groups_without_second_factor, orgs_without_second_factor
 from accesslist.models import Project
-from accesslist.selectors.users import groups_without_second_factor, orgs_without_second_factor
 from alerting.choices import ACTIVE
 from alerting.models import Alert, AlertConfig
 from alerting.selectors.scopes import covered_projects, covering

@@ -14,9 +14,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
+from accesslist.changes import RecordedChange, Tracked, changing
+from accesslist.locks import scope_lock_shared
 from accesslist.models import Project
-from accesslist.services.changes import RecordedChange, Tracked, changing
-from accesslist.services.locks import scope_lock_shared
 from alerting.choices import ACTIVE, GROUP_WAIT_SEC, Grouping, NotificationStatus, PeopleType
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting

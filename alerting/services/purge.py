@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accesslist.models import Invitation, Project
-from accesslist.services.projects import project_purge
+from accesslist.projects.changes import project_purge
 from alerting.choices import ACTIVE, AlertStatus, NotificationStatus
 from alerting.models import (
     Alert,

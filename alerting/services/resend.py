@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from accesslist.services.changes import acting
-from accesslist.services.locks import scopes_lock_shared
+from accesslist.changes import acting
+from accesslist.locks import scopes_lock_shared
 from alerting.choices import NotificationStatus
 from alerting.models import Destination, Notification, NotificationSetting, UnreachableHost
 from alerting.reasons import NotificationReason

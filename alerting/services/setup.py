@@ -4,8 +4,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from accesslist.services.changes import acting
-from accesslist.services.locks import scope_lock_shared
+from accesslist.changes import acting
+from accesslist.locks import scope_lock_shared
 from alerting.choices import SetupMarkName
 from alerting.models import SetupMark
 from events.services import NewEvent

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import transaction
 
-from accesslist.rules.invitations import LASTS
+from accesslist.invitations.rules import LASTS
 from alerting.rules.destination_health import PROBE_EVERY
 from automation.reports import NEWEST
 from automation.rules.leases import LEASE_INTERVALS, SHORTEST_LEASE

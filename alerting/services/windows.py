@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from accesslist.services.changes import Tracked, changing
-from accesslist.services.locks import scope_lock_shared
+from accesslist.changes import Tracked, changing
+from accesslist.locks import scope_lock_shared
 from alerting.models import MaintenanceWindow
 from alerting.rules.recurrence import last_end, recurrence_of
 from alerting.selectors.windows import costly_windows

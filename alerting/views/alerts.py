@@ -6,8 +6,8 @@ from django.db.models import QuerySet
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.selectors.organizations import with_id
-from accesslist.views.base import KeyViewSet
+from accesslist.rows import with_id
+from accesslist.views import KeyViewSet
 from alerting.access import READ, READ_GLOBAL, WRITE, WRITE_GLOBAL
 from alerting.models import Notification
 from alerting.selectors.alerts import AlertRow, AlertRows, alert_row

@@ -13,9 +13,9 @@ from django.urls import URLPattern, path, reverse
 from django.utils.safestring import SafeString
 
 from accesslist.access import WRITE_PROJECT_ACCESS
-from accesslist.forms.roles import as_asked
-from accesslist.rules.role_requests import RoleRequest
-from accesslist.services.keys import api_key_issue
+from accesslist.keys.changes import api_key_issue
+from accesslist.roles.console import as_asked
+from accesslist.roles.rules import RoleRequest
 from automation.access import WRITE_AGENTS
 from automation.admin.states import agent_state, alerts_about, host_state, with_behind
 from automation.choices import AgentType, MetricState

@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from accesslist.services.changes import RecordedAct, acting
-from accesslist.services.locks import project_lock_in_turn
+from accesslist.changes import RecordedAct, acting
+from accesslist.locks import project_lock_in_turn
 from automation.document.publish import ANY_ETAG
 from automation.models import AgentSettings
 from automation.rules.connection_strings import redacted_string, replaced_strings, stored_partners

@@ -15,8 +15,8 @@ from typing import TypeVar
 from django.db import transaction
 from django.db.models import Model, Q, QuerySet
 
-from accesslist.services.changes import acting
-from accesslist.services.locks import project_lock_exclusive, scopes_lock_shared
+from accesslist.changes import acting
+from accesslist.locks import project_lock_exclusive, scopes_lock_shared
 from automation.choices import AgentType
 from automation.hooks import agents_deleting
 from automation.models import Agent, FleetWatch, Host

@@ -13,7 +13,7 @@ from typing import Any
 
 from django.db import DatabaseError, IntegrityError, transaction
 
-from accesslist.services.changes import RecordedAct, acting
+from accesslist.changes import RecordedAct, acting
 from automation.document import secrets
 from automation.document.publish import NEW_PROJECT, Publication, publication
 from automation.document.secrets import redacted

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime
 
 from django.db import OperationalError, transaction
 
-from accesslist.services.locks import advisory_lock
+from accesslist.locks import advisory_lock
 from automation.days import DAY, READINGS, begin_of, existing_days, partition_name
 from opsapi.sql import execute
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from accesslist.services.changes import RecordedChange, Tracked, changing
-from accesslist.services.locks import advisory_lock, project_lock_exclusive, scope_lock_shared
-from accesslist.services.projects import project_hosts_counted
+from accesslist.changes import RecordedChange, Tracked, changing
+from accesslist.locks import advisory_lock, project_lock_exclusive, scope_lock_shared
+from accesslist.projects.changes import project_hosts_counted
 from automation.addresses import Address
 from automation.hooks import host_deleting, host_moving
 from automation.models import (

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any
 
-from accesslist.services.changes import acting
+from accesslist.changes import acting
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.models import Host, ProcessStatus

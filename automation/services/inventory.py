@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from accesslist.services.projects import project_hosts_counted
+from accesslist.projects.changes import project_hosts_counted
 from automation.addresses import Address
 from automation.choices import HostType
 from automation.models import Cluster, Host

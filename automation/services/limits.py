@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Model, QuerySet
 
-from accesslist.services.locks import scopes_lock_shared
+from accesslist.locks import scopes_lock_shared
 from automation.models import Agent, Cluster, Database, ProcessStatus, ReachedLimit, ReplicaSet
 from automation.selectors.limits import SAID_FOR
 from automation.services import growth

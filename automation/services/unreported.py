@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from accesslist.services.locks import project_lock_exclusive
+from accesslist.locks import project_lock_exclusive
 from accesslist.throttles import hit
 from automation.hooks import agents_deleting, sets_deleting
 from automation.models import Agent, Cluster, FleetWatch, Host, ProcessStatus, ReplicaSet, StoredDay

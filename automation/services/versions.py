@@ -9,7 +9,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from accesslist.services.locks import scopes_lock_shared
+from accesslist.locks import scopes_lock_shared
 from automation.choices import AgentType
 from automation.models import Agent, Host
 from automation.rules.heartbeats import AGENT_VERSION_BEHIND, transition_event

@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from accesslist.views.base import KeyViewSet
+from accesslist.views import KeyViewSet
 from automation.access import READ, WRITE_CONFIG
 from automation.document.publish import ANY_ETAG, NEW_PROJECT, Publication, etag
 from automation.document.schema import SCHEMA

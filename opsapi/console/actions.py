@@ -141,4 +141,4 @@ class LinkOfRows:
 
 def operator_of(request: HttpRequest) -> Operator:
     """Return the operator of this session. Use it only in views that the site protects."""
-    return cast(Operator, request.auth)  # type: ignore[attr-defined]  # `accesslist.middleware.operator` sets it
+    return cast(Operator, request.auth)  # type: ignore[attr-defined]  # `accesslist.login.middleware.operator` sets it

@@ -9,6 +9,8 @@ from uuid import uuid4
 from django.apps import apps
 from django.db import models, transaction
 
+from accesslist.invitations.changes import invitation_create
+from accesslist.keys.changes import api_key_create
 from accesslist.models import (
     AccessListEntry,
     ApiKey,
@@ -19,8 +21,6 @@ from accesslist.models import (
     Team,
     User,
 )
-from accesslist.services.invitations import invitation_create
-from accesslist.services.keys import api_key_create
 from alerting.choices import NotificationStatus
 from alerting.models import (
     EvaluationTurn,

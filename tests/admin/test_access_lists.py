@@ -8,8 +8,8 @@ from django.db import transaction
 from django.test import Client
 from pytest_django import Settings
 
+from accesslist.access_lists import store
 from accesslist.models import AccessListEntry, ApiKey, Project, User
-from accesslist.selectors import keys
 from events.services import event_record
 from events.types import EventType
 from opsapi import clock
@@ -231,11 +231,11 @@ def test_removing_the_last_entry_needs_no_confirmation(console: Client, operator
 def test_callers_are_looked_for_among_the_newest_events_only(
     console: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(keys, "_MOST_EVENTS", 1)
+    monkeypatch.setattr(store, "_MOST_EVENTS", 1)
     key = a_key(Role.GLOBAL_READ_ONLY)
     has_called(key, "198.51.100.1", days=1)
     has_called(key, "198.51.100.2")
-    assert [caller.address for caller in keys.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
+    assert [caller.address for caller in store.recent_callers(None, now=clock.now())] == ["198.51.100.2"]
 
 
 @each(

@@ -8,8 +8,8 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 
+from accesslist.login.store import factor_state, has_second_factor
 from accesslist.models import Project, SecondFactor, User
-from accesslist.selectors.users import factor_state, has_second_factor
 from events.types import EventType
 from opsapi.first_rows import MOST_SHOWN
 from opsapi.roles import Role

@@ -11,7 +11,7 @@ from django.conf import LazySettings
 from django.test import Client
 
 from accesslist.models import ApiKey, Project, User
-from accesslist.selectors.recipients import project_recipients
+from accesslist.users.store import project_recipients
 from events.models import Event, Signal
 from opsapi.page_paths import SETUP_PATH
 from opsapi.roles import Role

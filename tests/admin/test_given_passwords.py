@@ -7,7 +7,7 @@ from django.test import Client
 
 from accesslist.models import Project, User
 from accesslist.principal import UserPrincipal
-from accesslist.services.users import NewUser, user_create
+from accesslist.users.changes import NewUser, user_create
 from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.logging_in import ACCOUNT, BEGIN, CHANGE, LOGIN, errors_of, type_password

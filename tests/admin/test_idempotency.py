@@ -8,7 +8,7 @@ import time_machine
 from django.contrib.sessions.models import Session
 from django.test import Client
 
-from accesslist.admin.keys import ApiKeyAdmin
+from accesslist.keys.console import ApiKeyAdmin
 from accesslist.models import ApiKey, Project, User
 from alerting.models import AlertConfig, MaintenanceWindow
 from events.types import EventType

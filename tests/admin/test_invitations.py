@@ -10,13 +10,13 @@ from django.conf import LazySettings
 from django.core import signing
 from django.test import Client
 
-from accesslist.invitation_pages import COOKIE
+from accesslist.invitations.changes import IssuedInvitation, invitation_resend, invitation_revoke
+from accesslist.invitations.pages import COOKIE
+from accesslist.invitations.rules import KEPT, LASTS, LinkFault
 from accesslist.models import Invitation, Organization, Project, RoleGrant, User
 from accesslist.principal import UserPrincipal
-from accesslist.rules.invitations import KEPT, LASTS, LinkFault
-from accesslist.services.grants import users_revoke
-from accesslist.services.invitations import IssuedInvitation, invitation_resend, invitation_revoke
-from accesslist.services.purge import expired_rows_purge
+from accesslist.purge import expired_rows_purge
+from accesslist.roles.changes import users_revoke
 from events.models import Event
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

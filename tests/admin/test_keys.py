@@ -8,9 +8,9 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from accesslist.keys.changes import api_key_create
+from accesslist.keys.store import key_creator, last_recorded_use
 from accesslist.models import AccessListEntry, ApiKey, Project, RoleGrant, User
-from accesslist.selectors.keys import key_creator, last_recorded_use
-from accesslist.services.keys import api_key_create
 from events.services import event_record
 from events.types import EventType
 from opsapi import clock
@@ -210,7 +210,7 @@ def test_autocomplete_finds_projects_and_organizations(console: Client, project:
 def test_at_most_the_offered_number_of_roles_is_read(
     console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("accesslist.forms.roles.MOST_HELD", 1)
+    monkeypatch.setattr("accesslist.roles.console.MOST_HELD", 1)
     key = key_with(in_project(project), in_project(project, Role.GROUP_AGENT))
     form = console.get(action_url(key, "roles")).context["form"]
     ((_, label),) = form.fields["held"].choices

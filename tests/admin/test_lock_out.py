@@ -1,4 +1,4 @@
-"""Lock-out after failures: what counts as one, and what is given back (accesslist.attempts)."""
+"""Lock-out after failures: what counts as one, and what is given back (accesslist.login.attempts)."""
 
 from datetime import timedelta
 from typing import Any
@@ -8,7 +8,7 @@ import time_machine
 from django.conf import LazySettings
 from django.test import Client
 
-from accesslist.attempts import COOKIE, DEVICE_LASTS, LOGIN_WINDOW, NAME_FACTOR
+from accesslist.login.attempts import COOKIE, DEVICE_LASTS, LOGIN_WINDOW, NAME_FACTOR
 from accesslist.models import Project, RateWindow, User
 from opsapi.roles import Role
 from tests.admin.rows import make_operator

@@ -10,7 +10,7 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
-from accesslist.attempts import LOGIN_WINDOW, NAME_FACTOR
+from accesslist.login.attempts import LOGIN_WINDOW, NAME_FACTOR
 from accesslist.models import Project, RateWindow, Team, User
 from opsapi.page_paths import SETUP_PATH
 from opsapi.roles import Role

@@ -7,9 +7,9 @@ from django.contrib import admin
 from django.test import Client
 from django.utils.text import capfirst
 
+from accesslist.login.rules import CodeFault
+from accesslist.login.store import has_second_factor
 from accesslist.models import ApiKey, Project, SecondFactor, User
-from accesslist.rules.second_factor import CodeFault
-from accesslist.selectors.users import has_second_factor
 from alerting.models import NotificationSetting
 from automation.models import AutomationRevision
 from integrations.models import Integration

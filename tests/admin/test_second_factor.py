@@ -8,8 +8,8 @@ from django.conf import LazySettings
 from django.contrib.sessions.models import Session
 from django.test import Client
 
+from accesslist.login.changes import second_factor_reset
 from accesslist.models import User
-from accesslist.services.accounts import second_factor_reset
 from events.models import Event
 from opsapi.api.principal import SYSTEM
 from opsapi.console.login import PENDING_LASTS

@@ -5,8 +5,8 @@ from django.conf import LazySettings
 from django.test import Client
 from django.urls import reverse
 
+from accesslist.login.store import factor_state, has_second_factor
 from accesslist.models import Project, User
-from accesslist.selectors.users import factor_state, has_second_factor
 from events.types import EventType
 from opsapi.roles import Role
 from tests.admin.logging_in import ACCOUNT, BEGIN, CHANGE, LOGIN, SETUP, type_password

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 from pytest_django import Settings
 
-from accesslist.attempts import COOKIE
+from accesslist.login.attempts import COOKIE
 from accesslist.models import User
 from tests.admin.logging_in import LOGIN
 from tests.admin.reading import is_in

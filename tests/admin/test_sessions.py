@@ -10,9 +10,9 @@ from django.contrib.sessions.exceptions import SessionInterrupted
 from django.contrib.sessions.models import Session
 from django.test import Client
 
+from accesslist.login.changes import user_password_change, user_sessions_end
 from accesslist.models import Project, RoleGrant, User
-from accesslist.services.accounts import user_password_change, user_sessions_end
-from accesslist.services.purge import expired_rows_purge
+from accesslist.purge import expired_rows_purge
 from opsapi import clock
 from opsapi.console.sessions import SessionStore
 from opsapi.roles import Role

@@ -8,8 +8,8 @@ from typing import Any
 from django.conf import settings
 from rest_framework import serializers
 
-from accesslist import digest
-from accesslist.authentication import nonce_key
+from accesslist.digest import rules as digest
+from accesslist.digest.authentication import nonce_key
 from accesslist.models import ApiKey, Invitation, User
 from alerting.models import NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES

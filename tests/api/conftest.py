@@ -9,7 +9,7 @@ from django.db.models import F
 from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Invitation, Project
-from accesslist.services.projects import project_hosts_counted
+from accesslist.projects.changes import project_hosts_counted
 from alerting.choices import NotificationStatus
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification

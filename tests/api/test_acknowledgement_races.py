@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from accesslist.models import Project
-from accesslist.services.projects import project_delete
+from accesslist.projects.changes import project_delete
 from alerting.models import Alert
 from alerting.services.alerts import AlertChanges, AlertEnd, alerts_cancel, alerts_change
 from events.models import Event, Signal

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
+from accesslist.keys.changes import api_key_create, api_key_delete, api_key_update
 from accesslist.models import AccessListEntry, ApiKey, Project, RoleGrant
-from accesslist.services.keys import api_key_create, api_key_delete, api_key_update
 from events.models import Event
 from opsapi import clock
 from opsapi.api.errors import ApiError

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 
 from accesslist.models import Project
-from accesslist.services.projects import project_delete, project_update
+from accesslist.projects.changes import project_delete, project_update
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled, alert_config_update

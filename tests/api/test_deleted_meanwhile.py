@@ -27,7 +27,7 @@ def test_it_does_not_find_a_user_deleted_meanwhile(
     owner: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     user = make_user(group(Role.GROUP_OWNER, project))
-    monkeypatch.setattr("accesslist.views.users.user_roles_replace", deleting(user))
+    monkeypatch.setattr("accesslist.users.views.user_roles_replace", deleting(user))
     assert refusal(owner.patch(f"/users/{user.id}", {"roles": []})) == (404, "USER_NOT_FOUND")
 
 
@@ -35,7 +35,7 @@ def test_it_does_not_find_a_team_deleted_meanwhile(
     owner: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = make_team(project, make_user())
-    monkeypatch.setattr("accesslist.views.teams.team_update", deleting(team))
+    monkeypatch.setattr("accesslist.teams.views.team_update", deleting(team))
     answer = owner.patch(f"/orgs/{project.org_id}/teams/{team.id}", {"name": "x"})
     assert refusal(answer) == (404, "TEAM_NOT_FOUND")
 
@@ -44,6 +44,6 @@ def test_it_does_not_find_a_team_that_left_the_project_meanwhile(
     owner: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = make_team(project)
-    monkeypatch.setattr("accesslist.views.teams.group_team_update", deleting(team))
+    monkeypatch.setattr("accesslist.teams.views.group_team_update", deleting(team))
     answer = owner.patch(f"/groups/{project.id}/teams/{team.id}", {"roleNames": ["GROUP_OWNER"]})
     assert refusal(answer) == (404, "TEAM_NOT_FOUND")

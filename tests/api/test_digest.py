@@ -10,8 +10,8 @@ import time_machine
 from django.conf import settings
 from django.test import Client, override_settings
 
-from accesslist import digest
-from accesslist.authentication import nonce_key
+from accesslist.digest import rules as digest
+from accesslist.digest.authentication import nonce_key
 from accesslist.models import DigestEpoch
 from opsapi import clock
 from opsapi.api.links import PUBLIC

@@ -10,10 +10,10 @@ from django.conf import LazySettings
 from django.core.mail import EmailMessage
 from django.db import OperationalError, connection
 
-from accesslist import inviting
+from accesslist.invitations import inviting
+from accesslist.invitations.rules import LASTS, InvitationOutcome, LinkFault, proof_of
+from accesslist.invitations.store import invitation_proved
 from accesslist.models import Invitation, Project
-from accesslist.rules.invitations import LASTS, InvitationOutcome, LinkFault, proof_of
-from accesslist.selectors.invitations import invitation_proved
 from events.models import Event
 from opsapi import clock
 from opsapi.roles import Grant, Role

@@ -3,8 +3,8 @@
 import pytest
 
 from accesslist.models import Organization, Project, RoleGrant, User
-from accesslist.serializers.organizations import MOST_JOINING
-from accesslist.services import teams
+from accesslist.teams import changes as teams
+from accesslist.teams.resource import MOST_JOINING
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api.recipients import client, fields, make_user, org, refusal

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
-from accesslist.credentials import note_use
+from accesslist.digest.store import note_use
 from accesslist.models import AccessListEntry, Project
 from opsapi import clock
 from opsapi.roles import Grant, Role

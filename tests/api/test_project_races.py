@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from accesslist.locks import scope_lock_shared
 from accesslist.models import ApiKey, Organization, Project
-from accesslist.services.locks import scope_lock_shared
-from accesslist.services.projects import project_delete
+from accesslist.projects.changes import project_delete
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig, MaintenanceWindow
 from alerting.services.purge import deleted_project_purge

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import ApiKey, Organization, Project, RoleGrant, User
-from accesslist.services.projects import project_create
+from accesslist.projects.changes import project_create
 from alerting.models import Alert, AlertConfig
 from events.models import Event
 from opsapi import clock

@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.db import transaction
 
+from accesslist.locks import actor_lock_shared, identities_lock_exclusive
 from accesslist.models import ApiKey, Project, Team, User
-from accesslist.services.grants import keys_revoke
-from accesslist.services.locks import actor_lock_shared, identities_lock_exclusive
+from accesslist.roles.changes import keys_revoke
 from alerting.models import MaintenanceWindow
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project, RoleGrant
-from accesslist.services.teams import team_user_remove
+from accesslist.teams.changes import team_user_remove
 from events.models import Event
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

@@ -9,8 +9,8 @@ from django.conf import settings as _settings
 from django.db import OperationalError, connection
 from pytest_django import Settings
 
-from accesslist import digest
-from accesslist.authentication import nonce_key
+from accesslist.digest import rules as digest
+from accesslist.digest.authentication import nonce_key
 from accesslist.models import RateWindow, User
 from opsapi import clock
 from opsapi.api.links import PUBLIC

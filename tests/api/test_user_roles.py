@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project, User
-from accesslist.rules.role_requests import RoleRequest, asked_roles
-from accesslist.selectors.users import EVERYTHING
-from accesslist.services.grants import user_roles_replace
-from accesslist.services.users import user_delete
+from accesslist.roles.changes import user_roles_replace
+from accesslist.roles.rules import RoleRequest, asked_roles
+from accesslist.users.changes import user_delete
+from accesslist.users.store import EVERYTHING
 from events.models import Event
 from opsapi import clock
 from opsapi.api.errors import ApiError

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass
 
-from accesslist import digest
+from accesslist.digest import rules as digest
 from tests.benchmarks.client import Address, LoadConnection, UnexpectedAnswer, request
 
 _NONCE = re.compile(rb'nonce="([^"]+)"')

@@ -5,7 +5,7 @@ from typing import Any
 
 import factory
 
-from accesslist import digest
+from accesslist.digest import rules as digest
 from accesslist.models import (
     AccessListEntry,
     ApiKey,

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from datetime import datetime
 
+from accesslist.invitations.changes import IssuedInvitation, invitation_create
 from accesslist.models import Project, User
 from accesslist.principal import UserPrincipal
-from accesslist.services.invitations import IssuedInvitation, invitation_create
 from opsapi import clock
 from opsapi.roles import Role, Scope
 

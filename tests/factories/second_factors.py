@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 import pyotp
 
+from accesslist.login.changes import second_factor_begin, second_factor_confirm
+from accesslist.login.store import secret_of
 from accesslist.models import User
-from accesslist.selectors.users import secret_of
-from accesslist.services.accounts import second_factor_begin, second_factor_confirm
 from opsapi.api.principal import Actor, ActorKind
 from tests.factories.accesslist import PASSWORD
 

@@ -7,12 +7,13 @@ from unittest.mock import patch
 
 from django.contrib.auth.hashers import BasePasswordHasher
 
+from accesslist.invitations import changes as invitations
+from accesslist.invitations.changes import LinkRefusedError, invitation_accept, invitation_accept_as_new
+from accesslist.invitations.rules import Proof
+from accesslist.login import changes as accounts
+from accesslist.login.rules import recovery_hash
 from accesslist.models import Invitation, SecondFactor, User
-from accesslist.rules.invitations import Proof
-from accesslist.rules.second_factor import recovery_hash
-from accesslist.services import accounts, invitations
-from accesslist.services.invitations import LinkRefusedError, invitation_accept, invitation_accept_as_new
-from accesslist.services.users import NewUser
+from accesslist.users.changes import NewUser
 from alerting.services.setup import channel_tested, checklist_dismiss, host_down_notice_dismiss
 from opsapi import clock
 from opsapi.api.errors import ApiError

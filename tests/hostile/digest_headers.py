@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable, Mapping
 
-from accesslist import digest
+from accesslist.digest import rules as digest
 
 Parameters = list[tuple[str, str]]
 """Names of parameters and their values as they are written, quotes included."""

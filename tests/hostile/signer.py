@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from accesslist import digest
+from accesslist.digest import rules as digest
 from tests.hostile.digest_headers import good, written
 
 CNONCE = "c0ffee"

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from accesslist.changes import Tracked
 from accesslist.models import Project
-from accesslist.services import projects
-from accesslist.services.changes import Tracked
+from accesslist.projects import changes as projects
 from alerting.models import MaintenanceWindow
 from alerting.services import windows
 from opsapi.roles import Role, Scope
@@ -121,7 +121,7 @@ MISSING_LOCKS: list[tuple[str, Tracked[Any], Pair]] = [
         ),
     ),
     (
-        "accesslist.services.projects.PROJECT",
+        "accesslist.projects.changes.PROJECT",
         replace(projects.PROJECT, adding=()),
         (write_of("POST /groups", bodies.group(orgId="<empty_org_id>")), write_of("DELETE /orgs/<org_id>")),
     ),

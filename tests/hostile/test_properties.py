@@ -12,7 +12,7 @@ from django.http import QueryDict
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from accesslist import digest
+from accesslist.digest import rules as digest
 from alerting.rules.patterns import compile_regex
 from opsapi import clock
 from opsapi.api.bodies import read_json_array, read_json_object

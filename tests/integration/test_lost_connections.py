@@ -13,8 +13,8 @@ from django.contrib.sessions.models import Session
 from django.db import OperationalError, connection, transaction
 from django.test import Client
 
+from accesslist.locks import actor_lock_shared
 from accesslist.models import Organization, Project, RateWindow
-from accesslist.services.locks import actor_lock_shared
 from alerting.choices import NotificationStatus
 from alerting.models import Notification
 from alerting.services.leases import worker_seen
@@ -115,7 +115,7 @@ def test_a_request_is_repeated_once_after_a_deadlock(
             execute(_DEADLOCK)
         actor_lock_shared(actor)
 
-    monkeypatch.setattr("accesslist.services.changes.actor_lock_shared", fails_first)
+    monkeypatch.setattr("accesslist.changes.actor_lock_shared", fails_first)
     assert site.api.post("/groups", {"name": "shop"}).status_code == status
     assert Project.objects.filter(name="shop").count() == (status == 201)
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from accesslist.keys.changes import NewKey
 from accesslist.models import RoleGrant
-from accesslist.services.keys import NewKey
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.delivery import DeliveryAttempt, decide, record
 from alerting.evaluation import evaluate_signals, open_tracked

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from itertools import chain, count
 from typing import Any
 
+from accesslist.access_lists.changes import access_list_entries_create
+from accesslist.access_lists.rules import AccessList, ListWriter
+from accesslist.keys.changes import NewKey, api_key_create
 from accesslist.models import Organization, Project, User, username_forms
-from accesslist.rules.access_lists import AccessList, ListWriter
-from accesslist.selectors.users import EVERYTHING, name_is_taken
-from accesslist.serializers.organizations import AskedMember, AskedTeam
-from accesslist.services.access_lists import access_list_entries_create
-from accesslist.services.keys import NewKey, api_key_create
-from accesslist.services.projects import organization_create, project_create
-from accesslist.services.teams import group_teams_add, team_create
-from accesslist.services.users import NewUser, user_create
-from accesslist.user_checks import random_password
+from accesslist.projects.changes import organization_create, project_create
+from accesslist.teams.changes import group_teams_add, team_create
+from accesslist.teams.resource import AskedMember, AskedTeam
+from accesslist.users.changes import NewUser, user_create
+from accesslist.users.checks import random_password
+from accesslist.users.store import EVERYTHING, name_is_taken
 from alerting.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
 from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument

@@ -5,11 +5,11 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils.translation import ngettext
 
-from accesslist.models import ApiKey
-from accesslist.rules.access_lists import GLOBAL_LIST, AccessList, ListWriter
-from accesslist.selectors.keys import entries_of
-from accesslist.serializers.access_lists import KeyAccessListEntryInput, new_entries
-from accesslist.services.access_lists import access_list_clear, access_list_entries_create
+from accesslist.access_lists.changes import access_list_clear, access_list_entries_create
+from accesslist.access_lists.resource import KeyAccessListEntryInput, new_entries
+from accesslist.access_lists.rules import GLOBAL_LIST, AccessList, ListWriter
+from accesslist.access_lists.store import entries_of
+from accesslist.keys.models import ApiKey
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.management.database_command import DatabaseCommand

@@ -4,12 +4,12 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from accesslist.access_lists.rules import read_asked_ranges
 from accesslist.management.credentials import add_export_option, password_asked, show_key
-from accesslist.models import User
-from accesslist.rules.access_lists import read_asked_ranges
-from accesslist.selectors.users import any_user_exists
-from accesslist.serializers.users import UserInput
-from accesslist.services.users import NewUser, unauth_user_create
+from accesslist.users.changes import NewUser, unauth_user_create
+from accesslist.users.models import User
+from accesslist.users.resource import UserInput
+from accesslist.users.store import any_user_exists
 from opsapi import clock
 from opsapi.management.database_command import DatabaseCommand
 from opsapi.program import COMMAND

@@ -4,10 +4,11 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
+from accesslist.keys.changes import api_key_issue
+from accesslist.keys.resource import ApiKeyInput
 from accesslist.management.credentials import add_export_option, show_key
-from accesslist.rules.role_requests import RoleRequest, asked_roles
-from accesslist.serializers.keys import ROLE_NAMES, ApiKeyInput
-from accesslist.services.keys import api_key_issue
+from accesslist.roles.resource import ROLE_NAMES
+from accesslist.roles.rules import RoleRequest, asked_roles
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.management.database_command import DatabaseCommand

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from accesslist.login.changes import user_password_reset
 from accesslist.management.credentials import password_asked, user_named
-from accesslist.services.accounts import user_password_reset
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.management.database_command import DatabaseCommand

@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import CommandParser
 
+from accesslist.login.changes import second_factor_reset
 from accesslist.management.credentials import user_named
-from accesslist.services.accounts import second_factor_reset
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.management.database_command import DatabaseCommand

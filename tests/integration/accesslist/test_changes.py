@@ -7,9 +7,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from accesslist.changes import acting, changing
 from accesslist.models import ApiKey, Organization
-from accesslist.services.changes import acting, changing
-from accesslist.services.projects import ORGANIZATION
+from accesslist.projects.changes import ORGANIZATION
 from events.models import Event
 from opsapi import clock
 from opsapi.api.errors import ApiError

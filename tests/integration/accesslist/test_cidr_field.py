@@ -2,8 +2,8 @@
 
 import pytest
 
+from accesslist.access_lists.rules import read_range
 from accesslist.models import AccessListEntry
-from accesslist.rules.access_lists import read_range
 from opsapi.sql import fetch_rows
 from tests.each import each
 from tests.factories.accesslist import make_entry

@@ -8,8 +8,8 @@ from django.dispatch import Signal
 
 from accesslist.hooks import team_deleting, user_deleting
 from accesslist.models import Project, RateWindow, Team, User
-from accesslist.services.teams import team_delete
-from accesslist.services.users import user_delete
+from accesslist.teams.changes import team_delete
+from accesslist.users.changes import user_delete
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Grant, Role
@@ -44,7 +44,7 @@ def fail(**_: object) -> None:
 
 def test_a_failed_user_deletion_undoes_the_signal_handlers(monkeypatch: pytest.MonkeyPatch) -> None:
     user = make_user()
-    monkeypatch.setattr("accesslist.services.users.user_event_record", fail)
+    monkeypatch.setattr("accesslist.users.changes.user_event_record", fail)
     with (
         written_on(user_deleting, User.objects.filter(id=user.id).exists) as heard,
         pytest.raises(RuntimeError),
@@ -58,7 +58,7 @@ def test_a_failed_team_deletion_undoes_the_signal_handlers(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     team = make_team(project)
-    monkeypatch.setattr("accesslist.services.teams.users_revoke", fail)
+    monkeypatch.setattr("accesslist.teams.changes.users_revoke", fail)
     with (
         written_on(team_deleting, Team.objects.filter(id=team.id).exists) as heard,
         pytest.raises(RuntimeError),

@@ -1,12 +1,12 @@
-"""What housekeeping keeps (accesslist.credentials)."""
+"""What housekeeping keeps (accesslist.digest.store)."""
 
 from datetime import timedelta
 
 import pytest
 
-from accesslist.attempts import LOGIN_WINDOW
+from accesslist.login.attempts import LOGIN_WINDOW
 from accesslist.models import RateWindow
-from accesslist.services.purge import expired_rows_purge
+from accesslist.purge import expired_rows_purge
 from accesslist.throttles import RATE_WINDOW
 from opsapi import clock
 from tests.each import each

@@ -6,7 +6,7 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import User
-from accesslist.services.users import NewUser, unauth_user_create, user_create
+from accesslist.users.changes import NewUser, unauth_user_create, user_create
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM

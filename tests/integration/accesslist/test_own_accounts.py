@@ -1,11 +1,11 @@
-"""What users do to their own account (accesslist.services.accounts)."""
+"""What users do to their own account (accesslist.login.changes)."""
 
 from datetime import UTC, datetime
 
 import pytest
 
+from accesslist.login.changes import user_password_change, user_sessions_end
 from accesslist.models import User
-from accesslist.services.accounts import user_password_change, user_sessions_end
 from events.models import Event
 from opsapi.api.errors import ApiError
 from tests.each import each

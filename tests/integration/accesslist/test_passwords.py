@@ -1,4 +1,4 @@
-"""Passwords that were forgotten (accesslist.services.accounts)."""
+"""Passwords that were forgotten (accesslist.login.changes)."""
 
 import secrets
 from datetime import UTC, datetime
@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from accesslist.login.changes import user_password_reset
+from accesslist.login.store import has_second_factor
 from accesslist.models import Project, Team, User
-from accesslist.selectors.users import has_second_factor
-from accesslist.services.accounts import user_password_reset
-from accesslist.user_checks import random_password
+from accesslist.users.checks import random_password
 from events.models import Event
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
@@ -126,7 +126,7 @@ def test_roles_by_a_team_count(ada: User, project: Project) -> None:
 
 
 class TestRandomPasswords:
-    """accesslist.user_checks.random_password: Django refuses many letters of a name, also by chance."""
+    """accesslist.users.checks.random_password: Django refuses many letters of a name, also by chance."""
 
     ALIKE, OTHER = "abcdefghijklmnopqrst42", "Z9_yX8-wV7_uT6-sR5_qP4"
 

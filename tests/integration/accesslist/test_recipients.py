@@ -5,7 +5,7 @@ from collections.abc import Collection
 import pytest
 
 from accesslist.models import Organization, Project, RoleGrant, Team, User
-from accesslist.selectors.recipients import (
+from accesslist.users.store import (
     Recipients,
     administrators,
     org_recipients,

@@ -1,4 +1,4 @@
-"""Second factors: set up, used once, removed, reset (accesslist.services.accounts)."""
+"""Second factors: set up, used once, removed, reset (accesslist.login.changes)."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from accesslist.models import Project, SecondFactor, User
-from accesslist.selectors.users import factor_state, has_second_factor
-from accesslist.services.accounts import (
+from accesslist.login.changes import (
     SETUP_LASTS,
     recovery_codes_renew,
     second_factor_begin,
@@ -17,7 +15,9 @@ from accesslist.services.accounts import (
     second_factor_reset,
     second_factor_use,
 )
-from accesslist.services.users import user_delete
+from accesslist.login.store import factor_state, has_second_factor
+from accesslist.models import Project, SecondFactor, User
+from accesslist.users.changes import user_delete
 from events.models import Event
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM

@@ -4,11 +4,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accesslist.selectors.users import factor_state
-from accesslist.services.accounts import (
-    second_factor_confirm,
-    second_factor_use,
-)
+from accesslist.login.changes import second_factor_confirm, second_factor_use
+from accesslist.login.store import factor_state
 from opsapi.api.errors import ApiError
 from tests.factories.accesslist import UserFactory
 from tests.factories.second_factors import STEP, acting, begin_second_factor, code_at, make_second_factor

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from accesslist.services.projects import project_delete
+from accesslist.projects.changes import project_delete
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.reasons import NotificationReason
 from alerting.services.notification_settings import settings_replace

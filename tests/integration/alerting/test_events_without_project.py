@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from accesslist.services.projects import project_delete
+from accesslist.projects.changes import project_delete
 from alerting.evaluation import evaluate_signals
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
 from events.models import Signal

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from accesslist.services.projects import project_create, project_delete, project_update
+from accesslist.projects.changes import project_create, project_delete, project_update
 from alerting.models import Alert, AlertConfig
 from alerting.services.configs import (
     alert_config_delete,

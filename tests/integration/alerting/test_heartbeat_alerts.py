@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from accesslist.services.projects import project_delete
+from accesslist.projects.changes import project_delete
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
 from alerting.services.windows import window_change, window_create, window_delete

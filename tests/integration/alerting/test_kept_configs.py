@@ -11,7 +11,7 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from accesslist.services.projects import project_update
+from accesslist.projects.changes import project_update
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
 from alerting.rules.config_index import ConfigIndex

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from accesslist.models import Project
-from accesslist.services.projects import project_delete
+from accesslist.projects.changes import project_delete
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.services.windows import window_change, window_create, window_delete

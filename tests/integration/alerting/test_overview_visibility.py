@@ -10,7 +10,7 @@ from django.db.models import Model
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from accesslist.services.projects import project_delete
+from accesslist.projects.changes import project_delete
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.selectors.overview import (
     active_alerts,

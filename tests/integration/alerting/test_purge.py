@@ -10,7 +10,7 @@ from django.db import connection, models
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, RoleGrant
-from accesslist.services.projects import project_delete
+from accesslist.projects.changes import project_delete
 from alerting import worker as worker_module
 from alerting.choices import NotificationStatus
 from alerting.delivery import record

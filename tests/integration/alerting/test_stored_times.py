@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 from django.db.models import Model
 
+from accesslist.invitations.rules import LASTS
 from accesslist.models import DigestUse, Invitation, Project, RateWindow, SecondFactor
-from accesslist.rules.invitations import LASTS
-from accesslist.services.purge import expired_rows_purge
+from accesslist.purge import expired_rows_purge
 from accesslist.throttles import RATE_WINDOW, hit
 from alerting.models import (
     Alert,

@@ -13,9 +13,9 @@ from django.db import OperationalError, connection
 from psycopg import Connection
 from pytest_django import Settings
 
-from accesslist.digest import NONCE_LIFETIME
+from accesslist.digest.rules import NONCE_LIFETIME
 from accesslist.models import DigestEpoch, DigestUse, Project, RateWindow
-from accesslist.services.purge import expired_rows_purge
+from accesslist.purge import expired_rows_purge
 from alerting import worker as worker_module
 from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
 from alerting.selectors.overview import workers_seen, workers_stuck, wrong_clocks

@@ -5,7 +5,7 @@ import io
 import pytest
 from django.core.management import CommandError, call_command
 
-from accesslist.selectors.users import has_second_factor
+from accesslist.login.store import has_second_factor
 from events.models import Event
 from opsapi import clock
 from tests.admin.rows import make_operator

@@ -15,8 +15,8 @@ import requests
 from django.conf import settings
 from requests.auth import HTTPDigestAuth
 
-from accesslist import digest
-from accesslist.authentication import nonce_key
+from accesslist.digest import rules as digest
+from accesslist.digest.authentication import nonce_key
 from opsapi import clock
 from opsapi.api.links import PUBLIC
 from tests.client import authorization

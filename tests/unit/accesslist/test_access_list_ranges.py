@@ -2,13 +2,7 @@
 
 import pytest
 
-from accesslist.rules.access_lists import (
-    covers,
-    is_within,
-    only_address,
-    read_address,
-    read_range,
-)
+from accesslist.access_lists.rules import covers, is_within, only_address, read_address, read_range
 from tests.each import each
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accesslist.rules.access_lists import (
+from accesslist.access_lists.rules import (
     GLOBAL_LIST,
     AccessList,
     ListWriter,

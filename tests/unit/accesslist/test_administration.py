@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from accesslist.rules.administration import ADMINISTRATORS, administers, refuse_elsewhere, resetter_of
+from accesslist.roles.rules import ADMINISTRATORS, administers, refuse_elsewhere, resetter_of
 from opsapi.api.errors import ApiError
 from opsapi.roles import Grant, Role, holds_somewhere
 from tests.each import each

@@ -2,7 +2,7 @@
 
 import pytest
 
-from accesslist.rules.administration import is_within_scope, manageable_scopes, require_manageable_scopes
+from accesslist.roles.rules import is_within_scope, manageable_scopes, require_manageable_scopes
 from opsapi.api.errors import ApiError
 from opsapi.roles import INSTALLATION, Grant, Role, Scope
 from tests.each import each

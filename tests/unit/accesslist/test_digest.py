@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from accesslist.digest import (
+from accesslist.digest.rules import (
     MAX_HEADER_LENGTH,
     REALM,
     DigestCredentials,

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accesslist.digest import NONCE_LIFETIME, NONCE_SKEW, is_valid_nonce, mint_nonce
+from accesslist.digest.rules import NONCE_LIFETIME, NONCE_SKEW, is_valid_nonce, mint_nonce
 from tests.each import each
 
 KEY = b"k" * 32

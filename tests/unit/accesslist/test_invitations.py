@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from accesslist.rules.invitations import (
+from accesslist.invitations.rules import (
     GROUP_INVITATION_ROLES,
     ORG_INVITATION_ROLES,
     InvitationOutcome,

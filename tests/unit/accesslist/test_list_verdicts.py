@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from accesslist.rules.access_lists import ListVerdict, SeenCaller, keeps_out, newly_refused, verdict
+from accesslist.access_lists.rules import ListVerdict, SeenCaller, keeps_out, newly_refused, verdict
 from tests.each import each
 
 SEEN = datetime(2099, 6, 1, 12, tzinfo=UTC)

@@ -1,8 +1,8 @@
-"""Items of a body that name something (accesslist.rules.references)."""
+"""Items of a body that name something (accesslist.references)."""
 
 import pytest
 
-from accesslist.rules.references import refuse_unknown_and_repeated
+from accesslist.references import refuse_unknown_and_repeated
 from opsapi.api.errors import ApiError
 from tests.each import each
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from accesslist.rules.role_requests import (
+from accesslist.roles.rules import (
     ExistingScopes,
     asked_roles,
     grants_asked,

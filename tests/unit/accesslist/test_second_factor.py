@@ -1,10 +1,10 @@
-"""Codes of the second factor (accesslist.rules.second_factor), with the vectors of RFC 6238."""
+"""Codes of the second factor (accesslist.login.rules), with the vectors of RFC 6238."""
 
 import re
 from datetime import UTC, datetime, timedelta
 from urllib.parse import parse_qs, urlsplit
 
-from accesslist.rules.second_factor import (
+from accesslist.login.rules import (
     NEVER,
     RECOVERY_CODES,
     CodeFault,

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accesslist.rules.usernames import LONGEST_SKELETON, character_fault, skeleton, username_key
+from accesslist.users.rules import LONGEST_SKELETON, character_fault, skeleton, username_key
 from tests.each import each
 
 LATIN, CYRILLIC_A, GREEK_CAPITAL_IOTA = "ada", "\u0430", "\u0399"

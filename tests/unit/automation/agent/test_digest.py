@@ -2,7 +2,7 @@
 
 import pytest
 
-from accesslist import digest as server
+from accesslist.digest import rules as server
 from automation.agent.client import Challenge, NoChallenge, authorization, read_challenge
 from tests.each import each
 

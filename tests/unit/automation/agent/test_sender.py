@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from accesslist.digest import ha1, response
+from accesslist.digest.rules import ha1, response
 from automation.agent import client as answering
 from automation.agent import sender as sending
 from automation.agent.client import LONGEST_WAIT, Client, NoChallenge, Unreachable, _retry_after, clock_words

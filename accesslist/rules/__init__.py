@@ -1,1 +1,0 @@
-"""Pure decisions on identity and access."""

@@ -1,1 +1,0 @@
-"""Reading identity and access."""

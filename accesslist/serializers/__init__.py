@@ -1,1 +1,0 @@
-"""Identity and access as the API shows and takes them."""
