@@ -5,9 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from accesslist.services.changes import acting
-from accesslist.services.locks import scope_lock_shared
-
+from accesslist.changes import acting
+from accesslist.locks import scope_lock_shared
 from alerting.insight.presets import Preset
 from alerting.models import AlertConfig
 from alerting.notification_types import NOTIFICATION_TYPES

@@ -1,11 +1,11 @@
 """The routes of explanations, dry runs, noise and presets."""
 
-from accesslist.selectors.organizations import with_id
-from accesslist.selectors.users import visible_users, visible_users_of
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from accesslist.models import User
+from accesslist.rows import with_id
+from accesslist.users.store import visible_users, visible_users_of
 from alerting.access import READ, READ_GLOBAL, WRITE
 from alerting.dry_runs import dry_run
 from alerting.insight.alert_documents import AlertExplanationDocument
