@@ -32,8 +32,6 @@ from opsapi.api.principal import Actor
 from opsapi.roles import INSTALLATION, Scope
 
 Row = TypeVar("Row", bound=Model)
-
-
 Lock = Callable[[Scope], object]
 """Locks until the transaction ends; raises ApiError if the scope was deleted in the meantime."""
 

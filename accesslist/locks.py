@@ -23,31 +23,21 @@ from opsapi.sql import execute, fetch_rows
 
 # One advisory lock each for the whole installation.
 FIRST_USER_LOCK = 0x6F70736669727374  # "opsfirst"
-
-
 REVOCATIONS_LOCK = 0x6F70737265766F6B  # "opsrevok"
 
 # Each key and user has one of so many locks: a team of thousands must not exhaust the server's table of them.
 _IDENTITIES_CLASS = 0x6F68  # "oh": keeps them apart from other advisory locks
-
-
 _IDENTITIES_LOCKS = 256
 
 # Advisory locks are granted in the order they are asked for; with row locks a stream of writes could keep a
 # revocation waiting for ever. The row is read by a second statement, whose snapshot is newer than the
 # revocation that the first waits for.
 _LOCK_IDENTITY_SHARED = "SELECT pg_advisory_xact_lock_shared(%s, %s)"
-
-
 _LOCK_ACTOR_SHARED = "SELECT FROM {table} WHERE id = %s AND revocations = %s FOR KEY SHARE"
-
-
 _ACTORS: Mapping[ActorKind, str] = {
     ActorKind.KEY: _LOCK_ACTOR_SHARED.format(table="accesslist_apikey"),
     ActorKind.USER: _LOCK_ACTOR_SHARED.format(table="accesslist_user"),
 }
-
-
 _MOST_REPEATS = 5
 """How often a request that meets a revocation is repeated: callers who change one list revoke each other."""
 
@@ -57,14 +47,8 @@ _LOCK_IDENTITIES_EXCLUSIVE = "SELECT pg_advisory_xact_lock(%s, held) FROM unnest
 _LOCK_PROJECTS_SHARED = """
 SELECT id, org_id FROM accesslist_project WHERE id = ANY(%s) AND deleted IS NULL ORDER BY id FOR KEY SHARE
 """
-
-
 _LOCK_PROJECT_EXCLUSIVE = "SELECT FROM accesslist_project WHERE id = %s AND deleted IS NULL FOR UPDATE"
-
-
 _LOCK_PROJECT_IN_TURN = "SELECT FROM accesslist_project WHERE id = %s AND deleted IS NULL FOR NO KEY UPDATE"
-
-
 _LOCK_ORGANIZATIONS_SHARED = """
 SELECT id, id FROM accesslist_organization WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE
 """

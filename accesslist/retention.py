@@ -12,8 +12,6 @@ from opsapi.api.principal import Actor
 from opsapi.sql import fetch_rows
 
 _RESOURCE = "retention"
-
-
 # Concurrent writers wait for this row, so that each event records the values that its own write replaced.
 _LOCK = """
 INSERT INTO events_retention AS known (id, event_days, alert_days, updated, username)

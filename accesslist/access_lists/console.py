@@ -48,8 +48,6 @@ from opsapi.first_rows import more_words
 from opsapi.roles import Scope
 
 _MOST_RANGES = 100
-
-
 _MOST_WARNINGS = 20
 
 

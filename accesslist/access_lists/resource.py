@@ -15,11 +15,7 @@ from opsapi.api.fields import DateTime, ShownId, ShownText, ShownTime, Text, Vis
 from opsapi.api.resources import Facts, Resource
 
 GLOBAL_TYPE = "GLOBAL_ROLE"
-
-
 KEY_TYPE = "API_KEY"
-
-
 _TIME = DateTime()
 
 

@@ -17,11 +17,7 @@ MAX_LENGTH = 50
 """The maximum number of characters of a range."""
 
 _FORM = re.compile(r"[0-9A-Fa-f:.]+(/\d{1,3})?", re.ASCII)
-
-
 _FAULT = "must be an address or a range in CIDR notation"
-
-
 _MAPPED_BITS = 96
 
 

@@ -9,10 +9,7 @@ from accesslist.access_lists.models import AccessListEntry
 from accesslist.access_lists.rules import GLOBAL_LIST, AccessList, SeenCaller, refuse_keys_beyond
 from accesslist.keys.models import ApiKey
 from accesslist.roles.models import RoleGrant
-from accesslist.roles.rules import (
-    GLOBAL_WRITERS,
-    require_manageable_scopes,
-)
+from accesslist.roles.rules import GLOBAL_WRITERS, require_manageable_scopes
 from accesslist.roles.store import held_by
 from events.selectors import EventFilter, event_rows
 from opsapi.api.principal import Operator
@@ -47,8 +44,6 @@ def _scope_of_log(scopes: Iterable[Scope]) -> Scope:
 
 
 RECENT = timedelta(days=30)
-
-
 _MOST_EVENTS = 2000
 
 

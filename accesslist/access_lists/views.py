@@ -36,8 +36,6 @@ from opsapi.api.resources import Facts, Resource
 from opsapi.api.views import answers_of, read_write
 
 _LOCKED_OUT = ErrorCode.CANNOT_REMOVE_CALLER_FROM_ACCESS_LIST
-
-
 _THERE = ErrorCode.ADDRESS_ALREADY_IN_ACCESS_LIST
 
 

@@ -36,11 +36,7 @@ from opsapi.encryption import CannotDecryptError, decrypt, encrypt, newest_key
 logger = logging.getLogger("opsapi.authentication")
 
 _DUMMY_OWNER = "no key"
-
-
 _LONGEST_SHOWN_URI = 300
-
-
 # Set on a request that has used its nonce. If the middleware repeats the request (`opsapi.api.middleware`),
 # it is not a replay.
 _USED_NONCE = "used_nonce"

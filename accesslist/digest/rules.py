@@ -25,20 +25,10 @@ _REQUIRED = ("username", "realm", "nonce", "uri", "response", "qop", "nc", "cnon
 
 # Possessive quantifiers (`++`, `*+`) never backtrack, so a refusal takes linear time, too.
 _TOKEN = r"[!#$%&'*+.^_`|~0-9A-Za-z-]++"  # noqa: S105 - the grammar of a token, not a secret
-
-
 _QUOTED = r'"(?:[\t \x21\x23-\x5b\x5d-\x7e\x80-\xff]++|\\[\t \x21-\x7e\x80-\xff])*+"'
-
-
 _PARAMETER = re.compile(rf"[ \t,]*+({_TOKEN})[ \t]*+=[ \t]*+({_QUOTED}|{_TOKEN})[ \t]*+(?=,|\Z)")
-
-
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-
-
 _HEX_8 = re.compile(r"[0-9A-Fa-f]{8}")
-
-
 _HEX_32 = re.compile(r"[0-9A-Fa-f]{32}")
 
 
@@ -156,20 +146,10 @@ NONCE_SKEW: Final = timedelta(seconds=5)
 """Maximum clock difference of two machines that share the key."""
 
 _TIME_LENGTH = 6
-
-
 _RANDOM_LENGTH = 6
-
-
 _BODY_LENGTH = _TIME_LENGTH + _RANDOM_LENGTH
-
-
 _MAC_LENGTH = 12
-
-
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
 _SHAPE = re.compile(r"[A-Za-z0-9_-]{32}")
 
 

@@ -39,8 +39,6 @@ from opsapi.roles import Scope, role_names
 
 INVITE = "invite"
 """The name of the action on the page of a project or an organization."""
-
-
 INVITE_PAGE = "admin:accesslist_invitation_invite"
 """The page that leads there."""
 

@@ -19,11 +19,7 @@ from opsapi.console.forms import VERBATIM, OpenForm, line_field
 from opsapi.roles import Role, Scope
 
 BY_EMAIL, BY_LINK = "email", "link"
-
-
 _MOST_TYPED = 1000
-
-
 ORG_PREFIX, GROUP_PREFIX = "org:", "group:"
 
 

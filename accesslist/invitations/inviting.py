@@ -34,11 +34,7 @@ logger = logging.getLogger(__name__)
 
 MOST_AT_ONCE = 2
 """Messages that a process sends at the same time: a mail server that hangs must not take all its threads."""
-
-
 _places = BoundedSemaphore(MOST_AT_ONCE)
-
-
 _BUSY = "too many invitations are being sent at this moment"
 
 

@@ -46,21 +46,11 @@ from opsapi.page_paths import INVITATION_PATH
 from opsapi.roles import ROLE_WORDS, role_names
 
 COOKIE = "opsapi_invitation"
-
-
 PROOF_LASTS = timedelta(hours=1)
 """The time to accept after the link was opened."""
-
-
 _SALT = "accesslist.invitations"  # cookies outlive the names of modules
-
-
 _TITLE = "Invitation"
-
-
 _WRONG = "Incorrect username or password."
-
-
 _CODE_NEEDED = "Enter a code from your authenticator."
 
 Page = Callable[[HttpRequest, Proof, Invitation], HttpResponse]

@@ -11,14 +11,8 @@ from opsapi.api.resources import Resource
 from opsapi.roles import Role
 
 ORG_ROLES = [role.value for role in ORG_INVITATION_ROLES]
-
-
 GROUP_ROLES = [role.value for role in GROUP_INVITATION_ROLES]
-
-
 _ORG_EXAMPLE = [Role.ORG_MEMBER.value]
-
-
 _GROUP_EXAMPLE = [Role.GROUP_MONITORING_ADMIN.value]
 
 

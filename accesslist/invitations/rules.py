@@ -14,21 +14,13 @@ from opsapi.roles import Grant, Role, satisfies
 
 LASTS = timedelta(days=7)
 """How long a token is valid."""
-
-
 KEPT = timedelta(days=30)
 """How long an invitation is kept after its token expired, to say why a link does not work."""
-
-
 MOST_REPLACED = 10
 """How many replaced tokens of an invitation are recognized, the latest."""
-
-
 _SECRET_BYTES = 32
 
 ORG_INVITATION_ROLES = tuple(role for role in Role if role.is_org)
-
-
 GROUP_INVITATION_ROLES = tuple(role for role in Role if role.is_group and role is not Role.GROUP_AGENT)
 """All roles of a project except GROUP_AGENT, which is for agents and does not allow a log-in."""
 

@@ -31,8 +31,6 @@ from opsapi.clock import wire_time
 from opsapi.roles import Role
 
 _PARAMETERS = ("group_invitation_id", "org_invitation_id")
-
-
 _GIVING = (ErrorCode.ROLE_NOT_HELD, ErrorCode.RATE_LIMITED)
 
 

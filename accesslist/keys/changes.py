@@ -38,14 +38,8 @@ from opsapi.ids import new_id
 from opsapi.roles import INSTALLATION, Grant, Scope
 
 _PUBLIC_LENGTH = 6
-
-
 _PUBLIC_ALPHABET = string.ascii_lowercase + string.digits
-
-
 _PRIVATE_GROUPS = (8, 4, 4, 12)
-
-
 _NO_CHANGES: Mapping[str, Any] = {}
 
 

@@ -45,8 +45,6 @@ from opsapi.redaction import MASK
 from opsapi.roles import INSTALLATION, Grant, Scope
 
 _LONGEST_DESC = 250
-
-
 _NOT_MANAGEABLE = "You can only change keys that have a role in a project or organization you administer."
 
 

@@ -23,12 +23,8 @@ from opsapi.console.login_policy import Attempt, LoginRefusedError, RefusalCode
 from opsapi.page_paths import CONSOLE_PATH
 
 COOKIE = "opsapi_device"
-
-
 DEVICE_LASTS = timedelta(days=90)
 """How long a browser is remembered after its last log-in."""
-
-
 _SALT = "accesslist.devices"  # cookies outlive the names of modules
 
 
@@ -59,12 +55,8 @@ def device_remember(request: HttpRequest, response: HttpResponse) -> None:
 
 
 LOGIN_WINDOW = timedelta(minutes=5)
-
-
 NAME_FACTOR = 10
 """Limit of failures of a name from all addresses together, as a multiple of OPSAPI_LOGIN_ATTEMPTS."""
-
-
 _NAME = "login name "
 
 

@@ -137,8 +137,6 @@ logger = logging.getLogger("opsapi.authentication")
 
 SETUP_LASTS = timedelta(hours=1)
 """The time for the first code after the password; until then, the page shows the secret."""
-
-
 _WITHOUT, _WITH = {"secondFactor": False}, {"secondFactor": True}
 
 

@@ -25,8 +25,6 @@ from opsapi.console.forms import VERBATIM, ConsoleForm, OpenForm, line_field
 from opsapi.console.model_admin import ConsoleAdmin, Section
 
 PASSWORD_RULES = "At least 8 characters. Common passwords are not accepted."  # noqa: S105 - a help text
-
-
 _MOST_TYPED = 1000
 
 
@@ -93,8 +91,6 @@ class CodeForm(ConsoleForm):
 
 
 _USER = ("username", "password", "firstName", "lastName", "emailAddress")
-
-
 _PROJECT = ("name",)
 
 

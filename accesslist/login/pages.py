@@ -70,8 +70,6 @@ CHANGE_PASSWORD = AccountAction(
     service=user_password_change,
     ends_sessions=True,
 )
-
-
 END_SESSIONS = AccountAction(
     title="End your other sessions",
     text="You are logged out everywhere else. You stay logged in here.",
@@ -80,8 +78,6 @@ END_SESSIONS = AccountAction(
     service=user_sessions_end,
     ends_sessions=True,
 )
-
-
 BEGIN = AccountAction(
     title="Set up a second factor",
     text="After your password, the log-in page also asks for a code from your authenticator app. Your "
@@ -92,8 +88,6 @@ BEGIN = AccountAction(
     service=second_factor_begin,
     leads_to="account_setup",
 )
-
-
 CONFIRM = AccountAction(
     title="Set up a second factor",
     text="",
@@ -104,8 +98,6 @@ CONFIRM = AccountAction(
     ends_sessions=True,
     template="console/account_setup.html",
 )
-
-
 RENEW_CODES = AccountAction(
     title="Create new recovery codes",
     text="Your current recovery codes stop working.",
@@ -114,8 +106,6 @@ RENEW_CODES = AccountAction(
     proof="code",
     service=recovery_codes_renew,
 )
-
-
 REMOVE = AccountAction(
     title="Remove the second factor",
     text="Anybody who knows your password can then log in as you.",

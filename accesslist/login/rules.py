@@ -13,32 +13,18 @@ import pyotp
 
 STEPS_OF_TOLERANCE = 1
 """The number of steps of 30 seconds by which a clock may differ, in both directions."""
-
-
 _STEPS_AHEAD = STEPS_OF_TOLERANCE + 2
 """A last step that is further ahead, by more than a minute, was used while a clock was wrong."""
-
-
 RECOVERY_CODES = 10
 """The number of recovery codes created at a time."""
-
-
 NEVER = 0
 """The last used step of a secret without used codes."""
 
 _ISSUER = "Ops"
-
-
 _DIGITS = 6
-
-
 # Crockford's base 32: five bits a character, none of which looks like another.
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-
-
 _READ_AS = str.maketrans("oil", "011", " -")
-
-
 _GROUPS, _GROUP_LENGTH = 4, 4
 
 

@@ -57,8 +57,6 @@ ORGANIZATION = Tracked(
     deleted=EventType.ORG_DELETED_AUDIT,
     find=_org_locked,
 )
-
-
 PROJECT = Tracked(
     diff_type=DiffType.GROUP,
     stored=ProjectDocument.stored,

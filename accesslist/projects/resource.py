@@ -1,20 +1,10 @@
 """Organizations and projects as the API shows and accepts them."""
 
 from opsapi.api.documents import ANOTHER_ID, LinkDocument
-from opsapi.api.fields import (
-    Identifier,
-    ListOf,
-    PathName,
-    ShownId,
-    ShownNumber,
-    ShownTime,
-    Text,
-)
+from opsapi.api.fields import Identifier, ListOf, PathName, ShownId, ShownNumber, ShownTime, Text
 from opsapi.api.resources import Resource
 
 _MOST_TAGS = 50
-
-
 _BELOW = (
     "alertConfigs",
     "alerts",

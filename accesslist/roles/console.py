@@ -30,8 +30,6 @@ from opsapi.roles import ROLE_WORDS, Grant, Role
 
 MOST_HELD = 500
 """Maximum number of roles that the form offers to revoke; others stay."""
-
-
 _SCOPES = (("project", "a project"), ("org", "an organization"))
 
 

@@ -197,12 +197,8 @@ INVITERS = ADMINISTRATORS
 
 GROUP_WRITERS = (Role.GROUP_OWNER, Role.GROUP_USER_ADMIN)
 """Roles that write the keys of a project, their access lists, and the roles of teams in it."""
-
-
 ORG_WRITERS = (Role.ORG_OWNER,)
 """Roles that write the keys of an organization and their access lists."""
-
-
 GLOBAL_WRITERS = (Role.GLOBAL_OWNER,)
 """Roles that write every key, every access list, and the global access list."""
 

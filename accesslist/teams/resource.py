@@ -12,15 +12,7 @@ from accesslist.users.models import User
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, Values
 from opsapi.api.errors import BadField
-from opsapi.api.fields import (
-    Identifier,
-    ListOf,
-    OneOf,
-    PathName,
-    ShownId,
-    ShownList,
-    Text,
-)
+from opsapi.api.fields import Identifier, ListOf, OneOf, PathName, ShownId, ShownList, Text
 from opsapi.api.resources import Resource
 from opsapi.roles import Role
 
@@ -31,8 +23,6 @@ MOST_JOINING = 500
 """The maximum number of users that one request adds."""
 
 _USERNAMES = ["ada@example.com", "grace@example.com"]
-
-
 _GROUP_ROLES = [role.value for role in Role if role.is_group]
 
 

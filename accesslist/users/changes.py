@@ -40,8 +40,6 @@ from opsapi.roles import INSTALLATION, Grant, Role, satisfies
 from opsapi.wire_json import JsonObject
 
 _FIRST_KEY_DESC = "Key of the first user"
-
-
 _FIRST_GRANTS = (Grant(Role.GLOBAL_OWNER),)
 
 

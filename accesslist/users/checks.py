@@ -16,11 +16,7 @@ from opsapi.api.errors import ApiError, BadField, needs_role
 from opsapi.roles import INSTALLATION, Grant, satisfies
 
 _LONGEST_KEY = 600
-
-
 _PASSWORD_BYTES = 16
-
-
 _DRAWS = 100
 
 

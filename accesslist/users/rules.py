@@ -10,12 +10,8 @@ LONGEST_SKELETON = 600
 """The maximum number of characters of a skeleton, so that it fits into an index of PostgreSQL."""
 
 _CONFUSABLES = Path(__file__).with_name("confusables.txt")
-
-
 # Controls, formats (zero width, bidi), surrogates, private and unassigned characters, all separators.
 _UNSEEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs"})
-
-
 # Of other categories: what Unicode calls default-ignorable, and the empty Braille pattern.
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"

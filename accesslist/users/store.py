@@ -169,8 +169,6 @@ def _is_reached(visible: VisibleUsers) -> Q:
 
 
 RecipientRow = dict[str, Any]
-
-
 Recipients = QuerySet[User, Any]
 
 

@@ -162,8 +162,6 @@ ACCESS_LIST = Parameter(
     description="Address or range for the global access list. Repeatable. First user only.",
     repeatable=True,
 )
-
-
 OLDER_ACCESS_LIST = Parameter(
     "whitelist",
     read_asked_range,
@@ -172,8 +170,6 @@ OLDER_ACCESS_LIST = Parameter(
     repeatable=True,
     deprecated=True,
 )
-
-
 _ACCESS_LISTS = (ACCESS_LIST.name, OLDER_ACCESS_LIST.name)
 
 

@@ -17,11 +17,7 @@ from alerting.models import Alert, AlertConfig
 from alerting.rules.config_index import ConfigIndex
 from alerting.rules.transition import ConfigView
 from alerting.selectors.config_views import KeptIndexes, concerned_configs, concerned_indexes
-from alerting.services.configs import (
-    alert_config_delete,
-    alert_config_set_enabled,
-    alert_config_update,
-)
+from alerting.services.configs import alert_config_delete, alert_config_set_enabled, alert_config_update
 from events.models import Signal
 from events.types import EventType
 from opsapi import clock

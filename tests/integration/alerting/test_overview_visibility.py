@@ -12,11 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import Project
 from accesslist.projects.changes import project_delete
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.selectors.overview import (
-    active_alerts,
-    notifications_failing,
-    windows_ahead,
-)
+from alerting.selectors.overview import active_alerts, notifications_failing, windows_ahead
 from alerting.services.alerts import WRITTEN_AT_ONCE
 from automation.models import Host
 from automation.selectors.agents import agents_not_reporting
@@ -29,15 +25,7 @@ from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_notification
 from tests.factories.automation import make_host
-from tests.integration.alerting.overviews import (
-    ALL,
-    DAY,
-    HOUR,
-    NOW,
-    aged,
-    make_agent_down,
-    make_window,
-)
+from tests.integration.alerting.overviews import ALL, DAY, HOUR, NOW, aged, make_agent_down, make_window
 
 pytestmark = pytest.mark.django_db
 
