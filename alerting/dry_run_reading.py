@@ -21,11 +21,8 @@ from alerting.rules.thresholds import (
     limit_of,
 )
 from alerting.selectors.recorded_events import RecordedEvents
-from automation.metrics import Metric
-from automation.models import Host
-from automation.selectors.hosts import host_state
-from automation.selectors.measurements import newest_measurements
-from automation.selectors.recorded_metrics import (
+from automation.hosts.store import host_state
+from automation.measurements.recorded_metrics import (
     ReportedValues,
     crossing_values,
     days_between,
@@ -35,6 +32,9 @@ from automation.selectors.recorded_metrics import (
     sources_beyond,
     sources_of_hosts,
 )
+from automation.measurements.store import newest_measurements
+from automation.metrics import Metric
+from automation.models import Host
 from events.types import Target
 
 MOST_FOUND: Final = 5_000

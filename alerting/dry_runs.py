@@ -62,8 +62,8 @@ from alerting.selectors.subjects import Subjects, TargetFacts
 from alerting.selectors.threshold_suggestions import means_of
 from alerting.selectors.windows import not_over
 from alerting.services.destinations import destination_id
+from automation.measurements.recorded_metrics import SourceSpan, values_within
 from automation.metrics import Metric
-from automation.selectors.recorded_metrics import SourceSpan, values_within
 from events.types import AlertEffect, Target
 from integrations.channels import CHANNELS
 from integrations.choices import OPEN_KINDS, ChannelType, MessageKind

@@ -74,8 +74,8 @@ from alerting.signal_observations import (
     observations_of,
     observations_of_fleet,
 )
+from automation.hosts.versions import version_marks_update
 from automation.metrics import Metric
-from automation.services.versions import version_marks_update
 from events.choices import SignalKind
 from events.models import Signal
 from events.services import LATE

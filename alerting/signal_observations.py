@@ -24,18 +24,17 @@ from alerting.rules.observations import (
 from alerting.rules.transition import target_of
 from alerting.selectors.scopes import is_concerned
 from automation.addresses import Address
+from automation.agents.store import agent_state, known_agents
 from automation.choices import AgentType
-from automation.models import Agent, Host
-from automation.reports import Samples
-from automation.rules.observed import HOLD, newest_moments, newest_numbers
-from automation.selectors.agents import agent_state, known_agents
-from automation.selectors.hosts import host_state, replica_set_state, replica_sets_there
-from automation.selectors.measurements import (
+from automation.hosts.store import host_state, replica_set_state, replica_sets_there
+from automation.measurements.store import (
     SeriesMoment,
     measurements_of_reports,
     newest_measurements,
     outdated_series,
 )
+from automation.models import Agent, Host
+from automation.reports.rules import HOLD, Samples, newest_moments, newest_numbers
 from events.choices import SignalKind
 from events.models import Signal
 from events.services import LATE
@@ -205,7 +204,7 @@ SELECT payload::text FROM waiting WHERE payload ->> 'eventTypeName' = ANY(%(type
 """  # noqa: S608 - built from constants
 
 
-# Agents whose other reports wait, as in `automation.services.agents.waiting_agents`.
+# Agents whose other reports wait, as in `automation.agents.changes.waiting_agents`.
 _WAITING_AGENTS = """
 SELECT host.id, host.replica_set_name, agent.id
   FROM automation_agent AS agent JOIN automation_host AS host ON host.reported_by_id = agent.id

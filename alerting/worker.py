@@ -44,13 +44,13 @@ from alerting.services.notification_settings import removed_settings_purge
 from alerting.services.notifications import notifications_bring_forward
 from alerting.services.purge import alerts_trim, deleted_project_purge, events_trim, failed_signals_trim
 from alerting.services.stored_times import times_repair
-from automation.services.agents import heartbeats_sweep, held_signals_release
-from automation.services.days import days_prepare
-from automation.services.hosts import deleted_host_purge
-from automation.services.measurements import measurements_trim
-from automation.services.old_measurements import old_measurements_move
-from automation.services.repeats import report_answers_trim
-from automation.services.unreported import unreported_rows_trim
+from automation.agents.changes import heartbeats_sweep, held_signals_release
+from automation.hosts.changes import deleted_host_purge
+from automation.hosts.unreported import unreported_rows_trim
+from automation.measurements.changes import measurements_trim
+from automation.measurements.days import days_prepare
+from automation.measurements.moving import old_measurements_move
+from automation.reports.repeats import report_answers_trim
 from events.choices import Work
 from events.services import WAKE_CHANNEL, event_counts_merge
 from opsapi import clock

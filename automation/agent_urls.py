@@ -3,9 +3,9 @@
 from django.urls import path
 
 from automation.agent_file import NAME
-from automation.views import agents
-from automation.views.agent_settings import FullAgentSettingsViewSet
-from automation.views.reports import ReportViewSet
+from automation.agent_settings.views import FullAgentSettingsViewSet
+from automation.agents import views as agents
+from automation.reports.views import ReportViewSet
 from opsapi.api.views import route
 
 urlpatterns = [

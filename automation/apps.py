@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from django.apps import AppConfig
 
-from automation.rules.heartbeats import Detection, detection_words
+from automation.agents.rules import Detection, detection_words
 
 
 class AutomationConfig(AppConfig):
@@ -16,10 +16,10 @@ class AutomationConfig(AppConfig):
 
     def ready(self) -> None:
         """Panels, metrics and selectors need the models, which are loaded only now."""
-        from automation.notices import limit_notices  # noqa: PLC0415 - see above
+        from automation.agents.store import detection_now  # noqa: PLC0415
+        from automation.measurements.moving import fleet_metrics  # noqa: PLC0415
         from automation.panels import fleet_widgets  # noqa: PLC0415
-        from automation.selectors.agents import detection_now  # noqa: PLC0415
-        from automation.services.old_measurements import fleet_metrics  # noqa: PLC0415
+        from automation.reports.console import limit_notices  # noqa: PLC0415 - see above
 
         self.metrics = [fleet_metrics]
         self.overview = [fleet_widgets]

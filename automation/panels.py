@@ -7,11 +7,12 @@ from django.template.defaultfilters import filesizeformat
 from django.urls import reverse
 
 from accesslist.models import Project
-from automation.models import Agent, Host
-from automation.rules.heartbeats import detection_words
-from automation.selectors.agents import agents_count, agents_not_reporting, detection_now
-from automation.selectors.growth import DAYS, DatabaseDisk, database_disk, projects_growth
-from automation.selectors.hosts import hosts_count, hosts_down, hosts_without_data
+from automation.agents.models import Agent
+from automation.agents.rules import detection_words
+from automation.agents.store import agents_count, agents_not_reporting, detection_now
+from automation.hosts.models import Host
+from automation.hosts.store import hosts_count, hosts_down, hosts_without_data
+from automation.reports.store import DAYS, DatabaseDisk, database_disk, projects_growth
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
 from opsapi.console.admin_urls import add_url, list_url, page_url, page_url_of

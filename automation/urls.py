@@ -1,20 +1,15 @@
 """Routes of the fleet, below the public base."""
 
-from automation.views.agent_settings import AgentSettingsViewSet
-from automation.views.agents import AgentViewSet
-from automation.views.automation_config import (
+from automation.agent_settings.views import AgentSettingsViewSet
+from automation.agents.views import AgentViewSet
+from automation.desired_state.views import (
     AutomationConfigViewSet,
     AutomationSchemaViewSet,
     AutomationStatusViewSet,
     RevisionViewSet,
 )
-from automation.views.hosts import (
-    ClusterViewSet,
-    DatabaseViewSet,
-    HostViewSet,
-    MeasurementViewSet,
-    MetricViewSet,
-)
+from automation.hosts.views import ClusterViewSet, DatabaseViewSet, HostViewSet
+from automation.measurements.views import MeasurementViewSet, MetricViewSet
 from opsapi.api.views import route
 
 _HOSTS = "groups/<group_id>/hosts"

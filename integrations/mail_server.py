@@ -18,7 +18,7 @@ from django.views.decorators.cache import never_cache
 
 from accesslist.changes import acting
 from accesslist.throttles import throttle
-from automation.selectors.agents import is_first_setup
+from automation.agents.store import is_first_setup
 from events.services import NewEvent
 from events.types import EventType
 from integrations.channels.email import email_failure

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from automation.addresses import Address
-from automation.selectors.hosts import hosts_of
+from automation.hosts.store import hosts_of
 from integrations.discovery import Process
 from integrations.models import Integration
 from integrations.redaction import Secrets

@@ -10,7 +10,7 @@ from hypothesis import settings as hypothesis
 from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
-from automation.views import reports
+from automation.reports import views as reports
 from opsapi import urls  # noqa: F401 - imports the pages of the console, which some tests list
 from opsapi.clock import follow_machine, now
 from opsapi.roles import Grant, Role

@@ -54,7 +54,7 @@ def kind(module: str) -> str:
     parts = module.split(".")[1:]
     if "migrations" in parts:
         return "migrations"
-    kinds = [room for part in parts for room, names in ROOMS.items() if part in names]
+    kinds = [room for part in parts[:2] for room, names in ROOMS.items() if part in names]
     return kinds[-1] if kinds else "other"
 
 

@@ -15,9 +15,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from tools.imports_within import LAYERS
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("accesslist", "automation", "integrations", "alerting")
-LEFT_OUT = frozenset({"accesslist/locks.py", "accesslist/changes.py", "alerting/services/locks.py"})
+LEFT_OUT = frozenset({"locks.py"})
+ONLY_READING = frozenset({"console", "forms", "pages", "views", "resource", "store", "models", "rules"})
 OPENING = frozenset({"actor_lock_shared", "actor_lock_in_turn", "project_lock_shared", "scope_lock_shared"})
 LOCKS = OPENING | {
     "advisory_lock",
@@ -41,13 +44,12 @@ RECORDING = frozenset({"event_record", "events_record", "groups_events_record"})
 
 
 def services() -> Iterator[Path]:
-    """The modules of all services."""
+    """The modules of all services: in apps with layers the services, in slices all modules that may write."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
-            names = (path.parent.name, path.stem)
-            if ("services" in names or "changes" in names) and path.relative_to(
-                ROOT
-            ).as_posix() not in LEFT_OUT:
+            _, *folders, name = path.relative_to(ROOT).with_suffix("").parts
+            in_slice = len(folders) == 1 and not LAYERS.intersection(folders) and name not in ONLY_READING
+            if ("services" in (*folders, name) or in_slice) and path.name not in LEFT_OUT:
                 yield path
 
 

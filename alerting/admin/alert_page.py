@@ -27,7 +27,7 @@ from alerting.rules.wording import target_words, value_words
 from alerting.selectors.incidents import incident_summary
 from alerting.selectors.targets import targets_of
 from alerting.selectors.windows import muting_windows
-from automation.admin.states import agent_state, host_state, measured_words
+from automation.hosts.states import agent_state, host_state, measured_words
 from automation.metrics import Metric
 from automation.models import Agent, Host, ReplicaSet
 from automation.quantities import unit_words

@@ -8,8 +8,8 @@ from django.utils.functional import cached_property
 
 from alerting.forms.preset_part import PresetPart
 from alerting.selectors.configs import writable_projects
+from automation.agents.store import is_first_setup
 from automation.metrics import Engine
-from automation.selectors.agents import is_first_setup
 from automation.wording import ENGINE_WORDS
 from opsapi.console.admin_urls import add_url
 from opsapi.console.forms import ConsoleForm, the_only

@@ -9,8 +9,8 @@ from django.http import QueryDict
 from accesslist.models import User
 from accesslist.users.store import first_users_of_org
 from automation.addresses import read_address
+from automation.hosts.store import host_at, hosts_of
 from automation.models import Host
-from automation.selectors.hosts import host_at, hosts_of
 from opsapi.console.forms import line_field, themed
 
 MOST_OFFERED = 200

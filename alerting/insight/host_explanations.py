@@ -12,8 +12,8 @@ from alerting.selectors.config_views import config_view
 from alerting.selectors.notification_settings import shortest_delays
 from alerting.selectors.windows import muting_windows
 from alerting.signal_observations import observations_of_host
+from automation.hosts.store import host_state
 from automation.models import Host
-from automation.selectors.hosts import host_state
 from events.types import EVENT_TYPES, EventType, Target, openers_of
 
 _ABOUT_PRIMARIES = openers_of(EventType.ONE_PRIMARY)

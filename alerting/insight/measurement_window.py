@@ -7,9 +7,9 @@ from statistics import fmean
 from alerting.insight.measurement_spans import MeasurementWindow, Span, in_units, metric_shown, window_span
 from alerting.models import Alert
 from alerting.rules.thresholds import MetricThreshold
+from automation.measurements.store import SAMPLES_OF_HOST, newest_measurements, sample_parameters
 from automation.metrics import Metric
-from automation.rules.observed import newest_numbers
-from automation.selectors.measurements import SAMPLES_OF_HOST, newest_measurements, sample_parameters
+from automation.reports.rules import newest_numbers
 from opsapi.sql import fetch_rows
 
 # The lowest and the highest sample of each bucket: a mean would hide the samples outside the threshold.

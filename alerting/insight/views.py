@@ -29,8 +29,8 @@ from alerting.serializers.configs import AlertConfigDocument
 from alerting.serializers.dry_runs import DryRunDocument, RequestedDryRun, dry_run_range
 from alerting.views.alerts import AlertViewSet, AnyAlertViewSet, GlobalAlertViewSet
 from alerting.views.configs import AlertConfigViewSet, AnyConfigViewSet, GlobalAlertConfigViewSet
+from automation.hosts.store import host_with_id
 from automation.metrics import Engine
-from automation.selectors.hosts import host_with_id
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import PlainRows

@@ -7,9 +7,9 @@ from enum import StrEnum
 from typing import Any
 
 from alerting.rules.matchers import MatchSubject, subject_of
+from automation.agents.rules import AGENT_DOWN, AGENT_VERSION_BEHIND
 from automation.choices import AgentType, HostType
 from automation.metrics import OF_PRIMARIES, OF_SECONDARIES, Metric
-from automation.rules.heartbeats import AGENT_DOWN, AGENT_VERSION_BEHIND
 from events.types import EVENT_TYPES, AlertEffect, EventType, Target, openers_of
 from opsapi.clock import parse_time
 

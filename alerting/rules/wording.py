@@ -7,10 +7,10 @@ from typing import Any
 from alerting.rules.matchers import Matcher, MatcherOperator
 from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.rules.transition import ConfigView
+from automation.agents.rules import AGENT_DOWN, HEARTBEAT_TIMEOUT
+from automation.hosts.rules import UNMEASURED_TIMEOUT
 from automation.metrics import Metric, base_unit
 from automation.quantities import quantity_of, readable_quantity, unit_words
-from automation.rules.heartbeats import AGENT_DOWN, HEARTBEAT_TIMEOUT
-from automation.rules.measured import UNMEASURED_TIMEOUT
 from automation.units import Unit, convert
 from events.types import EventType
 from events.wording import acting, in_words

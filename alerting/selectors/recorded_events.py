@@ -10,8 +10,8 @@ from django.db.models import Q
 from accesslist.models import Project
 from alerting.rules.observations import METRICS_ENDED, Condition, Observation, of_event
 from alerting.rules.transition import target_of
+from automation.hosts.store import host_state
 from automation.models import Host
-from automation.selectors.hosts import host_state
 from events.models import Event
 from events.selectors import EventPosition
 from events.types import EVENT_TYPES, AlertEffect, EventType, Target, closing_type, openers_of

@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from alerting.rules.matchers import MatcherField, MatchSubject, subject_of
 from alerting.rules.windows import WindowRule
+from automation.hosts.store import HostColumn, labels_of_hosts, readable_labels, replica_set_ids
 from automation.labels import LabelSets
 from automation.models import Host
-from automation.selectors.labels import HostColumn, labels_of_hosts, readable_labels, replica_set_ids
 from opsapi.fields import Among
 
 _ANY_CLUSTER = ""

@@ -23,10 +23,10 @@ from alerting.rules.suggestions import (
 from alerting.rules.thresholds import mean_of
 from alerting.selectors.config_views import config_view
 from alerting.selectors.notification_settings import shortest_delays
+from automation.measurements.recorded_metrics import ReportedValues, SourceSpan, values_within
+from automation.measurements.store import measurement_retention
 from automation.metrics import Metric
 from automation.models import Source
-from automation.selectors.measurements import measurement_retention
-from automation.selectors.recorded_metrics import ReportedValues, SourceSpan, values_within
 from opsapi.fields import Among
 
 logger = logging.getLogger("opsapi.noise")

@@ -22,9 +22,9 @@ from alerting.rules.window_calendar import Calendar, window_calendar
 from alerting.rules.windows import MuteCounts, MuteExtent, WindowRule, window_rule
 from alerting.rules.wording import counted_words
 from alerting.selectors.subjects import MOST_LABELED_HOSTS, Subjects, TargetFacts
+from automation.hosts.store import facts_of_replica_set, hosts_of
 from automation.labels import LabelSets, label_texts
 from automation.models import Agent, Cluster, Host, ReplicaSet
-from automation.selectors.hosts import facts_of_replica_set, hosts_of
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi.api.errors import ApiError
 from opsapi.first_rows import MOST_SHOWN, FirstRows, more_words

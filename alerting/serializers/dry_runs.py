@@ -21,8 +21,8 @@ from alerting.selectors.recipient_addresses import MOST_RECIPIENTS_OF_ONE
 from alerting.serializers.alerts import TARGET_FIELDS, target_facts
 from alerting.serializers.configs import AlertConfigDocument
 from alerting.serializers.notification_log import KINDS, TYPE_NAMES
-from automation.measurement_query import read_duration
-from automation.selectors.measurements import measurement_retention
+from automation.measurements.query import read_duration
+from automation.measurements.store import measurement_retention
 from automation.units import Unit
 from events.retention import kept_rows
 from events.serializers import CurrentValueDocument

@@ -21,8 +21,8 @@ from alerting.selectors.alerts import alert_rows
 from alerting.selectors.window_previews import MOST_NAMED, MOST_OCCURRENCES, SECONDS, WindowPreview
 from alerting.serializers.alerts import AlertDocument
 from alerting.serializers.config_parts import MatcherDocument
-from automation.selectors.hosts import hosts_of
-from automation.serializers.hosts import HostDocument
+from automation.hosts.resource import HostDocument
+from automation.hosts.store import hosts_of
 from events.types import ALERT_CATEGORIES, Category
 from opsapi.api.answers import Answer
 from opsapi.api.catalogue import ErrorCode

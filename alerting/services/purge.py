@@ -33,16 +33,11 @@ from alerting.selectors.windows import not_over
 from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import project_lock
 from alerting.services.notifications import notifications_drop, notifications_unmute
+from automation.agents.store import agent_state
+from automation.hosts.changes import fleet_purge
+from automation.hosts.store import clusters_emptied, last_of_cluster, last_of_replica_set, replica_set_state
 from automation.models import Agent, Cluster, Host, ReplicaSet
-from automation.reports import LATEST
-from automation.selectors.agents import agent_state
-from automation.selectors.hosts import (
-    clusters_emptied,
-    last_of_cluster,
-    last_of_replica_set,
-    replica_set_state,
-)
-from automation.services.hosts import fleet_purge
+from automation.reports.rules import LATEST
 from events.models import Event, Signal
 from events.retention import kept_rows
 from events.types import EVENT_TYPES, Target

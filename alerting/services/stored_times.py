@@ -15,8 +15,8 @@ from django.db import transaction
 
 from accesslist.invitations.rules import LASTS
 from alerting.rules.destination_health import PROBE_EVERY
-from automation.reports import NEWEST
-from automation.rules.leases import LEASE_INTERVALS, SHORTEST_LEASE
+from automation.leases.rules import LEASE_INTERVALS, SHORTEST_LEASE
+from automation.reports.rules import NEWEST
 from events.choices import Work
 from events.services import wake_workers
 from opsapi.clock import AHEAD

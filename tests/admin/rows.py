@@ -48,7 +48,7 @@ from automation.models import (
     Source,
     StoredDay,
 )
-from automation.reports import LeaseRequest
+from automation.reports.rules import LeaseRequest
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts

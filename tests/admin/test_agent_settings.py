@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
+from automation.agent_settings.store import NO_VERSION, opened_settings
 from automation.models import Agent, AgentSettings
-from automation.selectors.agent_settings import NO_VERSION, opened_settings
 from events.types import EventType
 from opsapi.console.admin_urls import creation_url, list_url
 from opsapi.roles import Role

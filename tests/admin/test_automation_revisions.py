@@ -5,8 +5,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accesslist.models import Project
-from automation.admin import revisions as revision_page
-from automation.document import text
+from automation.desired_state import console as revision_page
+from automation.desired_state.document import text
 from automation.models import AutomationRevision
 from tests.factories.automation import publish
 

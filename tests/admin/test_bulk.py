@@ -9,7 +9,7 @@ from django.test import Client
 from accesslist.models import Project, User
 from alerting.choices import AlertStatus
 from alerting.models import Alert
-from automation.admin.agents import AgentAdmin
+from automation.agents.console import AgentAdmin
 from opsapi.console.action_pages import NONE_LEFT
 from opsapi.ids import new_id
 from tests.admin.rows import fill

@@ -9,7 +9,7 @@ from django.test import Client
 
 from accesslist.models import Project
 from automation.models import ReachedLimit
-from automation.services.limits import SETTINGS
+from automation.reports.limits import SETTINGS
 from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.operators import browser_with, page_of

@@ -17,8 +17,8 @@ from accesslist.models import ApiKey, Project, User
 from automation.agent.settings import Settings as AgentSettings
 from automation.agent.settings import read_settings
 from automation.agent_file import agent_file
+from automation.agents.changes import HEARTBEAT
 from automation.models import Agent, Host
-from automation.services.agents import HEARTBEAT
 from events.types import EventType
 from opsapi import clock
 from opsapi.roles import Grant, Role

@@ -15,8 +15,8 @@ from alerting.models import NotificationSetting
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.serializers.notifications import DOCUMENTS as NOTIFICATION_DOCUMENTS
 from alerting.serializers.notifications import NotificationDocument
+from automation.desired_state.resource import AutomationConfigDocument
 from automation.models import AgentSettings, AutomationRevision
-from automation.serializers.automation_config import AutomationConfigDocument
 from integrations.choices import SecretKind
 from integrations.models import Integration
 from integrations.serializers import TypedDocument

@@ -9,11 +9,11 @@ from pytest_django import Settings
 
 from accesslist.models import Project
 from automation.agent_file import AgentFile, agent_file
+from automation.agent_settings.changes import UNREADABLE
+from automation.agent_settings.rules import MOST_STRINGS
+from automation.agent_settings.store import full_settings, opened_settings
+from automation.hosts.changes import fleet_purge
 from automation.models import AgentSettings
-from automation.rules.connection_strings import MOST_STRINGS
-from automation.selectors.agent_settings import full_settings, opened_settings
-from automation.services.agent_settings import UNREADABLE
-from automation.services.hosts import fleet_purge
 from events.models import Event
 from opsapi import VERSION
 from opsapi.api.links import AGENTS

@@ -6,7 +6,7 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
-from automation.document.schema import SCHEMA
+from automation.desired_state.document.schema import SCHEMA
 from automation.models import AutomationRevision
 from events.models import Event
 from tests.api import bodies

@@ -106,7 +106,7 @@ def test_any_size_is_decoded(size: int) -> None:
 def test_a_bomb_is_refused_before_it_is_held(
     agent: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("automation.views.reports.ReportViewSet.max_body", 100_000)
+    monkeypatch.setattr("automation.reports.views.ReportViewSet.max_body", 100_000)
     decoded: list[int] = []
     inflate = read_bodies._inflated
 

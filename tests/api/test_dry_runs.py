@@ -19,8 +19,8 @@ from alerting.rules.dry_run import DryRunCut
 from alerting.rules.thresholds import evaluate_threshold
 from alerting.rules.topology import FleetUnit
 from alerting.selectors import fleet_units, recorded_events
+from automation.measurements.recorded_metrics import parts_between
 from automation.models import Host, Measurement
-from automation.selectors.recorded_metrics import parts_between
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.clock import wire_time

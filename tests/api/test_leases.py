@@ -10,10 +10,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from automation.leases.rules import FORGOTTEN_AFTER
+from automation.measurements.rules import NUMBERS
 from automation.metrics import Metric
 from automation.models import Agent, Host, HostLease, Reading, Watcher
-from automation.readings import NUMBERS
-from automation.rules.leases import FORGOTTEN_AFTER
 from events.models import Event
 from opsapi.roles import Grant, Role
 from tests.api import bodies

@@ -12,7 +12,7 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting.models import AlertConfig
 from automation.models import Agent, AutomationRevision, Host
-from automation.views.reports import ReportViewSet
+from automation.reports.views import ReportViewSet
 from opsapi.api.bodies import LARGE_BODIES, LARGE_BODY
 from opsapi.roles import Grant, Role
 from tests.api import bodies

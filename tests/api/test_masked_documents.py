@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 import pytest
 
 from accesslist.models import Project
-from automation.document import text
+from automation.desired_state import changes as automation_config
+from automation.desired_state.document import text
 from automation.models import AutomationRevision
-from automation.services import automation_config
 from opsapi.redaction import MASK
 from tests.api.automation import path, published, publisher
 from tests.client import ApiClient
@@ -19,8 +19,8 @@ from tests.factories.documents import document
 SECRET = {"ldap": {"bindPassword": "very secret"}, "number": 1.50}
 # Read by the rule of masking, but nothing of what is masked is decided in them.
 HARMLESS = {
-    "automation.document.sections",
-    "automation.document.text",
+    "automation.desired_state.document.sections",
+    "automation.desired_state.document.text",
     "opsapi.api.catalogue",
     "opsapi.api.errors",
     "opsapi.wire_json",

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _at_noon(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The platform's clock does not move."""
-    monkeypatch.setattr("automation.views.reports.database_time", lambda: NOW)
+    monkeypatch.setattr("automation.reports.views.database_time", lambda: NOW)
     with time_machine.travel(NOW, tick=False):
         yield
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from automation.serializers.automation_config import AutomationConfigDocument
+from automation.desired_state.resource import AutomationConfigDocument
 from events.models import Event
 from tests.api import bodies
 from tests.api.automation import path, publisher

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 import pytest
 
 from accesslist.models import Project
-from automation.serializers.automation_config import AutomationConfigDocument
+from automation.desired_state.resource import AutomationConfigDocument
 from opsapi.api.links import AGENTS, DISCOVERY, PUBLIC
 from opsapi.api.permissions import Where
 from opsapi.ids import new_id

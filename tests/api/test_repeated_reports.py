@@ -8,7 +8,7 @@ import time_machine
 
 from accesslist.models import Project
 from automation.models import Host, Reading, ReportAnswer
-from automation.services.repeats import report_answers_trim
+from automation.reports.repeats import report_answers_trim
 from events.models import Event
 from opsapi import clock
 from opsapi.clock import wire_time

@@ -9,9 +9,9 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
+from automation.agents.changes import heartbeats_sweep
 from automation.labels import RESERVED_NAMES
 from automation.models import Agent, Database, FleetWatch, Host, Reading
-from automation.services.agents import heartbeats_sweep
 from events.models import Event, Signal
 from events.types import EVENT_TYPES
 from opsapi import clock

@@ -21,7 +21,7 @@ from automation.models import (
     StoredDay,
     Watcher,
 )
-from automation.services import growth
+from automation.reports import growth
 from events.facts import EventFacts
 from events.models import Event
 from events.services import NewEvent

@@ -7,8 +7,7 @@ import json
 import sys
 from datetime import date
 
-from automation.days import begin_of, partition_name
-from automation.services.days import days_create
+from automation.measurements.days import begin_of, days_create, partition_name
 from opsapi.sql import execute, fetch_rows
 
 _DAY = date(2098, 1, 1)

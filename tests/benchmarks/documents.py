@@ -7,10 +7,10 @@ changes and effects. The cost is linear: a process costs the same in any documen
 import time
 from typing import Any
 
-from automation.document.changes import effects, process_changes
-from automation.document.publish import completed, document_faults
-from automation.document.secrets import redacted, restored
-from automation.document.text import read, write
+from automation.desired_state.document.changes import effects, process_changes
+from automation.desired_state.document.publish import completed, document_faults
+from automation.desired_state.document.secrets import redacted, restored
+from automation.desired_state.document.text import read, write
 from opsapi.clock import parse_time
 from tests.benchmarks.figures import Line
 from tests.benchmarks.scene import BenchmarkScene

@@ -17,10 +17,10 @@ from django.db import transaction
 from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
 from alerting.models import AlertConfig
+from automation.hosts.signals import host_signal_state
+from automation.measurements.store import newest_measurements
 from automation.metrics import Metric, base_unit
 from automation.models import Host
-from automation.selectors.measurements import newest_measurements
-from automation.services.signals import host_signal_state
 from automation.units import Unit
 from events.choices import SignalKind
 from events.models import Signal

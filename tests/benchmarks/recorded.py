@@ -10,10 +10,10 @@ from django.db import connection
 
 from accesslist.models import Project
 from alerting.dry_runs import SECONDS, DryRunResult, dry_run
+from automation.measurements.days import days_create
+from automation.measurements.rules import NUMBERS
 from automation.metrics import Metric
 from automation.models import Host, Source
-from automation.readings import NUMBERS
-from automation.services.days import days_create
 from opsapi import clock
 from opsapi.sql import execute
 from tests.factories.accesslist import ProjectFactory

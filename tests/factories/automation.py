@@ -7,17 +7,17 @@ from typing import Any
 
 from accesslist.models import Project
 from automation.addresses import Address
+from automation.agents.changes import SWEEP_GAP, heartbeats_sweep
 from automation.choices import AgentType, HostType
+from automation.desired_state.changes import automation_config_publish
+from automation.hosts.changes import host_create
+from automation.measurements.changes import measurements_write
+from automation.measurements.days import days_create
+from automation.measurements.rules import MeasuredAt
 from automation.metrics import Metric
 from automation.models import Agent, AutomationRevision, FleetWatch, Host
-from automation.readings import MeasuredAt
-from automation.reports import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
-from automation.services.agents import SWEEP_GAP, heartbeats_sweep
-from automation.services.automation_config import automation_config_publish
-from automation.services.days import days_create
-from automation.services.hosts import host_create
-from automation.services.ingest import report_ingest
-from automation.services.measurements import measurements_write
+from automation.reports.changes import report_ingest
+from automation.reports.rules import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from opsapi import clock
 from opsapi.api.principal import SYSTEM, Actor, ActorKind
 from tests.factories.documents import document

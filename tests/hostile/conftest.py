@@ -12,8 +12,8 @@ from hypothesis import configuration
 
 from alerting.selectors import overview, progress
 from alerting.services.leases import worker_seen
-from automation.rules import heartbeats
-from automation.services.agents import sweep_begin
+from automation.agents import rules as heartbeats
+from automation.agents.changes import sweep_begin
 from opsapi import clock
 from opsapi.wsgi import Request
 from tests.api.conftest import known

@@ -7,9 +7,9 @@ import pytest
 from accesslist.models import Project
 from alerting.models import Notification
 from alerting.selectors.overview import notifications_failing
+from automation.agents.store import first_report
 from automation.models import Agent, ReachedLimit
-from automation.selectors.agents import first_report
-from automation.selectors.limits import reached_limits
+from automation.reports.store import reached_limits
 from opsapi.api.principal import VisibleScope
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_failed_notification

@@ -15,10 +15,17 @@ from alerting.rules.transition import AlertAction, ConfigView, step
 from automation.addresses import Address
 from automation.agent.engine import HostReading, Sample, ServerAddress
 from automation.choices import HostType
+from automation.hosts.rules import (
+    KnownType,
+    Measuring,
+    Members,
+    MemberTally,
+    measuring_after,
+    tally_after,
+    type_after,
+)
 from automation.metrics import Engine, Metric, MetricKind, MetricSubject, base_unit
-from automation.reports import HostReport
-from automation.rules.hosts import KnownType, Members, MemberTally, tally_after, type_after
-from automation.rules.measured import Measuring, measuring_after
+from automation.reports.rules import HostReport
 from automation.units import Unit
 
 OF_MACHINES = frozenset({MetricSubject.CPU, MetricSubject.MACHINE, MetricSubject.DISK})

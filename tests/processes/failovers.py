@@ -14,7 +14,7 @@ from uuid import UUID, uuid4
 import requests
 from requests.auth import HTTPDigestAuth
 
-from automation.services.repeats import RepeatableReport
+from automation.reports.repeats import RepeatableReport
 from opsapi.api.links import AGENTS
 from tests.eventually import eventually
 from tests.hostile.budget import LONG

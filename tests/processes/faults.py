@@ -13,7 +13,7 @@ from uuid import UUID
 
 import psycopg
 
-from automation.services.repeats import RepeatableReport
+from automation.reports.repeats import RepeatableReport
 from opsapi.embedded.layout import Layout
 from tests.eventually import eventually
 from tests.hostile.budget import LONG

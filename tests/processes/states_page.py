@@ -12,8 +12,8 @@ from alerting.insight.presets import Preset
 from alerting.rules.thresholds import MetricThreshold
 from automation.agent.poller import LONGEST_ROUND, MOST_SPREAD
 from automation.agent.settings import DEFAULT_INTERVAL
-from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
-from automation.rules.measured import UNMEASURED_TIMEOUT
+from automation.agents.rules import HEARTBEAT_TIMEOUT
+from automation.hosts.rules import UNMEASURED_TIMEOUT
 from automation.units import Unit, convert
 from events.types import EventType
 from tests.processes import test_agent_postgresql_states, test_agent_states

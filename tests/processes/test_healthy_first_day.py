@@ -19,8 +19,8 @@ from automation.agent.postgresql.engine import PostgreSQL
 from automation.agent.report import bodies_of
 from automation.metrics import Engine, Metric, MetricSubject
 from automation.models import Host
-from automation.serializers.reports import ReportDocument, read_report
-from automation.services.ingest import report_ingest
+from automation.reports.changes import report_ingest
+from automation.reports.resource import ReportDocument, read_report
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.eventually import eventually

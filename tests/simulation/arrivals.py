@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from automation.reports import NEWEST
+from automation.reports.rules import NEWEST
 
 BEGINNING = datetime(2030, 6, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -17,7 +17,7 @@ from alerting.dry_runs import dry_run
 from alerting.models import Alert, AlertConfig, Incident, Notification
 from automation.addresses import Address
 from automation.choices import HostType
-from automation.reports import HostReport
+from automation.reports.rules import HostReport
 from integrations.choices import MessageKind
 from tests.factories.alerting import EMAIL, WEBHOOK, by_column, make_config
 from tests.factories.automation import ingest

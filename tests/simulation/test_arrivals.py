@@ -14,10 +14,10 @@ from accesslist.models import Project
 from alerting.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig
 from alerting.services.configs import alert_config_update
+from automation.agents.changes import held_signals_release
 from automation.metrics import Metric
-from automation.rules.observed import second_of
-from automation.services import ingest as ingestion
-from automation.services.agents import held_signals_release
+from automation.reports import changes as ingestion
+from automation.reports.rules import second_of
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import by_column, make_config
 from tests.factories.automation import host_report, ingest

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
-from automation.reports import HostReport, ProcessReport, Report, Samples
+from automation.reports.rules import HostReport, ProcessReport, Report, Samples
 
 DAY = 24 * 60
 PORT = 27017

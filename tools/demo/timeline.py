@@ -19,11 +19,11 @@ from alerting.models import Alert, AlertConfig, Notification, UnreachableHost
 from alerting.rules.destination_health import PROBE_EVERY
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_set_enabled
+from automation.agents.changes import group_timeouts_mark
+from automation.agents.rules import HEARTBEAT_TIMEOUT
 from automation.models import Agent
-from automation.reports import ProcessReport
-from automation.rules.heartbeats import HEARTBEAT_TIMEOUT
-from automation.services.agents import group_timeouts_mark
-from automation.services.ingest import report_ingest
+from automation.reports.changes import report_ingest
+from automation.reports.rules import ProcessReport
 from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import DeliveryFault, DeliveryStatus

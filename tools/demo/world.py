@@ -23,7 +23,7 @@ from alerting.serializers.windows import WindowDocument
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.configs import alert_config_create
 from alerting.services.windows import window_create
-from automation.services.automation_config import automation_config_publish
+from automation.desired_state.changes import automation_config_publish
 from integrations.serializers import IntegrationDocument
 from integrations.services import integration_create
 from opsapi.api.principal import SYSTEM, Actor, ActorKind, Group

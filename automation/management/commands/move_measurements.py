@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
 
-from automation.services.old_measurements import old_measurements_left, old_measurements_move
+from automation.measurements.moving import old_measurements_left, old_measurements_move
 
 
 class Command(BaseCommand):

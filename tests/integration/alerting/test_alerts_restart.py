@@ -8,8 +8,8 @@ import pytest
 from accesslist.models import Project
 from alerting.models import AlertConfig
 from alerting.services.configs import alert_config_update
+from automation.hosts.changes import host_change
 from automation.models import Host
-from automation.services.hosts import host_change
 from opsapi.api.principal import SYSTEM
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import by_column, make_config, make_global_config

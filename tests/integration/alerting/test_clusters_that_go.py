@@ -8,9 +8,9 @@ import pytest
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig
 from alerting.services.purge import emptied_clusters_alerts_cancel
+from automation.hosts.changes import host_delete
 from automation.models import Cluster, Host
-from automation.reports import EventReport
-from automation.services.hosts import host_delete
+from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType
 from opsapi import clock

@@ -6,8 +6,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Notification
+from automation.agents.changes import agent_delete
 from automation.choices import AgentType
-from automation.services.agents import agent_delete
 from integrations.choices import MessageKind
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import make_config

@@ -21,7 +21,7 @@ from alerting.services.configs import alert_config_update
 from alerting.services.leases import LEASE
 from alerting.services.turns import SIGNALS_AT_ONCE
 from alerting.services.windows import window_create
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import DeliveryFault, DeliveryStatus

@@ -12,9 +12,9 @@ from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
 from automation.choices import AgentType, HostType
+from automation.hosts.changes import host_delete
 from automation.models import Host
-from automation.reports import EventReport
-from automation.services.hosts import host_delete
+from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType
 from opsapi import clock

@@ -16,9 +16,9 @@ from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Incident, MaintenanceWindow, Notification
 from automation.addresses import Address
 from automation.choices import HostType
+from automation.measurements.days import days_create
 from automation.metrics import Metric
-from automation.reports import EventReport, HostReport
-from automation.services.days import days_create
+from automation.reports.rules import EventReport, HostReport
 from events.types import EventType
 from opsapi.roles import Role
 from tests.factories.accesslist import UserFactory

@@ -16,10 +16,10 @@ from accesslist.models import Project
 from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, Notification
 from alerting.services.turns import turn_take
+from automation.agents.store import agent_state
+from automation.hosts.store import host_state
 from automation.metrics import Metric
 from automation.models import Agent, Host
-from automation.selectors.agents import agent_state
-from automation.selectors.hosts import host_state
 from events.choices import SignalKind
 from events.models import Event, Signal
 from opsapi.ids import new_id

@@ -24,8 +24,8 @@ from alerting.rules.topology import (
     units_of,
 )
 from alerting.selectors.fleet_units import fleet_around, fleets_around
+from automation.hosts.changes import host_delete
 from automation.models import Host
-from automation.services.hosts import host_delete
 from opsapi.api.principal import SYSTEM
 from opsapi.sql import execute, fetch_rows
 from tests.each import each

@@ -10,7 +10,7 @@ from accesslist.models import Project
 from accesslist.projects.changes import project_create, project_delete, project_update
 from alerting.models import Alert, AlertConfig
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled, alert_config_update
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import MessageKind

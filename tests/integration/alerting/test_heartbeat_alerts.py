@@ -13,7 +13,7 @@ from accesslist.projects.changes import project_delete
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
 from alerting.services.windows import window_change, window_create, window_delete
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.types import EventType
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome

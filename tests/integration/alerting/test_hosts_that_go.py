@@ -6,9 +6,9 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig
+from automation.hosts.changes import host_change, host_delete
 from automation.models import Host
-from automation.reports import EventReport
-from automation.services.hosts import host_change, host_delete
+from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType
 from integrations.choices import MessageKind

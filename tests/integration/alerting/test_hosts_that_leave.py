@@ -8,7 +8,7 @@ from accesslist.models import Project
 from alerting.models import Alert, AlertConfig
 from automation.choices import HostType
 from automation.models import Host, ReplicaSet
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType
 from tests.each import each

@@ -12,9 +12,9 @@ from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
 from alerting.services.configs import alert_config_set_enabled
+from automation.agents.changes import group_timeouts_mark
 from automation.choices import HostType
-from automation.reports import EventReport
-from automation.services.agents import group_timeouts_mark
+from automation.reports.rules import EventReport
 from events.choices import SignalKind
 from events.models import Event, Signal
 from events.types import EventType

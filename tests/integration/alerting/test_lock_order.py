@@ -14,8 +14,8 @@ from accesslist.projects.changes import project_delete
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.services.windows import window_change, window_create, window_delete
+from automation.hosts.changes import host_delete
 from automation.models import Host
-from automation.services.hosts import host_delete
 from opsapi.api.principal import SYSTEM
 from opsapi.sql import execute, fetch_rows
 from tests.eventually import eventually

@@ -16,7 +16,7 @@ from alerting.models import Alert, Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION
 from alerting.services.alerts import alerts_cancel
 from alerting.services.claims import claim
-from automation.services.signals import STATES_AT_ONCE
+from automation.hosts.signals import STATES_AT_ONCE
 from events.models import Event, Signal
 from integrations.choices import MessageKind
 from opsapi.api.principal import SYSTEM

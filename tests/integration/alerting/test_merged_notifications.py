@@ -19,7 +19,7 @@ from alerting.services.alerts import alert_acknowledge
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.windows import window_create
-from automation.reports import EventReport, HostReport
+from automation.reports.rules import EventReport, HostReport
 from events.types import EventType
 from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome

@@ -11,7 +11,7 @@ from alerting.choices import NotificationStatus
 from alerting.models import Alert, Notification
 from alerting.reasons import AttemptFailure
 from alerting.services.configs import alert_config_delete
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.types import EventType
 from integrations.choices import DeliveryStatus, MessageKind
 from integrations.outcome import Outcome

@@ -12,13 +12,12 @@ from alerting.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.insight.message_explanations import delivery_facts
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.services.config_coverage import config_evaluate
+from automation.agents.changes import held_signals_release
 from automation.choices import HostType
+from automation.measurements.store import newest_measurements
 from automation.metrics import Metric
 from automation.models import Host, Reading
-from automation.reports import EventReport, HostReport
-from automation.rules.observed import HOLD
-from automation.selectors.measurements import newest_measurements
-from automation.services.agents import held_signals_release
+from automation.reports.rules import HOLD, EventReport, HostReport
 from events.choices import SignalKind
 from events.models import Event, Signal
 from events.types import EventType

@@ -15,8 +15,8 @@ from alerting.models import Alert
 from alerting.rules.thresholds import MetricThreshold, ThresholdOperator, limit_of
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric, MetricKind
-from automation.reports import HostReport, Report
-from automation.services.ingest import report_ingest
+from automation.reports.changes import report_ingest
+from automation.reports.rules import HostReport, Report
 from events.types import EVENT_TYPES
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

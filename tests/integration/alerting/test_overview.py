@@ -11,14 +11,9 @@ from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import WorkerHeartbeat
 from alerting.reasons import NotificationReason
 from alerting.selectors.destinations import destinations_failing
-from alerting.selectors.overview import (
-    active_alerts,
-    notifications_failing,
-    windows_ahead,
-    workers_known,
-)
-from automation.selectors.agents import agents_not_reporting
-from automation.selectors.hosts import hosts_down, hosts_without_data
+from alerting.selectors.overview import active_alerts, notifications_failing, windows_ahead, workers_known
+from automation.agents.store import agents_not_reporting
+from automation.hosts.store import hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN
 from opsapi.ids import new_id

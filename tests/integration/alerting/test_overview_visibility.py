@@ -14,9 +14,9 @@ from accesslist.projects.changes import project_delete
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.selectors.overview import active_alerts, notifications_failing, windows_ahead
 from alerting.services.alerts import WRITTEN_AT_ONCE
+from automation.agents.store import agents_not_reporting
+from automation.hosts.store import hosts_down
 from automation.models import Host
-from automation.selectors.agents import agents_not_reporting
-from automation.selectors.hosts import hosts_down
 from opsapi.api.principal import SYSTEM, VisibleScope
 from opsapi.first_rows import MOST_SHOWN
 from opsapi.ids import new_id

@@ -11,7 +11,7 @@ from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, Notification
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
 from alerting.services.turns import SIGNALS_AT_ONCE
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import MessageKind

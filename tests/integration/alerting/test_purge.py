@@ -20,7 +20,7 @@ from alerting.services import alerts, purge
 from alerting.services.purge import deleted_project_purge
 from alerting.worker import Worker
 from automation.models import Host, Measurement
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType
 from integrations.choices import DeliveryStatus, MessageKind

@@ -13,7 +13,7 @@ from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
 from alerting.selectors import recipient_addresses
 from alerting.services.claims import claim
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.types import EventType
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.outcome import Outcome

@@ -15,7 +15,7 @@ from alerting.services.configs import (
     deleted_config_secrets_purge,
 )
 from alerting.services.resend import notification_resend
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType
 from integrations.choices import DeliveryStatus, MessageKind

@@ -14,7 +14,7 @@ from alerting.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.services.configs import alert_config_delete, alert_config_set_enabled
 from alerting.services.locks import project_lock
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.services import WAKE_CHANNEL
 from events.types import EventType

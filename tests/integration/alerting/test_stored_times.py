@@ -23,9 +23,9 @@ from alerting.selectors.overview import workers_seen
 from alerting.services import stored_times
 from alerting.services.leases import worker_seen, worker_stuck
 from alerting.services.stored_times import REPAIRS, times_repair
+from automation.agents.changes import heartbeats_sweep
+from automation.leases.rules import Lease, LeaseWatcher, holder_of
 from automation.models import Agent, FleetWatch, Host, HostLease, ProcessStatus, ReportAnswer, Watcher
-from automation.rules.leases import Lease, LeaseWatcher, holder_of
-from automation.services.agents import heartbeats_sweep
 from opsapi.clock import AHEAD
 from opsapi.ids import new_id
 from opsapi.sql import database_time

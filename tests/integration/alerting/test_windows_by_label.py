@@ -12,9 +12,9 @@ from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.selectors.windows import muting_windows
 from alerting.services.windows import window_create
 from automation.choices import HostType
+from automation.hosts.changes import host_delete
 from automation.models import Host
-from automation.reports import HostReport
-from automation.services.hosts import host_delete
+from automation.reports.rules import HostReport
 from opsapi.api.principal import SYSTEM
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory

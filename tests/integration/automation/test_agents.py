@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from automation.agents.changes import agent_delete
 from automation.choices import AgentType
+from automation.hosts.versions import version_marks_update
 from automation.models import Agent, Host
-from automation.services.agents import agent_delete
-from automation.services.versions import version_marks_update
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.errors import ApiError

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from automation.document.publish import NEW_PROJECT, Publication
+from automation.desired_state.changes import automation_config_publish, automation_config_restore
+from automation.desired_state.document.publish import NEW_PROJECT, Publication
+from automation.desired_state.store import goal_document, goal_version, process_status
+from automation.hosts.changes import fleet_purge
 from automation.models import AutomationRevision
-from automation.selectors.revisions import goal_document, goal_version, process_status
-from automation.services.automation_config import automation_config_publish, automation_config_restore
-from automation.services.hosts import fleet_purge
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.errors import ApiError

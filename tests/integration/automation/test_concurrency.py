@@ -9,8 +9,8 @@ from django.db import transaction
 
 from accesslist.models import Project
 from automation.choices import HostType
+from automation.hosts.versions import version_marks_update
 from automation.models import Agent, Host, ReplicaSet
-from automation.services.versions import version_marks_update
 from events.models import Event, Signal
 from opsapi import clock
 from tests.eventually import eventually

@@ -8,12 +8,19 @@ from django.db import transaction
 
 from accesslist.models import Project
 from automation.choices import Granularity
-from automation.days import DAY, begin_of, existing_days, partition_name
-from automation.measurement_query import SeriesQuery
+from automation.measurements.days import (
+    DAY,
+    begin_of,
+    day_drop,
+    days_create,
+    days_prepare,
+    existing_days,
+    partition_name,
+)
+from automation.measurements.query import SeriesQuery
+from automation.measurements.store import measured_series, newest_measurements
 from automation.metrics import Metric
 from automation.models import Host, Reading
-from automation.selectors.measurements import measured_series, newest_measurements
-from automation.services.days import day_drop, days_create, days_prepare
 from events.models import Event
 from opsapi.sql import execute, fetch_rows
 from tests.factories.automation import host_report, ingest, make_host, measure

@@ -6,9 +6,9 @@ import pytest
 
 from accesslist.models import Project
 from automation.choices import AgentType, HostType
+from automation.hosts.changes import host_delete
+from automation.hosts.versions import version_marks_update
 from automation.models import Agent, Host
-from automation.services.hosts import host_delete
-from automation.services.versions import version_marks_update
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -126,7 +126,7 @@ class TestVersions:
         ingest(project, *(host_report(name, version="7.0.1") for name in "abc"))
         ingest(project, host_report("d", version="7.0.2"))
         Signal.objects.all().delete()
-        monkeypatch.setattr("automation.services.versions.ROWS_AT_ONCE", 2)
+        monkeypatch.setattr("automation.hosts.versions.ROWS_AT_ONCE", 2)
         for behind, left in ((2, 1), (3, 1), (3, 1)):
             version_marks_update(group_id=project.id, now=clock.now())
             assert Host.objects.filter(version_behind=True).count() == behind

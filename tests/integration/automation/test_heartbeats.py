@@ -9,11 +9,11 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.worker import Worker
+from automation.agents.changes import heartbeats_sweep, sweep_begin, sweep_goes_on
+from automation.agents.rules import DetectionGap
+from automation.agents.store import any_agent_exists, detection_now
 from automation.choices import AgentType, HostType
 from automation.models import Agent, FleetWatch, Host, ReplicaSet
-from automation.rules.heartbeats import DetectionGap
-from automation.selectors.agents import any_agent_exists, detection_now
-from automation.services.agents import heartbeats_sweep, sweep_begin, sweep_goes_on
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.sql import database_time
@@ -176,7 +176,7 @@ class TestAgents:
     def test_an_agent_of_a_deleted_project_has_no_event_and_hides_no_other(
         self, project: Project, other_project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("automation.services.agents.PROJECTS_AT_ONCE", 1)
+        monkeypatch.setattr("automation.agents.changes.PROJECTS_AT_ONCE", 1)
         ingest(project, host_report("a"), agent="gone", now=START)
         ingest(other_project, agent="left", now=START)
         Project.objects.filter(id=project.id).update(deleted=START, org=None)
@@ -186,7 +186,7 @@ class TestAgents:
     def test_however_many_there_are_all_are_found(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("automation.services.agents.ROWS_AT_ONCE", 2)
+        monkeypatch.setattr("automation.agents.changes.ROWS_AT_ONCE", 2)
         for number in range(5):
             ingest(project, agent=f"agent{number}", now=START)
         sweep(START + 5 * MINUTE)

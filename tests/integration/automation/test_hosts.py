@@ -10,13 +10,13 @@ from django.dispatch import Signal
 
 from accesslist.models import Project
 from automation.hooks import host_deleting, host_moving
+from automation.hosts import changes as hosts_service
+from automation.hosts.changes import deleted_host_purge, host_change, host_create, host_delete
+from automation.hosts.store import hosts_locked, hosts_locked_if_known, known_addresses
+from automation.measurements.store import newest_measurements
 from automation.metrics import Metric
 from automation.models import Host, Reading
-from automation.reports import EventReport
-from automation.selectors.hosts import hosts_locked, hosts_locked_if_known, known_addresses
-from automation.selectors.measurements import newest_measurements
-from automation.services import hosts as hosts_service
-from automation.services.hosts import deleted_host_purge, host_change, host_create, host_delete
+from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType
 from opsapi import clock

@@ -14,8 +14,8 @@ from accesslist.models import Project
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric
 from automation.models import Agent, Database, Host, HostLease, ProcessStatus, Reading
-from automation.reports import EventReport, HostReport, ProcessReport, Report
-from automation.services.ingest import report_ingest
+from automation.reports.changes import report_ingest
+from automation.reports.rules import EventReport, HostReport, ProcessReport, Report
 from events.models import Event, Signal
 from events.types import EventType
 from opsapi import clock

@@ -17,13 +17,12 @@ from accesslist.models import Project
 from alerting.insight import measurement_window
 from alerting.insight.measurement_spans import Span
 from automation.choices import Granularity
-from automation.days import DAY, begin_of, partition_name
-from automation.measurement_query import SeriesQuery
+from automation.measurements.days import DAY, begin_of, days_create, partition_name
+from automation.measurements.query import SeriesQuery
+from automation.measurements.rules import MeasuredAt
+from automation.measurements.store import measured_series, measurements_of_reports, newest_measurements
 from automation.metrics import Metric
 from automation.models import Host, Reading, Source
-from automation.readings import MeasuredAt
-from automation.selectors.measurements import measured_series, measurements_of_reports, newest_measurements
-from automation.services.days import days_create
 from opsapi.sql import execute, fetch_rows
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.automation import make_host

@@ -16,14 +16,14 @@ from accesslist.models import Project
 from alerting.insight import measurement_window
 from alerting.insight.measurement_spans import Span
 from automation.choices import Granularity
-from automation.measurement_query import SeriesQuery, span_of
+from automation.hosts.changes import deleted_host_purge, host_delete
+from automation.measurements import moving as service
+from automation.measurements.changes import measurements_trim
+from automation.measurements.moving import old_measurements_left, old_measurements_move
+from automation.measurements.query import SeriesQuery, span_of
+from automation.measurements.store import measured_series, measurements_of_reports, newest_measurements
 from automation.metrics import Metric
 from automation.models import Host, Measurement, Reading, Source
-from automation.selectors.measurements import measured_series, measurements_of_reports, newest_measurements
-from automation.services import old_measurements as service
-from automation.services.hosts import deleted_host_purge, host_delete
-from automation.services.measurements import measurements_trim
-from automation.services.old_measurements import old_measurements_left, old_measurements_move
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from opsapi.metric_series import exposition

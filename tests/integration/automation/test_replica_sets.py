@@ -6,8 +6,8 @@ import pytest
 
 from accesslist.models import Project
 from automation.choices import HostType
+from automation.hosts.changes import host_change, host_delete
 from automation.models import Host, ReplicaSet
-from automation.services.hosts import host_change, host_delete
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

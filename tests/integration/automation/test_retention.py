@@ -6,12 +6,11 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
-from automation.days import existing_days
+from automation.measurements import changes as measurements_service
+from automation.measurements.changes import measurements_trim
+from automation.measurements.days import day_drop, existing_days
 from automation.metrics import Metric
 from automation.models import Database, Host, Reading, Source
-from automation.services import measurements as measurements_service
-from automation.services.days import day_drop
-from automation.services.measurements import measurements_trim
 from tests.factories.automation import make_host, measure
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from automation.services.signals import STATES_AT_ONCE, hosts_signal
+from automation.hosts.signals import STATES_AT_ONCE, hosts_signal
 from events.models import Signal
 from opsapi import clock
 from tests.each import each

@@ -12,18 +12,18 @@ from accesslist.models import Project
 from alerting.choices import AlertStatus
 from alerting.models import Alert
 from alerting.rules.transition import target_key
-from automation.models import Agent, Cluster, FleetWatch, Host, ProcessStatus, ReplicaSet
-from automation.selectors.agents import agent_state
-from automation.selectors.hosts import replica_set_state
-from automation.services.agents import sweep_begin
-from automation.services.hosts import deleted_host_purge, host_delete
-from automation.services.unreported import (
+from automation.agents.changes import sweep_begin
+from automation.agents.store import agent_state
+from automation.hosts.changes import deleted_host_purge, host_delete
+from automation.hosts.store import replica_set_state
+from automation.hosts.unreported import (
     STEADY_FOR,
     UNREPORTED_AFTER,
     agents_delete,
     unreported_rows_delete,
     unreported_rows_trim,
 )
+from automation.models import Agent, Cluster, FleetWatch, Host, ProcessStatus, ReplicaSet
 from events.models import Event
 from events.types import EventType, Target
 from opsapi.api.principal import SYSTEM

@@ -13,7 +13,7 @@ from pytest_django import Settings
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.services.configs import alert_config_delete
-from automation.reports import EventReport
+from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType
 from integrations.channels import CHANNELS

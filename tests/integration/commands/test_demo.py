@@ -23,11 +23,11 @@ from alerting.models import (
     NotificationSetting,
 )
 from alerting.models import NotificationAttempt as Attempt
+from automation.agents.changes import heartbeats_sweep
 from automation.choices import AgentType
+from automation.measurements.rules import NUMBERS
 from automation.metrics import Metric
 from automation.models import Agent, AutomationRevision, Cluster, FleetWatch, Host, Reading, ReplicaSet
-from automation.readings import NUMBERS
-from automation.services.agents import heartbeats_sweep
 from events.models import Event, Signal
 from events.types import EVENT_TYPES, Category, EventType
 from integrations.choices import DeliveryStatus

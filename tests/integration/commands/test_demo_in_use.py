@@ -12,8 +12,8 @@ from pytest_django import Settings
 from accesslist.models import AccessListEntry, ApiKey, Project, RoleGrant, Team, User
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig, Notification, UnreachableHost
+from automation.agents.changes import heartbeats_sweep
 from automation.models import Agent, FleetWatch
-from automation.services.agents import heartbeats_sweep
 from events.models import Signal
 from opsapi import clock
 from opsapi.roles import Role

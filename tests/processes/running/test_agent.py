@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from automation.measurements.rules import NUMBERS
 from automation.metrics import Metric
-from automation.readings import NUMBERS
 from tests.eventually import eventually
 from tests.hostile.budget import LONG
 from tests.plugin import SUMMARY

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from automation.measurements.rules import NUMBERS
 from automation.metrics import Metric
-from automation.readings import NUMBERS
 from tests.eventually import eventually
 from tests.processes.agent import RunningAgent
 from tests.processes.conftest import ProcessCaller

@@ -6,8 +6,8 @@ from typing import Any
 from alerting.insight.presets import Preset, presets_of
 from alerting.rules.observations import Observation, of_agent, of_event, of_host, of_replica_set
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, step
+from automation.hosts.rules import restart_event
 from automation.metrics import Engine, Metric
-from automation.rules.hosts import restart_event
 from events.types import EVENT_TYPES
 from tests.each import each
 

@@ -2,13 +2,8 @@
 
 import pytest
 
+from automation.agent_settings.rules import FORMS, redacted_string, replaced_strings, stored_partners
 from automation.metrics import Engine
-from automation.rules.connection_strings import (
-    FORMS,
-    redacted_string,
-    replaced_strings,
-    stored_partners,
-)
 from tests.each import each
 
 SECRET = "s3cret"

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from automation.document.changes import (
+from automation.desired_state.document.changes import (
     LONGEST_VALUE,
     MOST_PARAMS,
     MOST_PARAMS_OF_A_PROCESS,
     process_changes,
 )
-from automation.document.text import read, write
+from automation.desired_state.document.text import read, write
 from events.choices import DiffStatus
 from opsapi.redaction import MASK
 from tests.each import each

@@ -3,8 +3,8 @@
 from copy import deepcopy
 from typing import Any
 
-from automation.document.publish import completed
-from automation.document.text import write
+from automation.desired_state.document.publish import completed
+from automation.desired_state.document.text import write
 from tests.each import each
 from tests.factories.documents import ABSENT, agent, document, full_document, process, rotation
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from automation.document.changes import Effect, ProcessAction, effects
-from automation.serializers.automation_config import EffectDocument
+from automation.desired_state.document.changes import Effect, ProcessAction, effects
+from automation.desired_state.resource import EffectDocument
 from tests.each import each
 from tests.factories.documents import ABSENT, document, full_document, process
 

@@ -7,12 +7,12 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from automation.document.changes import effects, process_changes
-from automation.document.publish import completed, document_faults
-from automation.document.schema import in_documented_order
-from automation.document.secrets import redacted, restored
-from automation.document.text import canonical, read, write
-from automation.serializers.automation_config import EffectDocument
+from automation.desired_state.document.changes import effects, process_changes
+from automation.desired_state.document.publish import completed, document_faults
+from automation.desired_state.document.schema import in_documented_order
+from automation.desired_state.document.secrets import redacted, restored
+from automation.desired_state.document.text import canonical, read, write
+from automation.desired_state.resource import EffectDocument
 from opsapi.clock import parse_time
 from tests.factories.documents import agent, build, document, process, version
 

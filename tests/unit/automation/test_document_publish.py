@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from automation.document.publish import NEW_PROJECT, etag, publication
+from automation.desired_state.document.publish import NEW_PROJECT, etag, publication
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import WHOLE_BODY, ApiError, BadField
 from tests.each import each

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from automation.document.publish import document_faults, rule_faults
+from automation.desired_state.document.publish import document_faults, rule_faults
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS
 from tests.each import each

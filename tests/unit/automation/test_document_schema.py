@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from automation.document import schema
-from automation.document.schema import SCHEMA, in_documented_order, resolved, schema_faults
-from automation.document.sections import pointer
+from automation.desired_state.document import schema
+from automation.desired_state.document.schema import SCHEMA, in_documented_order, resolved, schema_faults
+from automation.desired_state.document.sections import pointer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 from tests.each import each

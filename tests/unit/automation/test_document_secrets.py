@@ -3,8 +3,8 @@
 from copy import deepcopy
 from typing import Any
 
-from automation.document.secrets import redacted, restored
-from automation.document.text import write
+from automation.desired_state.document.secrets import redacted, restored
+from automation.desired_state.document.text import write
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS
 from opsapi.redaction import MASK

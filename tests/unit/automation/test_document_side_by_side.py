@@ -1,6 +1,6 @@
 """Two texts side by side."""
 
-from automation.document.text import AROUND, MOST_LINES, LineKind, LinePair, side_by_side
+from automation.desired_state.document.text import AROUND, MOST_LINES, LineKind, LinePair, side_by_side
 from tests.each import each
 
 SAME, CHANGED = LineKind.SAME, LineKind.CHANGED

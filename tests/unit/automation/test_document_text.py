@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from automation.document.text import LONGEST_NUMBER, canonical, read, read_sent, write
+from automation.desired_state.document.text import LONGEST_NUMBER, canonical, read, read_sent, write
 from opsapi.api.bodies import render
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, ApiError

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from automation.choices import Granularity
-from automation.measurement_query import bucket_start, read_duration, span_of
+from automation.measurements.query import bucket_start, read_duration, span_of
 from tests.each import each
 
 

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 from automation.choices import AgentType, HostType
+from automation.hosts.rules import engine_of
 from automation.metrics import Engine, Metric
-from automation.reports import HostReport
-from automation.rules.hosts import engine_of
+from automation.reports.rules import HostReport
 from automation.wording import AGENT_WORDS, ENGINE_WORDS, TYPE_WORDS, database_words, type_words
 from tests.each import each
 from tests.factories.automation import host_report

@@ -4,8 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from automation.choices import AgentType
-from automation.rules.heartbeats import (
+from automation.agents.rules import (
     AGENT_DOWN,
     AGENT_VERSION_BEHIND,
     DetectionGap,
@@ -16,6 +15,7 @@ from automation.rules.heartbeats import (
     transition_event,
     unheard_for,
 )
+from automation.choices import AgentType
 from events.types import EventType
 from tests.each import each
 

@@ -5,11 +5,10 @@ from typing import Any
 
 from automation.addresses import Address
 from automation.choices import HostType
-from automation.metrics import Metric
-from automation.reports import HostReport
-from automation.rules.hosts import (
+from automation.hosts.rules import (
     HostState,
     KnownType,
+    Measuring,
     host_events,
     reachability_event,
     recovering_event,
@@ -17,7 +16,8 @@ from automation.rules.hosts import (
     role_event,
     type_after,
 )
-from automation.rules.measured import Measuring
+from automation.metrics import Metric
+from automation.reports.rules import HostReport
 from events.types import EventType
 from tests.each import each
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from automation.rules.leases import (
+from automation.leases.rules import (
     FORGOTTEN_AFTER,
     Ask,
     Key,

@@ -1,7 +1,7 @@
 """When a host has left its replica set, shard and cluster."""
 
 from automation.choices import HostType
-from automation.rules.hosts import has_left
+from automation.hosts.rules import has_left
 from tests.each import each
 
 

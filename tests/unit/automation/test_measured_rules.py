@@ -5,15 +5,9 @@ from typing import Any
 
 from automation.addresses import Address
 from automation.choices import HostType
+from automation.hosts.rules import Measuring, measures, measuring_after, measuring_event, since_late_report
 from automation.metrics import Metric
-from automation.reports import HostReport
-from automation.rules.measured import (
-    Measuring,
-    measures,
-    measuring_after,
-    measuring_event,
-    since_late_report,
-)
+from automation.reports.rules import HostReport
 from tests.each import each
 
 NOW = datetime(2099, 1, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from automation.choices import Granularity
-from automation.measurement_query import MOST_POINTS, read_series_query
+from automation.measurements.query import MOST_POINTS, read_series_query
 from automation.metrics import Metric
 from opsapi.api.errors import ApiError
 from tests.each import each

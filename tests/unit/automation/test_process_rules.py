@@ -1,6 +1,6 @@
 """How far processes have come, of the wanted and the reported processes."""
 
-from automation.selectors.revisions import ProcessState, process_states
+from automation.desired_state.store import ProcessState, process_states
 from tests.each import each
 
 A, B = ProcessState("a", "db1", 3), ProcessState("b", "db2", 2, "no disk")

@@ -6,8 +6,8 @@ from hashlib import sha256
 from hypothesis import given
 from hypothesis import strategies as st
 
+from automation.measurements.rules import METRICS, NUMBERS, rows_of, samples_of
 from automation.metrics import Metric
-from automation.readings import METRICS, NUMBERS, rows_of, samples_of
 from tests.hostile.budget import tries
 
 REPORTED = datetime(2099, 11, 21, 12, 0, 30, 700_000, UTC)

@@ -1,7 +1,7 @@
 """The state of a replica set, from its members."""
 
 from automation.choices import HostType
-from automation.rules.hosts import Members, MemberTally, primary_event, tally, tally_after
+from automation.hosts.rules import Members, MemberTally, primary_event, tally, tally_after
 from events.types import EventType
 from tests.each import each
 

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from automation.metrics import Metric
-from automation.reports import Samples
-from automation.serializers.reports import ReportDocument, SampleList
+from automation.reports.resource import ReportDocument, SampleList
+from automation.reports.rules import Samples
 from opsapi.api.errors import ApiError
 from tests.hostile.budget import tries
 

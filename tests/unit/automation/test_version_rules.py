@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from automation.rules.hosts import behind, behind_in_series, read_version, version_event
+from automation.hosts.rules import behind, behind_in_series, read_version, version_event
 from tests.each import each
 
 IN_ORDER = [

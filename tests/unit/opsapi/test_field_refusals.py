@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from automation.serializers.automation_config import AutomationConfigDocument
+from automation.desired_state.resource import AutomationConfigDocument
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import Document
 from opsapi.api.errors import ApiError

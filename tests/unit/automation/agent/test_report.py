@@ -14,8 +14,8 @@ from automation.agent.report import (
     without,
     without_measurements,
 )
-from automation.reports import Report
-from automation.serializers.reports import ReportDocument, read_report
+from automation.reports.resource import ReportDocument, read_report
+from automation.reports.rules import Report
 from tests.each import each
 
 TAKEN = datetime(2026, 11, 23, 12, 0, 30, 500_000, tzinfo=UTC)

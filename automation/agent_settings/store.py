@@ -1,0 +1,95 @@
+"""The settings that projects keep for their agents."""
+
+import json
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from django.db.models import QuerySet
+
+from automation.agent_file import agent_file, agent_file_facts
+from automation.agent_settings.models import AgentSettings
+from opsapi.api.errors import unavailable
+from opsapi.api.resources import Facts
+from opsapi.encryption import CannotDecryptError, decrypt
+
+logger = logging.getLogger("opsapi.automation")
+
+STRINGS = ("mongodb", "postgresql")
+"""The fields with connection strings."""
+NO_VERSION = "0"
+"""The version before the first write."""
+SELF_UPDATE = "selfUpdate"
+"""The field that says that agents update themselves. Stored only if it is true."""
+_NOTHING: Facts = {name: [] for name in STRINGS}
+
+
+def agent_settings_of(group_id: str) -> AgentSettings | None:
+    """Return the settings of a project with their secrets, still encrypted; None before the first write."""
+    return _of(group_id).first()
+
+
+def shown_agent_settings_of(group_id: str) -> AgentSettings | None:
+    """As `agent_settings_of`, without the secrets."""
+    return _of(group_id).defer("secrets").first()
+
+
+def version_for_agents(group_id: str) -> str:
+    """Return the version of a project's settings as agents get it, without reading the secrets."""
+    return _version_for_agents(shown_agent_settings_of(group_id))
+
+
+def settings_etag(version: str) -> str:
+    """Return the entity tag of the settings, from their version."""
+    return f'"{version}"'
+
+
+def version_of(stored: AgentSettings | None) -> str:
+    """Return the version of the settings; NO_VERSION without a row."""
+    return stored.version if stored else NO_VERSION
+
+
+def _of(group_id: str) -> QuerySet[AgentSettings]:
+    return AgentSettings.objects.filter(group_id=group_id)
+
+
+def shown_settings(stored: AgentSettings | None) -> Facts:
+    """Return the settings with their version, with secrets redacted."""
+    shown = stored.shown if stored else _NOTHING
+    return {SELF_UPDATE: False, **shown, "version": version_of(stored)}
+
+
+def full_settings(stored: AgentSettings | None) -> Facts:
+    """Return the settings with their secrets, for agents, and the file by which agents replace theirs.
+
+    Raises: ApiError: SERVICE_UNAVAILABLE, if the encryption key of the secrets is no longer configured.
+    """
+    found = _NOTHING if stored is None else opened_settings(stored)
+    if found is None:
+        raise unavailable(
+            "the settings of the agents cannot be read without their encryption key, which is not in "
+            "OPSAPI_ENCRYPTION_KEYS"
+        )
+    settings = {name: value for name, value in found.items() if name != SELF_UPDATE}
+    update = {"agentFile": agent_file_facts()} if _updates_agents(stored) else {}
+    return {**settings, **update, "version": _version_for_agents(stored)}
+
+
+def _updates_agents(stored: AgentSettings | None) -> bool:
+    return stored is not None and bool(stored.shown.get(SELF_UPDATE))
+
+
+def _version_for_agents(stored: AgentSettings | None) -> str:
+    """The version, with the beginning of the checksum of the file by which agents replace theirs."""
+    version = version_of(stored)
+    return f"{version}.{agent_file().sha256[:16]}" if _updates_agents(stored) else version
+
+
+def opened_settings(stored: AgentSettings) -> Mapping[str, Any] | None:
+    """Return the settings with their secrets; None, and a line in the log, if they cannot be decrypted."""
+    try:
+        found: Mapping[str, Any] = json.loads(decrypt(stored.secrets or "", owner=stored.id))
+    except CannotDecryptError as error:
+        logger.error("the settings of the agents of project %s: %s", stored.group_id, error)
+        return None
+    return found

@@ -1,0 +1,323 @@
+"""What a publication changes: the fields of each process, as its event records them, and effects. Pure."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from itertools import chain
+from typing import Any, Final
+
+from automation.desired_state.document.schema import CANCEL, has_zone, moment
+from automation.desired_state.document.secrets import redacted
+from automation.desired_state.document.sections import (
+    Section,
+    first,
+    process_name,
+    processes,
+    section,
+    shortened,
+    text,
+)
+from automation.desired_state.document.text import canonical, write
+from automation.hosts.rules import version_event
+from events.choices import DiffStatus, DiffType
+from events.types import EventType
+from opsapi.redaction import redact_urls
+from opsapi.wire_json import JsonObject
+
+_LONGEST_PATH = 200  # Maximum length of a path that is followed further down: it prefixes every field below.
+
+MOST_PARAMS = 5000
+"""Maximum number of fields in an event; further changes are only counted per process."""
+MOST_PARAMS_OF_A_PROCESS = 200
+LONGEST_VALUE = 500
+"""Maximum characters of a shown value."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParamChange:
+    """A changed field of a process, by its dotted path. A missing side is None, a long value is cut."""
+
+    param: str
+    old: str | None
+    new: str | None
+
+    def document(self) -> dict[str, str]:
+        """The field in a diff."""
+        sides = {"old": self.old, "new": self.new}
+        return {"param": self.param, "display": self.param} | {
+            side: value for side, value in sides.items() if value is not None
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessChange:
+    """The changes of a process; secrets are `******`."""
+
+    name: str
+    status: DiffStatus
+    params: tuple[ParamChange, ...]
+
+    def document(self) -> JsonObject:
+        """The process in an event's `diffs`."""
+        return {
+            "id": self.name,
+            "type": DiffType.PROCESS.value,
+            "status": self.status.value,
+            "params": [param.document() for param in self.params],
+        }
+
+
+def process_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[ProcessChange]:
+    """The changes of each process: processes of the new document first, then removed ones.
+
+    The first fields are listed, the others counted.
+    """
+    changes: list[ProcessChange] = []
+    room = MOST_PARAMS
+    for name, before, after in pairs(old, new):
+        found = changed_params(before or {}, after or {})
+        listed, more = first(min(room, MOST_PARAMS_OF_A_PROCESS), found)
+        room -= len(listed)
+        params = (*listed, ParamChange(f"… and {more} more", None, None)) if more else tuple(listed)
+        if params:
+            changes.append(ProcessChange(redact_urls(name), status(before, after), params))
+    return changes
+
+
+def pairs(old: Section, new: Section) -> Iterator[tuple[str, Section | None, Section | None]]:
+    """Each process by name, before and after; None if missing."""
+    before, after = processes(old), processes(new)
+    for key in dict.fromkeys([*after, *before]):
+        process = after[key] if key in after else before[key]
+        yield process_name(process), before.get(key), after.get(key)
+
+
+def status(old: Section | None, new: Section | None) -> DiffStatus:
+    """The status of a change. If several apply, the first in this list wins, because it matters most."""
+    if old is None:
+        return DiffStatus.NEW
+    if new is None:
+        return DiffStatus.REMOVED
+    if is_disabled(old) != is_disabled(new):
+        return DiffStatus.SHUTDOWN if is_disabled(new) else DiffStatus.STARTUP
+    if is_restore(old, new):
+        return DiffStatus.RESTORE
+    return DiffStatus.RESTART if moved(old, new, "lastRestart") else DiffStatus.MODIFIED
+
+
+def is_disabled(process: Section) -> bool:
+    """Whether the process is to be shut down."""
+    return process.get("disabled") is True
+
+
+def is_restore(old: Section, new: Section) -> bool:
+    """Whether backupRestoreUrl is set to a new URL."""
+    url = text(new, "backupRestoreUrl")
+    return url not in {None, CANCEL, text(old, "backupRestoreUrl")}
+
+
+def moved(old: Section, new: Section, name: str) -> bool:
+    """Whether the time has moved to another moment. Removing it does not count."""
+    after, before = text(new, name), text(old, name)
+    return after is not None and moment(after) != (None if before is None else moment(before))
+
+
+def changed_params(old: Section, new: Section) -> Iterator[ParamChange]:
+    """Every changed field of a process, with nested objects compared field by field and secrets redacted."""
+    if canonical(old) != canonical(new):
+        yield from _params("", (old, new), (redacted(old), redacted(new)))
+
+
+def _params(
+    prefix: str, values: tuple[Section, Section], shown: tuple[Section, Section]
+) -> Iterator[ParamChange]:
+    """The values decide what changed; their redacted forms are shown."""
+    old, new = values
+    for name in dict.fromkeys([*old, *new]):
+        before, after = old.get(name), new.get(name)
+        path = prefix + shortened(name)
+        if isinstance(before, Mapping) and isinstance(after, Mapping) and len(path) < _LONGEST_PATH:
+            members_shown = section(shown[0], name), section(shown[1], name)
+            yield from _params(f"{path}.", (before, after), members_shown)
+        elif canonical(before) != canonical(after):
+            yield ParamChange(path, _text(shown[0].get(name)), _text(shown[1].get(name)))
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    shown = value if isinstance(value, str) else write(value)
+    return shown if len(shown) <= LONGEST_VALUE else shown[:LONGEST_VALUE] + "…"
+
+
+class ProcessAction(StrEnum):
+    """The actions of agents; the values are the wire values of `action`."""
+
+    START = "START"
+    SHUTDOWN = "SHUTDOWN"
+    REMOVE = "REMOVE"
+    CHANGE_VERSION = "CHANGE_VERSION"
+    UPGRADE = "UPGRADE"
+    DOWNGRADE = "DOWNGRADE"
+    RECONFIGURE = "RECONFIGURE"
+    RESTORE = "RESTORE"
+    CANCEL_RESTORE = "CANCEL_RESTORE"
+    RESTART = "RESTART"
+    RESYNC = "RESYNC"
+    COMPACT = "COMPACT"
+    ROTATE_KEY = "ROTATE_KEY"
+    NOTHING = "NOTHING"
+    """A setting that has no effect although it looks as if it had; the warning explains it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """An effect on a process: immediately, or `at` a later time."""
+
+    process: str
+    action: ProcessAction
+    detail: str
+    at: datetime | None = None
+    warning: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A process before and after; empty if it does not exist."""
+
+    name: str
+    old: Section
+    new: Section
+    now: datetime
+
+
+def effects(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> list[Effect]:
+    """All effects: process by process in the order of the new document, then removed processes."""
+    found: list[Effect] = []
+    for name, before, after in pairs(old, new):
+        pair = Pair(name, before or {}, after or {}, now)
+        found.extend(removal(pair) if after is None else chain.from_iterable(rule(pair) for rule in _RULES))
+    return found
+
+
+def removal(pair: Pair) -> Iterator[Effect]:
+    """A process that is no longer in the document."""
+    yield _effect(pair, ProcessAction.REMOVE, "is no longer managed")
+
+
+def start(pair: Pair) -> Iterator[Effect]:
+    """A new or re-enabled process starts; a newly disabled process shuts down."""
+    runs = bool(pair.old) and not is_disabled(pair.old)
+    shall_run = not is_disabled(pair.new)
+    if shall_run and not runs:
+        yield _effect(pair, ProcessAction.START, "is started")
+    elif runs and not shall_run:
+        yield _effect(pair, ProcessAction.SHUTDOWN, "is shut down")
+
+
+def version(pair: Pair) -> Iterator[Effect]:
+    """The version changes: an upgrade or downgrade if the versions can be compared."""
+    before, after = text(pair.old, "version"), text(pair.new, "version")
+    if before and after and before != after:
+        action = _VERSION_ACTIONS.get(version_event(before, after), ProcessAction.CHANGE_VERSION)
+        new, old = (shortened(redact_urls(name)) for name in (after, before))
+        yield _effect(pair, action, f"runs version {new} instead of {old}")
+
+
+def settings(pair: Pair) -> Iterator[Effect]:
+    """Other fields change."""
+    changes = changed_params(pair.old, pair.new) if pair.old else ()
+    names, others = first(
+        _MOST_NAMES, (change.param for change in changes if change.param not in _REPORTED_OTHERWISE)
+    )
+    if names:
+        more = f" and {others} more" if others else ""
+        shown = ", ".join(shortened(name) for name in names)
+        yield _effect(pair, ProcessAction.RECONFIGURE, f"changes {shown}{more}")
+
+
+def restore(pair: Pair) -> Iterator[Effect]:
+    """Setting backupRestoreUrl restores a backup; CANCEL stops a requested restore."""
+    if is_restore(pair.old, pair.new):
+        yield _effect(pair, ProcessAction.RESTORE, "is restored from a backup", warning=_RESTORE_WARNING)
+    elif text(pair.new, "backupRestoreUrl") == CANCEL != text(pair.old, "backupRestoreUrl"):
+        yield _effect(pair, ProcessAction.CANCEL_RESTORE, "cancels its restore")
+
+
+def restart(pair: Pair) -> Iterator[Effect]:
+    """Changing lastRestart restarts a running process that stays enabled."""
+    runs_on = pair.old and not is_disabled(pair.old) and not is_disabled(pair.new)
+    if runs_on and moved(pair.old, pair.new, "lastRestart"):
+        yield _at_moment(pair, "lastRestart", ProcessAction.RESTART, "is restarted")
+
+
+def resync(pair: Pair) -> Iterator[Effect]:
+    """Changing lastResync deletes the data of the node and copies it again."""
+    if moved(pair.old, pair.new, "lastResync"):
+        detail = "deletes its data and copies it again from another member"
+        yield _at_moment(pair, "lastResync", ProcessAction.RESYNC, detail, _RESYNC_WARNING)
+
+
+def rotation(pair: Pair) -> Iterator[Effect]:
+    """Changing lastKmipMasterKeyRotation rotates the master key."""
+    name = "lastKmipMasterKeyRotation"
+    if moved(pair.old, pair.new, name):
+        yield _at_moment(pair, name, ProcessAction.ROTATE_KEY, "rotates its master key")
+
+
+def compaction(pair: Pair) -> Iterator[Effect]:
+    """Changing lastCompact reclaims space; a value without a time zone has no effect and causes a warning."""
+    asked, stored = text(pair.new, "lastCompact"), text(pair.old, "lastCompact")
+    if asked is None or asked == stored:
+        return
+    if not has_zone(asked):
+        yield _effect(pair, ProcessAction.NOTHING, "is not compacted", warning=_COMPACT_WARNING)
+    elif moved(pair.old, pair.new, "lastCompact") or not has_zone(stored or ""):
+        yield _at_moment(pair, "lastCompact", ProcessAction.COMPACT, "reclaims disk space")
+
+
+def _at_moment(
+    pair: Pair, name: str, action: ProcessAction, detail: str, warning: str | None = None
+) -> Effect:
+    """The effect of a changed time: immediately, or at that time."""
+    time = moment(pair.new[name])
+    return _effect(pair, action, detail, at=time if time and time > pair.now else None, warning=warning)
+
+
+def _effect(
+    pair: Pair, action: ProcessAction, detail: str, *, at: datetime | None = None, warning: str | None = None
+) -> Effect:
+    name = redact_urls(pair.name)
+    return Effect(process=name, action=action, detail=detail, at=at, warning=warning)
+
+
+_MOST_NAMES = 10
+_REPORTED_OTHERWISE = frozenset(
+    {
+        "disabled",
+        "version",
+        "backupRestoreUrl",
+        "lastRestart",
+        "lastResync",
+        "lastKmipMasterKeyRotation",
+        "lastCompact",
+    }
+)
+_VERSION_ACTIONS: Final[Mapping[EventType | None, ProcessAction]] = {
+    EventType.HOST_UPGRADED: ProcessAction.UPGRADE,
+    EventType.HOST_DOWNGRADED: ProcessAction.DOWNGRADE,
+}
+_RESYNC_WARNING = "lastResync: an initial sync deletes all data of this node"
+_RESTORE_WARNING = "backupRestoreUrl: a restore replaces the data of this node"
+_COMPACT_WARNING = "lastCompact: has no time zone, so it is stored and has no effect"
+_RULES: Final[Sequence[Callable[[Pair], Iterator[Effect]]]] = (
+    start,
+    version,
+    settings,
+    restore,
+    restart,
+    resync,
+    rotation,
+    compaction,
+)

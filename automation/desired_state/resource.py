@@ -1,0 +1,222 @@
+"""The automation configuration and its revisions as the API shows and accepts them."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from django.db.models import Case, Q, When
+from rest_framework import serializers
+
+from automation.desired_state.document.changes import ProcessAction, effects
+from automation.desired_state.document.publish import NEW_PROJECT, Publication
+from automation.desired_state.document.schema import SCHEMA, resolved
+from events.choices import DiffStatus, DiffType
+from events.serializers import DiffDocument
+from opsapi.api.answers import Answer
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, invalid, links_of
+from opsapi.api.fields import ShownId, ShownMap, ShownNumber, ShownText, ShownTime, Whole
+from opsapi.api.principal import ActorKind
+from opsapi.api.resources import Resource
+from opsapi.api.shapes import Reference, ShapedDocument, nullable
+from opsapi.redaction import redact_urls
+from opsapi.wire_json import JsonObject
+
+_EXAMPLE: Final[Mapping[str, Any]] = {
+    **NEW_PROJECT,
+    "version": 1,
+    "databaseVersions": [{"name": "7.0.14", "builds": []}],
+    "processes": [
+        {
+            "name": "orders_1",
+            "hostname": "db1.example.com",
+            "version": "7.0.14",
+            "featureCompatibilityVersion": "7.0",
+            "authSchemaVersion": 5,
+            "args2_6": {"net": {"port": 27017}},
+        }
+    ],
+}
+_MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
+_WARNING = "lastResync: an initial sync deletes all data of this node"
+_BY_USER = Q(actor_kind=ActorKind.USER.value)
+_OPEN: Final = {"additionalProperties": True}
+
+
+class AutomationConfigDocument(ShapedDocument):
+    """The desired state of a project's deployment. Sections that are not listed are kept as sent."""
+
+    refusals = (
+        ErrorCode.INVALID_ENUM_VALUE,
+        ErrorCode.INVALID_SETTINGS,
+        ErrorCode.REDACTED_VALUE_UNKNOWN,
+    )
+    example = _EXAMPLE
+    request_example = _EXAMPLE
+
+    def run_validation(self, data: Any = serializers.empty) -> JsonObject:
+        """Return the data unchanged: the service checks it together with the stored document."""
+        if not isinstance(data, dict):
+            raise invalid("must be an object")
+        return data
+
+    @classmethod
+    def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
+        """Return the published schema without references, which OpenAPI writes differently."""
+        # The first document of a project can leave out its version.
+        required = [name for name in SCHEMA["required"] if name != "version"]
+        schema = _in_one_piece({**SCHEMA, "required": required})
+        return {name: schema[name] for name in ("description", "type", "required", "properties")} | _OPEN
+
+
+class AutomationSchemaDocument(ShapedDocument):
+    """The JSON Schema (2020-12) of the automation configuration."""
+
+    example = {"$schema": SCHEMA["$schema"], "title": SCHEMA["title"], "type": "object"}
+
+    @classmethod
+    def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
+        """Return the schema of a schema: any object that says so."""
+        schema = {"properties": {"$schema": {"const": SCHEMA["$schema"]}}, "required": ["$schema"]}
+        return {"type": "object", "description": cls.__doc__, **schema, **_OPEN}
+
+
+class EffectDocument(Answer):
+    """An effect on a process."""
+
+    process = serializers.CharField(help_text="Name of the process.")
+    action = serializers.ChoiceField([action.value for action in ProcessAction])
+    detail = serializers.CharField()
+    at = serializers.DateTimeField(
+        required=False,
+        help_text="When the action runs. If absent, as soon as the agents have the configuration.",
+    )
+    warning = serializers.CharField(required=False)
+
+
+class WarningDocument(Answer):
+    """A warning to read before publishing."""
+
+    process = serializers.CharField(help_text="Name of the process.")
+    warning = serializers.CharField()
+
+
+class AutomationPlanDocument(Document):
+    """The effects of publishing; secrets are redacted."""
+
+    diffs = DiffDocument(
+        many=True,
+        example={
+            "id": "orders_1",
+            "type": DiffType.PROCESS.value,
+            "status": DiffStatus.MODIFIED.value,
+            "params": [{"param": "lastResync", "display": "lastResync", **_MOVED}],
+        },
+    )
+    effects = EffectDocument(
+        many=True,
+        example={
+            "process": "orders_1",
+            "action": ProcessAction.RESYNC.value,
+            "detail": "deletes its data and copies it again from another member",
+            "warning": _WARNING,
+        },
+    )
+    warnings = WarningDocument(many=True, example={"process": "orders_1", "warning": _WARNING})
+
+    @classmethod
+    def of_draft(cls, draft: Publication, now: datetime) -> JsonObject:
+        """Return the answer to a dry run."""
+        would = effects(draft.old, draft.new, now)
+        return {
+            "diffs": [change.document() for change in draft.changes],
+            "effects": [EffectDocument.of(effect) for effect in would],
+            "warnings": [WarningDocument.of(effect) for effect in would if effect.warning],
+        }
+
+
+class PublishedDocument(ShapedDocument):
+    """The published automation configuration, or the effects of a dry run."""
+
+    example = _EXAMPLE
+
+    @classmethod
+    def shape(cls, reference: Reference) -> JsonObject:
+        """Return either schema."""
+        return {"anyOf": [reference(AutomationConfigDocument), reference(AutomationPlanDocument)]}
+
+
+class ProcessStateDocument(Answer):
+    """The progress of a process."""
+
+    computed = {
+        "name": lambda process: redact_urls(process.name),
+        "errorString": lambda process: process.error or None,
+    }
+
+    name = serializers.CharField()
+    hostname = serializers.CharField()
+    lastGoalVersionAchieved = serializers.IntegerField(
+        source="goal_version", help_text="0 until an agent reports it."
+    )
+    errorString = serializers.CharField(required=False)
+
+
+class AutomationStatusDocument(Document):
+    """The progress of all processes."""
+
+    goalVersion = ShownNumber(help_text="The version of the automation configuration.", example=2)
+    processes = ProcessStateDocument(
+        many=True,
+        example={"name": "orders_1", "hostname": "db1.example.com", "lastGoalVersionAchieved": 1},
+    )
+    links = links_of(f"/groups/{ANOTHER_ID}/automationStatus")
+
+
+def _in_one_piece(schema: Any) -> Any:
+    """Return the schema without references. Objects accept other fields unless the schema says otherwise."""
+    if isinstance(schema, list):
+        return [_in_one_piece(part) for part in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    schema = {name: _in_one_piece(value) for name, value in resolved(schema).items()}
+    if not (isinstance(schema.get("properties"), dict) and "type" in schema):
+        return schema
+    required = schema.get("required", ())
+    described = schema["properties"].items()
+    properties = {name: part if name in required else nullable(part) for name, part in described}
+    return {**_OPEN, **schema, "properties": properties}
+
+
+class RevisionDocument(Resource):
+    """A published version: its time, its author, and the number of changed processes."""
+
+    path = "/groups/{group_id}/automationConfig/revisions/{version}"
+    columns = {
+        "apiKeyId": Case(When(~_BY_USER, then="actor_id")),
+        "publicKey": Case(When(~_BY_USER, then="actor_name")),
+        "userId": Case(When(_BY_USER, then="actor_id")),
+        "username": Case(When(_BY_USER, then="actor_name")),
+    }
+
+    version = ShownNumber(source="number", example=2)
+    created = ShownTime()
+    apiKeyId = ShownId(required=False)
+    publicKey = ShownText(required=False, example="k3yp7b")
+    userId = ShownText(required=False)
+    username = ShownText(required=False)
+    restoredFrom = ShownNumber(
+        source="restored_from", required=False, help_text="The version that was restored."
+    )
+    changes = ShownMap(
+        child=serializers.IntegerField(),
+        help_text="Number of changed processes by status, as in the event of the publication.",
+        example={DiffStatus.MODIFIED.value: 1},
+    )
+    links = LinkDocument(many=True)
+
+
+class RestoreDocument(Document):
+    """The optional body of a restore."""
+
+    version = Whole(required=False, help_text="Must be the current version.", example=2)

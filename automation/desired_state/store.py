@@ -1,0 +1,135 @@
+"""Reading the automation configuration, its revisions, and the progress of its processes."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from automation.agents.rules import HEARTBEAT_TIMEOUT
+from automation.desired_state.document.publish import NEW_PROJECT
+from automation.desired_state.document.text import read
+from automation.desired_state.models import AutomationRevision, ProcessStatus
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, unavailable
+from opsapi.encryption import CannotDecryptError, decrypt
+from opsapi.fields import Among
+
+logger = logging.getLogger("opsapi.automation")
+
+
+def revisions_of(group_id: str) -> QuerySet[AutomationRevision]:
+    """Return the revisions of a project, newest first."""
+    return AutomationRevision.objects.filter(group_id=group_id).order_by("-number")
+
+
+def goal_version(group_id: str) -> int:
+    """Return the current version of a project's automation configuration; 0 before the first publication."""
+    newest = revisions_of(group_id).values_list("number", flat=True).first()
+    return newest or 0
+
+
+def newest_revision(group_id: str) -> AutomationRevision | None:
+    """Return the newest revision of a project; None before the first publication."""
+    return _without_documents(group_id).first()
+
+
+def revision_at(number: int, *, group_id: str) -> AutomationRevision | None:
+    """Return the revision with this number; None if it does not exist. Version 0 has no revision."""
+    return _without_documents(group_id).filter(number=number).first()
+
+
+def goal_document(group_id: str) -> Mapping[str, Any]:
+    """Return the current automation configuration of a project, with its secrets.
+
+    Raises: ApiError: as `revision_text`.
+    """
+    newest = newest_revision(group_id)
+    return read(revision_text(newest)) if newest else NEW_PROJECT
+
+
+def document_at(number: int, *, group_id: str) -> Mapping[str, Any] | None:
+    """Return the document of a version, with its secrets; None if it does not exist.
+
+    Version 0 is the initial document.
+
+    Raises: ApiError: as `revision_text`.
+    """
+    if number == NEW_PROJECT["version"]:
+        return NEW_PROJECT
+    revision = revision_at(number, group_id=group_id)
+    return read(revision_text(revision)) if revision else None
+
+
+def _without_documents(group_id: str) -> QuerySet[AutomationRevision]:
+    """Documents are large, so a document is read when it is accessed."""
+    return revisions_of(group_id).only("group_id", "number", "masked_by")
+
+
+def revision_text(revision: AutomationRevision) -> str:
+    """Return the text of a revision's document, with its secrets.
+
+    Raises: ApiError: SERVICE_UNAVAILABLE, if the encryption key of the document is no longer configured.
+    GROUP_NOT_FOUND, as `stored`.
+    """
+    return opened(revision, stored(revision, "document"))
+
+
+def stored(revision: AutomationRevision, column: str) -> str | None:
+    """Return the value of a deferred column, which this reads from the database.
+
+    Raises: ApiError: GROUP_NOT_FOUND, if the revision was deleted with its project meanwhile.
+    """
+    try:
+        value: str | None = getattr(revision, column)
+    except AutomationRevision.DoesNotExist:
+        raise ApiError(ErrorCode.GROUP_NOT_FOUND, revision.group_id) from None
+    return value
+
+
+def opened(revision: AutomationRevision, encrypted: str | None) -> str:
+    """Decrypt a text of a revision. Raises ApiError as `revision_text`."""
+    try:
+        return decrypt(encrypted or "", owner=revision.id)
+    except CannotDecryptError as error:
+        logger.error("an automation configuration of project %s: %s", revision.group_id, error)
+        raise unavailable(
+            f"version {revision.number} cannot be read without its encryption key, which is not in "
+            "OPSAPI_ENCRYPTION_KEYS"
+        ) from None
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessState:
+    """The version of the configuration that a process has reached; 0 before the first report."""
+
+    name: str
+    hostname: str
+    goal_version: int
+    error: str | None = None
+
+
+def process_states(wanted: Iterable[tuple[str, str]], reported: Iterable[ProcessState]) -> list[ProcessState]:
+    """By name: the processes of the document by name and hostname, and other reported processes.
+
+    A process without a report has reached nothing, so a client that waits for all processes waits for it,
+    too.
+    """
+    states = {name: ProcessState(name, hostname, 0) for name, hostname in wanted}
+    states |= {process.name: process for process in reported}
+    return sorted(states.values(), key=lambda process: process.name)
+
+
+def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState]]:
+    """Return the current version, and the version that each process has reached.
+
+    A process that is not in the document is listed while an agent reports it.
+    """
+    newest = revisions_of(group_id).values_list("number", "processes").first()
+    version, wanted = newest or (0, [])
+    is_meant = Q(Among("name", [name for name, _ in wanted])) | Q(reported__gt=now - HEARTBEAT_TIMEOUT)
+    statuses = ProcessStatus.objects.filter(is_meant, group_id=group_id)
+    reported = statuses.values_list("name", "hostname", "goal_version", "error")
+    return version, process_states(wanted, (ProcessState(*row) for row in reported))

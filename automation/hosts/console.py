@@ -1,0 +1,472 @@
+"""Hosts in the console: forms, actions, and the page of a host."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.http import urlencode
+from django.utils.safestring import SafeString
+
+from accesslist.forms import InProjectForm
+from automation.access import WRITE_HOSTS
+from automation.agents.models import Agent
+from automation.agents.rules import unheard_for
+from automation.choices import Granularity
+from automation.hosts.changes import host_change, host_create, host_delete
+from automation.hosts.models import Database, Host
+from automation.hosts.resource import HostChange, NewHost
+from automation.hosts.states import HostColumns, host_state, known_type_words, measured_words, reachable_words
+from automation.hosts.store import of_demonstration, without_data
+from automation.labels import label_texts
+from automation.measurements.query import SeriesQuery, bucket_start, span_of
+from automation.measurements.store import measured_series, newest_measurements
+from automation.metrics import Metric, MetricSubject, base_unit, by_subject
+from automation.quantities import best_unit, quantity_of, unit_words
+from automation.units import convert
+from automation.wording import ENGINE_WORDS, database_words, type_words
+from events.models import Event
+from events.search import EventSearch, search_page
+from events.wording import in_words
+from opsapi import clock
+from opsapi.api.principal import VisibleScope
+from opsapi.clock import ago_words, parse_time, time_words
+from opsapi.console.action_pages import to_form
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.admin_urls import list_url, page_url
+from opsapi.console.changelist import is_too_long
+from opsapi.console.display import Context, link, project, short
+from opsapi.console.document_forms import DocumentForm
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
+from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.widgets import Cell, Panel, Plot, host_links, host_panels
+from opsapi.first_rows import first_rows
+
+
+class _AddressFields(DocumentForm):
+    hostname = forms.CharField(label="Host name", help_text="A name or an IP address.")
+    port = forms.IntegerField(initial=27017, help_text="MongoDB listens on 27017, PostgreSQL on 5432.")
+
+
+class NewHostForm(_AddressFields, InProjectForm):
+    """A host in a project."""
+
+    document = NewHost
+    field_order = ["group"]
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The project ID and the values of the document."""
+        return {"group_id": self.cleaned_data["group"].id, "host": super().values}
+
+
+class HostForm(_AddressFields):
+    """Change the address."""
+
+    document = HostChange
+
+
+_MOST_EVENTS = 10
+SHOWN = timedelta(days=1)
+_GRAIN = Granularity.PT5M
+_FIRST = Metric.CONNECTIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Newest:
+    """The latest value of a metric, in words."""
+
+    metric: Metric
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostMeasurements:
+    """The measurements of a host: the latest values, and a `metric` over the last 24 hours.
+
+    `plot` is None without measurements; `words` describes the plot. `reported` is the time of the latest
+    values.
+    """
+
+    newest: Sequence[Newest]
+    metric: Metric | None
+    plot: Plot | None
+    words: str
+    reported: datetime | None = None
+
+
+def host_context(host: Host, visible_scope: VisibleScope, *, wanted: str, now: datetime) -> Mapping[str, Any]:
+    """The measurements, with a plot of the metric `wanted`, and the panels."""
+    measured = measured_of(host, wanted, now=now)
+    state, tone = host_state(host, now)
+    return {
+        "state": state,
+        "tone": tone,
+        "database": database_words(
+            engine=host.engine,
+            version=host.version,
+            type_name=host.type_name,
+            replica_set=host.replica_set_name,
+        ),
+        "is_old": unheard_for(host.last_report, now) is not None,
+        "age": ago_words(measured.reported, now) if measured.reported else "",
+        "measured": measured,
+        "facts": _facts(host, now),
+        "metrics": list(_metric_links(measured.newest)),
+        "panels": list(_panels(host, visible_scope, now)),
+    }
+
+
+def _metric_links(newest: Sequence[Newest]) -> Iterator[tuple[MetricSubject, Sequence[tuple[Newest, str]]]]:
+    """The latest values by subject, with links to their plots."""
+    of = {latest.metric: latest for latest in newest}
+    for subject, metrics in by_subject(of):
+        yield subject, [(of[metric], "?" + urlencode({"metric": metric.value})) for metric in metrics]
+
+
+_OLD = timedelta(minutes=1)
+
+
+def _facts(host: Host, now: datetime) -> Sequence[tuple[str, Cell]]:
+    """What is known and since when, the project, the reporting agent, the labels and other facts."""
+    related = {
+        "Project": host.group,
+        "Replica set": host.replica_set,
+        "Cluster": host.cluster,
+        "Reported by": Agent.objects.filter(id=host.reported_by_id).first(),
+    }
+    facts = [
+        ("Reachable", Cell(reachable_words(host, now))),
+        ("Measured", Cell(measured_words(host, now))),
+        ("Type", Cell(known_type_words(host), hint=host.type_name)),
+    ]
+    facts += [(name, Cell(str(row), page_url(row))) for name, row in related.items() if row is not None]
+    last = (
+        f"{time_words(host.last_report)}, {ago_words(host.last_report, now)}" if host.last_report else "never"
+    )
+    if host.labels:
+        facts.append(("Labels from its agent", Cell(", ".join(label_texts(host.labels)))))
+    facts.append(("Last report", Cell(last)))
+    if host.observed and host.last_report and host.last_report - host.observed >= _OLD:
+        observed = f"{time_words(host.observed)}, {ago_words(host.observed, now)}"
+        facts.append(("State observed", Cell(f"{observed}: reports of its agent arrive late")))
+    return facts
+
+
+def _panels(host: Host, visible_scope: VisibleScope, now: datetime) -> Iterator[Panel]:
+    for contribute in host_panels():
+        yield contribute(visible_scope, host, now)
+    yield _events(host, visible_scope, now)
+    yield _members(host, now)
+    yield _databases(host)
+
+
+def _events(host: Host, visible_scope: VisibleScope, now: datetime) -> Panel:
+    search = EventSearch(
+        visible_scope=visible_scope, group_id=host.group_id, hostname=host.hostname, port=host.port
+    )
+    page = search_page(search, size=_MOST_EVENTS)
+    url = list_url(Event, host=str(host), project=host.group_id)
+    return Panel(
+        name="events",
+        title="Latest events",
+        unit="events",
+        headers=["Event", "When"],
+        rows=[_event(event, now) for event in page.events],
+        # The total is not counted, only whether there are more.
+        count=len(page.events) + (page.next is not None),
+        at_least=True,
+        url=url,
+        empty="No events about this host.",
+        remedy=Cell("All events of this host", url),
+    )
+
+
+def _event(event: Event, now: datetime) -> Sequence[Cell]:
+    """The event; an alert on the host has the type of the event that opened or closed it."""
+    words = in_words(event.event_type)
+    return [
+        Cell(f"{words} (alert)" if event.alert_id else words, page_url(event)),
+        Cell(ago_words(event.created, now)),
+    ]
+
+
+def _members(host: Host, now: datetime) -> Panel:
+    same = Host.objects.filter(replica_set=host.replica_set_id).order_by("hostname", "port")
+    found = first_rows(same.select_related("reported_by") if host.replica_set_id else Host.objects.none())
+    return Panel(
+        name="members",
+        title="Replica set",
+        unit="members",
+        headers=["Member", "Type", "State"],
+        rows=[_member(member, now) for member in found.rows],
+        count=found.count,
+        url=page_url(host.replica_set) if host.replica_set else list_url(Host),
+        empty="This host is not a member of a replica set.",
+    )
+
+
+def _member(host: Host, now: datetime) -> Sequence[Cell]:
+    state, tone = host_state(host, now)
+    role = Cell(type_words(host.type_name, host.engine), hint=host.type_name)
+    return [Cell(str(host), page_url(host)), role, Cell(state, tone=tone)]
+
+
+def _databases(host: Host) -> Panel:
+    found = first_rows(Database.objects.filter(host=host).order_by("name"))
+    return Panel(
+        name="databases",
+        title="Databases",
+        unit="databases",
+        headers=["Name"],
+        rows=[[Cell(database.name, page_url(database))] for database in found.rows],
+        count=found.count,
+        url=list_url(Database, host__id__exact=host.id),
+        empty="Agents report no databases of this host.",
+    )
+
+
+def measured_of(host: Host, wanted: str, *, now: datetime) -> HostMeasurements:
+    """The measurements of a host; plots the metric `wanted`, otherwise the first available metric."""
+    last = newest_measurements([host.id]).get(host.id)
+    samples = last.samples if last else {}
+    last_of = {metric: samples[metric][-1][1] for metric in Metric if metric in samples}
+    newest = [Newest(metric, quantity_of(metric, value)) for metric, value in last_of.items()]
+    metric = _chosen(wanted, [latest.metric for latest in newest])
+    if last is None or metric is None:
+        return HostMeasurements(newest, None, None, "No measurements yet.")
+    points = _points(host, metric, now)
+    if not points:
+        words = f"{metric.spec.words}: no measurements in the last 24 hours."
+        return HostMeasurements(newest, metric, None, words, last.at.reported)
+    plot, words = _plot(metric, points, now), _plot_words(metric, points)
+    return HostMeasurements(newest, metric, plot, words, last.at.reported)
+
+
+def _chosen(wanted: str, there: Sequence[Metric]) -> Metric | None:
+    chosen = [metric for metric in there if metric.value == wanted]
+    usual = [_FIRST] if _FIRST in there else there[:1]
+    return next(iter([*chosen, *usual]), None)
+
+
+def _points(host: Host, metric: Metric, now: datetime) -> list[tuple[str, float]]:
+    start = bucket_start(now - SHOWN, span_of(_GRAIN))
+    (series,) = measured_series(host.id, SeriesQuery(_GRAIN, start, now, [metric]))
+    return series.points
+
+
+def _plot(metric: Metric, points: Sequence[tuple[str, float]], now: datetime) -> Plot:
+    unit = best_unit(metric, max(abs(value) for _, value in points))
+    base = base_unit(metric)
+    return Plot(
+        label=metric.spec.words,
+        units=unit_words(unit),
+        since=now - SHOWN,
+        until=now,
+        points=[(parse_time(at), round(convert(value, base, unit), 3)) for at, value in points],
+    )
+
+
+def _plot_words(metric: Metric, points: Sequence[tuple[str, float]]) -> str:
+    values = [value for _, value in points]
+    least, most = quantity_of(metric, min(values)), quantity_of(metric, max(values))
+    return f"{metric.spec.words}, last 24 hours: {least} to {most}, latest {quantity_of(metric, values[-1])}."
+
+
+_AS_REPORTED = (
+    "No hosts yet. Hosts appear with the first report of an agent. You can also add a host by hand."
+)
+
+
+def _create(call: ActionCall) -> ActionOutcome:
+    values = call.values
+    host = host_create(group_id=values["group_id"], values=values["host"], actor=call.actor, now=call.now)
+    return ActionOutcome(row=host)
+
+
+def _change(call: ActionCall) -> None:
+    host = call.row
+    host_change(group_id=host.group_id, host_id=host.id, changes=call.values, actor=call.actor, now=call.now)
+
+
+_UNKNOWN = "unknown"
+
+
+class DataFilter(ChoiceFilter):
+    """Filter by whether the state is known, and whether reachable hosts are measured."""
+
+    title = "data"
+    parameter_name = "data"
+    offered = (
+        ("none", "No data"),
+        ("current", "Current"),
+        ("unmeasured", "Not measured"),
+        ("demonstration", "Demonstration"),
+    )
+
+    def chosen(self, rows: QuerySet[Host], value: str) -> QuerySet[Host]:
+        now = clock.now()
+        unknown, demonstrated = without_data(now), of_demonstration(now)
+        match value:
+            case "none":
+                return rows.filter(unknown)
+            case "unmeasured":
+                return rows.exclude(unknown | demonstrated).filter(not_measured=True, down=False)
+            case "demonstration":
+                return rows.filter(demonstrated)
+        return rows.exclude(unknown | demonstrated)
+
+
+class EngineFilter(ChoiceFilter):
+    """Filter by engine, and by whether the engine is known."""
+
+    title = "engine"
+    parameter_name = "engine"
+    offered = (*((engine.value, words) for engine, words in ENGINE_WORDS.items()), (_UNKNOWN, "Unknown"))
+
+    def chosen(self, rows: QuerySet[Host], value: str) -> QuerySet[Host]:
+        return rows.filter(engine=None) if value == _UNKNOWN else rows.filter(engine=value)
+
+
+@admin.register(Host)
+class HostAdmin(HostColumns, ConsoleAdmin):
+    """Hosts with their last reported state."""
+
+    help = "reference/metrics#metrics-of-hosts"
+    section = Section.FLEET
+    icon = "dns"
+    rank = 10
+    group_path = "group_id"
+    add_action = Action(
+        label="New host",
+        done="Created",
+        text="The host has no data until an agent reports it.",
+        run=_create,
+        access=WRITE_HOSTS,
+        form=NewHostForm,
+    )
+    actions_of_row = {
+        "change": Action(
+            label="Change",
+            done="Changed",
+            text="This cancels the alerts about the old address.",
+            run=_change,
+            access=WRITE_HOSTS,
+            form=HostForm,
+            icon="edit",
+        ),
+        "delete": Action(
+            label="Delete",
+            done="Deleted",
+            text="Deletes its measurements and cancels its alerts. If an agent reports the host again, "
+            "it is added again.",
+            run=lambda call: host_delete(
+                group_id=call.row.group_id, host_id=call.row.id, actor=call.actor, now=call.now
+            ),
+            access=WRITE_HOSTS,
+            icon="delete",
+            danger=True,
+            bulk=True,
+        ),
+    }
+    list_display = ["address", "state", "last_measured", "reported", "database", "set_name", project]
+    list_filter = [
+        ("down", admin.BooleanFieldListFilter),
+        DataFilter,
+        EngineFilter,
+        "type_name",
+        "version_behind",
+        ("reported_by", RelatedFilter),
+        ("group", RelatedFilter),
+    ]
+    list_select_related = ["group", "replica_set", "reported_by"]
+    search_fields = [
+        "hostname",
+        "replica_set_name",
+        "cluster_name",
+        "engine",
+        "version",
+        "group__name",
+        "group__id__exact",
+    ]
+    search_help_text = (
+        "Part of the name of a host, replica set, cluster, project or engine, or of a version; a label, such "
+        "as env=prod; or a project ID."
+    )
+    ordering = ["group__name", "hostname", "port"]
+    fields = [
+        "id",
+        "group",
+        "hostname",
+        "port",
+        "role",
+        "shown_engine",
+        "shown_version",
+        "replica_set",
+        "cluster",
+        "shard_name",
+        "uptime_seconds",
+        "reported",
+        "reported_by",
+        "created",
+    ]
+    empty_text = _AS_REPORTED
+    filled_by = "automation.agent"
+
+    class Media:
+        css = {"all": ["console/overview.css", "console/fleet.css"]}
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
+    ) -> tuple[QuerySet[Any], bool]:
+        """Words with `=` are labels, such as `env=prod`."""
+        words = [] if is_too_long(search_term) else search_term.split()
+        labels = [word for word in words if "=" in word]
+        if labels:
+            search_term = " ".join(word for word in words if word not in labels)
+            queryset = queryset.filter(labels__contains=dict(label.split("=", 1) for label in labels))
+        return super().get_search_results(request, queryset, search_term)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Adds the links of other apps."""
+        operator = operator_of(request)
+        links = [link for link in host_links() if operator.holds_somewhere(link.access.roles)]
+        return {
+            **super().get_actions(request),
+            **{link.name: (to_form(link), link.name, link.label) for link in links},
+        }
+
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
+        visible_scope, wanted = operator_of(request).visible_scope(), request.GET.get("metric", "")
+        shown = host_context(row, visible_scope, wanted=wanted, now=clock.now())
+        return {**super().page_context(request, row), **shown}
+
+    @admin.display(description="host", ordering="hostname")
+    def address(self, host: Host) -> str | SafeString | None:
+        return short(str(host))
+
+    @admin.display(description="replica set", ordering="replica_set_name")
+    def set_name(self, host: Host) -> str | SafeString | None:
+        """The replica set, linked to its page."""
+        name = short(host.replica_set_name)
+        return link(page_url(host.replica_set), name) if host.replica_set else name
+
+
+@admin.register(Database)
+class DatabaseAdmin(ConsoleAdmin):
+    """Databases of all hosts."""
+
+    help = "reference/metrics#metrics-of-hosts"
+    group_path = "host__group_id"
+    list_display = ["name", "host"]
+    list_filter = [("host", RelatedFilter)]
+    list_select_related = ["host"]
+    search_fields = ["name", "host__hostname"]
+    ordering = ["name", "id"]
+    fields = ["name", "host"]
+    filled_by = "automation.agent"
+    empty_text = "No databases yet. Databases appear when an agent reports them with their hosts."

@@ -1,0 +1,72 @@
+"""Endpoints of measurements and metrics."""
+
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from automation.access import READ
+from automation.hosts.resource import database_path, host_path
+from automation.hosts.views import OfDatabase
+from automation.measurements.query import PARAMETERS, read_series_query
+from automation.measurements.resource import MeasurementsDocument, MetricDocument
+from automation.measurements.store import measured_series, measurement_retention
+from automation.metrics import Metric
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.paging import PlainRows
+from opsapi.api.permissions import ANY_KEY
+from opsapi.api.query import LISTING
+from opsapi.api.views import ApiViewSet
+
+
+class MeasurementViewSet(OfDatabase):
+    """`/groups/{id}/hosts/{host_id}/measurements` and `…/databases/{name}/measurements`."""
+
+    access = {"of_host": READ, "of_database": READ}
+    parameters = {"of_host": PARAMETERS, "of_database": PARAMETERS}
+    answers = {"of_host": MeasurementsDocument, "of_database": MeasurementsDocument}
+    refusals = {
+        "of_host": (ErrorCode.MISSING_QUERY_PARAMETER,),
+        "of_database": (ErrorCode.MISSING_QUERY_PARAMETER, ErrorCode.DATABASE_NOT_FOUND),
+    }
+
+    def of_host(self, request: Request, group_id: str, host_id: str) -> Response:
+        """Get measurements of the host: the mean of each bucket of time."""
+        return self._measured()
+
+    def of_database(self, request: Request, group_id: str, host_id: str, database_name: str) -> Response:
+        """Get measurements of the database: the mean of each bucket of time."""
+        return self._measured(database_name)
+
+    def _measured(self, database: str | None = None) -> Response:
+        query = read_series_query(self.query, now=self.now, retention=measurement_retention())
+        series = measured_series(self.host.id, query, database=database)
+        links = self._related(database)
+        document = MeasurementsDocument.of(
+            query,
+            groupId=self.host.group_id,
+            hostId=self.host.id,
+            processId=str(self.host.address),
+            databaseName=database,
+            measurements=series,
+            links=links,
+        )
+        return Response(document)
+
+    def _related(self, database: str | None) -> list[dict[str, str]]:
+        """Links to the same query, and to the project, host and database."""
+        relations = {"group": f"/groups/{self.group.id}", "host": host_path(self.host)}
+        place = host_path(self.host)
+        if database is not None:
+            place = relations["database"] = database_path(self.host, database)
+        return self.links.related(f"{place}/measurements?{self.http_request.GET.urlencode()}", relations)
+
+
+class MetricViewSet(ApiViewSet):
+    """`/metricNames`."""
+
+    access = {"index": ANY_KEY}
+    parameters = {"index": LISTING}
+    answers = {"index": [MetricDocument]}
+
+    def index(self, request: Request) -> Response:
+        """List all metrics with meaning, kind, units and engines."""
+        return self.list(PlainRows(Metric), MetricDocument.of)

@@ -1,1 +1,0 @@
-"""Derives events from reports and the previous state. Pure."""

@@ -1,1 +1,0 @@
-"""Reading the fleet and its automation configuration."""

@@ -1,1 +1,0 @@
-"""The documents of the fleet in the API, a module per noun."""

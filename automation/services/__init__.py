@@ -1,1 +1,0 @@
-"""Writes of the fleet, each in a transaction together with its events."""
