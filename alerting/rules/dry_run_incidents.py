@@ -114,11 +114,17 @@ def following(alerts: Sequence[DryRunAlert]) -> Iterator[bool]:
         ended[alert.target] = alert.ended
 
 
+_SentKey = tuple[str, MessageKind, bool]
+"""The notification, the kind, and whether the message is about a change."""
+
+
 @dataclass(slots=True, eq=False)
 class _DryRunIncident:
     """An incident; alerts are places in the list of alerts.
 
-    `sent`: the messages that were sent, and `seen`: the picture in the last of them, by addresses.
+    `sent`: the last messages that were sent, by addresses, of each notification and kind. `seen`: the picture
+    in the last of them, by addresses. A message can be the same as one of these only: the notifications of an
+    incident are muted together, so their messages of a kind are sent at the same time.
     """
 
     lead: int
@@ -132,7 +138,9 @@ class _DryRunIncident:
     open: dict[int, FleetUnit | None] = field(default_factory=dict)
     was_closed: bool = False
     messages: list[DryRunMessage] = field(default_factory=list)
-    sent: dict[frozenset[str], list[SameDestination]] = field(default_factory=lambda: defaultdict(list))
+    sent: dict[frozenset[str], dict[_SentKey, SameDestination]] = field(
+        default_factory=lambda: defaultdict(dict)
+    )
     seen: dict[frozenset[str], Picture] = field(default_factory=dict)
     _mutes: Counter[TargetMutes] = field(default_factory=Counter)
     _pictures: dict[Picture | None, Picture] = field(default_factory=dict)
@@ -426,7 +434,7 @@ class IncidentRun:
     def _decide(self, message: _WaitingMessage, at: datetime) -> None:
         to, incident = message.to, message.to.incident
         mute, addresses = incident.mute(at), to.receiver.addresses
-        into = merged_into(message.same, incident.sent[addresses], at) if addresses else None
+        into = merged_into(message.same, incident.sent[addresses].values(), at) if addresses else None
         due = DueNotification(
             kind=message.kind,
             status=incident.status,
@@ -467,7 +475,9 @@ class IncidentRun:
         to, is_about_open = message.to, message.kind in OPEN_KINDS
         if not (message.is_reminder and to.was_just_notified(at)):
             self._keep(message.decided(at, sent=at), to.incident)
-            to.incident.sent[to.receiver.addresses].append(replace(message.same, delivered=at))
+            said = message.same
+            key = said.setting_id, said.kind, said.is_change
+            to.incident.sent[to.receiver.addresses][key] = replace(said, delivered=at)
             if is_about_open:
                 to.last, to.sent = self._picture(to), at
                 to.incident.seen[to.receiver.addresses] = to.last

@@ -1,13 +1,17 @@
 """The messages of grouped alerts in a dry run, decided without a database."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from alerting.rules.dry_run import DryRunAlert, DryRunReceiver
+import pytest
+
+from alerting.rules import dry_run_incidents
+from alerting.rules.dry_run import DryRunAlert, DryRunMessage, DryRunReceiver
 from alerting.rules.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
 from alerting.rules.dry_run_mutes import MutedTime, TargetMutes
+from alerting.rules.merging import SameDestination, merged_into
 from alerting.rules.topology import FleetUnits, units_of
 from events.types import Target
 from integrations.choices import MessageKind
@@ -58,11 +62,21 @@ def sent(
     alerts: Sequence[DryRunOpening], receiver: DryRunReceiver = RECEIVER, wait: int = 1
 ) -> list[tuple[MessageKind, int | None]]:
     """The kind of each message of the first alert's incident, and when it was sent, in minutes."""
-    run = IncidentRun(alerts, [receiver], DryRunTopology(Target.HOST, wait * MINUTE, FLEET))
+    return [
+        (each.kind, (each.sent - NOON) // MINUTE if each.sent else None)
+        for each in run_of(alerts, receiver, wait=wait)
+    ]
+
+
+def run_of(
+    alerts: Sequence[DryRunOpening], *receivers: DryRunReceiver, wait: int = 1
+) -> Sequence[DryRunMessage]:
+    """The messages of the first alert's incident."""
+    run = IncidentRun(alerts, receivers, DryRunTopology(Target.HOST, wait * MINUTE, FLEET))
     for _ in run.steps(END):
         pass
     first, *_ = run.messages(END)
-    return [(each.kind, (each.sent - NOON) // MINUTE if each.sent else None) for each in first]
+    return first
 
 
 def test_changes_that_matter_are_sent_after_the_wait() -> None:
@@ -122,3 +136,21 @@ def test_an_incident_whose_targets_were_deleted_is_cancelled() -> None:
 def test_a_receiver_without_recipients_is_not_notified() -> None:
     nobody = replace(RECEIVER, no_recipients="no recipients")
     assert sent([down(0, 0, 30), down(1, 10, 30)], nobody) == [(OPEN, None)]
+
+
+def test_a_message_is_compared_with_the_last_messages_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+
+    def counted(
+        waiting: SameDestination, others: Iterable[SameDestination], now: datetime
+    ) -> SameDestination | None:
+        known = list(others)
+        compared.append(len(known))
+        return merged_into(waiting, known, now)
+
+    monkeypatch.setattr(dry_run_incidents, "merged_into", counted)
+    often = replace(RECEIVER, interval=MINUTE, addresses=frozenset({"ada"}))
+    messages = run_of([down(0, 0)], often, replace(often, position=1, interval=7 * MINUTE))
+    assert len([each for each in messages if each.sent]) == 60
+    assert len([each for each in messages if each.merged_into == 0]) == 9
+    assert max(compared) <= 4
