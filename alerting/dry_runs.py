@@ -4,8 +4,7 @@
     `RecordReading`    `_Messages`
 
 `dry_run_reading` reads recorded measurements, or events, in the order of time, and decides each observation
-with the function of evaluation. Each message is decided with the function of delivery
-(`rules.dry_run_incidents`).
+with the function of evaluation. Each message is decided with the function of delivery (`dry_run_incidents`).
 """
 
 import time
@@ -19,6 +18,7 @@ from typing import Any, Final
 
 from alerting.choices import GROUP_WAIT_SEC, Grouping
 from alerting.dry_run_bounds import Budget, OutOfTimeError, slot_of
+from alerting.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
 from alerting.dry_run_reading import MOST_FOUND, RecordReading
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
 from alerting.rules.dry_run import (
@@ -34,7 +34,6 @@ from alerting.rules.dry_run import (
     limits_of,
     parted,
 )
-from alerting.rules.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
 from alerting.rules.dry_run_mutes import DryRunMutes
 from alerting.rules.suggestions import (
     FEWEST_ALERTS,

@@ -82,9 +82,11 @@ class MemoryLedger:
         """The rows about each alert."""
         self.attempts: dict[str, list[TriedAttempt | NotificationAttempt]] = defaultdict(list)
         self.stored_alerts: dict[str, Alert] = {}
-        self.members: dict[str, list[Alert]] = defaultdict(list)
-        """The alerts of each incident."""
+        self.members: dict[str, dict[str, Alert]] = defaultdict(dict)
+        """The alerts of each incident, by id."""
         self.stored_incidents: dict[str, Incident] = {}
+        self.lasting: dict[str, Incident] = {}
+        """The incidents that have not ended."""
         self.settings: dict[str, NotificationSetting] = {}
         """With their configurations."""
         self.places: dict[str, Destination] = {}
@@ -106,10 +108,11 @@ class MemoryLedger:
         kept.attempts.update({name: list(rows) for name, rows in self.attempts.items()})
         kept.stored_alerts = {name: copied(alert) for name, alert in self.stored_alerts.items()}
         for name, alerts in self.members.items():
-            kept.members[name] = [kept.stored_alerts[alert.id] for alert in alerts]
+            kept.members[name] = {alert_id: kept.stored_alerts[alert_id] for alert_id in alerts}
         for name, incident in self.stored_incidents.items():
             other = kept.stored_incidents[name] = copy(incident)
             other.lead = kept.stored_alerts[incident.lead_id]
+        kept.lasting = {name: kept.stored_incidents[name] for name in self.lasting}
         kept.settings = {name: copied(setting) for name, setting in self.settings.items()}
         kept.places = {name: copied(place) for name, place in self.places.items()}
         kept.configs = dict(self.configs)
@@ -122,7 +125,16 @@ class MemoryLedger:
         """Keep an alert that starts."""
         self.stored_alerts[alert.id] = alert
         if alert.incident_id:
-            self.members[alert.incident_id].append(alert)
+            self.members[alert.incident_id][alert.id] = alert
+
+    def end_alert(self, alert_id: str, status: AlertStatus, *, now: datetime) -> Alert:
+        """End an alert and return it. In its incident, it comes after the open alerts."""
+        alert = self.stored_alerts[alert_id]
+        alert.status, alert.resolved = status.value, now
+        if alert.incident_id:
+            members = self.members[alert.incident_id]
+            members[alert_id] = members.pop(alert_id)
+        return alert
 
     # --- transactions ---------------------------------------------------------------------------------
 
@@ -308,7 +320,7 @@ class MemoryLedger:
         self, notifications: Sequence[Notification], *, wait: float
     ) -> tuple[list[Member], set[str]]:
         ids = {row.incident_id for row in notifications if row.incident_id}
-        opened = (alert for name in ids for alert in self.members[name] if alert.status == _OPEN)
+        opened = (alert for name in ids for alert in self.members[name].values() if alert.status == _OPEN)
         return [Member(*(getattr(alert, name) for name in Member._fields)) for alert in opened], set()
 
     def incidents(self, ids: Collection[str], /) -> list[Incident]:
@@ -669,7 +681,7 @@ class MemoryLedger:
         for alert in alerts:
             if alert.id not in self.stored_incidents:
                 at = alert.updated
-                self.stored_incidents[alert.id] = Incident(
+                incident = Incident(
                     id=alert.id,
                     group_id=alert.group_id,
                     config_id=alert.config_id,
@@ -677,6 +689,7 @@ class MemoryLedger:
                     created=at,
                     grown=at,
                 )
+                self.stored_incidents[alert.id] = self.lasting[alert.id] = incident
 
     def incidents_to_join(self, config_id: str, group_id: str, /) -> list[Incident]:
         found = [
@@ -688,35 +701,37 @@ class MemoryLedger:
 
     def incident_save(self, incident: Incident, /) -> None:
         incident.lead = self.stored_alerts[incident.lead_id]
-        self.stored_incidents[incident.id] = incident
+        self.stored_incidents[incident.id] = self.lasting[incident.id] = incident
 
     def alerts_join(self, alerts: Sequence[Alert], /) -> None:
         for alert in alerts:
             stored = self.stored_alerts[alert.id]
-            for members in (self.members[stored.incident_id or ""], self.members[alert.id]):
-                if stored in members:
-                    members.remove(stored)
+            for incident_id in (stored.incident_id or "", alert.id):
+                self.members[incident_id].pop(alert.id, None)
             stored.incident_id = alert.incident_id
-            self.members[alert.incident_id or ""].append(stored)
+            self.members[alert.incident_id or ""][alert.id] = stored
 
     def incidents_with(self, status: AlertStatus, /, *, among: Collection[str]) -> set[str]:
-        return {name for name in among if any(alert.status == status for alert in self.members[name])}
+        return {
+            name for name in among if any(alert.status == status for alert in self.members[name].values())
+        }
 
     def incidents_end(self, at: Mapping[str, datetime], /) -> list[tuple[str, str, datetime]]:
         ended = []
         for incident in self.incidents_lock(at):
             incident.ended = at[incident.id]
+            del self.lasting[incident.id]
             ended.append((incident.id, incident.lead_id, at[incident.id]))
         return ended
 
     def incidents_lock(self, ids: Collection[str], /) -> list[Incident]:
-        return [incident for incident in self.incidents(sorted(ids)) if incident.ended is None]
+        return [self.lasting[name] for name in sorted(ids) if name in self.lasting]
 
     def incidents_grouped(self, config_id: str, /) -> list[Incident]:
         return [
             incident
-            for _, incident in sorted(self.stored_incidents.items())
-            if incident.config_id == config_id and incident.ended is None and incident.id != incident.lead_id
+            for _, incident in sorted(self.lasting.items())
+            if incident.config_id == config_id and incident.id != incident.lead_id
         ]
 
     def messages_wait(self, incidents: Sequence[Incident], /) -> list[Notification]:

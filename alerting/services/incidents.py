@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
@@ -39,7 +39,7 @@ Settings = Mapping[str, Sequence[NotificationSetting]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Joined:
+class JoinedIncidents:
     """How alerts joined incidents.
 
     `leads`: the alerts that began an incident. `lasting`: the other incidents, by id, each with the first of
@@ -60,7 +60,7 @@ def openings_schedule(*, alerts: Sequence[Alert], ledger: Ledger) -> None:
         return
     settings = ledger.settings_of_configs({alert.config_id for alert in alerts})
     waits = {config_id: _wait(found[0].config) for config_id, found in settings.items()}
-    joined = _join(alerts, waits, ledger)
+    joined = incidents_join(alerts, waits, ledger)
     _schedule_openings(alerts, joined.leads, settings, waits, ledger)
     _schedule_changes(
         [incident for incident, _ in joined.lasting.values()],
@@ -78,9 +78,15 @@ def _wait(config: AlertConfig) -> timedelta | None:
     return timedelta(seconds=config.group_wait_sec)
 
 
-def _join(alerts: Sequence[Alert], waits: Mapping[str, timedelta | None], ledger: Ledger) -> _Joined:
-    """Let alerts begin or join incidents, by their configuration and project."""
-    joined = _Joined()
+def incidents_join(
+    alerts: Sequence[Alert], waits: Mapping[str, timedelta | None], ledger: Ledger
+) -> JoinedIncidents:
+    """Let opened alerts begin or join incidents, by their configuration and project.
+
+    `waits`: how long the messages of an incident wait for more alerts, by configuration; None if no other
+    alert can join it.
+    """
+    joined = JoinedIncidents()
     alone: list[Alert] = []
     related: dict[tuple[str, str], list[Alert]] = defaultdict(list)
     for alert in alerts:
@@ -141,7 +147,7 @@ def alerts_join(alerts: Sequence[Alert]) -> None:
     execute(_JOIN, {"ids": [alert.id for alert in alerts], "incidents": incidents})
 
 
-def _join_related(alerts: Sequence[Alert], wait: timedelta, joined: _Joined, ledger: Ledger) -> None:
+def _join_related(alerts: Sequence[Alert], wait: timedelta, joined: JoinedIncidents, ledger: Ledger) -> None:
     """Let alerts of one configuration and project join the incidents of related alerts."""
     units = ledger.alert_units(alerts)
     by_id = {alert.id: alert for alert in alerts}
@@ -294,34 +300,69 @@ RETURNING incident.id, incident.lead_id, incident.ended
 """
 
 
+class EndedIncident(NamedTuple):
+    """An incident that has ended. `lead_id`: its first alert. `kind`: the kind of its last messages."""
+
+    id: str
+    lead_id: str
+    at: datetime
+    kind: MessageKind
+
+
+class LeftIncidents(NamedTuple):
+    """The incidents of alerts that ended: `lasting` incidents have other open alerts."""
+
+    ended: Sequence[EndedIncident] = ()
+    lasting: Sequence[Incident] = ()
+
+
 def ends_schedule(
     *, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: MessageKind, ledger: Ledger
 ) -> None:
-    """Schedule the messages of alerts that end; an incident ends with its last open alert.
+    """Schedule the messages of alerts that end with `kind`; an incident ends with its last open alert.
 
     `at` is the time of each end, by alert id. The ends are written already. Alerts that never opened have no
     incident and no messages.
     """
-    left = {alert.incident_id: alert for alert in alerts if alert.incident_id}
-    if not left:
+    left = incidents_leave(alerts=alerts, at=at, kind=kind, ledger=ledger)
+    for each in (MessageKind.CLOSE, MessageKind.CANCEL):
+        ended = {incident.lead_id: incident.at for incident in left.ended if incident.kind is each}
+        schedule_ends(ended=ended, kind=each, ledger=ledger)
+    if not left.lasting:
         return
-    moments = {incident_id: at[alert.id] for incident_id, alert in left.items()}
+    last = {alert.incident_id: alert.id for alert in alerts}
+    _schedule_changes(
+        left.lasting,
+        settings=ledger.settings_of_configs({incident.config_id for incident in left.lasting}),
+        at={incident.id: at[last[incident.id]] for incident in left.lasting},
+        version={incident.id: f"{last[incident.id]} ended" for incident in left.lasting},
+        ledger=ledger,
+    )
+
+
+def incidents_leave(
+    *, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: MessageKind, ledger: Ledger
+) -> LeftIncidents:
+    """Let alerts that ended leave their incidents; an incident ends with its last open alert.
+
+    `at` is the time of each end, by alert id. The ends are written already. An incident whose last alerts
+    ended with CANCEL is closed if another of its alerts was closed.
+    """
+    moments = {alert.incident_id: at[alert.id] for alert in alerts if alert.incident_id}
+    if not moments:
+        return LeftIncidents()
     # No other transaction ends the other alerts meanwhile: the caller has the lock of the project. A join in
     # `_END` could take the square of the alerts, if PostgreSQL does not know yet how many are open.
-    lasting_ids = ledger.incidents_with(AlertStatus.OPEN, among=left)
+    lasting_ids = ledger.incidents_with(AlertStatus.OPEN, among=moments)
     over = {name: moment for name, moment in moments.items() if name not in lasting_ids}
     ended = ledger.incidents_end(over) if over else []
-    _schedule_ends({incident_id: (lead_id, moment) for incident_id, lead_id, moment in ended}, kind, ledger)
-    others = left.keys() - over.keys()
-    if not others:
-        return
-    lasting = ledger.incidents_lock(others)
-    _schedule_changes(
-        lasting,
-        settings=ledger.settings_of_configs({incident.config_id for incident in lasting}),
-        at=moments,
-        version={incident_id: f"{left[incident_id].id} ended" for incident_id in others},
-        ledger=ledger,
+    closed = {incident_id for incident_id, _, _ in ended}
+    if kind is MessageKind.CANCEL and ended:
+        closed = ledger.incidents_with(AlertStatus.CLOSED, among=closed)
+    others = moments.keys() - over.keys()
+    return LeftIncidents(
+        [EndedIncident(*row, MessageKind.CLOSE if row[0] in closed else MessageKind.CANCEL) for row in ended],
+        ledger.incidents_lock(others) if others else [],
     )
 
 
@@ -341,20 +382,6 @@ def incidents_lock(ids: Collection[str]) -> list[Incident]:
     """Lock the incidents that have not ended among these, and return them."""
     rows = Incident.objects.filter(Among("id", ids), ended=None).order_by("id")
     return list(rows.select_for_update())
-
-
-def _schedule_ends(ended: Mapping[str, tuple[str, datetime]], kind: MessageKind, ledger: Ledger) -> None:
-    """Schedule the ends of incidents, of which the last alerts ended with `kind`.
-
-    `ended` are the first alert and the time of the end, by incident. Cancelled are incidents of which no
-    alert was closed.
-    """
-    closed: set[str | None] = set(ended)
-    if kind is MessageKind.CANCEL and ended:
-        closed = set(ledger.incidents_with(AlertStatus.CLOSED, among=ended))
-    for each in (MessageKind.CLOSE, MessageKind.CANCEL):
-        leads = [found for name, found in ended.items() if (name in closed) == (each is MessageKind.CLOSE)]
-        schedule_ends(ended=dict(leads), kind=each, ledger=ledger)
 
 
 def incidents_ungroup(*, config: AlertConfig, now: datetime, ledger: Ledger) -> None:

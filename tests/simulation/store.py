@@ -62,8 +62,7 @@ class MemoryStore:
         return start.id
 
     def close(self, alert_id: str, now: datetime) -> None:
-        alert = self.ledger.stored_alerts[alert_id]
-        alert.status, alert.resolved = AlertStatus.CLOSED.value, now
+        alert = self.ledger.end_alert(alert_id, AlertStatus.CLOSED, now=now)
         ends_schedule(alerts=[alert], at={alert_id: now}, kind=MessageKind.CLOSE, ledger=self.ledger)
 
     def acknowledge(self, alert_id: str, until: datetime, now: datetime) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from alerting.rules import dry_run_incidents
+from alerting import dry_run_incidents
+from alerting.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
 from alerting.rules.dry_run import DryRunAlert, DryRunMessage, DryRunReceiver
-from alerting.rules.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
 from alerting.rules.dry_run_mutes import MutedTime, TargetMutes
 from alerting.rules.merging import SameDestination, merged_into
-from alerting.rules.topology import FleetUnits, units_of
+from alerting.rules.topology import FleetUnit, FleetUnits, UnitKind, units_of
 from events.types import Target
 from integrations.choices import MessageKind
 
@@ -94,6 +94,26 @@ def test_a_target_that_is_down_again_at_once_is_a_new_incident() -> None:
     assert is_following == [False, True]
     again = [replace(each, follows=follows) for each, follows in zip(alerts, is_following, strict=True)]
     assert sent(again) == [(OPEN, 1), (CLOSE, 10)]
+
+
+def test_an_alert_joins_the_first_of_incidents_that_began_together_in_the_order_of_targets() -> None:
+    def alert(
+        number: int, since: int, until: int | None, *names: str, follows: bool = False
+    ) -> DryRunOpening:
+        units = frozenset(FleetUnit(UnitKind.MACHINE, name) for name in names)
+        return replace(down(number, since, until), units=units, follows=follows)
+
+    # The alert that follows another on its target joins after the alerts that end.
+    alerts = [
+        alert(0, 0, 10, "a"),
+        alert(0, 10, None, "a", follows=True),
+        alert(1, 10, None, "b"),
+        alert(2, 20, None, "a", "b"),
+    ]
+    run = IncidentRun(alerts, [RECEIVER], DryRunTopology(Target.HOST, MINUTE, FLEET))
+    for _ in run.steps(END):
+        pass
+    assert run.leads() == [0, 1, 2, 1]
 
 
 def test_an_incident_is_muted_while_all_its_open_alerts_are() -> None:

@@ -1,13 +1,15 @@
-"""The messages of a dry run. Pure.
+"""The incidents and messages of a dry run.
 
-`IncidentRun` lets alerts begin, join and leave incidents as `services.incidents` does, with the functions of
-`topology`, and decides each message with `delivery_policy.decide_delivery`, the function of delivery, in the
-order of time, as if every receiver answered at once and no alert was acknowledged. An event that opens no
-alert is notified once.
+Alerts begin, join and leave incidents with `services.incidents`, over a ledger in memory. `IncidentRun`
+decides each message with `delivery_policy.decide_delivery`, the function of delivery, in the order of time,
+as if every receiver answered at once and no alert was acknowledged. An event that opens no alert is notified
+once.
+
+The messages are no rows of the ledger: there can be 50,000, and a row costs more than the decision about it.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -15,6 +17,8 @@ from heapq import heappop, heappush
 from itertools import count
 
 from alerting.choices import AlertStatus
+from alerting.engine.memory import MemoryLedger
+from alerting.models import Alert
 from alerting.rules.delivery_policy import (
     DeliveryStep,
     DueNotification,
@@ -38,17 +42,13 @@ from alerting.rules.topology import (
     FIRST,
     FleetUnit,
     FleetUnits,
-    OpenIncident,
-    Opening,
     Picture,
     covered_unit,
-    deciding_labels,
     first_message_due,
-    grouped,
     is_important_change,
-    kept_units,
     picture,
 )
+from alerting.services.incidents import incidents_join, incidents_leave
 from events.types import Target
 from integrations.choices import OPEN_KINDS, MessageKind
 
@@ -88,6 +88,11 @@ class DryRunOpening:
         return self.found.created if isinstance(self.found, DryRunAlert) else self.found.at
 
     @property
+    def target(self) -> str:
+        """The target of an alert; alerts that open together join incidents in the order of their target."""
+        return self.found.target if isinstance(self.found, DryRunAlert) else ""
+
+    @property
     def ended(self) -> datetime | None:
         return self.found.ended if isinstance(self.found, DryRunAlert) else None
 
@@ -120,71 +125,45 @@ _SentKey = tuple[str, MessageKind, bool]
 
 @dataclass(slots=True, eq=False)
 class _DryRunIncident:
-    """An incident; alerts are places in the list of alerts.
+    """The messages of an incident, or of an event; `lead` is the place of its first alert.
 
     `sent`: the last messages that were sent, by addresses, of each notification and kind. `seen`: the picture
     in the last of them, by addresses. A message can be the same as one of these only: the notifications of an
-    incident are muted together, so their messages of a kind are sent at the same time.
+    incident are muted together, so their messages of a kind are sent at the same time. `open`: the open
+    alerts of a group; None if they have changed.
     """
 
     lead: int
-    created: datetime
-    grown: datetime
-    lead_mutes: TargetMutes
-    is_event: bool = False
-    may_grow: bool = False
-    units: list[str] = field(default_factory=list)
+    status: AlertStatus | None = AlertStatus.OPEN
+    """The status of its alerts; None for an event."""
     receivers: list["_IncidentReceiver"] = field(default_factory=list)
-    open: dict[int, FleetUnit | None] = field(default_factory=dict)
-    was_closed: bool = False
     messages: list[DryRunMessage] = field(default_factory=list)
     sent: dict[frozenset[str], dict[_SentKey, SameDestination]] = field(
         default_factory=lambda: defaultdict(dict)
     )
     seen: dict[frozenset[str], Picture] = field(default_factory=dict)
-    _mutes: Counter[TargetMutes] = field(default_factory=Counter)
-    _pictures: dict[Picture | None, Picture] = field(default_factory=dict)
+    open: "_OpenAlerts | None" = None
 
-    @property
-    def known(self) -> OpenIncident:
-        return OpenIncident(str(self.lead), frozenset(self.units), self.created, self.grown)
 
-    @property
-    def status(self) -> AlertStatus | None:
-        """The status of its alerts; None for an event."""
-        if self.is_event:
-            return None
-        if self.open:
-            return AlertStatus.OPEN
-        return AlertStatus.CLOSED if self.was_closed else AlertStatus.CANCELLED
+class _OpenAlerts:
+    """The open alerts of a group: their mute, and the picture of their incident."""
 
-    def join(self, place: int, covered: FleetUnit | None, mutes: TargetMutes) -> None:
-        self.open[place] = covered
-        self._mutes[mutes] += 1
-        self._pictures.clear()
-
-    def leave(self, place: int, mutes: TargetMutes, *, cancelled: bool) -> None:
-        del self.open[place]
-        self._mutes -= Counter([mutes])
-        self._pictures.clear()
-        self.was_closed = self.was_closed or not cancelled
+    def __init__(self, alerts: Mapping[int, "DryRunOpening"], lead: int, topology: DryRunTopology) -> None:
+        self._covered = [covered_unit(topology.target, alert.units) for alert in alerts.values()]
+        self._mutes = {alert.mutes for alert in alerts.values()}
+        self._first_is_open, self._fleet = lead in alerts, topology.fleet
+        self._pictures: dict[Picture | None, Picture] = {}
 
     def mute(self, at: datetime) -> Mute | None:
-        """The mute of its open alerts. After the end, the mute of its first alert applies."""
-        if self.is_event:
-            return self.lead_mutes.at(at)
-        if not self.may_grow:
-            # No other alert can end the wait, so it lasts for all windows that follow each other.
-            return self.lead_mutes.last(at)
-        return (
-            mute_of_incident(mutes.at(at) for mutes in self._mutes) if self.open else self.lead_mutes.at(at)
-        )
+        """The mute of all of them at a time."""
+        return mute_of_incident(mutes.at(at) for mutes in self._mutes)
 
-    def picture(self, last: Picture | None, fleet: FleetUnits) -> Picture:
+    def picture(self, last: Picture | None) -> Picture:
         """The picture for a message after the picture `last`."""
         if last not in self._pictures:
-            covered, first_is_open = list(self.open.values()), self.lead in self.open
-            self._pictures[last] = picture(covered, fleet, last=last, first_is_open=first_is_open)
+            self._pictures[last] = picture(
+                self._covered, self._fleet, last=last, first_is_open=self._first_is_open
+            )
         return self._pictures[last]
 
 
@@ -260,6 +239,86 @@ class _WaitingMessage:
         )
 
 
+class _DryRunLedger(MemoryLedger):
+    """The alerts and incidents of a dry run, with the units and labels that are read for all together."""
+
+    def __init__(self, openings: Sequence[DryRunOpening], topology: DryRunTopology | None) -> None:
+        super().__init__()
+        self._openings = openings
+        self._labels = topology.labels if topology else frozenset()
+        self._waits = {"": topology.wait if topology else None}
+
+    def open(self, places: Sequence[int], at: datetime) -> tuple[list[int], list[int]]:
+        """Let alerts that open together begin or join incidents.
+
+        Return the first alerts of new incidents, and of other incidents that alerts join.
+        """
+        alerts = [self._alert(place, at) for place in places]
+        for alert in alerts:
+            self.add_alert(alert)
+        joined = incidents_join(alerts, self._waits, self)
+        leads = [_place_of(alert.id) for alert in alerts if alert.id in joined.leads]
+        return leads, [_place_of(incident.lead_id) for incident, _ in joined.lasting.values()]
+
+    def end(self, places: Sequence[int], at: datetime) -> tuple[dict[int, MessageKind], list[int]]:
+        """Let alerts that end together leave their incidents.
+
+        Return the kinds of the ends of incidents, and the incidents that last, by their first alerts.
+        """
+        cancelled = {place for place in places if self._openings[place].is_cancelled}
+        for place in places:
+            status = AlertStatus.CANCELLED if place in cancelled else AlertStatus.CLOSED
+            self.end_alert(_id_of(place), status, now=at)
+        left = incidents_leave(
+            alerts=[self.stored_alerts[_id_of(place)] for place in places],
+            at=dict.fromkeys((_id_of(place) for place in places), at),
+            kind=MessageKind.CANCEL if cancelled else MessageKind.CLOSE,
+            ledger=self,
+        )
+        ended = {_place_of(incident.lead_id): incident.kind for incident in left.ended}
+        return ended, [_place_of(incident.lead_id) for incident in left.lasting]
+
+    def lead_of(self, place: int) -> int:
+        """The first alert of the incident of an alert."""
+        alert = self.stored_alerts[_id_of(place)]
+        return _place_of(self.stored_incidents[alert.incident_id or ""].lead_id)
+
+    def open_alerts(self, lead: int) -> dict[int, DryRunOpening]:
+        """The open alerts of an incident, by their place."""
+        incident_id = self.stored_alerts[_id_of(lead)].incident_id or ""
+        return {
+            place: self._openings[place]
+            for alert in self.members[incident_id].values()
+            if alert.status == AlertStatus.OPEN.value
+            for place in [_place_of(alert.id)]
+        }
+
+    def alert_units(self, alerts: Collection[Alert], /) -> Mapping[str, frozenset[FleetUnit]]:
+        return {alert.id: self._openings[_place_of(alert.id)].units for alert in alerts}
+
+    def labels_of_a_part(self, group_id: str, labels: Collection[FleetUnit], /) -> frozenset[FleetUnit]:
+        return frozenset(self._labels & set(labels))
+
+    def _alert(self, place: int, at: datetime) -> Alert:
+        opening = self._openings[place]
+        return Alert(
+            id=_id_of(place),
+            status=AlertStatus.OPEN.value,
+            target_key=opening.target,
+            incident_id=_id_of(place),
+            created=opening.created,
+            updated=at,
+        )
+
+
+def _id_of(place: int) -> str:
+    return f"{place:024x}"
+
+
+def _place_of(alert_id: str) -> int:
+    return int(alert_id, 16)
+
+
 class IncidentRun:
     """The incidents of alerts or events, which come in the order of `opens`, and of their target."""
 
@@ -274,10 +333,9 @@ class IncidentRun:
         """The number of messages."""
         self._alerts, self._receivers, self._topology = alerts, receivers, topology
         self._wait_for_more = topology.wait if topology else timedelta()
+        self._ledger = _DryRunLedger(alerts, topology)
         self._opened = 0
-        self._incidents: list[_DryRunIncident] = []
-        self._of_alerts: dict[int, _DryRunIncident] = {}
-        self._lasting: dict[str, _DryRunIncident] = {}
+        self._incidents: dict[int, _DryRunIncident] = {}
         self._ends: list[tuple[datetime, int]] = []
         self._due: list[tuple[datetime, int, int, _WaitingMessage]] = []
         self._numbers = count()
@@ -292,7 +350,7 @@ class IncidentRun:
             opening = self._opening(at)
             self._open([place for place in opening if self._alerts[place].opens_before_ends], at)
             self._end(at)
-            self._open([place for place in opening if place not in self._of_alerts], at)
+            self._open([place for place in opening if not self._alerts[place].opens_before_ends], at)
             self._end(at)
             while self._due and self._due[0][0] <= at:
                 *_, message = heappop(self._due)
@@ -307,12 +365,12 @@ class IncidentRun:
         """
         if self._topology is None:
             return []
-        return [self._of_alerts[place].lead for place in range(self._opened)]
+        return [self._ledger.lead_of(place) for place in range(self._opened)]
 
     def messages(self, until: datetime) -> list[list[DryRunMessage]]:
         """The messages due by `until`, for each alert that has opened: with the first of an incident."""
         found: list[list[DryRunMessage]] = [[] for _ in range(self._opened)]
-        for incident in self._incidents:
+        for incident in self._incidents.values():
             found[incident.lead] = [*incident.messages, *_muted(incident, until)]
         return found
 
@@ -331,66 +389,63 @@ class IncidentRun:
         return range(first, self._opened)
 
     def _open(self, places: Sequence[int], at: datetime) -> None:
-        """Let alerts that open together begin or join incidents."""
-        if self._topology is None:
-            for place in places:
-                self._join(self._begin(place, at), place)
-        elif places:
-            self._open_related(places, at, self._topology)
+        """Let alerts that open together begin or join incidents, and events be notified."""
+        if not places:
+            return
+        alerts = [place for place in places if isinstance(self._alerts[place].found, DryRunAlert)]
+        leads, joined = self._ledger.open(alerts, at)
+        for place in leads:
+            self._begin(_DryRunIncident(place), MessageKind.OPEN, at)
+        for place in places:
+            if isinstance(self._alerts[place].found, DryRunEvent):
+                self._begin(_DryRunIncident(place, status=None), MessageKind.INFORM, at)
+            elif (ended := self._alerts[place].ended) is not None:
+                heappush(self._ends, (ended, place))
+        for lead in joined:
+            self._change(self._incidents[lead], at)
 
-    def _open_related(self, places: Sequence[int], at: datetime, topology: DryRunTopology) -> None:
-        openings = [Opening(str(place), self._alerts[place].units, at) for place in places]
-        lasting = [incident.known for incident in self._lasting.values()]
-        joined: dict[str, _DryRunIncident] = {}
-        labels = topology.labels & set(deciding_labels(openings, lasting, wait=topology.wait))
-        for incident_id, group in grouped(openings, lasting, wait=topology.wait, labels=labels):
-            members = [int(opening.alert_id) for opening in group]
-            if incident_id is None:
-                incident = self._begin(members[0], at)
-            else:
-                incident = joined[incident_id] = self._lasting[incident_id]
-            incident.units, incident.grown = kept_units(incident.units, group), at
-            for place in members:
-                self._join(incident, place)
-        for incident in joined.values():
-            self._change(incident, at)
-
-    def _begin(self, lead: int, at: datetime) -> _DryRunIncident:
-        first, wait = self._alerts[lead], self._wait_for_more
-        is_event = isinstance(first.found, DryRunEvent)
-        kind = MessageKind.INFORM if is_event else MessageKind.OPEN
-        incident = _DryRunIncident(lead, at, at, first.mutes, is_event, self._topology is not None)
-        self._incidents.append(incident)
-        self._lasting[str(lead)] = incident
+    def _begin(self, incident: _DryRunIncident, kind: MessageKind, at: datetime) -> None:
+        first, wait = self._alerts[incident.lead], self._wait_for_more
+        self._incidents[incident.lead] = incident
         for receiver in self._receivers:
             to = _IncidentReceiver(incident, receiver)
             incident.receivers.append(to)
             if to.sends(kind):
                 due = first_message_due(first.created, at, delay=receiver.delay, wait=wait)
                 to.news = self._wait(to, kind, due)
-        return incident
-
-    def _join(self, incident: _DryRunIncident, place: int) -> None:
-        joining = self._alerts[place]
-        covered = covered_unit(self._topology.target, joining.units) if self._topology else None
-        incident.join(place, covered, joining.mutes)
-        self._of_alerts[place] = incident
-        if joining.ended is not None:
-            heappush(self._ends, (joining.ended, place))
 
     def _end(self, at: datetime) -> None:
         """Let alerts that end leave their incidents; an incident ends with its last open alert."""
-        left: dict[int, _DryRunIncident] = {}
+        places = []
         while self._ends and self._ends[0][0] <= at:
-            _, place = heappop(self._ends)
-            ended, incident = self._alerts[place], self._of_alerts[place]
-            incident.leave(place, ended.mutes, cancelled=ended.is_cancelled)
-            left[incident.lead] = incident
-        for incident in left.values():
-            if incident.open:
-                self._change(incident, at)
-            else:
-                self._finish(incident, at)
+            places.append(heappop(self._ends)[1])
+        if not places:
+            return
+        ended, lasting = self._ledger.end(places, at)
+        for lead in lasting:
+            self._change(self._incidents[lead], at)
+        for lead, kind in ended.items():
+            self._finish(self._incidents[lead], kind, at)
+
+    def _open_alerts(self, incident: _DryRunIncident) -> _OpenAlerts | None:
+        """The open alerts of a group."""
+        if incident.open is None and self._topology and incident.status is AlertStatus.OPEN:
+            alerts = self._ledger.open_alerts(incident.lead)
+            incident.open = _OpenAlerts(alerts, incident.lead, self._topology)
+        return incident.open
+
+    def _mute(self, incident: _DryRunIncident, at: datetime) -> Mute | None:
+        """The mute of its open alerts. After the end, the mute of its first alert applies."""
+        mutes = self._alerts[incident.lead].mutes
+        if self._topology is None and incident.status:
+            # No other alert can end the wait, so it lasts for all windows that follow each other.
+            return mutes.last(at)
+        opened = self._open_alerts(incident)
+        return opened.mute(at) if opened else mutes.at(at)
+
+    def _picture(self, to: _IncidentReceiver) -> Picture:
+        opened = self._open_alerts(to.incident)
+        return opened.picture(to.last) if opened else _ALONE
 
     # --- messages ---------------------------------------------------------------------------------
 
@@ -410,6 +465,7 @@ class IncidentRun:
 
         If it is muted, it is decided again, because the incident may not be muted any more.
         """
+        incident.open = None
         due = at + self._wait_for_more
         for to in incident.receivers:
             if to.news and to.news.window_id and to.news.at > due:
@@ -418,10 +474,10 @@ class IncidentRun:
             elif to.last is not None and to.news is None and to.sends(MessageKind.UPDATE):
                 to.news = self._wait(to, MessageKind.UPDATE, due, changed=at)
 
-    def _finish(self, incident: _DryRunIncident, at: datetime) -> None:
+    def _finish(self, incident: _DryRunIncident, end: MessageKind, at: datetime) -> None:
         """End an incident: receivers that were notified get its end."""
-        del self._lasting[str(incident.lead)]
-        end = MessageKind.CLOSE if incident.was_closed else MessageKind.CANCEL
+        incident.open = None
+        incident.status = AlertStatus.CLOSED if end is MessageKind.CLOSE else AlertStatus.CANCELLED
         for to in incident.receivers:
             to.reminder = None
             if to.news and to.news.kind is MessageKind.OPEN:
@@ -433,7 +489,7 @@ class IncidentRun:
 
     def _decide(self, message: _WaitingMessage, at: datetime) -> None:
         to, incident = message.to, message.to.incident
-        mute, addresses = incident.mute(at), to.receiver.addresses
+        mute, addresses = self._mute(incident, at), to.receiver.addresses
         into = merged_into(message.same, incident.sent[addresses].values(), at) if addresses else None
         due = DueNotification(
             kind=message.kind,
@@ -464,11 +520,6 @@ class IncidentRun:
         if to.last is None:
             return False
         return is_important_change(to.last, self._picture(to))
-
-    def _picture(self, to: _IncidentReceiver) -> Picture:
-        if self._topology is None:
-            return _ALONE
-        return to.incident.picture(to.last, self._topology.fleet)
 
     def _send(self, message: _WaitingMessage, at: datetime) -> None:
         """Send a message, and let the next reminder wait."""
