@@ -47,6 +47,7 @@ from alerting.rules.topology import (
     first_message_due,
     is_important_change,
     picture,
+    root_unit,
 )
 from alerting.services.incidents import incidents_join, incidents_leave
 from events.types import Target
@@ -148,10 +149,19 @@ class _DryRunIncident:
 class _OpenAlerts:
     """The open alerts of a group: their mute, and the picture of their incident."""
 
-    def __init__(self, alerts: Mapping[int, "DryRunOpening"], lead: int, topology: DryRunTopology) -> None:
+    def __init__(
+        self,
+        alerts: Mapping[int, "DryRunOpening"],
+        lead: int,
+        topology: DryRunTopology,
+        units: Mapping[int, AbstractSet[FleetUnit]],
+    ) -> None:
+        """`lead` is the first alert of the incident. `units` are the units of each host of the fleet."""
         self._covered = [covered_unit(topology.target, alert.units) for alert in alerts.values()]
         self._mutes = {alert.mutes for alert in alerts.values()}
         self._first_is_open, self._fleet = lead in alerts, topology.fleet
+        affected = self._fleet.hosts_of({unit for unit in self._covered if unit})
+        self._near = {unit for number in affected for unit in units[number]}
         self._pictures: dict[Picture | None, Picture] = {}
 
     def mute(self, at: datetime) -> Mute | None:
@@ -161,9 +171,10 @@ class _OpenAlerts:
     def picture(self, last: Picture | None) -> Picture:
         """The picture for a message after the picture `last`."""
         if last not in self._pictures:
-            self._pictures[last] = picture(
-                self._covered, self._fleet, last=last, first_is_open=self._first_is_open
-            )
+            # Other units have no affected host, so no picture shows them. The fleet can have thousands.
+            root = root_unit(last.root) if last else None
+            fleet = self._fleet.only(self._near | {root} if root else self._near)
+            self._pictures[last] = picture(self._covered, fleet, last=last, first_is_open=self._first_is_open)
         return self._pictures[last]
 
 
@@ -286,12 +297,8 @@ class _DryRunLedger(MemoryLedger):
     def open_alerts(self, lead: int) -> dict[int, DryRunOpening]:
         """The open alerts of an incident, by their place."""
         incident_id = self.stored_alerts[_id_of(lead)].incident_id or ""
-        return {
-            place: self._openings[place]
-            for alert in self.members[incident_id].values()
-            if alert.status == AlertStatus.OPEN.value
-            for place in [_place_of(alert.id)]
-        }
+        places = map(_place_of, self.members[incident_id][AlertStatus.OPEN.value])
+        return {place: self._openings[place] for place in places}
 
     def alert_units(self, alerts: Collection[Alert], /) -> Mapping[str, frozenset[FleetUnit]]:
         return {alert.id: self._openings[_place_of(alert.id)].units for alert in alerts}
@@ -334,6 +341,7 @@ class IncidentRun:
         self._alerts, self._receivers, self._topology = alerts, receivers, topology
         self._wait_for_more = topology.wait if topology else timedelta()
         self._ledger = _DryRunLedger(alerts, topology)
+        self._units_of_hosts = topology.fleet.by_host() if topology else {}
         self._opened = 0
         self._incidents: dict[int, _DryRunIncident] = {}
         self._ends: list[tuple[datetime, int]] = []
@@ -431,7 +439,7 @@ class IncidentRun:
         """The open alerts of a group."""
         if incident.open is None and self._topology and incident.status is AlertStatus.OPEN:
             alerts = self._ledger.open_alerts(incident.lead)
-            incident.open = _OpenAlerts(alerts, incident.lead, self._topology)
+            incident.open = _OpenAlerts(alerts, incident.lead, self._topology, self._units_of_hosts)
         return incident.open
 
     def _mute(self, incident: _DryRunIncident, at: datetime) -> Mute | None:

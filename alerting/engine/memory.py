@@ -82,8 +82,8 @@ class MemoryLedger:
         """The rows about each alert."""
         self.attempts: dict[str, list[TriedAttempt | NotificationAttempt]] = defaultdict(list)
         self.stored_alerts: dict[str, Alert] = {}
-        self.members: dict[str, dict[str, Alert]] = defaultdict(dict)
-        """The alerts of each incident, by id."""
+        self.members: dict[str, dict[str, dict[str, Alert]]] = defaultdict(lambda: defaultdict(dict))
+        """The alerts of each incident, by status and id."""
         self.stored_incidents: dict[str, Incident] = {}
         self.lasting: dict[str, Incident] = {}
         """The incidents that have not ended."""
@@ -107,8 +107,9 @@ class MemoryLedger:
             kept.of_alert[name] = [kept.rows[row.id] for row in rows]
         kept.attempts.update({name: list(rows) for name, rows in self.attempts.items()})
         kept.stored_alerts = {name: copied(alert) for name, alert in self.stored_alerts.items()}
-        for name, alerts in self.members.items():
-            kept.members[name] = {alert_id: kept.stored_alerts[alert_id] for alert_id in alerts}
+        for name, by_status in self.members.items():
+            for status, alerts in by_status.items():
+                kept.members[name][status] = {alert_id: kept.stored_alerts[alert_id] for alert_id in alerts}
         for name, incident in self.stored_incidents.items():
             other = kept.stored_incidents[name] = copy(incident)
             other.lead = kept.stored_alerts[incident.lead_id]
@@ -125,15 +126,15 @@ class MemoryLedger:
         """Keep an alert that starts."""
         self.stored_alerts[alert.id] = alert
         if alert.incident_id:
-            self.members[alert.incident_id][alert.id] = alert
+            self.members[alert.incident_id][alert.status][alert.id] = alert
 
     def end_alert(self, alert_id: str, status: AlertStatus, *, now: datetime) -> Alert:
-        """End an alert and return it. In its incident, it comes after the open alerts."""
+        """End an alert and return it."""
         alert = self.stored_alerts[alert_id]
-        alert.status, alert.resolved = status.value, now
         if alert.incident_id:
             members = self.members[alert.incident_id]
-            members[alert_id] = members.pop(alert_id)
+            members[status.value][alert_id] = members[alert.status].pop(alert_id)
+        alert.status, alert.resolved = status.value, now
         return alert
 
     # --- transactions ---------------------------------------------------------------------------------
@@ -320,7 +321,7 @@ class MemoryLedger:
         self, notifications: Sequence[Notification], *, wait: float
     ) -> tuple[list[Member], set[str]]:
         ids = {row.incident_id for row in notifications if row.incident_id}
-        opened = (alert for name in ids for alert in self.members[name].values() if alert.status == _OPEN)
+        opened = (alert for name in ids for alert in self.members[name][_OPEN].values())
         return [Member(*(getattr(alert, name) for name in Member._fields)) for alert in opened], set()
 
     def incidents(self, ids: Collection[str], /) -> list[Incident]:
@@ -695,7 +696,7 @@ class MemoryLedger:
         found = [
             incident
             for incident in self.incidents_grouped(config_id)
-            if incident.group_id == group_id and self.incidents_with(AlertStatus.OPEN, among=[incident.id])
+            if incident.group_id == group_id and self.members[incident.id][_OPEN]
         ]
         return sorted(found, key=lambda incident: (incident.created, incident.lead.target_key, incident.id))
 
@@ -707,14 +708,12 @@ class MemoryLedger:
         for alert in alerts:
             stored = self.stored_alerts[alert.id]
             for incident_id in (stored.incident_id or "", alert.id):
-                self.members[incident_id].pop(alert.id, None)
+                self.members[incident_id][stored.status].pop(alert.id, None)
             stored.incident_id = alert.incident_id
-            self.members[alert.incident_id or ""][alert.id] = stored
+            self.members[alert.incident_id or ""][stored.status][alert.id] = stored
 
     def incidents_with(self, status: AlertStatus, /, *, among: Collection[str]) -> set[str]:
-        return {
-            name for name in among if any(alert.status == status for alert in self.members[name].values())
-        }
+        return {name for name in among if self.members[name][status.value]}
 
     def incidents_end(self, at: Mapping[str, datetime], /) -> list[tuple[str, str, datetime]]:
         ended = []

@@ -318,6 +318,14 @@ class FleetUnits:
         """The hosts of any of these units."""
         return {number for unit in units for number in self.hosts.get(unit, ())}
 
+    def by_host(self) -> dict[int, set[FleetUnit]]:
+        """The units of each host."""
+        found: dict[int, set[FleetUnit]] = defaultdict(set)
+        for unit, numbers in self.hosts.items():
+            for number in numbers:
+                found[number].add(unit)
+        return dict(found)
+
     def only(self, units: AbstractSet[FleetUnit]) -> "FleetUnits":
         """These units of the fleet."""
         return FleetUnits({unit: self.hosts[unit] for unit in units if unit in self.hosts})

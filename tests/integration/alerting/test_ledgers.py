@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.choices import AlertStatus
 from alerting.delivery import decide, record
 from alerting.engine.ledger import Ledger
 from alerting.engine.memory import MemoryLedger
@@ -107,7 +108,7 @@ class BothLedgers:
         ended = {self.alerts[name].id: at for name in hosts}
         Alert.objects.filter(id__in=ended).update(status="CLOSED", resolved=at)
         for name in ended:
-            self.memory.stored_alerts[name].status = "CLOSED"
+            self.memory.end_alert(name, AlertStatus.CLOSED, now=at)
         for ledger in self.each():
             alerts = [copy(alert) for _, alert in sorted(ledger.alerts(ended).items())]
             ends_schedule(alerts=alerts, at=ended, kind=MessageKind.CLOSE, ledger=ledger)

@@ -12,7 +12,7 @@ from alerting.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRu
 from alerting.rules.dry_run import DryRunAlert, DryRunMessage, DryRunReceiver
 from alerting.rules.dry_run_mutes import MutedTime, TargetMutes
 from alerting.rules.merging import SameDestination, merged_into
-from alerting.rules.topology import FleetUnit, FleetUnits, UnitKind, units_of
+from alerting.rules.topology import FleetUnit, FleetUnits, Picture, UnitKind, picture, units_of
 from events.types import Target
 from integrations.choices import MessageKind
 
@@ -174,3 +174,24 @@ def test_a_message_is_compared_with_the_last_messages_only(monkeypatch: pytest.M
     assert len([each for each in messages if each.sent]) == 60
     assert len([each for each in messages if each.merged_into == 0]) == 9
     assert max(compared) <= 4
+
+
+def test_a_picture_is_drawn_from_the_units_of_affected_hosts_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[FleetUnits] = []
+
+    def kept(
+        covered: Sequence[FleetUnit | None], fleet: FleetUnits, *, last: Picture | None, first_is_open: bool
+    ) -> Picture:
+        drawn.append(fleet)
+        return picture(covered, fleet, last=last, first_is_open=first_is_open)
+
+    monkeypatch.setattr(dry_run_incidents, "picture", kept)
+    sets = [units_of({**facts(number), "replicaSetName": f"rs{number // 3}"}) for number in range(300)]
+    alerts = [replace(down(number, 3 * number, 20), units=sets[number]) for number in range(3)]
+    run = IncidentRun(alerts, [RECEIVER], DryRunTopology(Target.HOST, MINUTE, FleetUnits.of(sets)))
+    for _ in run.steps(END):
+        pass
+    of_set = frozenset().union(*sets[:3])
+    assert len(drawn) >= 3
+    assert all(fleet.hosts.keys() <= of_set for fleet in drawn)
+    assert any(fleet.size(FleetUnit(UnitKind.REPLICA_SET, "rs0")) == 3 for fleet in drawn)
