@@ -31,8 +31,8 @@ from alerting.services.leases import (
     leases_give_back,
     leases_prolong,
 )
+from integrations.channels.outcome import RETRIES_LAST, Outcome
 from integrations.choices import DeliveryStatus
-from integrations.outcome import RETRIES_LAST, Outcome
 from opsapi.outbound.mail import mails_while
 
 NO_THREAD = "this machine could not start to send the message"

@@ -85,11 +85,11 @@ from alerting.services.notifications import (
     schedule_follow_ups,
 )
 from integrations.channels import CHANNELS
+from integrations.channels.delivery import deliver
+from integrations.channels.outcome import Outcome, next_attempt
+from integrations.channels.stages import WORKER_DELAYED
 from integrations.choices import FOLLOWING, ChannelType, DeliveryFault, DeliveryStatus
-from integrations.delivery import deliver
 from integrations.messages import Message
-from integrations.outcome import Outcome, next_attempt
-from integrations.stages import WORKER_DELAYED
 from opsapi.batches import batches
 from opsapi.encryption import CannotDecryptError
 from opsapi.outbound.errors import NO_ANSWER

@@ -33,10 +33,10 @@ from events.facts import EventFacts
 from events.models import Event
 from events.services import event_record
 from events.types import EventType
+from integrations.channels.delivery import deliver
+from integrations.channels.outcome import Outcome
 from integrations.choices import ChannelType, DeliveryStatus
-from integrations.delivery import deliver
 from integrations.messages import Message
-from integrations.outcome import Outcome
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404, rate_limited
 from opsapi.api.principal import Actor

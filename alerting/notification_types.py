@@ -10,9 +10,9 @@ from integrations.channels import CHANNELS
 from integrations.channels.base import Channel, ChannelField
 from integrations.channels.email import EMAIL
 from integrations.channels.sms import SMS
+from integrations.channels.webhook_fields import WebhookBody, as_config_value
 from integrations.choices import ChannelType, SecretKind
 from integrations.fields import Field, FieldSet
-from integrations.webhook_fields import WebhookBody, as_config_value
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import BadField
 from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text

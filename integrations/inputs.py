@@ -6,9 +6,9 @@ from typing import Any
 
 from django import forms
 
+from integrations.channels.webhook_fields import Unread, WebhookBody
 from integrations.choices import SecretKind
 from integrations.fields import Field
-from integrations.webhook_fields import Unread, WebhookBody
 from integrations.webhooks.preview import PreviewedRequest, previewed_requests
 from integrations.webhooks.templates import NAMES, TEMPLATES, own_template
 from opsapi.api.documents import InvalidField

@@ -31,7 +31,7 @@ class Message:
     `headline` says what happened, `target` where, `known` everything else, label → text. `link` opens the
     alert or event in the console, `config_link` its configuration.
     `is_test`: nothing happened; somebody checks whether messages arrive. `handle` names an earlier message
-    about the same alert at the receiver, which this message changes (`integrations.outcome.Posted`).
+    about the same alert at the receiver, which this message changes (`integrations.channels.outcome.Posted`).
     """
 
     delivery_id: str

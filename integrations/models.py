@@ -1,32 +1,5 @@
-"""Integrations of projects with external services (contract 2.8, decisions 7)."""
+"""The models of all slices, as Django and other apps import them."""
 
-from django.db import models
+from integrations.credentials.models import Integration
 
-from accesslist.models import Project
-from opsapi.fields import EncryptedField, PrimaryIdField
-
-
-class Integration(models.Model):
-    """The integration of a project with a type of service.
-
-    `fields` is what answers show, with redacted secrets; `secrets` has the secrets as encrypted JSON.
-    """
-
-    id = PrimaryIdField()
-    group = models.ForeignKey(
-        Project, on_delete=models.CASCADE, related_name="integrations", verbose_name="project"
-    )
-    type = models.CharField(max_length=30)
-    fields = models.JSONField(default=dict)
-    secrets = EncryptedField(null=True)
-    created = models.DateTimeField()
-    updated = models.DateTimeField()
-
-    class Meta:
-        constraints = [
-            # Also finds the integrations of a project, at most one per type.
-            models.UniqueConstraint(fields=["group", "type"], name="integration_once"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.type} ({self.group_id})"
+__all__ = ["Integration"]

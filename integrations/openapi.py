@@ -6,7 +6,7 @@ from drf_spectacular.openapi import AutoSchema
 
 from integrations.choices import SecretKind
 from integrations.fields import Field
-from integrations.serializers import TypedDocument
+from integrations.typed_documents import TypedDocument
 from opsapi.api.schema import DocumentExtension
 from opsapi.wire_json import JsonObject
 

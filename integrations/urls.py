@@ -1,6 +1,6 @@
 """URLs of integrations, below the public base."""
 
-from integrations.views import IntegrationViewSet
+from integrations.credentials.views import IntegrationViewSet
 from opsapi.api.views import route
 
 _INTEGRATIONS = "groups/<group_id>/integrations"

@@ -27,8 +27,8 @@ from automation.metrics import Engine
 from automation.wording import ENGINE_WORDS
 from events.types import EventType
 from integrations.channels import CHANNELS
+from integrations.channels.webhook_fields import Unread
 from integrations.mail_settings import mail_server_is_set
-from integrations.webhook_fields import Unread
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import Option

@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from alerting.rules.pace import DestinationPace, faster, slower, wait_after_refusal
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.outcome import Outcome
 
 PROBED_AFTER = 5
 """The number of failures in a row after which a destination or host is only probed."""

@@ -23,7 +23,7 @@ from django.db.models.functions import Coalesce
 
 from alerting.choices import DestinationState, NotificationStatus
 from alerting.models import Destination, Notification, UnreachableHost
-from integrations.stages import PROXY_FAULTS
+from integrations.channels.stages import PROXY_FAULTS
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words
 from opsapi.first_rows import FirstRows, first_rows

@@ -16,9 +16,9 @@ from alerting.reasons import AttemptFailure, NotificationReason
 from alerting.selectors.recipient_addresses import RecipientAddress
 from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType
+from integrations.credentials.store import integration_values, integrations_of, readable, stored_integration
 from integrations.models import Integration
 from integrations.redaction import Secrets
-from integrations.selectors import integration_values, integrations_of, readable, stored_integration
 from opsapi.encryption import decrypt
 from opsapi.fields import Among
 

@@ -23,7 +23,7 @@ from alerting.selectors.notification_settings import (
 )
 from integrations.channels.email import EMAIL
 from integrations.redaction import Secrets
-from integrations.serializers import TypedDocument
+from integrations.typed_documents import TypedDocument
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID, Document, InvalidField, Values, invalid
 from opsapi.api.errors import BadField

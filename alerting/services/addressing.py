@@ -15,8 +15,8 @@ from alerting.reasons import AttemptFailure, NotificationReason
 from alerting.selectors.notification_settings import NoCredentialsError, credentials_for
 from alerting.services.destinations import destination_id
 from alerting.services.notifications import redirected_row
+from integrations.channels.outcome import Outcome
 from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryStatus
-from integrations.outcome import Outcome
 from opsapi.encryption import CannotDecryptError
 from opsapi.outbound.errors import NO_ANSWER
 

@@ -31,8 +31,8 @@ from alerting.selectors.notification_settings import (
     type_of,
 )
 from integrations.channels import CHANNELS
+from integrations.channels.outcome import Outcome
 from integrations.choices import ChannelType
-from integrations.outcome import Outcome
 from opsapi.batches import delete_batch
 from opsapi.encryption import CannotDecryptError, decrypt, encrypt
 from opsapi.fields import Among

@@ -11,8 +11,8 @@ from django.db.models import F, Q, QuerySet
 from alerting.choices import NotificationStatus
 from alerting.models import Notification, NotificationAttempt, WorkerHeartbeat
 from alerting.reasons import AttemptFailure
+from integrations.channels.outcome import RETRIES_LAST
 from integrations.choices import DeliveryStatus
-from integrations.outcome import RETRIES_LAST
 from opsapi.clock import AHEAD
 from opsapi.fields import Among
 from opsapi.sql import execute, fetch_rows

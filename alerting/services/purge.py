@@ -42,7 +42,7 @@ from events.models import Event, Signal
 from events.retention import kept_rows
 from events.types import EVENT_TYPES, Target
 from integrations.choices import MessageKind
-from integrations.services import integrations_purge
+from integrations.credentials.changes import integrations_purge
 from opsapi.api.principal import SYSTEM, Actor
 from opsapi.batches import ROWS_AT_ONCE, delete_batch
 from opsapi.ids import first_id

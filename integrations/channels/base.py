@@ -5,11 +5,11 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from integrations.channels.outcome import Posted
+from integrations.channels.stages import INCOMPLETE, Quote, Receipt, StageRow
 from integrations.choices import ChannelType, DeliveryFault, MessageKind, SecretKind
 from integrations.fields import Field, FieldSet
 from integrations.messages import Message
-from integrations.outcome import Posted
-from integrations.stages import INCOMPLETE, Quote, Receipt, StageRow
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.fields import Copied
 
@@ -22,8 +22,8 @@ class DeliveryError(Exception):
     """A message was not delivered.
 
     `reason` is shown to the users who configured the channel: it quotes neither credentials nor the answer of
-    the receiver. `peer` is the unchanged text of the receiver. `integrations.delivery` shortens and masks it,
-    and adds it after `joint`. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`:
+    the receiver. `peer` is the unchanged text of the receiver. `integrations.channels.delivery` shortens and
+    masks it, and adds it after `joint`. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`:
     the request was sent and not definitely rejected. `reached`: a connection was established. `busy`: the
     receiver answered that it takes no messages at the moment. `forbidden`: the refusal does not depend on how
     many messages the platform sends.

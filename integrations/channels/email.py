@@ -10,9 +10,9 @@ from django.core.mail import EmailMultiAlternatives, get_connection
 from django.template.loader import render_to_string
 
 from integrations.channels.base import Channel, ChannelField, DeliveryError, failure_at
+from integrations.channels.stages import MAIL, row_of
 from integrations.choices import ChannelType, MessageKind
 from integrations.messages import Message
-from integrations.stages import MAIL, row_of
 from opsapi.api.fields import EmailAddress, Flag
 from opsapi.outbound.errors import MailError, OutboundReason, Stage
 from opsapi.outbound.mail import AUTOMATIC

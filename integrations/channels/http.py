@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from django.conf import settings
 
 from integrations.channels.base import DeliveryError, Send, cannot_send, failure_at
+from integrations.channels.outcome import parse_retry_after
+from integrations.channels.peer_text import answer_text, json_number
+from integrations.channels.stages import HTTP, row_of, status_row
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind, Region
 from integrations.messages import Message, printable
-from integrations.outcome import parse_retry_after
-from integrations.peer_text import answer_text, json_number
-from integrations.stages import HTTP, row_of, status_row
 from opsapi import VERSION
 from opsapi.outbound import Method, OutboundError, OutboundResponse, post
 from opsapi.wire_json import write_json

@@ -16,10 +16,10 @@ from django.conf import settings
 
 from integrations.channels.base import Channel, ChannelField, DeliveryError, failure_at, token
 from integrations.channels.http import TOTAL_SECONDS, ServiceRequest, deliver_json, in_header, origin_of
+from integrations.channels.outcome import Posted, parse_retry_after
+from integrations.channels.stages import ANYTHING, CHAT_POST_MESSAGE, CHAT_UPDATE, Quote, StageRow, row_of
 from integrations.choices import OPEN_KINDS, ChannelType, DeliveryStatus, MessageKind
 from integrations.messages import Message, printable
-from integrations.outcome import Posted, parse_retry_after
-from integrations.stages import ANYTHING, CHAT_POST_MESSAGE, CHAT_UPDATE, Quote, StageRow, row_of
 from opsapi.api.fields import Copied, Option, Text
 from opsapi.batches import batches
 from opsapi.outbound.errors import OutboundReason, Stage

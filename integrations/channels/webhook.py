@@ -12,16 +12,10 @@ from typing import cast
 
 from integrations.channels.base import EVERY_KIND, Channel, ChannelField, cannot_send
 from integrations.channels.http import TOTAL_SECONDS, deliver_over_http, deliver_test, origin_of, same_url
+from integrations.channels.webhook_fields import HeaderValue, HeaderValues, WebhookBody, webhook_faults
 from integrations.choices import ChannelType, SecretKind
 from integrations.messages import Message
-from integrations.webhook_fields import HeaderValue, HeaderValues, WebhookBody, webhook_faults
-from integrations.webhooks.templates import (
-    TEMPLATES,
-    Template,
-    WebhookRequest,
-    own_template,
-    request_of,
-)
+from integrations.webhooks.templates import TEMPLATES, Template, WebhookRequest, own_template, request_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.fields import OneOf, Secret, WebUrl
 from opsapi.api.links import link

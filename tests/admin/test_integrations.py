@@ -10,8 +10,8 @@ from django.test import Client
 
 from accesslist.models import Project, User
 from events.types import EventType
+from integrations.credentials.store import integration_values
 from integrations.models import Integration
-from integrations.selectors import integration_values
 from integrations.types import INTEGRATION_TYPES
 from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of

@@ -13,7 +13,7 @@ from accesslist.models import ApiKey, Project, SecondFactor, User
 from alerting.models import NotificationSetting
 from automation.models import AutomationRevision
 from integrations.models import Integration
-from integrations.serializers import UNREADABLE
+from integrations.typed_documents import UNREADABLE
 from tests.admin.logging_in import ACCOUNT, BEGIN, REMOVE, SETUP, errors_of, type_code, type_password
 from tests.admin.operators import action_url, page_of
 from tests.admin.reading import admin_of

@@ -19,7 +19,7 @@ from automation.desired_state.resource import AutomationConfigDocument
 from automation.models import AgentSettings, AutomationRevision
 from integrations.choices import SecretKind
 from integrations.models import Integration
-from integrations.serializers import TypedDocument
+from integrations.typed_documents import TypedDocument
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.bodies import render
 from opsapi.api.documents import Document

@@ -9,8 +9,8 @@ import pytest
 from accesslist.models import Project, User
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from events.models import Event
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.clock import wire_time
 from opsapi.ids import new_id

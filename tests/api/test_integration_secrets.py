@@ -11,8 +11,8 @@ from pytest_django import Settings
 from accesslist.models import Project
 from events.models import Event
 from integrations.choices import SecretKind
+from integrations.credentials.store import integration_secrets, integration_values
 from integrations.models import Integration
-from integrations.selectors import integration_secrets, integration_values
 from integrations.types import INTEGRATION_TYPES
 from opsapi.sql import fetch_rows
 from tests.api import bodies

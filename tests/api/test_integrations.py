@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from integrations.credentials.changes import integration_put, integrations_purge
 from integrations.models import Integration
-from integrations.services import integration_put, integrations_purge
 from integrations.types import INTEGRATION_TYPES
 from opsapi import clock
 from opsapi.api.errors import ApiError

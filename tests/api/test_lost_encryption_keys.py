@@ -10,9 +10,9 @@ from alerting.models import NotificationSetting
 from alerting.selectors.notification_settings import setting_values
 from automation.models import AutomationRevision
 from events.models import Event
+from integrations.credentials.store import integration_values
 from integrations.models import Integration
-from integrations.selectors import integration_values
-from integrations.serializers import UNREADABLE
+from integrations.typed_documents import UNREADABLE
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.links import DISCOVERY
 from opsapi.roles import Role

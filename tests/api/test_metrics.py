@@ -20,8 +20,8 @@ from alerting.choices import AlertStatus, DestinationState, NotificationStatus
 from alerting.models import Notification, UnreachableHost, WorkerHeartbeat
 from alerting.services.leases import worker_seen, worker_stuck
 from events.models import Signal
+from integrations.channels.delivery import deliver
 from integrations.choices import ChannelType
-from integrations.delivery import deliver
 from opsapi import clock
 from opsapi.ids import first_id, new_id
 from opsapi.metric_files import VARIABLE

@@ -6,8 +6,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import MaintenanceWindow
+from integrations.credentials.store import integration_secrets
 from integrations.models import Integration
-from integrations.selectors import integration_secrets
 from integrations.types import INTEGRATION_TYPES
 from opsapi.outbound.client import _parse
 from tests.api import bodies

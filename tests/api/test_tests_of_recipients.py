@@ -8,8 +8,8 @@ from accesslist.models import Project
 from alerting import notification_tests
 from alerting.models import Notification
 from events.wording import in_words
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
-from integrations.outcome import Outcome
 from opsapi.roles import Role
 from tests.api.bodies import alert_config, email, global_alert_config, webhook
 from tests.client import ApiClient

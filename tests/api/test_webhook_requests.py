@@ -9,8 +9,8 @@ from accesslist.models import Project
 from alerting.models import NotificationSetting
 from alerting.selectors.notification_settings import setting_values
 from events.models import Event
+from integrations.credentials.store import integration_values
 from integrations.models import Integration
-from integrations.selectors import integration_values
 from integrations.webhooks.placeholders import PLACEHOLDERS
 from integrations.webhooks.templates import TEMPLATES
 from opsapi.sql import fetch_rows

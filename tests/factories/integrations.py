@@ -3,9 +3,9 @@
 from typing import Any
 
 from accesslist.models import Project
+from integrations.credentials.changes import integration_create
+from integrations.credentials.resource import IntegrationDocument
 from integrations.models import Integration
-from integrations.serializers import IntegrationDocument
-from integrations.services import integration_create
 from integrations.types import INTEGRATION_TYPES
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

@@ -25,9 +25,9 @@ from alerting.rules.destination_health import Health
 from alerting.selectors import merged_notifications
 from alerting.services import claims, destinations
 from alerting.services.leases import AttemptResult
+from integrations.channels.delivery import deliver
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.delivery import deliver
-from integrations.outcome import Outcome
 from opsapi.outbound.errors import NO_ANSWER
 from tests.simulation.invariants import Promise
 

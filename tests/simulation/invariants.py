@@ -9,8 +9,8 @@ from enum import StrEnum
 from alerting.choices import AlertStatus, NotificationStatus
 from alerting.models import Notification
 from alerting.rules.claim_order import AT_ONE_DESTINATION, BURST
+from integrations.channels.delivery import UNFORESEEN
 from integrations.choices import ENDS, OPEN_KINDS, DeliveryFault, DeliveryStatus, MessageKind
-from integrations.delivery import UNFORESEEN
 from tests.simulation.plans import ACCEPT_SECONDS, HOUR
 from tests.simulation.world import BEGINNING, SimulatedRequest, SimulatedWorld
 

@@ -19,20 +19,14 @@ from alerting.models import (
     NotificationSetting,
     UnreachableHost,
 )
-from alerting.services.alerts import (
-    AlertChanges,
-    AlertEnd,
-    alert_acknowledge,
-    alerts_change,
-    alerts_open,
-)
+from alerting.services.alerts import AlertChanges, AlertEnd, alert_acknowledge, alerts_change, alerts_open
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_update
 from alerting.services.leases import lapsed_leases_release
 from alerting.services.windows import window_create, window_delete
 from events.models import Signal
 from events.types import EVENT_TYPES, EventType
-from integrations.outcome import Outcome
+from integrations.channels.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from tests.factories.accesslist import ProjectFactory
 from tests.simulation.plans import Receiver, SimulatedSetting

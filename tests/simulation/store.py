@@ -16,8 +16,8 @@ from alerting.selectors.incidents import incident_views
 from alerting.services.claims import claim
 from alerting.services.incidents import ends_schedule, openings_schedule
 from alerting.services.notifications import schedule_acknowledged
+from integrations.channels.outcome import Outcome
 from integrations.choices import MessageKind
-from integrations.outcome import Outcome
 from tests.simulation.plans import Receiver, SimulatedSetting
 from tests.simulation.stores import (
     new_alert,

@@ -12,7 +12,7 @@ from alerting.selectors.notification_settings import filled, type_of
 from alerting.services.alerts import NewAlert
 from events.models import Signal
 from events.types import EventType
-from integrations.outcome import Outcome
+from integrations.channels.outcome import Outcome
 from opsapi.encryption import encrypt
 from tests.simulation.plans import Receiver, SimulatedSetting
 

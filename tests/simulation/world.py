@@ -17,7 +17,7 @@ from alerting.choices import NotificationStatus
 from alerting.models import Notification
 from alerting.rules.claim_order import next_free_slot
 from alerting.services.leases import LEASE, leased_at
-from integrations.outcome import Outcome
+from integrations.channels.outcome import Outcome
 from opsapi.outbound import OutboundError, OutboundResponse
 from opsapi.outbound.errors import OutboundReason
 from tests.simulation.plans import ACCEPT_SECONDS, HOUR, MINUTE, TIME_OUT_SECONDS, Act, Mode, Plan, Receiver

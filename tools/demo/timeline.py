@@ -26,8 +26,8 @@ from automation.reports.changes import report_ingest
 from automation.reports.rules import ProcessReport
 from events.models import Event, Signal
 from events.types import EventType
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.outcome import Outcome
 from opsapi.roles import Role
 from opsapi.sql import execute
 from tools.demo.fleet import (

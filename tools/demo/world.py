@@ -24,8 +24,8 @@ from alerting.services.alerts import alert_acknowledge
 from alerting.services.configs import alert_config_create
 from alerting.services.windows import window_create
 from automation.desired_state.changes import automation_config_publish
-from integrations.serializers import IntegrationDocument
-from integrations.services import integration_create
+from integrations.credentials.changes import integration_create
+from integrations.credentials.resource import IntegrationDocument
 from opsapi.api.principal import SYSTEM, Actor, ActorKind, Group
 from opsapi.clock import wire_time
 from opsapi.roles import Grant, Role

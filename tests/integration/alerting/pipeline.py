@@ -9,9 +9,9 @@ from alerting.models import Alert, AlertConfig, Notification
 from alerting.muting import MuteDesk
 from alerting.rules.delivery_policy import Mute
 from alerting.services.claims import AT_ONCE, claim
+from integrations.channels.outcome import Outcome
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.messages import Message
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.sql import execute
 from tests.racing import in_other_session
@@ -28,7 +28,7 @@ class Outside:
     def deliver(
         self, channel: ChannelType, config: dict[str, str], message: Message, *, now: datetime
     ) -> Outcome:
-        """In place of `integrations.delivery.deliver`."""
+        """In place of `integrations.channels.delivery.deliver`."""
         self.sent.append((channel, config, message))
         return self.outcomes.get(next(iter(config.values())), self.outcome)
 

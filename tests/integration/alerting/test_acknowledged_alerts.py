@@ -10,8 +10,8 @@ from accesslist.models import Project
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
 from alerting.services.alerts import alert_acknowledge
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config

@@ -16,8 +16,8 @@ from alerting.services.claims import claim
 from alerting.services.leases import LAPSES_AT_MOST, LEASE
 from alerting.services.resend import notification_resend
 from alerting.services.windows import window_create
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM, VisibleScope
 from opsapi.outbound.errors import NO_ANSWER, UNREACHABLE
 from tests.factories.alerting import WEBHOOK, make_config

@@ -8,8 +8,8 @@ from accesslist.models import Project
 from alerting.models import Notification
 from alerting.services.notifications import notifications_bring_forward
 from alerting.worker import Worker
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest

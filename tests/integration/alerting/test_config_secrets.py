@@ -7,8 +7,8 @@ import pytest
 from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.services.configs import alert_config_delete, deleted_config_secrets_purge
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.each import each

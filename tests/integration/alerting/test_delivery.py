@@ -9,8 +9,8 @@ from accesslist.models import Project
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.clock import wire_time
 from opsapi.outbound.errors import UNREACHABLE

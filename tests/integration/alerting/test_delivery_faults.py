@@ -24,8 +24,8 @@ from alerting.services.windows import window_create
 from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.outbound.errors import UNREACHABLE
 from opsapi.sql import execute, fetch_rows

@@ -27,11 +27,11 @@ from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_t
 from alerting.services.incidents import openings_schedule
 from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, lapsed_leases_release
 from alerting.services.windows import window_create
+from integrations.channels.outcome import Outcome
+from integrations.channels.stages import WORKER_DELAYED
 from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
+from integrations.credentials.changes import integration_delete, integration_put
 from integrations.messages import Message
-from integrations.outcome import Outcome
-from integrations.services import integration_delete, integration_put
-from integrations.stages import WORKER_DELAYED
 from opsapi.api.principal import SYSTEM
 from opsapi.logs import LineFormatter
 from opsapi.outbound.errors import NO_ANSWER as SENT_NO_ANSWER

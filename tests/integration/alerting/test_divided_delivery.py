@@ -19,8 +19,8 @@ from alerting.rules.time_slices import Costs, TimeSlice
 from alerting.services.claims import claim
 from alerting.services.leases import leases_give_back
 from alerting.services.notifications import ForPeople, recipients_replace
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
-from integrations.outcome import Outcome
 from opsapi.ids import new_id
 from opsapi.sql import execute, fetch_rows
 from tests.factories.accesslist import ProjectFactory

@@ -14,7 +14,7 @@ from alerting.muting import MuteDesk
 from alerting.rules.matchers import Matcher, MatchSubject, compared_in_steps
 from alerting.services.claims import claim
 from alerting.services.leases import leases_take
-from integrations.outcome import Outcome
+from integrations.channels.outcome import Outcome
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_config, make_notification

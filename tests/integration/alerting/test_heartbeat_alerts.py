@@ -15,8 +15,8 @@ from alerting.reasons import NotificationReason
 from alerting.services.windows import window_change, window_create, window_delete
 from automation.reports.rules import EventReport
 from events.types import EventType
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi.api.principal import SYSTEM
 from opsapi.sql import fetch_rows
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config

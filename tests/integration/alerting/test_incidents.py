@@ -32,21 +32,15 @@ from alerting.services.leases import lapsed_leases_release
 from alerting.services.purge import alerts_trim
 from alerting.services.windows import window_create
 from integrations.channels import opsgenie, pagerduty, splunk_on_call
+from integrations.channels.outcome import Outcome
 from integrations.choices import ENDS, DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id
 from opsapi.roles import Role
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory
-from tests.factories.alerting import (
-    WEBHOOK,
-    make_alert,
-    make_config,
-    make_global_config,
-    make_notification,
-)
+from tests.factories.alerting import WEBHOOK, make_alert, make_config, make_global_config, make_notification
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, begin, deliver_all, evaluate, statuses
 

@@ -24,8 +24,8 @@ from alerting.services.claims import claim
 from alerting.services.incidents import ends_schedule, incidents_ungroup, openings_schedule
 from alerting.services.notifications import schedule_acknowledged
 from automation.models import Host
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.recipients import make_member

@@ -21,8 +21,8 @@ from alerting.services.configs import alert_config_update
 from alerting.services.windows import window_create
 from automation.reports.rules import EventReport, HostReport
 from events.types import EventType
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id

@@ -17,7 +17,7 @@ from alerting.services.alerts import alert_acknowledge
 from alerting.services.claims import claim
 from alerting.services.configs import alert_config_delete
 from integrations.choices import MessageKind
-from integrations.services import integration_put
+from integrations.credentials.changes import integration_put
 from opsapi.api.principal import SYSTEM
 from tests.each import each
 from tests.factories.alerting import make_config

@@ -13,8 +13,8 @@ from alerting.reasons import AttemptFailure
 from alerting.services.configs import alert_config_delete
 from automation.reports.rules import EventReport
 from events.types import EventType
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config

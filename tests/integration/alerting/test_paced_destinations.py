@@ -6,8 +6,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Destination, Notification
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.outcome import Outcome
 from tests.factories.alerting import WEBHOOK, make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate

@@ -23,8 +23,8 @@ from automation.models import Host, Measurement
 from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

@@ -15,8 +15,8 @@ from alerting.selectors import recipient_addresses
 from alerting.services.claims import claim
 from automation.reports.rules import EventReport
 from events.types import EventType
+from integrations.channels.outcome import Outcome
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.roles import Role
 from tests.factories.accesslist import make_team

@@ -10,8 +10,8 @@ from alerting.models import Notification
 from alerting.services.configs import alert_config_delete
 from alerting.services.windows import window_create
 from events.types import EventType
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role

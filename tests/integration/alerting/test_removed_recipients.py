@@ -12,8 +12,8 @@ from alerting.reasons import NotificationReason
 from alerting.services.leases import LEASE
 from alerting.services.resend import notification_resend
 from alerting.services.windows import window_create
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

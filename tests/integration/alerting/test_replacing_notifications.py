@@ -12,8 +12,8 @@ from accesslist.models import Project
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.selectors.notification_settings import setting_values
 from alerting.services.notification_settings import removed_settings_purge, settings_replace
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
-from integrations.outcome import Outcome
 from opsapi import clock
 from tests.each import each
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config

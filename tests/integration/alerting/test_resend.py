@@ -18,8 +18,8 @@ from alerting.services.resend import notification_resend
 from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

@@ -16,8 +16,8 @@ from alerting.services.configs import alert_config_update
 from alerting.services.leases import LEASE
 from alerting.services.notifications import notifications_drop
 from alerting.services.resend import notification_resend
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
-from integrations.outcome import Outcome
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config

@@ -9,8 +9,8 @@ from alerting.models import Destination, Notification
 from alerting.rules.destination_health import PROBED_AFTER
 from alerting.services.resend import destination_send_now
 from events.models import Event
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.outcome import Outcome
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id

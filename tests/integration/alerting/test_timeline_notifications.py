@@ -7,8 +7,8 @@ from alerting.insight.timeline import NOT_SHOWN
 from alerting.insight.timeline_entries import TimelineEntryKind
 from alerting.models import Alert, NotificationSetting
 from alerting.reasons import NotificationReason
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
-from integrations.outcome import Outcome
 from tests.factories.alerting import EMAIL, make_alert, make_config, make_global_config
 from tests.integration.alerting.pipeline import Outside, deliver_all
 from tests.integration.alerting.timelines import (

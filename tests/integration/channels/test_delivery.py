@@ -10,10 +10,10 @@ from ipaddress import ip_network
 import pytest
 from pytest_django import Settings
 
-from integrations import delivery
+from integrations.channels import delivery
 from integrations.channels.base import Channel
+from integrations.channels.delivery import UNFORESEEN, deliver
 from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus
-from integrations.delivery import UNFORESEEN, deliver
 from integrations.messages import Message
 from opsapi.outbound.pool import POOL
 from tests.receivers import HttpReceiver, MailReceiver

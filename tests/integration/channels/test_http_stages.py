@@ -15,11 +15,9 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels import http
-from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, MessageKind
-from integrations.delivery import deliver
-from integrations.messages import Message
-from integrations.outcome import Outcome, Posted
-from integrations.stages import (
+from integrations.channels.delivery import deliver
+from integrations.channels.outcome import Outcome, Posted
+from integrations.channels.stages import (
     ANYTHING,
     CHAT_POST_MESSAGE,
     CHAT_UPDATE,
@@ -32,6 +30,8 @@ from integrations.stages import (
     StageRow,
     row_of,
 )
+from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus, MessageKind
+from integrations.messages import Message
 from opsapi.outbound import client, guard, tunnel
 from opsapi.outbound.errors import UNREACHABLE, OutboundReason, Stage
 from opsapi.outbound.guard import Address

@@ -8,10 +8,19 @@ import pytest
 from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
+from integrations.channels.delivery import deliver
 from integrations.channels.email import EMAIL, send
+from integrations.channels.stages import (
+    ANYTHING,
+    INCOMPLETE,
+    MAIL,
+    UNREADABLE_CODE,
+    Quote,
+    Receipt,
+    StageRow,
+    row_of,
+)
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.delivery import deliver
-from integrations.stages import ANYTHING, INCOMPLETE, MAIL, UNREADABLE_CODE, Quote, Receipt, StageRow, row_of
 from opsapi.outbound import smtp
 from opsapi.outbound.errors import OutboundReason, Stage
 from opsapi.outbound.mail import mails_while

@@ -9,10 +9,10 @@ from pytest_django import Settings
 
 from integrations.channels.base import DeliveryError
 from integrations.channels.http import deliver_json
+from integrations.channels.outcome import Posted
 from integrations.channels.slack import SLACK, send
 from integrations.choices import OPEN_KINDS, DeliveryFault, MessageKind
 from integrations.messages import Message
-from integrations.outcome import Posted
 from tests.integration.channels.provider import closed, faults, provide
 from tests.receivers import HttpReceiver, ReceivedRequest
 from tests.unit.integrations.messages import LONGEST, NOW, ODD, make_message

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from integrations.stages import StageRow
+from integrations.channels.stages import StageRow
 from opsapi.outbound.errors import Stage
 
 Test = TypeVar("Test", bound=Callable[..., object])

@@ -10,8 +10,8 @@ from typing import Protocol
 
 from alerting.rules.claim_order import AT_ONE_DESTINATION
 from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, health_after
+from integrations.channels.outcome import Outcome, next_attempt
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.outcome import Outcome, next_attempt
 
 START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 TAKEN = Outcome(DeliveryStatus.DELIVERED, None, 5)

@@ -11,8 +11,8 @@ from alerting.rules.destination_health import (
     health_after,
     last_connections,
 )
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.outcome import Outcome
 from tests.each import each
 
 NOW = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)

@@ -7,8 +7,8 @@ from itertools import product
 
 from alerting.rules.destination_health import Health, health_after
 from alerting.rules.pace import LONGEST_WAIT, DestinationPace, faster, slower
+from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
-from integrations.outcome import Outcome
 from tests.each import each
 from tests.unit.alerting.paced_receivers import (
     BUSY,

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from integrations.channels.outcome import next_attempt, parse_retry_after
+from integrations.channels.stages import HTTP, row_of
 from integrations.choices import DeliveryStatus
-from integrations.outcome import next_attempt, parse_retry_after
-from integrations.stages import HTTP, row_of
 from opsapi.outbound.errors import Stage
 from tests.each import each
 

@@ -2,7 +2,13 @@
 
 import json
 
-from integrations.peer_text import LONGEST_REASON, LONGEST_TEXT, answer_text, peer_text, with_peer_text
+from integrations.channels.peer_text import (
+    LONGEST_REASON,
+    LONGEST_TEXT,
+    answer_text,
+    peer_text,
+    with_peer_text,
+)
 from tests.each import each
 
 

@@ -2,8 +2,9 @@
 
 import pytest
 
+from integrations.credentials.resource import IntegrationDocument
 from integrations.redaction import Secrets
-from integrations.serializers import UNKNOWN, UNREADABLE, IntegrationDocument
+from integrations.typed_documents import UNKNOWN, UNREADABLE
 from opsapi.api.errors import ApiError
 from tests.each import each
 

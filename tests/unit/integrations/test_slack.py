@@ -6,9 +6,9 @@ import pytest
 
 from integrations.channels.base import DeliveryError
 from integrations.channels.slack import build_request, read_answer
+from integrations.channels.stages import ANYTHING
 from integrations.choices import MessageKind
 from integrations.messages import Message
-from integrations.stages import ANYTHING
 from opsapi.outbound.errors import OutboundReason
 from tests.each import each
 from tests.unit.integrations.messages import (

@@ -2,7 +2,7 @@
 
 from automation.addresses import Address
 from automation.labels import RESERVED_NAMES
-from integrations.discovery import Process, target_groups
+from integrations.discovery.rules import Process, target_groups
 from opsapi.api.principal import Group
 from tests.each import each
 

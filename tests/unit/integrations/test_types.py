@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from integrations.choices import SecretKind
+from integrations.credentials.resource import DOCUMENTS
 from integrations.fields import FieldSet
-from integrations.serializers import DOCUMENTS
 from integrations.types import INTEGRATION_TYPES, exporter_port
 from opsapi.api.errors import ApiError
 

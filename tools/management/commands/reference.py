@@ -17,8 +17,8 @@ from drf_spectacular.drainage import GENERATOR_STATS
 from alerting.reasons import AlertReason, AttemptFailure, NotificationReason, ReasonQuestion
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from events.types import EVENT_TYPES, AlertEffect, Category, EventType, EventTypeSpec
+from integrations.channels.stages import TABLES, Quote, StageRow
 from integrations.choices import DeliveryStatus
-from integrations.stages import TABLES, Quote, StageRow
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import reason_phrase
 from opsapi.api.links import PUBLIC

@@ -6,10 +6,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from automation.addresses import Address
-from automation.hosts.store import hosts_of
-from integrations.discovery import Process
-from integrations.models import Integration
+from integrations.credentials.models import Integration
 from integrations.redaction import Secrets
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.resources import Facts
@@ -31,13 +28,6 @@ def integration_facts(integration: Integration) -> Facts:
     fields, stored = INTEGRATION_TYPES[integration.type].fields, integration.fields
     shown = {field.name: stored[field.name] for field in fields if field.name in stored}
     return {"type": integration.type, **shown}
-
-
-def processes_of(group_id: str) -> list[Process]:
-    """The database processes of a project's hosts, for scrapers."""
-    named = ("hostname", "port", "cluster_name", "replica_set_name", "labels")
-    rows = hosts_of(group_id).order_by().values_list(*named)
-    return [Process(Address(hostname, port), *known) for hostname, port, *known in rows]
 
 
 def live_integration(group_id: str, integration_type: str) -> Integration | None:

@@ -9,9 +9,9 @@ from accesslist.changes import RecordedChange, Tracked, changing
 from accesslist.locks import project_lock_in_turn
 from events.choices import DiffType
 from events.types import EventType
-from integrations.models import Integration
+from integrations.credentials.models import Integration
+from integrations.credentials.store import integration_facts, integration_secrets
 from integrations.redaction import Secrets, replaced_alike
-from integrations.selectors import integration_facts, integration_secrets
 from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404

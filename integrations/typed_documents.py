@@ -1,23 +1,15 @@
-"""Integrations and scraper discovery as the API shows and accepts them."""
+"""Documents of one type, with redacted secrets that a request can send back."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 from rest_framework import serializers
 
-from integrations.channels.slack import SLACK
 from integrations.fields import Field, FieldSet
-from integrations.models import Integration
 from integrations.redaction import Secrets
-from integrations.selectors import integration_facts
-from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, LinkDocument, self_link
+from opsapi.api.documents import Document
 from opsapi.api.errors import BadField
-from opsapi.api.fields import ShownList
-from opsapi.api.links import Links
-from opsapi.api.resources import Facts
-from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.redaction import MASK
 from opsapi.wire_json import JsonObject
 
@@ -117,113 +109,3 @@ def _why_not(
         return UNKNOWN
     moved = field.goes_with is not None and values.get(field.goes_with) != stored.get(field.goes_with)
     return f"must be sent again, because {field.goes_with} was changed" if moved else None
-
-
-class TypedIntegration(TypedDocument):
-    """An integration of one type."""
-
-    type_field = "type"
-    of_others = frozenset(field.name for kind in INTEGRATION_TYPES.values() for field in kind.fields)
-
-    type = serializers.CharField(read_only=True)
-
-    @classmethod
-    def sample(cls) -> Mapping[str, Any]:
-        name = cls.kind.type
-        shown = cls.kind.shown(cls.kind.example)
-        return {"type": name, **shown, "links": self_link(f"/groups/{AN_ID}/integrations/{name}")}
-
-
-DOCUMENTS: Mapping[str, type[TypedIntegration]] = {
-    name: TypedIntegration.of_kind(
-        kind,
-        "integration",
-        request_example={"type": name, **kind.example},
-        links=LinkDocument(many=True, read_only=True),
-    )
-    for name, kind in INTEGRATION_TYPES.items()
-}
-
-
-class IntegrationDocument(ShapedDocument):
-    """An integration of any type.
-
-    Context: `type` from the path; without it, the document must contain the type.
-    """
-
-    refusals = (
-        ErrorCode.ATTRIBUTE_READ_ONLY,
-        ErrorCode.INVALID_ENUM_VALUE,
-        ErrorCode.REDACTED_VALUE_UNKNOWN,
-    )
-    example = DOCUMENTS[SLACK.type].sample()
-    request_example = DOCUMENTS[SLACK.type].request_example
-
-    def run_validation(self, data: Any = serializers.empty) -> JsonObject:
-        """The values by field name, as the document of its type reads them."""
-        integration_type = self.context.get("type") or data["type"]
-        context = {**self.context, "stored": {"type": integration_type}}
-        return DOCUMENTS[integration_type](context=context).run_validation(data)
-
-    @classmethod
-    def shape(cls, reference: Reference) -> JsonObject:
-        """One of the documents; requests can leave out the type, because the path has it."""
-        return {"anyOf": [reference(document) for document in DOCUMENTS.values()]}
-
-    @classmethod
-    def present(cls, integration: Integration, links: Links, *, alone: bool = False) -> Facts:
-        """Return an integration; `alone`: it is not in a list."""
-        group = f"/groups/{integration.group_id}"
-        relations = {"group": group} if alone else {}
-        path = f"{group}/integrations/{integration.type}"
-        return {**integration_facts(integration), "links": links.related(path, relations)}
-
-
-class TargetLabels(ShapedDocument):
-    """The labels of a target: computed labels, and labels from the agent of the host."""
-
-    example = {
-        "group_id": AN_ID,
-        "group_name": "payments",
-        "org_id": ANOTHER_ID,
-        "process_port": "27017",
-        "cl_name": "orders",
-        "rs_nm": "orders_0",
-        "env": "production",
-    }
-
-    @classmethod
-    def shape(cls, reference: Reference) -> JsonObject:  # noqa: ARG003 - it refers to no other
-        """An object of strings. The labels from the agent have any other names."""
-        text = {"type": "string"}
-        return {
-            "type": "object",
-            "description": cls.__doc__,
-            "properties": {
-                "group_id": text,
-                "group_name": text,
-                "org_id": text,
-                "process_port": text,
-                "cl_name": {**text, "description": "Name of the cluster."},
-                "rs_nm": {**text, "description": "Name of the replica set."},
-            },
-            "required": ["group_id", "group_name", "org_id"],
-            "additionalProperties": text,
-        }
-
-
-class TargetGroup(Document):
-    """A target and its labels."""
-
-    targets = ShownList(child=serializers.CharField(), example=["db1.example.com:9216"])
-    labels = TargetLabels()
-
-
-class DiscoveryDocument(ShapedDocument):
-    """The targets of a project."""
-
-    example: ClassVar[Any] = [TargetGroup.sample()]
-
-    @classmethod
-    def shape(cls, reference: Reference) -> JsonObject:
-        return {"type": "array", "items": reference(TargetGroup)}

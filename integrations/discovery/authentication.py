@@ -13,8 +13,8 @@ from rest_framework.request import Request
 
 from accesslist.digest.authentication import DigestAuthentication, refused
 from accesslist.metrics import FailedAuthentication
-from integrations.models import Integration
-from integrations.selectors import integration_values, live_integration
+from integrations.credentials.models import Integration
+from integrations.credentials.store import integration_values, live_integration
 from integrations.types import SCRAPER
 from opsapi import clock
 from opsapi.api.addresses import remote_address

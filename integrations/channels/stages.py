@@ -10,13 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from integrations.choices import DeliveryFault, DeliveryStatus
-from opsapi.outbound.errors import (
-    NO_ANSWER,
-    PUBLIC_TEXT,
-    UNREACHABLE_THROUGH_PROXY,
-    OutboundReason,
-    Stage,
-)
+from opsapi.outbound.errors import NO_ANSWER, PUBLIC_TEXT, UNREACHABLE_THROUGH_PROXY, OutboundReason, Stage
 
 
 class Receipt(StrEnum):

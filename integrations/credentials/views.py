@@ -1,24 +1,21 @@
-"""Integrations of a project (endpoints 12 to 14), and the discovery of scrapers (endpoint 15)."""
+"""Integrations of a project (endpoints 12 to 14)."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from integrations.access import READ, WRITE
-from integrations.authentication import DiscoveryAuthentication
-from integrations.discovery import target_groups
-from integrations.models import Integration
+from integrations.credentials.changes import integration_create, integration_delete, integration_put
+from integrations.credentials.models import Integration
+from integrations.credentials.resource import IntegrationDocument
+from integrations.credentials.store import integration_of, integrations_of
 from integrations.redaction import Secrets
-from integrations.selectors import integration_of, integrations_of, processes_of
-from integrations.serializers import DiscoveryDocument, IntegrationDocument
-from integrations.services import integration_create, integration_delete, integration_put
-from integrations.types import DEFAULT_LISTEN_ADDRESS, INTEGRATION_TYPES, SCRAPER, exporter_port
+from integrations.types import INTEGRATION_TYPES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
-from opsapi.api.query import ITEMS_PER_PAGE, LISTING, PAGE_NUM, PAGING, Parameter
+from opsapi.api.query import LISTING, PAGING
 from opsapi.api.views import ApiViewSet
 
 _OF_TYPE = (ErrorCode.INVALID_INTEGRATION_TYPE,)
@@ -112,40 +109,3 @@ class IntegrationViewSet(ApiViewSet):
 
     def _answer(self, integration: Integration) -> Response:
         return Response(IntegrationDocument.present(integration, self.links, alone=True))
-
-
-def _optional(parameter: Parameter) -> Parameter:
-    """The parameter without default: the whole list is returned unless a page is requested."""
-    schema = {name: value for name, value in (parameter.schema or {}).items() if name != "default"}
-    return replace(parameter, default=None, schema=schema)
-
-
-class DiscoveryViewSet(ApiViewSet):
-    """`/groups/{id}/discovery` below the scrapers' base."""
-
-    authentication_classes = [DiscoveryAuthentication]
-    security = ("digest", "basic")
-    access = {"retrieve": READ}
-    parameters = {"retrieve": (_optional(PAGE_NUM), _optional(ITEMS_PER_PAGE))}
-    answers = {"retrieve": DiscoveryDocument}
-    linked = False
-
-    def retrieve(self, request: Request, group_id: str) -> Response:
-        """The exporters of the project's hosts, for Prometheus' HTTP service discovery.
-
-        In addition to an API key with HTTP Digest, it accepts the user name and password of the project's
-        SCRAPER integration with HTTP Basic, sent preemptively.
-        """
-        scraper = integration_of(self.group.id, SCRAPER.type)
-        port = exporter_port(scraper.fields["listenAddress"] if scraper else DEFAULT_LISTEN_ADDRESS)
-        found = target_groups(processes_of(self.group.id), group=self.group, exporter_port=port)
-        return Response(found[_page(self.query)])
-
-
-def _page(query: Mapping[str, Any]) -> slice:
-    number, size = query["pageNum"], query["itemsPerPage"]
-    if number is None and size is None:
-        return slice(None)
-    size = size or ITEMS_PER_PAGE.default
-    start = ((number or PAGE_NUM.default) - 1) * size
-    return slice(start, start + size)

@@ -15,10 +15,10 @@ from django.conf import settings
 from integrations.channels import CHANNELS
 from integrations.channels.base import DeliveryError, cannot_send
 from integrations.channels.http import connections_of
+from integrations.channels.outcome import Outcome, Posted
+from integrations.channels.peer_text import peer_text, with_peer_text
 from integrations.choices import ChannelType, DeliveryStatus, SecretKind
 from integrations.messages import Message
-from integrations.outcome import Outcome, Posted
-from integrations.peer_text import peer_text, with_peer_text
 from opsapi.metric_series import counter, histogram
 from opsapi.outgoing_proxy import basic_secrets
 
