@@ -23,10 +23,10 @@ class DeliveryError(Exception):
 
     `reason` is shown to the users who configured the channel: it quotes neither credentials nor the answer of
     the receiver. `peer` is the unchanged text of the receiver. `integrations.channels.delivery` shortens and
-    masks it, and adds it after `joint`. `retry_after` is in seconds, as requested by the receiver. `perhaps_received`:
-    the request was sent and not definitely rejected. `reached`: a connection was established. `busy`: the
-    receiver answered that it takes no messages at the moment. `forbidden`: the refusal does not depend on how
-    many messages the platform sends.
+    masks it, and adds it after `joint`. `retry_after` is in seconds, as requested by the receiver.
+    `perhaps_received`: the request was sent and not definitely rejected. `reached`: a connection was
+    established. `busy`: the receiver answered that it takes no messages at the moment. `forbidden`: the
+    refusal does not depend on how many messages the platform sends.
     """
 
     def __init__(
