@@ -26,7 +26,7 @@ from accesslist.locks import (
 from events.choices import DiffType
 from events.diffs import Document, diff
 from events.facts import EventFacts
-from events.services import NewEvent, events_record
+from events.log.changes import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.principal import Actor
 from opsapi.roles import INSTALLATION, Scope

@@ -5,8 +5,8 @@ from datetime import datetime
 from accesslist.changes import acting
 from events.choices import DiffType
 from events.diffs import diff
+from events.log.changes import NewEvent
 from events.models import Retention
-from events.services import NewEvent
 from events.types import EventType
 from opsapi.api.principal import Actor
 from opsapi.sql import fetch_rows

@@ -78,7 +78,7 @@ from automation.hosts.versions import version_marks_update
 from automation.metrics import Metric
 from events.choices import SignalKind
 from events.models import Signal
-from events.services import LATE
+from events.outbox.changes import LATE
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.postgresql.faults import is_transient

@@ -13,7 +13,7 @@ from alerting.selectors.scopes import configs_asking_without_project, projects_a
 from alerting.services.notifications import OneShot, schedule_one_shots
 from events.choices import SignalKind
 from events.models import Signal
-from events.services import signals_record
+from events.outbox.changes import signals_record
 from events.types import EventType
 
 PROJECTS_AT_ONCE = 100

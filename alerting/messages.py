@@ -27,9 +27,9 @@ from alerting.selectors.changed_messages import EarlierMessages
 from alerting.selectors.config_views import config_view
 from alerting.selectors.incidents import IncidentMessage, IncidentView
 from alerting.serializers.alerts import AlertDocument
+from events.log.resource import GLOBAL_EVENTS, EventDocument
+from events.log.store import EventRow, event_row
 from events.models import Event
-from events.selectors import EventRow, event_row
-from events.serializers import GLOBAL_EVENTS, EventDocument
 from events.wording import in_words, sentence
 from integrations.choices import ENDS, MessageKind
 from integrations.messages import Message

@@ -30,8 +30,8 @@ from alerting.services.destinations import destination_id
 from alerting.services.notification_settings import setting_built
 from alerting.services.setup import channel_tested
 from events.facts import EventFacts
+from events.log.changes import event_record
 from events.models import Event
-from events.services import event_record
 from events.types import EventType
 from integrations.channels.delivery import deliver
 from integrations.channels.outcome import Outcome

@@ -37,7 +37,7 @@ from automation.models import Agent, Host
 from automation.reports.rules import HOLD, Samples, newest_moments, newest_numbers
 from events.choices import SignalKind
 from events.models import Signal
-from events.services import LATE
+from events.outbox.changes import LATE
 from events.types import EVENT_TYPES, EventType, Target, closing_type
 from opsapi.clock import AHEAD
 from opsapi.fields import Among

@@ -52,7 +52,8 @@ from automation.measurements.days import days_prepare
 from automation.measurements.moving import old_measurements_move
 from automation.reports.repeats import report_answers_trim
 from events.choices import Work
-from events.services import WAKE_CHANNEL, event_counts_merge
+from events.log.changes import event_counts_merge
+from events.outbox.changes import WAKE_CHANNEL
 from opsapi import clock
 from opsapi.database_clock import database_clock
 from opsapi.logs import first_line

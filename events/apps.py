@@ -12,8 +12,8 @@ class EventsConfig(AppConfig):
 
     def ready(self) -> None:
         """Metrics and panels need the models, which are loaded only now."""
-        from events.metrics import signal_metrics  # noqa: PLC0415 - see above
-        from events.panels import event_widgets  # noqa: PLC0415
+        from events.log.panels import event_widgets  # noqa: PLC0415
+        from events.outbox.metrics import signal_metrics  # noqa: PLC0415 - see above
 
         self.metrics = [signal_metrics]
         self.overview = [event_widgets]

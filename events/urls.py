@@ -1,11 +1,6 @@
 """URLs of the event log, below the public base."""
 
-from events.views import (
-    EventTypeViewSet,
-    GlobalEventViewSet,
-    GroupEventViewSet,
-    OrganizationEventViewSet,
-)
+from events.log.views import EventTypeViewSet, GlobalEventViewSet, GroupEventViewSet, OrganizationEventViewSet
 from opsapi.api.views import route
 
 urlpatterns = [

@@ -19,7 +19,7 @@ from django.views.decorators.cache import never_cache
 from accesslist.changes import acting
 from accesslist.throttles import throttle
 from automation.agents.store import is_first_setup
-from events.services import NewEvent
+from events.log.changes import NewEvent
 from events.types import EventType
 from integrations.channels.email import email_failure
 from integrations.mail_settings import mail_server_is_set, mail_server_url

@@ -21,7 +21,7 @@ from accesslist.roles.models import RoleGrant
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import NewEvent
+from events.log.changes import NewEvent
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404

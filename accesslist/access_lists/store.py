@@ -11,7 +11,7 @@ from accesslist.keys.models import ApiKey
 from accesslist.roles.models import RoleGrant
 from accesslist.roles.rules import GLOBAL_WRITERS, require_manageable_scopes
 from accesslist.roles.store import held_by
-from events.selectors import EventFilter, event_rows
+from events.log.store import EventFilter, event_rows
 from opsapi.api.principal import Operator
 from opsapi.clock import parse_time
 from opsapi.roles import INSTALLATION, Scope

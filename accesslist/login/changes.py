@@ -18,7 +18,7 @@ from accesslist.users.models import User
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import event_record
+from events.log.changes import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

@@ -28,7 +28,7 @@ from accesslist.users.store import Membership, VisibleUsers
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import NewEvent, events_record
+from events.log.changes import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404

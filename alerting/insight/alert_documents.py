@@ -15,7 +15,7 @@ from alerting.selectors.alerts import AlertRow, current_value
 from alerting.serializers.notification_log import KINDS, STATUSES, TYPE_NAMES
 from automation.metrics import Metric
 from automation.units import Unit
-from events.serializers import CurrentValueDocument
+from events.log.resource import CurrentValueDocument
 from events.types import EventType
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL

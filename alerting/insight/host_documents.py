@@ -7,7 +7,7 @@ from alerting.models import AlertConfig
 from alerting.reasons import AlertReason, ReasonQuestion
 from alerting.rules.matchers import CONFIG_FIELDS, MatcherField, MatcherOperator
 from alerting.selectors.alerts import current_value
-from events.serializers import CurrentValueDocument
+from events.log.resource import CurrentValueDocument
 from opsapi.api.answers import Answer
 from opsapi.api.documents import ANOTHER_ID, Document
 from opsapi.api.fields import Identifier, ShownChoice, ShownFlag, ShownId, ShownText, ShownTime

@@ -32,8 +32,8 @@ from alerting.models import (
 from alerting.notification_types import NOTIFICATION_TYPES, recipient_words
 from alerting.selectors.notification_settings import recipient_shown, team_name, type_of
 from alerting.selectors.recipient_addresses import recipient_label
+from events.log.store import EventRow, event_row
 from events.models import Event
-from events.selectors import EventRow, event_row
 from events.wording import sentence
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind

@@ -12,8 +12,8 @@ from alerting.rules.observations import METRICS_ENDED, Condition, Observation, o
 from alerting.rules.transition import target_of
 from automation.hosts.store import host_state
 from automation.models import Host
+from events.log.store import EventPosition
 from events.models import Event
-from events.selectors import EventPosition
 from events.types import EVENT_TYPES, AlertEffect, EventType, Target, closing_type, openers_of
 from opsapi.clock import wire_time
 

@@ -10,7 +10,7 @@ from rest_framework import serializers
 from alerting.choices import AlertStatus
 from alerting.selectors.alerts import AlertRow, current_value
 from automation.metrics import Metric
-from events.serializers import CurrentValueDocument
+from events.log.resource import CurrentValueDocument
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode

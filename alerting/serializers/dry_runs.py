@@ -24,8 +24,8 @@ from alerting.serializers.notification_log import KINDS, TYPE_NAMES
 from automation.measurements.query import read_duration
 from automation.measurements.store import measurement_retention
 from automation.units import Unit
+from events.log.resource import CurrentValueDocument
 from events.retention import kept_rows
-from events.serializers import CurrentValueDocument
 from events.types import EventType, Needs
 from integrations.channels import CHANNELS
 from integrations.channels.email import EMAIL

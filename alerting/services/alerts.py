@@ -24,8 +24,9 @@ from automation.models import Host
 from events.choices import DiffType, SignalKind, Work
 from events.diffs import diff
 from events.facts import EventFacts
+from events.log.changes import NewEvent, events_record, groups_events_record
 from events.models import Signal
-from events.services import NewEvent, events_record, groups_events_record, wake_workers
+from events.outbox.changes import wake_workers
 from events.types import EventType, closing_type
 from integrations.choices import MessageKind
 from opsapi.api.catalogue import ErrorCode

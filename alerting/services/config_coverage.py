@@ -16,7 +16,7 @@ from alerting.services.alerts import alerts_cancel
 from alerting.services.locks import global_configs_share, project_lock
 from events.choices import SignalKind
 from events.models import Signal
-from events.services import signals_record
+from events.outbox.changes import signals_record
 from events.types import EventType
 from opsapi.api.principal import Actor
 from opsapi.fields import Among

@@ -26,7 +26,7 @@ from alerting.selectors.recipient_addresses import (
     recipient_label,
 )
 from events.choices import Work
-from events.services import wake_workers
+from events.outbox.changes import wake_workers
 from integrations.channels import CHANNELS
 from integrations.choices import OPEN_KINDS, ChannelType, MessageKind
 from opsapi.batches import batches

@@ -20,7 +20,8 @@ from alerting.services.notifications import notifications_drop, notifications_re
 from events.choices import DiffType, Work
 from events.diffs import diff
 from events.facts import EventFacts
-from events.services import NewEvent, wake_workers
+from events.log.changes import NewEvent
+from events.outbox.changes import wake_workers
 from events.types import EventType
 from integrations.choices import FOLLOWING, OPEN_KINDS, MessageKind
 from opsapi.api.catalogue import ErrorCode

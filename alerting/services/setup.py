@@ -8,7 +8,7 @@ from accesslist.changes import acting
 from accesslist.locks import scope_lock_shared
 from alerting.choices import SetupMarkName
 from alerting.models import SetupMark
-from events.services import NewEvent
+from events.log.changes import NewEvent
 from events.types import EventType
 from opsapi.api.principal import Actor
 from opsapi.roles import Scope

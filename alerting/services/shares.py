@@ -9,7 +9,7 @@ from accesslist.models import Project
 from alerting.models import ProjectUsage
 from alerting.rules.shares import Usage
 from events.facts import EventFacts
-from events.services import event_record
+from events.log.changes import event_record
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
 

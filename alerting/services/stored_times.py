@@ -18,7 +18,7 @@ from alerting.rules.destination_health import PROBE_EVERY
 from automation.leases.rules import LEASE_INTERVALS, SHORTEST_LEASE
 from automation.reports.rules import NEWEST
 from events.choices import Work
-from events.services import wake_workers
+from events.outbox.changes import wake_workers
 from opsapi.clock import AHEAD
 from opsapi.sql import database_time, execute
 

@@ -21,7 +21,7 @@ from automation.agent_settings.store import (
 from automation.desired_state.document.publish import ANY_ETAG
 from events.choices import DiffType
 from events.diffs import diff
-from events.services import NewEvent
+from events.log.changes import NewEvent
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, ApiError, BadField

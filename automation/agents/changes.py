@@ -37,7 +37,8 @@ from automation.reports.limits import AGENTS, rows_limited
 from automation.reports.rules import HOLD, Report, is_newest
 from events.choices import DiffType
 from events.diffs import diff
-from events.services import NewEvent, events_record, signal_holders, signals_release
+from events.log.changes import NewEvent, events_record
+from events.outbox.changes import signal_holders, signals_release
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404

@@ -29,7 +29,7 @@ from automation.desired_state.store import (
     stored,
 )
 from automation.hosts.changes import hosts_add
-from events.services import NewEvent
+from events.log.changes import NewEvent
 from events.types import EventType
 from opsapi import redaction
 from opsapi.api.catalogue import ErrorCode

@@ -11,7 +11,7 @@ from automation.desired_state.document.changes import ProcessAction, effects
 from automation.desired_state.document.publish import NEW_PROJECT, Publication
 from automation.desired_state.document.schema import SCHEMA, resolved
 from events.choices import DiffStatus, DiffType
-from events.serializers import DiffDocument
+from events.log.resource import DiffDocument
 from opsapi.api.answers import Answer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, invalid, links_of

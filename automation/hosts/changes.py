@@ -31,7 +31,7 @@ from automation.measurements.models import Measurement, Source
 from automation.measurements.store import newest_measurements
 from automation.reports.models import ReachedLimit, StoredDay
 from events.choices import DiffType
-from events.services import events_record
+from events.log.changes import events_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404

@@ -29,8 +29,8 @@ from automation.metrics import Metric, MetricSubject, base_unit, by_subject
 from automation.quantities import best_unit, quantity_of, unit_words
 from automation.units import convert
 from automation.wording import ENGINE_WORDS, database_words, type_words
+from events.log.search import EventSearch, search_page
 from events.models import Event
-from events.search import EventSearch, search_page
 from events.wording import in_words
 from opsapi import clock
 from opsapi.api.principal import VisibleScope

@@ -18,7 +18,7 @@ from automation.hosts.rules import Members, MemberTally, primary_event, tally_af
 from automation.hosts.store import facts_of_replica_set, replica_set_state
 from automation.reports.limits import REPLICA_SETS, rows_limited
 from automation.reports.rules import HOLD
-from events.services import NewEvent
+from events.log.changes import NewEvent
 from opsapi.sql import execute, fetch_rows, update_from_arrays
 
 SetKey = tuple[str, str | None]

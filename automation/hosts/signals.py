@@ -10,7 +10,7 @@ from automation.hosts.store import host_state
 from automation.measurements.changes import HostMeasured
 from automation.measurements.rules import MeasuredAt
 from events.choices import SignalKind
-from events.services import signal_record, signals_record
+from events.outbox.changes import signal_record, signals_record
 from opsapi.batches import batches
 from opsapi.wire_json import JsonObject
 
@@ -32,7 +32,8 @@ def hosts_signal(
     """Write signals with the current state of hosts and replica sets, whose rows the caller has locked.
 
     `clusters_left` are ids of clusters that may have lost their last host. Without content, no signal is
-    written. `observed`, `held_by` and `agent_id` apply to all signals (`events.services.signals_record`).
+    written. `observed`, `held_by` and `agent_id` apply to all signals
+    (`events.outbox.changes.signals_record`).
     """
     parts = (hosts, replica_sets, clusters_left)
     payloads = [

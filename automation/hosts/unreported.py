@@ -23,7 +23,7 @@ from automation.hosts.signals import versions_signal
 from automation.reports.models import StoredDay
 from events.choices import DiffType
 from events.diffs import diff
-from events.services import NewEvent, events_record
+from events.log.changes import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

@@ -18,7 +18,7 @@ from automation.hosts.models import Host
 from automation.hosts.rules import behind, behind_in_series
 from automation.hosts.signals import host_signal_state, hosts_signal, versions_signal
 from automation.hosts.store import facts_of_host
-from events.services import NewEvent, events_record
+from events.log.changes import NewEvent, events_record
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.sql import fetch_rows

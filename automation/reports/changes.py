@@ -48,8 +48,9 @@ from automation.reports.rules import (
     second_of,
 )
 from events.facts import EventFacts
+from events.log.changes import NewEvent, events_record
 from events.models import Event
-from events.services import NewEvent, events_record, signals_release
+from events.outbox.changes import signals_release
 from events.types import EVENT_TYPES, EventType, closing_type
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from django.conf import settings
 from django.db import DatabaseError
 
-from events.services import NewEvent
+from events.log.changes import NewEvent
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.sql import fetch_rows

@@ -24,7 +24,7 @@ from automation.reports.models import ReachedLimit
 from automation.reports.store import SAID_FOR
 from events.choices import DiffType
 from events.diffs import diff
-from events.services import event_record
+from events.log.changes import event_record
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

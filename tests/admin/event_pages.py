@@ -12,8 +12,8 @@ from django.test import Client
 
 from accesslist.models import Project
 from events.facts import EventFacts
+from events.log.changes import event_record
 from events.models import Event
-from events.services import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM, Actor, ActorKind

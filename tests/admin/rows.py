@@ -52,8 +52,9 @@ from automation.reports.rules import LeaseRequest
 from events.choices import DiffType, SignalKind
 from events.diffs import diff
 from events.facts import EventFacts
+from events.log.changes import event_record
 from events.models import Event, EventCount, Retention
-from events.services import event_record, signal_record
+from events.outbox.changes import signal_record
 from events.types import EventType
 from integrations.choices import DeliveryStatus, SecretKind
 from integrations.models import Integration

@@ -10,7 +10,7 @@ from pytest_django import Settings
 
 from accesslist.access_lists import store
 from accesslist.models import AccessListEntry, ApiKey, Project, User
-from events.services import event_record
+from events.log.changes import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import Actor, ActorKind

@@ -15,13 +15,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from events import csv as events_file
-from events import search as searching
 from events.choices import DiffType
-from events.csv import LONGEST, Download, DownloadSlots, Full, events_csv
 from events.diffs import diff
+from events.log import csv as events_file
+from events.log import search as searching
+from events.log.csv import LONGEST, Download, DownloadSlots, Full, events_csv
+from events.log.search import EventSearch
 from events.models import Event
-from events.search import EventSearch
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import Actor, ActorKind, VisibleScope

@@ -12,12 +12,12 @@ from django.urls import reverse
 from accesslist.models import Project, User
 from alerting.models import Alert, AlertConfig
 from automation.models import Host
-from events import search as searching
 from events.choices import DiffType
 from events.diffs import diff
 from events.facts import EventFacts
+from events.log import search as searching
+from events.log.changes import event_record
 from events.models import Event
-from events.services import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import Actor, ActorKind

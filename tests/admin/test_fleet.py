@@ -17,8 +17,8 @@ from automation.addresses import Address
 from automation.choices import AgentType, HostType
 from automation.models import Agent, Host, ReplicaSet
 from events.facts import EventFacts
+from events.log.changes import event_record
 from events.models import Event
-from events.services import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

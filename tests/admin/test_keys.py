@@ -11,7 +11,7 @@ from django.urls import reverse
 from accesslist.keys.changes import api_key_create
 from accesslist.keys.store import key_creator, last_recorded_use
 from accesslist.models import AccessListEntry, ApiKey, Project, RoleGrant, User
-from events.services import event_record
+from events.log.changes import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import Actor, ActorKind

@@ -14,7 +14,7 @@ from accesslist.models import Project, Team
 from alerting.messages import messages_of
 from alerting.models import AlertConfig, MaintenanceWindow, Notification
 from events.facts import EventFacts
-from events.services import event_record
+from events.log.changes import event_record
 from events.types import EventType
 from integrations.models import Integration
 from opsapi import clock

@@ -14,8 +14,8 @@ from alerting.choices import NotificationStatus
 from alerting.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
 from automation.models import Agent, Cluster, Host
+from events.log.changes import event_record
 from events.models import Event
-from events.services import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

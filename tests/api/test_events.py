@@ -8,7 +8,7 @@ from django.db import transaction
 
 from accesslist.models import Project
 from events.facts import EventFacts
-from events.services import event_record
+from events.log.changes import event_record
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import SYSTEM, Actor, ActorKind

@@ -8,7 +8,7 @@ from django.db import transaction
 from accesslist.models import Organization, Project
 from events.choices import DiffType
 from events.diffs import diff
-from events.services import event_record
+from events.log.changes import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

@@ -23,8 +23,8 @@ from automation.models import (
 )
 from automation.reports import growth
 from events.facts import EventFacts
+from events.log.changes import NewEvent
 from events.models import Event
-from events.services import NewEvent
 from events.types import EventType
 from opsapi.roles import Grant, Role
 from tests.api.bodies import host, report

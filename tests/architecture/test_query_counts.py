@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 from accesslist.models import ApiKey, Project, Team, User
 from alerting.models import Alert, AlertConfig
 from automation.models import Host
+from events.log.changes import event_record
 from events.models import Event
-from events.services import event_record
 from events.types import EventType
 from integrations.types import INTEGRATION_TYPES
 from opsapi import clock

@@ -12,7 +12,7 @@ from alerting.choices import AlertStatus
 from alerting.models import Alert, Incident, Notification, NotificationSetting
 from alerting.services.notifications import alert_row, notifications_insert
 from events.choices import Work
-from events.services import wake_workers
+from events.outbox.changes import wake_workers
 from integrations.choices import MessageKind
 from opsapi import clock
 from opsapi.ids import new_id

@@ -24,7 +24,7 @@ from automation.models import Host
 from automation.units import Unit
 from events.choices import SignalKind
 from events.models import Signal
-from events.services import signal_record
+from events.outbox.changes import signal_record
 from opsapi import clock
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.automation import measure

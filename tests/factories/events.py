@@ -3,8 +3,8 @@
 from django.db import transaction
 
 from accesslist.models import Project
+from events.log.changes import event_record
 from events.models import Event
-from events.services import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

@@ -11,7 +11,7 @@ from accesslist.models import Project
 from alerting.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.services.configs import alert_config_update
-from events.services import WAKE_CHANNEL
+from events.outbox.changes import WAKE_CHANNEL
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from tests.each import each

@@ -24,7 +24,7 @@ from alerting.services.leases import absent_workers
 from alerting.worker import Worker
 from events.choices import Work
 from events.models import Signal
-from events.services import wake_workers
+from events.outbox.changes import wake_workers
 from integrations.choices import MessageKind
 from opsapi import clock
 from tests.eventually import eventually

@@ -15,7 +15,7 @@ from alerting.selectors.windows import begun_versions, muting_windows
 from alerting.services.windows import window_change, window_create
 from automation.choices import HostType
 from events.facts import EventFacts
-from events.services import event_record
+from events.log.changes import event_record
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.sql import execute, fetch_rows

@@ -16,7 +16,7 @@ from alerting.services.configs import alert_config_delete, alert_config_set_enab
 from alerting.services.locks import project_lock
 from automation.reports.rules import EventReport
 from events.models import Event, Signal
-from events.services import WAKE_CHANNEL
+from events.outbox.changes import WAKE_CHANNEL
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

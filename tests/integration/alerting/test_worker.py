@@ -25,7 +25,7 @@ from alerting.worker import Wakeups, Worker, own_connection
 from automation.models import Agent, FleetWatch
 from events.choices import Work
 from events.models import Signal
-from events.services import wake_workers
+from events.outbox.changes import wake_workers
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.database_clock import database_clock

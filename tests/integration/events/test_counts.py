@@ -7,9 +7,9 @@ import pytest
 from django.db import transaction
 from django.db.models import Sum
 
+from events.log.changes import event_counts_merge
+from events.log.store import EventFilter, EventPosition, event_count
 from events.models import Event, EventCount
-from events.selectors import EventFilter, EventPosition, event_count
-from events.services import event_counts_merge
 from tests.racing import THREADS, at_once
 
 FIRST_DAY = datetime(2099, 3, 4, tzinfo=UTC)

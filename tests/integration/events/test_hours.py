@@ -9,8 +9,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from events.log.panels import GROUPS, HOURS, EventGroup, event_hours
 from events.models import Event
-from events.panels import GROUPS, HOURS, EventGroup, event_hours
 from events.types import Category
 from opsapi.api.principal import VisibleScope
 from opsapi.ids import new_id

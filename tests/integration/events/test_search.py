@@ -8,10 +8,10 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from events import search as searching
+from events.log import search as searching
+from events.log.search import Direction, EventSearch, SearchPage, search_page
+from events.log.store import EventPosition
 from events.models import Event
-from events.search import Direction, EventSearch, SearchPage, search_page
-from events.selectors import EventPosition
 from opsapi.api.principal import VisibleScope
 from opsapi.sql import fetch_rows
 from tests.integration.events.rows import NOW, ORG, STEP, all_events, fill, group

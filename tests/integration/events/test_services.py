@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import transaction
 
+from events.log.changes import event_record
+from events.log.store import EventFilter, event_rows
 from events.models import Event
-from events.selectors import EventFilter, event_rows
-from events.services import event_record
 from events.types import EventType
 from tests.factories.automation import AGENT
 

@@ -4,7 +4,7 @@ import csv
 import json
 from io import StringIO
 
-from events.csv_cells import csv_lines, json_cell, text_cell
+from events.log.csv_cells import csv_lines, json_cell, text_cell
 from tests.each import each
 
 FULL_WIDTH_EQUALS, FULL_WIDTH_AT, MINUS_SIGN = "\uff1d", "\uff20", "\u2212"

@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from events.choices import DiffStatus, DiffType
-from events.selectors import EventRow
+from events.log.store import EventRow
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.answers import Answer
 from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, links_of

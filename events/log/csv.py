@@ -8,9 +8,9 @@ from weakref import finalize
 
 from django.conf import settings
 
-from events.csv_cells import csv_lines, json_cell, text_cell
-from events.models import Event
-from events.search import LOOKED_BACK, EventSearch, SearchPage, search_page
+from events.log.csv_cells import csv_lines, json_cell, text_cell
+from events.log.models import Event
+from events.log.search import LOOKED_BACK, EventSearch, SearchPage, search_page
 from events.wording import about, acting
 from opsapi.clock import wire_time
 

@@ -17,8 +17,8 @@ from django.core.cache import cache
 from django.db.models import Count
 from django.db.models.functions import TruncHour
 
-from events.models import Event
-from events.selectors import event_number, event_scope
+from events.log.models import Event
+from events.log.store import event_number, event_scope
 from events.types import EVENT_TYPES, Category
 from opsapi.api.principal import VisibleScope
 from opsapi.console.admin_urls import list_url
@@ -77,7 +77,7 @@ def event_hours(*, visible_scope: VisibleScope, now: datetime) -> list[EventHour
     running = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
     starts = [running - back * _HOUR for back in reversed(range(HOURS))]
     stretch = int(now.timestamp() // _RUNNING_REMEMBERED.total_seconds())
-    key = f"events.panels:{_name(visible_scope)}:{stretch}"
+    key = f"events.log.panels:{_name(visible_scope)}:{stretch}"
     counts: Counts | None = cache.get(key)
     if counts is None:
         counts = _read(visible_scope, starts[0], running)
@@ -89,7 +89,7 @@ def event_hours(*, visible_scope: VisibleScope, now: datetime) -> list[EventHour
 
 def _read(visible_scope: VisibleScope, first: datetime, running: datetime) -> Counts:
     """Count all hours from `first`; only the current hour if the number of past events stays the same."""
-    key = f"events.panels:{_name(visible_scope)}:{running.timestamp():.0f}:past"
+    key = f"events.log.panels:{_name(visible_scope)}:{running.timestamp():.0f}:past"
     number = event_number(visible_scope, since=first, until=running)
     found: tuple[int, Counts] | None = cache.get(key)
     if found is not None and found[0] == number:

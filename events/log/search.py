@@ -15,8 +15,8 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 from django.db.models.lookups import Exact
 
-from events.models import HOSTNAME, REMOTE_ADDRESS, WHO, Event
-from events.selectors import EventPosition, event_scope
+from events.log.models import HOSTNAME, REMOTE_ADDRESS, WHO, Event
+from events.log.store import EventPosition, event_scope
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
 from opsapi.fields import Among

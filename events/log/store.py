@@ -8,7 +8,7 @@ from typing import Any, NotRequired, TypedDict
 
 from django.db.models import Q, QuerySet, Sum
 
-from events.models import Event, EventCount
+from events.log.models import Event, EventCount
 from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after

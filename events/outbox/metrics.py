@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from prometheus_client.metrics_core import Metric
 
-from events.models import Signal
+from events.outbox.models import Signal
 from opsapi.metric_series import gauge
 
 _SET_ASIDE = gauge("opsapi_signals_set_aside", "Signals of the last week that could not be evaluated.")

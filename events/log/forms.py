@@ -9,8 +9,8 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.http import QueryDict
 
-from events.search import Direction, EventSearch
-from events.selectors import EventPosition, readable_position, what_is_named
+from events.log.search import Direction, EventSearch
+from events.log.store import EventPosition, readable_position, what_is_named
 from events.types import EVENT_TYPES, Category, EventType
 from events.wording import in_words
 from opsapi.api.principal import Operator

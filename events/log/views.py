@@ -6,13 +6,8 @@ from typing import ClassVar
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from events.selectors import EventFilter, EventPosition, EventRow, EventRows, event_position, event_row
-from events.serializers import (
-    GLOBAL_EVENTS,
-    EventDocument,
-    EventTypeDocument,
-    GroupEventDocument,
-)
+from events.log.resource import GLOBAL_EVENTS, EventDocument, EventTypeDocument, GroupEventDocument
+from events.log.store import EventFilter, EventPosition, EventRow, EventRows, event_position, event_row
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404

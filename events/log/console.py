@@ -1,0 +1,276 @@
+"""The event log in the console.
+
+Django's list counts rows and pages by number, which gets slower with the size of the log. The event log pages
+by event and searches along indexes (`events.log.search`)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin import AdminSite
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.http import urlencode
+
+from events.diffs import changed_resources
+from events.log.csv import FULL_RETRY_SECONDS, Full, download, events_csv
+from events.log.forms import EventFilters, Last
+from events.log.models import Event
+from events.log.search import LOOKED_BACK, Direction, SearchPage, search_page
+from events.log.store import event_scope
+from events.wording import about, acted_by_key, acting, in_words
+from opsapi import clock
+from opsapi.api.principal import Operator, VisibleScope
+from opsapi.console.actions import operator_of
+from opsapi.console.admin_urls import page_url, page_url_of
+from opsapi.console.changelist import Chip, chosen_words
+from opsapi.console.display import Context, json_field, urls_seen
+from opsapi.console.model_admin import ConsoleAdmin, Section, notices
+
+# For each ID in an event: the key in its details, the model and its label.
+_NAMED = (
+    ("hostId", "automation.host", "Host"),
+    ("alertConfigId", "alerting.alertconfig", "Alert configuration"),
+    ("maintenanceWindowId", "alerting.maintenancewindow", "Maintenance window"),
+    ("userId", "accesslist.user", "User"),
+    ("apiKeyId", "accesslist.apikey", "API key"),
+    ("teamId", "accesslist.team", "Team"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RowLink:
+    """A resource that an event names; without `url` and name if it is deleted or not readable."""
+
+    label: str
+    row_id: str
+    name: str = ""
+    url: str | None = None
+
+
+def row_links(site: AdminSite, request: HttpRequest, event: Event) -> list[RowLink]:
+    """All resources that the event names by ID."""
+    return [_link(site, request, *named) for named in _ids(event)]
+
+
+def _ids(event: Event) -> Iterator[tuple[str, str, str]]:
+    scopes: Mapping[str, tuple[str, str | None]] = {
+        "Project": ("accesslist.project", event.group_id),
+        "Organization": ("accesslist.organization", event.org_id),
+        "Alert": ("alerting.alert", event.alert_id),
+    }
+    for label, (model, row_id) in scopes.items():
+        if row_id:
+            yield label, model, row_id
+    details: Mapping[str, Any] = event.details
+    for key, model, label in _NAMED:
+        if details.get(key):
+            yield label, model, str(details[key])
+
+
+def _link(site: AdminSite, request: HttpRequest, label: str, model: str, row_id: str) -> RowLink:
+    """Adds the page of the row, if the operator can see it."""
+    pages = next((page for page in site._registry.values() if page.opts.label_lower == model), None)
+    if pages is None or not pages.has_view_permission(request):
+        return RowLink(label, row_id)
+    row = pages.get_queryset(request).filter(pk=row_id).first()
+    if row is None:
+        return RowLink(label, row_id)
+    return RowLink(label, row_id, str(row), page_url(row))
+
+
+def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -> list[Context]:
+    """The events of the list, with links to the projects, hosts and users that the operator can see."""
+    listed = list(events)
+    names = group_names(operator, {event.group_id for event in listed if event.group_id})
+    projects = {id_: page_url_of("accesslist.project", id_) for id_ in names}
+    hosts, users = (
+        urls_seen(site, operator.visible_scope(), model, field, (event.details.get(key) for event in listed))
+        for model, field, key in (
+            ("automation.host", "id", "hostId"),
+            ("accesslist.user", "username", "username"),
+        )
+    )
+    return [
+        {
+            "id": event.id,
+            "created": event.created,
+            "event_type": event.event_type,
+            "words": in_words(event.event_type),
+            "about": about(event.details),
+            "about_url": hosts.get(event.details.get("hostId", "")),
+            "who": acting(event.details),
+            "who_url": users.get(event.details.get("username", "")),
+            "by_key": acted_by_key(event.details),
+            "address": event.details.get("remoteAddress"),
+            # The ID of a project that is deleted or not readable.
+            "project": names.get(event.group_id or "", event.group_id),
+            "project_url": projects.get(event.group_id or "", ""),
+        }
+        for event in listed
+    ]
+
+
+def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
+    """Names of the projects that the operator can read, by ID."""
+    wanted = list(ids)
+    return {group.id: group.name for group in operator.groups(ids=wanted)} if wanted else {}
+
+
+_ON_A_PAGE = 50
+
+
+@admin.register(Event)
+class EventAdmin(ConsoleAdmin):
+    """The event log, newest first."""
+
+    help = "reference/events"
+    section = Section.ALERTING
+    icon = "history_edu"
+    rank = 50
+    in_any_scope = True
+    fields = ["id", "created", "event_type", "details_json", "diffs_json", "raw_json"]
+    empty_text = "No events yet. Every change leaves an event here."
+    list_template = "admin/events/event/list.html"
+    no_file_template = "admin/events/event/no_file.html"
+
+    details_json = staticmethod(json_field("details"))
+    diffs_json = staticmethod(json_field("diffs"))
+    raw_json = staticmethod(json_field("raw"))
+
+    def visible_in_scope(self, rows: QuerySet[Any], visible_scope: VisibleScope) -> QuerySet[Any]:
+        """Events of projects and organizations that the operator can read."""
+        return rows.filter(event_scope(visible_scope))
+
+    def get_urls(self) -> list[URLPattern]:
+        """Adds the CSV download."""
+        file = path("csv/", self.admin_site.admin_view(self.csv_view), name=self._name("csv"))
+        return [file, *super().get_urls()]
+
+    def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
+        """A page of search results."""
+        filters = self._filters(request)
+        if request.method not in {"GET", "HEAD"}:
+            return HttpResponseNotAllowed(["GET", "HEAD"])
+        return self._list(request, filters)
+
+    def csv_view(self, request: HttpRequest) -> HttpResponse | StreamingHttpResponse:
+        """All search results as a file; 429 if too many files are being written, or one for this operator."""
+        filters = self._filters(request)
+        if not filters.is_valid():
+            return self._list(request, filters)
+        operator = operator_of(request)
+        names = partial(group_names, operator)
+        parts = events_csv(filters.search(), names=names, clock=clock.now)
+        file = download(parts, user_id=str(request.user.pk))
+        if isinstance(file, Full):
+            return self._no_file(request, filters, file)
+        return StreamingHttpResponse(
+            file,
+            content_type="text/csv; charset=utf-8; header=present",
+            headers={
+                "Content-Disposition": f'attachment; filename="events-{filters.now:%Y%m%dT%H%M%SZ}.csv"'
+            },
+        )
+
+    def page_context(self, request: HttpRequest, row: Event) -> Context:
+        """The event in words, what changed and what it names."""
+        return {
+            **super().page_context(request, row),
+            **(notices(request, row.group_id) if row.group_id else {}),
+            "title": in_words(row.event_type),
+            "subtitle": None,
+            "event": row,
+            "about": about(row.details),
+            "who": acting(row.details),
+            "who_url": self._who_url(request, row),
+            "address": row.details.get("remoteAddress"),
+            "changes": changed_resources(row.diffs),
+            "links": row_links(self.admin_site, request, row),
+        }
+
+    def _who_url(self, request: HttpRequest, event: Event) -> str:
+        name = event.details.get("username", "")
+        visible_scope = operator_of(request).visible_scope()
+        return urls_seen(self.admin_site, visible_scope, "accesslist.user", "username", [name]).get(name, "")
+
+    def _filters(self, request: HttpRequest) -> EventFilters:
+        self.require_reading(request)
+        return EventFilters(request.GET, operator=operator_of(request), now=clock.now())
+
+    def _no_file(self, request: HttpRequest, filters: EventFilters, why: Full) -> TemplateResponse:
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Too many downloads",
+            "why": why.value,
+            "seconds": FULL_RETRY_SECONDS,
+            "csv_url": _with(filters),
+            "list_url": _with(filters, url=self.list_url()),
+        }
+        headers = {"Retry-After": str(FULL_RETRY_SECONDS)}
+        return TemplateResponse(request, self.no_file_template, context, status=429, headers=headers)
+
+    def _list(self, request: HttpRequest, filters: EventFilters) -> TemplateResponse:
+        page, direction = SearchPage((), None), Direction.OLDER
+        if filters.is_valid():
+            place, direction = filters.place()
+            page = search_page(filters.search(), size=_ON_A_PAGE, place=place, direction=direction)
+        context = {
+            **self.admin_site.each_context(request),
+            "opts": self.opts,
+            "title": "Events",
+            "model_admin": self,
+            "form": filters,
+            "events": shown_events(page.events, operator_of(request), self.admin_site),
+            "page": page,
+            "csv_url": _with(filters, url=reverse(f"admin:{self._name('csv')}")),
+            "chips": list(_chips(filters)),
+            "quick": [_quick(filters, last) for last in Last],
+            **_going_on(filters, page, direction),
+            **notices(request, request.GET.get("project") or None),
+        }
+        status = 200 if filters.is_valid() else 400
+        return TemplateResponse(request, self.list_template, context, status=status)
+
+
+def _with(filters: EventFilters, *, url: str = "", leave: tuple[str, ...] = (), **more: str) -> str:
+    """The URL with the active filters, changed."""
+    kept = {name: value for name, value in filters.chosen.items() if name not in leave}
+    return f"{url}?{urlencode({**kept, **more})}"
+
+
+def _chips(filters: EventFilters) -> Iterator[Chip]:
+    """The active filters, each with a link that removes it."""
+    for name, text in filters.chosen.items():
+        if name in filters.fields:
+            words = chosen_words(filters.fields[name], text)
+            yield Chip(str(filters[name].label), words, _with(filters, leave=(name,)))
+
+
+def _quick(filters: EventFilters, last: Last) -> Context:
+    url = _with(filters, leave=("start", "end"), last=last.value)
+    return {"label": f"Last {last.value}", "url": url, "active": filters.chosen.get("last") == last.value}
+
+
+def _going_on(filters: EventFilters, page: SearchPage, direction: Direction) -> Context:
+    """Links to the pages on both sides; there is always a link back to the previous page."""
+    place, _ = filters.place() if filters.is_valid() else (None, None)
+    first, last = (page.events[0].id, page.events[-1].id) if page.events else (None, None)
+    ahead = page.next.id if page.next else None
+    back = place.id if place else None
+    if direction is Direction.OLDER:
+        older, newer = ahead, (first or back) if place else None
+    else:
+        older, newer = last or back, ahead
+    return {
+        "older_url": _with(filters, before=older) if older else None,
+        "newer_url": _with(filters, after=newer) if newer else None,
+        "newest_url": _with(filters) if place else None,
+        "looked_to": page.looked_to,
+        "looked_back": f"{LOOKED_BACK:,}",
+    }
