@@ -2,12 +2,6 @@
 
 from enum import StrEnum
 
-from alerting.reasons import NotificationReason
-
-DropReason = NotificationReason
-WaitReason = NotificationReason
-"""The names by which the engine and dry runs still import the reasons."""
-
 
 class AlertStatus(StrEnum):
     """An alert's state."""

@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
 
-from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
+from alerting.choices import AlertStatus, NotificationStatus
 from alerting.engine.ledger import DestinationConfigs, NamedDestination, OpeningsSoFar
 from alerting.models import (
     Alert,
@@ -26,9 +26,10 @@ from alerting.models import (
     UnreachableHost,
 )
 from alerting.models.notifications import LONGEST_RECIPIENT
+from alerting.reasons import AttemptFailure, NotificationReason
 from alerting.rules import claim_order
 from alerting.rules.claim_order import Candidate, LeasedNotification
-from alerting.rules.delivery_policy import NO_OUTCOME, not_retried
+from alerting.rules.delivery_policy import not_retried
 from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, probe_gap
 from alerting.rules.merging import SameDestination
 from alerting.rules.topology import (
@@ -396,7 +397,7 @@ class MemoryLedger:
         for row in notifications:
             if first := row.first_attempt:
                 counts[row.id] = sum(
-                    attempt.reason == NO_OUTCOME and attempt.ended >= first
+                    attempt.reason == AttemptFailure.NO_OUTCOME.value and attempt.ended >= first
                     for attempt in self.attempts.get(row.id, ())
                 )
         return counts
@@ -607,7 +608,7 @@ class MemoryLedger:
                 self._drop(row)
 
     def _drop(self, row: Notification) -> None:
-        reason = DropReason.ALERT_OVER
+        reason = NotificationReason.ALERT_OVER
         changes = {"status": NotificationStatus.DROPPED.value, "reason": reason.value}
         if row.perhaps_received:
             failure = not_retried(last_failure(row) or NO_ANSWER, reason)
@@ -625,7 +626,7 @@ class MemoryLedger:
         ]
 
     def reminders_decide_again(self, alert_id: str, *, now: datetime) -> None:
-        held_back = WaitReason.ACKNOWLEDGED.value
+        held_back = NotificationReason.ACKNOWLEDGED.value
         rows = self.of_alert[alert_id]
         self._decide_again(
             (row for row in rows if (row.reason, row.kind) == (held_back, MessageKind.UPDATE.value)), now

@@ -8,10 +8,10 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Subquery
 
-from alerting.choices import WaitReason
 from alerting.engine.ledger import Ledger
 from alerting.messages import messages_of
 from alerting.models import Alert, Notification
+from alerting.reasons import NotificationReason
 from alerting.selectors.changed_messages import earlier_messages
 from alerting.selectors.due_notifications import lapses_of, notified_receivers, sent_messages
 from alerting.selectors.fleet_units import alert_units, fleets_around, labels_of_a_part
@@ -154,7 +154,7 @@ class PostgresqlLedger:
             "tokens": list({notification.lease_token for notification in notifications}),
             "with_message": list(with_message),
             "changed": list(changed),
-            "acknowledged": WaitReason.ACKNOWLEDGED.value,
+            "acknowledged": NotificationReason.ACKNOWLEDGED.value,
             "now": now,
         }
         return {row_id: (number, first) for row_id, number, first in fetch_rows(_MARK_BEGUN, parameters)}

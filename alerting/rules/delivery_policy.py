@@ -10,7 +10,6 @@ from alerting.reasons import AttemptFailure, NotificationReason, window_of
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 
 _OF_A_RUNNING_ALERT = OPEN_KINDS | {MessageKind.ACKNOWLEDGE}
-NO_OUTCOME = AttemptFailure.NO_OUTCOME.value
 
 
 class DeliveryStep(StrEnum):

@@ -11,7 +11,8 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from alerting.choices import AlertStatus, DropReason
+from alerting.choices import AlertStatus
+from alerting.reasons import NotificationReason
 from alerting.rules.merging import SameDestination
 from alerting.rules.observations import Observation
 from alerting.rules.transition import AlertAction, AlertView, ConfigView, step, target_of
@@ -268,7 +269,9 @@ class DryRunMessage:
 
     def merged(self, at: datetime, into: SameDestination) -> "DryRunMessage":
         """The message as merged into a message that was sent."""
-        return replace(self, decided=at, reason=DropReason.MERGED.value, merged_into=int(into.setting_id))
+        return replace(
+            self, decided=at, reason=NotificationReason.MERGED.value, merged_into=int(into.setting_id)
+        )
 
 
 Found = DryRunAlert | DryRunEvent

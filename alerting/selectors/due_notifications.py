@@ -6,9 +6,9 @@ from dataclasses import dataclass, fields, replace
 
 from django.db.models import Q
 
-from alerting.choices import WaitReason
 from alerting.models import Notification, NotificationAttempt, NotificationSetting
-from alerting.rules.delivery_policy import NO_OUTCOME, DueNotification
+from alerting.reasons import AttemptFailure, NotificationReason
+from alerting.rules.delivery_policy import DueNotification
 from alerting.selectors.incidents import IncidentState
 from alerting.selectors.notification_settings import stands_for_people
 from alerting.selectors.recipient_addresses import RecipientAddress, org_of, still_reached
@@ -53,7 +53,7 @@ def _recipient_counts(notification: Notification, setting: NotificationSetting) 
     return still_reached(setting, address, group_id=notification.group_id, org_id=org_id)
 
 
-HELD_BACK = Q(silenced_by__isnull=False) | Q(reason=WaitReason.ACKNOWLEDGED.value)
+HELD_BACK = Q(silenced_by__isnull=False) | Q(reason=NotificationReason.ACKNOWLEDGED.value)
 """A notification that a window or an acknowledgement holds back."""
 _RECEIVED = "(status = 'DELIVERED' OR perhaps_received)"
 
@@ -167,7 +167,9 @@ def _about(notification: Notification) -> str:
 def lapses_of(notifications: Sequence[Notification]) -> dict[str, int]:
     """Return the number of attempts without an outcome, by notification id, since the first attempt."""
     first = {row.id: row.first_attempt for row in notifications if row.first_attempt and row.attempts}
-    tries = NotificationAttempt.objects.filter(notification__in=list(first), reason=NO_OUTCOME)
+    tries = NotificationAttempt.objects.filter(
+        notification__in=list(first), reason=AttemptFailure.NO_OUTCOME.value
+    )
     counts: dict[str, int] = {}
     for notification_id, ended in tries.values_list("notification_id", "ended"):
         if ended >= first[notification_id]:

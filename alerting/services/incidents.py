@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 
-from alerting.choices import AlertStatus, DropReason, Grouping, IncidentPart, NotificationStatus
+from alerting.choices import AlertStatus, Grouping, IncidentPart, NotificationStatus
 from alerting.engine.ledger import Ledger
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
 from alerting.models.incidents import GROUPED
+from alerting.reasons import NotificationReason
 from alerting.rules.topology import (
     OpenIncident,
     Opening,
@@ -216,7 +217,7 @@ def _schedule_openings(
             row.destination = destinations.get((setting.id, alert.group_id, alert.is_global), "")
         else:
             row.status, row.due = NotificationStatus.DROPPED.value, alert.updated
-            row.reason = DropReason.IN_INCIDENT.value
+            row.reason = NotificationReason.IN_INCIDENT.value
         rows.append(row)
     ledger.insert(rows)
 

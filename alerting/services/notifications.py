@@ -9,11 +9,12 @@ from django.db import transaction
 from django.db.models import Count, F, Q, QuerySet
 from django.db.models.expressions import DatabaseDefault
 
-from alerting.choices import AlertStatus, DropReason, NotificationStatus, WaitReason
+from alerting.choices import AlertStatus, NotificationStatus
 from alerting.engine.ledger import Ledger, OpeningsSoFar
 from alerting.models import Alert, Notification, NotificationSetting
 from alerting.models.notifications import LONGEST_RECIPIENT
 from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.reasons import NotificationReason
 from alerting.rules.delivery_policy import LONGEST_REASON, not_retried_words, recent_since, repeat_due
 from alerting.selectors.due_notifications import Notified, each_receiver
 from alerting.selectors.incidents import IncidentState, IncidentView
@@ -60,8 +61,8 @@ _TO_DROP = f"""
 UPDATE alerting_notification AS stored
    SET status = CASE WHEN perhaps_received THEN 'FAILED' ELSE 'DROPPED' END,
        reason = CASE WHEN perhaps_received THEN left(
-           CASE WHEN silenced_by IS NOT NULL OR reason = '{WaitReason.ACKNOWLEDGED.value}' THEN '{NO_ANSWER}'
-                ELSE coalesce(reason, '{NO_ANSWER}') END, %(room)s) || %(words)s
+           CASE WHEN silenced_by IS NOT NULL OR reason = '{NotificationReason.ACKNOWLEDGED.value}'
+                THEN '{NO_ANSWER}' ELSE coalesce(reason, '{NO_ANSWER}') END, %(room)s) || %(words)s
            ELSE %(reason)s END,
        silenced_by = NULL
 """  # noqa: S608 - built from constants
@@ -278,7 +279,7 @@ def schedule_ends(*, ended: Mapping[str, datetime], kind: MessageKind, ledger: L
 
 def notifications_drop_unsent(alerts: Collection[str]) -> None:
     """Drop the pending notifications of alerts that are over, if no other has sent, or sends, the message."""
-    execute(_DROP_UNSENT, {"alerts": list(alerts), **_dropped(DropReason.ALERT_OVER)})
+    execute(_DROP_UNSENT, {"alerts": list(alerts), **_dropped(NotificationReason.ALERT_OVER)})
 
 
 def schedule_acknowledged(*, incident: IncidentView, now: datetime, ledger: Ledger) -> None:
@@ -303,7 +304,7 @@ def schedule_acknowledged(*, incident: IncidentView, now: datetime, ledger: Ledg
 
 def reminders_decide_again(alert_id: str, *, now: datetime) -> None:
     """Decide again on the reminders of an alert that its acknowledgement holds back."""
-    held_back = Notification.objects.filter(alert_id=alert_id, reason=WaitReason.ACKNOWLEDGED.value)
+    held_back = Notification.objects.filter(alert_id=alert_id, reason=NotificationReason.ACKNOWLEDGED.value)
     _decide_again(held_back.filter(kind=MessageKind.UPDATE.value), now)
 
 
@@ -316,7 +317,7 @@ def acknowledgements_wait(alert_id: str) -> set[str]:
 
 
 @transaction.atomic(savepoint=False)
-def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> None:
+def notifications_drop(*, rows: QuerySet[Notification], reason: NotificationReason) -> None:
     """Drop pending notifications; running attempts decide in `record`.
 
     A notification that was perhaps received is not dropped: it fails with the reason of its last failure, and
@@ -326,7 +327,7 @@ def notifications_drop(*, rows: QuerySet[Notification], reason: DropReason) -> N
     execute(_DROP, {"ids": list(waiting.values_list("id", flat=True)), **_dropped(reason)})
 
 
-def _dropped(reason: DropReason) -> dict[str, str | int]:
+def _dropped(reason: NotificationReason) -> dict[str, str | int]:
     """Return the parameters of `_DROP` besides its rows."""
     words = not_retried_words(reason)
     return {"reason": reason.value, "words": words, "room": LONGEST_REASON - len(words)}
@@ -513,7 +514,7 @@ def recipients_replace(replaced: Sequence[ForPeople], *, now: datetime, ledger: 
     leased = ledger.lock([each.notification for each in replaced])
     replaced = [each for each in replaced if each.notification.id in leased]
     notified = _recently_notified(replaced, now, ledger)
-    stay: dict[DropReason, list[Notification]] = {}
+    stay: dict[NotificationReason, list[Notification]] = {}
     gone: list[Notification] = []
     rows: list[Notification] = []
     for each in replaced:
@@ -537,10 +538,10 @@ def recipients_replace(replaced: Sequence[ForPeople], *, now: datetime, ledger: 
     )
 
 
-def _why_it_stays(found: RecipientAddresses, wanted: Sequence[RecipientAddress]) -> DropReason | None:
+def _why_it_stays(found: RecipientAddresses, wanted: Sequence[RecipientAddress]) -> NotificationReason | None:
     if found.nobody or not wanted:
-        return found.nobody or DropReason.JUST_NOTIFIED
-    return DropReason.TOO_MANY_RECIPIENTS if found.cut else None
+        return found.nobody or NotificationReason.JUST_NOTIFIED
+    return NotificationReason.TOO_MANY_RECIPIENTS if found.cut else None
 
 
 def _recently_notified(

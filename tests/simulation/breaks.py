@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from alerting import delivery
-from alerting.choices import DropReason
 from alerting.engine import memory
 from alerting.engine.memory import MemoryLedger
 from alerting.models import Notification
+from alerting.reasons import NotificationReason
 from alerting.rules import claim_order, destination_health
 from alerting.rules.claim_order import Candidate, RunningRequest
 from alerting.rules.delivery_policy import not_retried
@@ -49,7 +49,7 @@ def _no_retry(patch: Patch) -> None:
 
 
 def _no_reason(patch: Patch) -> None:
-    def without_reason(failure: str, reason: DropReason | None) -> str | None:
+    def without_reason(failure: str, reason: NotificationReason | None) -> str | None:
         return None if failure == NO_ANSWER else not_retried(failure, reason)
 
     patch.setattr(delivery, "not_retried", without_reason)
