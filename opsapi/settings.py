@@ -327,7 +327,7 @@ SPECTACULAR_SETTINGS = {
         "UserNotificationReason": "alerting.insight.alert_documents.USER_REASONS",
         "ConditionState": "alerting.insight.recorded_conditions.ConditionState",
         "CutReason": "alerting.choices.CutReason",
-        "DryRunLimit": "alerting.rules.dry_run.DryRunLimit",
+        "DryRunLimit": "alerting.insight.dry_run_alerts.DryRunLimit",
         "Engine": "automation.metrics.Engine",
         "Metric": "automation.metrics.Metric",
         "MetricStateName": "automation.choices.MetricState",

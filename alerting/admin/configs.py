@@ -30,6 +30,7 @@ from alerting.insight.host_explanations import explain_config
 from alerting.insight.noise import noise_sentences
 from alerting.insight.noise_counts import NoiseFigure, noise_of
 from alerting.insight.preset_configs import presets_create
+from alerting.insight.threshold_suggestions import with_suggested_threshold
 from alerting.models import Alert, AlertConfig, NotificationSetting
 from alerting.notification_tests import NotificationTest, alert_config_test
 from alerting.notification_types import NOTIFICATION_TYPES
@@ -40,7 +41,6 @@ from alerting.selectors.config_views import config_view
 from alerting.selectors.configs import config_audits
 from alerting.selectors.recipient_addresses import unreachable
 from alerting.selectors.targets import targets_of
-from alerting.selectors.threshold_suggestions import with_suggested_threshold
 from alerting.selectors.windows import muting_windows
 from alerting.services.configs import (
     alert_config_create,

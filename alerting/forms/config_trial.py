@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from alerting.dry_runs import DryRunResult, dry_run
+from alerting.insight.dry_run_alerts import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
+from alerting.insight.dry_run_documents import kept_for
+from alerting.insight.dry_runs import DryRunResult, dry_run
 from alerting.insight.measurement_spans import Span
 from alerting.insight.measurement_window import host_measurements
+from alerting.insight.suggestions import suggestion_sentences
 from alerting.models import AlertConfig
-from alerting.rules.dry_run import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
-from alerting.rules.suggestions import suggestion_sentences
 from alerting.rules.thresholds import MetricThreshold
 from alerting.rules.wording import counted_words, target_words, value_words
 from alerting.selectors.config_views import config_view
-from alerting.serializers.dry_runs import kept_for
 from automation.quantities import unit_words
 from events.types import EventType
 from opsapi.clock import age_words, time_words

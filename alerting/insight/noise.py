@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alerting.rules.suggestions import Suggestion, suggestion_sentences
+from alerting.insight.suggestions import Suggestion, suggestion_sentences
 from alerting.rules.wording import counted_words
 from opsapi.clock import age_words
 

@@ -14,8 +14,8 @@ from alerting.insight.noise import (
     Noise,
     alerts_per_week,
 )
+from alerting.insight.suggestions import LONGEST_DELAY_MIN, suggest_delay
 from alerting.models import AlertConfig
-from alerting.rules.suggestions import LONGEST_DELAY_MIN, suggest_delay
 from alerting.selectors.notification_settings import shortest_delays
 from events.retention import kept_rows
 from opsapi import clock

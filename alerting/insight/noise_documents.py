@@ -3,7 +3,7 @@
 from rest_framework import serializers
 
 from alerting.insight.noise import FLAP_WITHIN, PERIOD
-from alerting.rules.suggestions import FEWEST_ALERTS, LONGEST_DELAY_MIN, MOST_CANDIDATES
+from alerting.insight.suggestions import FEWEST_ALERTS, LONGEST_DELAY_MIN, MOST_CANDIDATES
 from automation.units import Unit
 from opsapi.api.answers import Answer
 from opsapi.api.fields import ShownFloat, ShownId, ShownNumber, ShownText, ShownTime

@@ -7,9 +7,10 @@ from accesslist.models import User
 from accesslist.rows import with_id
 from accesslist.users.store import visible_users, visible_users_of
 from alerting.access import READ, READ_GLOBAL, WRITE
-from alerting.dry_runs import dry_run
 from alerting.insight.alert_documents import AlertExplanationDocument
 from alerting.insight.alert_explanations import explain_alert
+from alerting.insight.dry_run_documents import DryRunDocument, RequestedDryRun, dry_run_range
+from alerting.insight.dry_runs import dry_run
 from alerting.insight.host_documents import ExplainedHost, ExplanationDocument
 from alerting.insight.host_explanations import explain_config
 from alerting.insight.noise_counts import noise_of
@@ -22,11 +23,10 @@ from alerting.insight.preset_documents import (
     PresetsRequest,
 )
 from alerting.insight.presets import Preset, presets_of
+from alerting.insight.threshold_suggestions import with_suggested_threshold
 from alerting.selectors.alerts import alert_with_id
 from alerting.selectors.configs import configs_named
-from alerting.selectors.threshold_suggestions import with_suggested_threshold
 from alerting.serializers.configs import AlertConfigDocument
-from alerting.serializers.dry_runs import DryRunDocument, RequestedDryRun, dry_run_range
 from alerting.views.alerts import AlertViewSet, AnyAlertViewSet, GlobalAlertViewSet
 from alerting.views.configs import AlertConfigViewSet, AnyConfigViewSet, GlobalAlertConfigViewSet
 from automation.hosts.store import host_with_id

@@ -11,11 +11,12 @@ import pytest
 from django.db import connection
 
 from accesslist.models import Project, RoleGrant
-from alerting import dry_run_bounds, dry_run_reading, dry_runs
-from alerting.dry_runs import DryRunResult
+from alerting import dry_run_bounds
+from alerting.insight import dry_run_reading, dry_runs
+from alerting.insight.dry_run_alerts import DryRunCut
+from alerting.insight.dry_runs import DryRunResult
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.reasons import NotificationReason
-from alerting.rules.dry_run import DryRunCut
 from alerting.rules.thresholds import evaluate_threshold
 from alerting.rules.topology import FleetUnit
 from alerting.selectors import fleet_units, recorded_events

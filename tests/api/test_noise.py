@@ -7,8 +7,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting.evaluation import evaluate_signals
+from alerting.insight import threshold_suggestions
 from alerting.models import Alert, AlertConfig
-from alerting.selectors import threshold_suggestions
 from automation.models import Host
 from opsapi import clock
 from opsapi.clock import wire_time

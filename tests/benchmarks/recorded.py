@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection
 
 from accesslist.models import Project
-from alerting.dry_runs import SECONDS, DryRunResult, dry_run
+from alerting.insight.dry_runs import SECONDS, DryRunResult, dry_run
 from automation.measurements.days import days_create
 from automation.measurements.rules import NUMBERS
 from automation.metrics import Metric

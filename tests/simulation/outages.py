@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Min
 
 from accesslist.models import Project
-from alerting.dry_runs import dry_run
+from alerting.insight.dry_runs import dry_run
 from alerting.models import Alert, AlertConfig, Incident, Notification
 from automation.addresses import Address
 from automation.choices import HostType

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.dry_runs import DryRunResult, dry_run
 from alerting.evaluation import open_tracked
+from alerting.insight.dry_runs import DryRunResult, dry_run
 from alerting.models import Alert, AlertConfig, Incident, MaintenanceWindow, Notification
 from automation.addresses import Address
 from automation.choices import HostType

@@ -7,8 +7,8 @@ import pytest
 
 from accesslist.models import Project
 from alerting import delivery
-from alerting.dry_runs import dry_run
 from alerting.engine.postgresql import POSTGRESQL
+from alerting.insight.dry_runs import dry_run
 from alerting.insight.timeline import alert_timeline
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.reasons import NotificationReason

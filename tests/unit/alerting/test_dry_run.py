@@ -3,8 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from alerting.dry_run_incidents import DryRunOpening, IncidentRun
-from alerting.rules.dry_run import (
+from alerting.insight.dry_run_alerts import (
     DryRun,
     DryRunAlert,
     DryRunLimit,
@@ -12,7 +11,8 @@ from alerting.rules.dry_run import (
     DryRunReceiver,
     limits_of,
 )
-from alerting.rules.dry_run_mutes import MutedTime, TargetMutes
+from alerting.insight.dry_run_incidents import DryRunOpening, IncidentRun
+from alerting.insight.dry_run_mutes import MutedTime, TargetMutes
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.rules.observations import Condition, Observation
 from alerting.rules.transition import ConfigView

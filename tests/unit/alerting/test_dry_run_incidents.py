@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from alerting import dry_run_incidents
-from alerting.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
-from alerting.rules.dry_run import DryRunAlert, DryRunMessage, DryRunReceiver
-from alerting.rules.dry_run_mutes import MutedTime, TargetMutes
+from alerting.insight import dry_run_incidents
+from alerting.insight.dry_run_alerts import DryRunAlert, DryRunMessage, DryRunReceiver
+from alerting.insight.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
+from alerting.insight.dry_run_mutes import MutedTime, TargetMutes
 from alerting.rules.merging import SameDestination, merged_into
 from alerting.rules.topology import FleetUnit, FleetUnits, Picture, UnitKind, picture, units_of
 from events.types import Target

@@ -6,7 +6,7 @@ from random import Random
 
 import pytest
 
-from alerting.rules.dry_run_mutes import DryRunMutes
+from alerting.insight.dry_run_mutes import DryRunMutes
 from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator, subject_of
 from alerting.rules.recurrence import Occurrence, Recurrence
 from alerting.rules.windows import WindowRule, active_windows, muting

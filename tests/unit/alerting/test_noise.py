@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from alerting.insight.noise import Noise, alerts_per_week, noise_sentences
-from alerting.rules.suggestions import DelaySuggestion
+from alerting.insight.suggestions import DelaySuggestion
 
 NOW = datetime(2099, 11, 21, tzinfo=UTC)
 SINCE = NOW - timedelta(days=28)

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.rules.suggestions import (
+from alerting.insight.suggestions import (
     LONGEST_DELAY_MIN,
     DelaySuggestion,
     MeasuredAlert,

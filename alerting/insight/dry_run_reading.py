@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, Final
 
 from alerting.dry_run_bounds import Budget, OutOfTimeError
-from alerting.rules.dry_run import DryRun, DryRunCut, DryRunLimit
+from alerting.insight.dry_run_alerts import DryRun, DryRunCut, DryRunLimit
 from alerting.rules.matchers import matches
 from alerting.rules.observations import METRICS_ENDED, Condition, Observation, of_host
 from alerting.rules.thresholds import (

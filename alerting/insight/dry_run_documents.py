@@ -7,15 +7,10 @@ from typing import Any, Final
 from rest_framework import serializers
 
 from alerting.choices import AlertStatus
-from alerting.dry_run_reading import MOST_FOUND
-from alerting.dry_runs import MOST_MESSAGES, SECONDS, DryRunResult
+from alerting.insight.dry_run_alerts import LIMIT_WORDS, DryRunCut, DryRunLimit, DryRunMessage
+from alerting.insight.dry_run_reading import MOST_FOUND
+from alerting.insight.dry_runs import MOST_MESSAGES, SECONDS, DryRunResult
 from alerting.insight.noise_documents import SUGGESTIONS_HELP, SuggestionDocument
-from alerting.rules.dry_run import (
-    LIMIT_WORDS,
-    DryRunCut,
-    DryRunLimit,
-    DryRunMessage,
-)
 from alerting.selectors.alerts import current_value
 from alerting.selectors.recipient_addresses import MOST_RECIPIENTS_OF_ONE
 from alerting.serializers.alerts import TARGET_FIELDS, target_facts

@@ -12,14 +12,14 @@ from django.db.models import F, Q
 from alerting.choices import AlertStatus
 from alerting.dry_run_bounds import Budget, OutOfTimeError
 from alerting.insight.noise import Noise
-from alerting.models import Alert, AlertConfig
-from alerting.rules.suggestions import (
+from alerting.insight.suggestions import (
     FEWEST_ALERTS,
     MeasuredAlert,
     ThresholdSuggestion,
     count_openings,
     suggest_threshold,
 )
+from alerting.models import Alert, AlertConfig
 from alerting.rules.thresholds import mean_of
 from alerting.selectors.config_views import config_view
 from alerting.selectors.notification_settings import shortest_delays

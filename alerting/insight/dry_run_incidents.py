@@ -18,6 +18,15 @@ from itertools import count
 
 from alerting.choices import AlertStatus
 from alerting.engine.memory import MemoryLedger
+from alerting.insight.dry_run_alerts import (
+    DryRunAlert,
+    DryRunEvent,
+    DryRunMessage,
+    DryRunReceiver,
+    Found,
+    described,
+)
+from alerting.insight.dry_run_mutes import TargetMutes
 from alerting.models import Alert
 from alerting.rules.delivery_policy import (
     DeliveryStep,
@@ -28,15 +37,6 @@ from alerting.rules.delivery_policy import (
     recent_since,
     repeat_due,
 )
-from alerting.rules.dry_run import (
-    DryRunAlert,
-    DryRunEvent,
-    DryRunMessage,
-    DryRunReceiver,
-    Found,
-    described,
-)
-from alerting.rules.dry_run_mutes import TargetMutes
 from alerting.rules.merging import SameDestination, merged_into
 from alerting.rules.topology import (
     FIRST,

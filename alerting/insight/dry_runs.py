@@ -18,10 +18,7 @@ from typing import Any, Final
 
 from alerting.choices import GROUP_WAIT_SEC, Grouping
 from alerting.dry_run_bounds import Budget, OutOfTimeError, slot_of
-from alerting.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
-from alerting.dry_run_reading import MOST_FOUND, RecordReading
-from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
-from alerting.rules.dry_run import (
+from alerting.insight.dry_run_alerts import (
     NOT_EVALUATED,
     DryRun,
     DryRunAlert,
@@ -34,8 +31,10 @@ from alerting.rules.dry_run import (
     limits_of,
     parted,
 )
-from alerting.rules.dry_run_mutes import DryRunMutes
-from alerting.rules.suggestions import (
+from alerting.insight.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
+from alerting.insight.dry_run_mutes import DryRunMutes
+from alerting.insight.dry_run_reading import MOST_FOUND, RecordReading
+from alerting.insight.suggestions import (
     FEWEST_ALERTS,
     LONGEST_DELAY_MIN,
     MeasuredAlert,
@@ -43,6 +42,8 @@ from alerting.rules.suggestions import (
     suggest_delay,
     suggest_threshold,
 )
+from alerting.insight.threshold_suggestions import means_of
+from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
 from alerting.rules.topology import FleetUnit, UnitKind, covered_unit
 from alerting.rules.transition import ConfigView
 from alerting.rules.windows import WindowRule
@@ -58,7 +59,6 @@ from alerting.selectors.notification_settings import (
 )
 from alerting.selectors.recipient_addresses import addresses_of
 from alerting.selectors.subjects import Subjects, TargetFacts
-from alerting.selectors.threshold_suggestions import means_of
 from alerting.selectors.windows import not_over
 from alerting.services.destinations import destination_id
 from automation.measurements.recorded_metrics import SourceSpan, values_within
