@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from copy import copy
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -364,7 +364,7 @@ class MemoryLedger:
 
         def shown(row: Notification) -> tuple[bool, datetime, int]:
             at = row.first_attempt or (row.due if row.merged_into else None)
-            return at is not None, at or row.due, row.sequence
+            return at is not None, at or _LONG_AGO, row.sequence
 
         last = max(said, key=shown, default=None)
         if last is None or last.said_members is None:
