@@ -61,6 +61,7 @@ from opsapi.clock import AHEAD
 from opsapi.outbound.errors import NO_ANSWER
 
 _PENDING, _DELIVERED = NotificationStatus.PENDING.value, NotificationStatus.DELIVERED.value
+_LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _OPEN = AlertStatus.OPEN.value
 Row = TypeVar("Row", Notification, Alert, Destination, NotificationSetting, UnreachableHost)
 
