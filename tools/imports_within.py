@@ -49,7 +49,7 @@ def modules(app: str) -> dict[str, Path]:
 
 def kind(module: str) -> str:
     """The kind of the room of a module."""
-    if module.startswith(PROGRAMS):
+    if any(f"{module}.".startswith(f"{program}.") for program in PROGRAMS):
         return "agent"
     parts = module.split(".")[1:]
     if "migrations" in parts:
