@@ -1,4 +1,4 @@
-"""Settings from the platform: those of the machine win, the rest applies, and wrong values are left out."""
+"""Settings from the platform: settings of the machine win, others apply, and wrong values have no effect."""
 
 import logging
 import stat
