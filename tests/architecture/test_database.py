@@ -1,6 +1,17 @@
 """Rules for the tables of the database as the migrations leave it."""
 
 import pytest
+from django.db.migrations import (
+    AddConstraint,
+    AddField,
+    AddIndex,
+    CreateModel,
+    Migration,
+    RemoveConstraint,
+    RemoveField,
+    RemoveIndex,
+)
+from django.db.migrations.loader import MigrationLoader
 
 from opsapi.sql import execute, fetch_rows
 
@@ -49,3 +60,28 @@ def test_unlogged_tables_hold_only_what_may_be_lost_in_a_crash_or_failover() -> 
         "accesslist_ratewindow",
     ]
     assert fetch_rows(_REFERENCES) == []
+
+
+OWN_APPS = {"accesslist", "alerting", "automation", "events", "integrations", "opsapi"}
+LOCKING = (AddConstraint, AddField, AddIndex, RemoveConstraint, RemoveField, RemoveIndex)
+
+
+def altered(migration: Migration) -> set[str]:
+    """The models whose existing tables a migration locks."""
+    created = {
+        operation.name_lower for operation in migration.operations if isinstance(operation, CreateModel)
+    }
+    return {
+        operation.model_name.lower() for operation in migration.operations if isinstance(operation, LOCKING)
+    } - created
+
+
+def test_each_migration_locks_one_table() -> None:
+    """While it waits for a second table, it can deadlock with a request that uses both."""
+    migrations = MigrationLoader(None).disk_migrations.items()
+    several = {
+        key: sorted(found)
+        for key, migration in migrations
+        if key[0] in OWN_APPS and not migration.replaces and len(found := altered(migration)) > 1
+    }
+    assert several == {}

@@ -32,6 +32,8 @@ log = logging.getLogger("opsapi.prepare")
 # Waits for a database that starts at the same time.
 PATIENCE_SECONDS = 10.0
 PAUSE = 0.25
+TRIES = 5
+"""How often a migration that gave way to a request or a worker of the earlier version is tried again."""
 WORKER_CONNECTIONS = 8
 """The connections that a worker opens (docs/how-to/deploy.md)."""
 # An arbitrary number, the same in every version.
@@ -83,7 +85,8 @@ class Command(InstallationCommand):
                 self._prepare()
             except Error as error:
                 fault = database_fault(error)
-                if not options["keep_trying"] or fault is None:
+                gave_way = fault is DatabaseFault.GAVE_WAY and failures <= TRIES
+                if fault is None or not (options["keep_trying"] or gave_way):
                     raise
                 _forget_connection()
                 pause = restart_delay(failures)

@@ -16,6 +16,7 @@ from opsapi.management.commands import prepare
 from opsapi.management.database_error import line_of
 from opsapi.postgresql import releases
 from opsapi.setup_link import setup_link
+from tests.each import each
 from tests.factories.accesslist import UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,6 +45,27 @@ def test_it_begins_again_when_it_is_to_keep_trying(caplog: pytest.LogCaptureFixt
     assert failing.failed
     line = "the database's disk is full (could not extend file), trying again in 0 s"
     assert caplog.messages == [line]
+
+
+@each("failures", [1, prepare.TRIES, prepare.TRIES + 1])
+def test_a_migration_that_gives_way_to_an_earlier_version_is_tried_again(
+    monkeypatch: pytest.MonkeyPatch, failures: int
+) -> None:
+    tried = []
+
+    def migrate() -> None:
+        tried.append(1)
+        if len(tried) <= failures:
+            raise OperationalError("deadlock detected") from errors.DeadlockDetected()
+
+    monkeypatch.setattr(prepare, "_migrate", migrate)
+    monkeypatch.setattr(prepare, "restart_delay", lambda _: 0.0)
+    if failures > prepare.TRIES:
+        with pytest.raises(OperationalError):
+            call_command("prepare")
+    else:
+        call_command("prepare")
+    assert len(tried) == min(failures, prepare.TRIES) + 1
 
 
 def test_it_begins_again_after_a_deferred_statement_of_a_migration_failed(
