@@ -39,8 +39,8 @@ class ReasonQuestion(Flag):
 class _Words:
     """The sentence of a reason, and the sentences for which its subject is another.
 
-    `of_user`: why the user was not notified. `of_alert`: why nobody was notified of the alert. `not_retried`:
-    why the retries of a message ended that was perhaps received.
+    `of_user`: why the user got no message. `of_alert`: why no message about the alert was sent.
+    `not_retried`: why a message that was perhaps received is not tried again.
     """
 
     sentence: str
@@ -155,7 +155,7 @@ class NotificationReason(_Reason):
 
     @property
     def of_alert(self) -> str:
-        """Why nobody was notified of the alert, as a clause."""
+        """Why no message about the alert was sent, as a clause."""
         return self._words.of_alert or self.value
 
     @property
