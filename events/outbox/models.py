@@ -53,13 +53,6 @@ class Signal(models.Model):
                 name="signal_group_first",
                 condition=models.Q(failed=None, agent_id=None),
             ),
-            # Read only by workers of the previous version, during an upgrade; the next version removes it.
-            models.Index(
-                "group_id",
-                Coalesce("observed", "created"),
-                name="signal_group_earliest",
-                condition=models.Q(failed=None, held_by=None),
-            ),
             # The earliest signal of an agent's late reports, in the same way for alerts about its hosts.
             models.Index(
                 "agent_id",

@@ -6,7 +6,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 
-LAST_BUILD = "569cc07a"
+LAST_BUILD = "6994721c"
 """The last commit with the migrations that the first migration of each app replaces."""
 
 

@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "569cc07a93fb6b83d1011c09b4bc541fbe9a5c59"
+RELEASED = "6994721c57960c2eec48fdaee7cf590d53fd5bee"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"

@@ -100,6 +100,14 @@ class Migration(migrations.Migration):
         ("automation", "0007_empty_since"),
         ("automation", "0008_stored_days"),
         ("automation", "0009_newest_observations"),
+        ("automation", "0001_squashed_0009_newest_observations"),
+        ("automation", "0010_guessed_types"),
+        ("automation", "0011_problems_of_hosts"),
+        ("automation", "0012_unmeasured_hosts"),
+        ("automation", "0013_agent_settings"),
+        ("automation", "0014_unknown_roles"),
+        ("automation", "0015_agent_updates"),
+        ("automation", "0016_unknown_members"),
     ]
 
     dependencies = [
@@ -226,6 +234,13 @@ class Migration(migrations.Migration):
                         null=True,
                     ),
                 ),
+                (
+                    "update_problem",
+                    models.TextField(
+                        help_text="Why the agent did not update itself, although the settings of the project say so.",
+                        null=True,
+                    ),
+                ),
             ],
             options={
                 "constraints": [
@@ -280,6 +295,21 @@ class Migration(migrations.Migration):
                     "empty_since",
                     models.DateTimeField(
                         help_text="When the worker first found the replica set without hosts.", null=True
+                    ),
+                ),
+                (
+                    "unknown",
+                    models.PositiveIntegerField(
+                        db_default=0, default=0, help_text="Reachable members whose role is not known."
+                    ),
+                ),
+                (
+                    "primary_unknown",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="There is no known primary, and NO_PRIMARY has not begun: an unknown member may "
+                        "be the primary.",
                     ),
                 ),
             ],
@@ -409,6 +439,46 @@ class Migration(migrations.Migration):
                     "observed",
                     models.DateTimeField(
                         help_text="The newest observation of its state. Older observations change nothing.", null=True
+                    ),
+                ),
+                (
+                    "type_guessed",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="The host was never reached: its agent assumes the type.",
+                    ),
+                ),
+                (
+                    "problem",
+                    models.TextField(
+                        help_text="Why the agent could not measure the host, although it is reachable.", null=True
+                    ),
+                ),
+                (
+                    "unmeasured_since",
+                    models.DateTimeField(
+                        help_text="The first of the newest observations that reached the host and did not measure it. "
+                        "Empty if the newest observation measured the host or did not reach it.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "not_measured",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="The host was reachable without a measurement for four minutes, and not measured "
+                        "since.",
+                    ),
+                ),
+                (
+                    "type_unknown",
+                    models.BooleanField(
+                        db_default=False,
+                        default=False,
+                        help_text="The newest observation reached the host and did not see its type. "
+                        "The stored type may be old.",
                     ),
                 ),
             ],
@@ -815,6 +885,38 @@ class Migration(migrations.Migration):
                 "constraints": [
                     models.UniqueConstraint(fields=("group", "day"), name="stored_day_once")
                 ],
+            },
+        ),
+        migrations.CreateModel(
+            name="AgentSettings",
+            fields=[
+                (
+                    "id",
+                    opsapi.fields.PrimaryIdField(
+                        db_collation="C",
+                        default=opsapi.ids.new_id,
+                        editable=False,
+                        max_length=24,
+                        primary_key=True,
+                        serialize=False,
+                    ),
+                ),
+                ("version", opsapi.fields.IdField(db_collation="C", max_length=24)),
+                ("shown", models.JSONField(help_text="The settings, with secrets redacted.")),
+                ("secrets", opsapi.fields.EncryptedField(help_text="The settings as JSON, with secrets.")),
+                (
+                    "group",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="agent_settings",
+                        to="accesslist.project",
+                        verbose_name="project",
+                    ),
+                ),
+            ],
+            options={
+                "verbose_name": "settings of agents",
+                "verbose_name_plural": "settings of agents",
             },
         ),
         migrations.RunSQL(

@@ -43,6 +43,10 @@ class Migration(migrations.Migration):
         ("events", "0002_observed_signals"),
         ("events", "0003_earliest_signals"),
         ("events", "0004_retention"),
+        ("events", "0001_squashed_0004_retention"),
+        ("events", "0005_number_of_hosts_of_signals"),
+        ("events", "0006_agent_of_late_signals"),
+        ("events", "0007_earliest_signals_by_agent"),
     ]
 
     dependencies = []
@@ -168,6 +172,24 @@ class Migration(migrations.Migration):
                         help_text="When the cause was observed, if this was before the signal was written.", null=True
                     ),
                 ),
+                (
+                    "number_of_hosts",
+                    models.PositiveSmallIntegerField(
+                        help_text="The number of hosts in the payload, 1 for other signals. With it, a turn reads "
+                        "only the payloads that it can evaluate.",
+                        null=True,
+                    ),
+                ),
+                (
+                    "agent_id",
+                    opsapi.fields.OptionalIdField(
+                        db_collation="C",
+                        help_text="ID of the agent whose late report this is. The signal can end only alerts about "
+                        "hosts of this agent and their replica sets. Empty: it can end any alert of the project.",
+                        max_length=24,
+                        null=True,
+                    ),
+                ),
             ],
             options={
                 "indexes": [
@@ -190,6 +212,18 @@ class Migration(migrations.Migration):
                         django.db.models.functions.comparison.Coalesce("observed", "created"),
                         condition=models.Q(("failed", None), ("held_by", None)),
                         name="signal_group_earliest",
+                    ),
+                    models.Index(
+                        "group_id",
+                        django.db.models.functions.comparison.Coalesce("observed", "created"),
+                        condition=models.Q(("agent_id", None), ("failed", None)),
+                        name="signal_group_first",
+                    ),
+                    models.Index(
+                        "agent_id",
+                        django.db.models.functions.comparison.Coalesce("observed", "created"),
+                        condition=models.Q(("agent_id__isnull", False), ("failed", None)),
+                        name="signal_agent_first",
                     ),
                 ],
             },

@@ -66,6 +66,11 @@ class Migration(migrations.Migration):
         ("alerting", "0017_index_of_late_alerts"),
         ("alerting", "0018_messages_in_place"),
         ("alerting", "0019_pace_of_destinations"),
+        ("alerting", "0001_squashed_0019_pace_of_destinations"),
+        ("alerting", "0020_incidents_of_single_alerts"),
+        ("alerting", "0021_incidents_of_opened_alerts"),
+        ("alerting", "0022_fill_incidents"),
+        ("alerting", "0023_order_of_waiting_notifications"),
     ]
 
     dependencies = [
@@ -187,7 +192,8 @@ class Migration(migrations.Migration):
                     "incident_id",
                     opsapi.fields.OptionalIdField(
                         db_collation="C",
-                        help_text="The incident of an alert whose messages are grouped.",
+                        help_text="The incident of the alert, from its opening. It has the ID of the alert if the "
+                        "alert is notified separately.",
                         max_length=24,
                         null=True,
                     ),
@@ -525,7 +531,8 @@ class Migration(migrations.Migration):
                     "incident_id",
                     opsapi.fields.OptionalIdField(
                         db_collation="C",
-                        help_text="The incident that the message is about, or includes its alert.",
+                        help_text="The incident that the message is about, or that includes its alert. Empty for an "
+                        "event, and for alerts that ended before every alert had an incident.",
                         max_length=24,
                         null=True,
                     ),
@@ -611,8 +618,8 @@ class Migration(migrations.Migration):
                         condition=models.Q(
                             ("destination__gt", ""), ("lease_token", None), ("status", "PENDING")
                         ),
-                        fields=["destination", "due"],
-                        name="notification_waiting",
+                        fields=["destination", "due", "sequence"],
+                        name="notification_claimed_next",
                     ),
                     models.Index(
                         condition=models.Q(("destination__gt", ""), ("status", "PENDING")),
@@ -934,7 +941,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("config_id", opsapi.fields.IdField(db_collation="C", max_length=24)),
-                ("lead_id", opsapi.fields.IdField(db_collation="C", max_length=24)),
+                (
+                    "lead",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="+",
+                        to="alerting.alert",
+                    ),
+                ),
                 (
                     "units",
                     django.contrib.postgres.fields.ArrayField(
