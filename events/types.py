@@ -65,6 +65,19 @@ class Needs(StrEnum):
     METRIC_THRESHOLD = "METRIC_THRESHOLD"
 
 
+class Severity(StrEnum):
+    """How urgent an alert or event is, in ascending order. Each alert configuration has a severity."""
+
+    INFO = "INFO"
+    WARNING = "WARNING"
+    CRITICAL = "CRITICAL"
+
+    @property
+    def rank(self) -> int:
+        """Its place in the order: a higher rank is more urgent."""
+        return list(Severity).index(self)
+
+
 _MATCHABLE = frozenset({Category.HOST, Category.REPLICA_SET, Category.CLUSTER})
 
 _REPORTED = frozenset(
@@ -95,7 +108,8 @@ class EventTypeSpec:
 
     `closed_by` is the type that closes alerts of this type. `derived`: the platform derives the event,
     because an agent's report could contradict the state of the alert. `global_only`: only global
-    configurations can use it. `produced`: something creates such events.
+    configurations can use it. `produced`: something creates such events. `severity` is the severity of
+    configurations that choose none; None if no configuration can use the type.
     """
 
     name: str
@@ -107,6 +121,7 @@ class EventTypeSpec:
     derived: bool = False
     global_only: bool = False
     produced: bool = True
+    severity: Severity | None = None
 
     @property
     def alertable(self) -> bool:
@@ -145,17 +160,19 @@ class _Rows:
 
     category: Category
 
-    def opening(self, name: str, closed_by: str, **options: Any) -> EventTypeSpec:
+    def opening(
+        self, name: str, closed_by: str, *, severity: Severity = Severity.WARNING, **options: Any
+    ) -> EventTypeSpec:
         """A type that opens alerts."""
-        return self._row(name, AlertEffect.OPENING, closed_by=closed_by, **options)
+        return self._row(name, AlertEffect.OPENING, closed_by=closed_by, severity=severity, **options)
 
     def closing(self, name: str, **options: Any) -> EventTypeSpec:
         """A type that closes alerts of other types."""
         return self._row(name, AlertEffect.CLOSING, **options)
 
-    def one_shot(self, name: str, **options: Any) -> EventTypeSpec:
+    def one_shot(self, name: str, *, severity: Severity = Severity.INFO, **options: Any) -> EventTypeSpec:
         """A type that notifies once and opens no alert."""
-        return self._row(name, AlertEffect.ONE_SHOT, **options)
+        return self._row(name, AlertEffect.ONE_SHOT, severity=severity, **options)
 
     def audit(self, name: str) -> EventTypeSpec:
         """A type that is only recorded."""
@@ -167,6 +184,8 @@ class _Rows:
         about = target or _TARGETS.get(self.category, Target.GROUP)
         return EventTypeSpec(name, self.category, kind, about, **options)
 
+
+_INFO, _WARNING, _CRITICAL = Severity
 
 _agent = _Rows(Category.AGENT)
 _automation_config = _Rows(Category.AUTOMATION_CONFIG)
@@ -205,18 +224,22 @@ class EventType(StrEnum):
     AUTOMATION_AGENT_UP = _agent.closing("AUTOMATION_AGENT_UP", derived=True)
     BACKUP_AGENT_DOWN = _agent.opening("BACKUP_AGENT_DOWN", "BACKUP_AGENT_UP", derived=True)
     BACKUP_AGENT_UP = _agent.closing("BACKUP_AGENT_UP", derived=True)
-    MONITORING_AGENT_DOWN = _agent.opening("MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP", derived=True)
+    MONITORING_AGENT_DOWN = _agent.opening(
+        "MONITORING_AGENT_DOWN", "MONITORING_AGENT_UP", derived=True, severity=_CRITICAL
+    )
     MONITORING_AGENT_UP = _agent.closing("MONITORING_AGENT_UP", derived=True)
     MONITORING_AGENT_VERSION_BEHIND = _agent.opening(
-        "MONITORING_AGENT_VERSION_BEHIND", "MONITORING_AGENT_VERSION_CURRENT", derived=True
+        "MONITORING_AGENT_VERSION_BEHIND", "MONITORING_AGENT_VERSION_CURRENT", derived=True, severity=_INFO
     )
     MONITORING_AGENT_VERSION_CURRENT = _agent.closing("MONITORING_AGENT_VERSION_CURRENT", derived=True)
     BACKUP_AGENT_VERSION_BEHIND = _agent.opening(
-        "BACKUP_AGENT_VERSION_BEHIND", "BACKUP_AGENT_VERSION_CURRENT", derived=True
+        "BACKUP_AGENT_VERSION_BEHIND", "BACKUP_AGENT_VERSION_CURRENT", derived=True, severity=_INFO
     )
     BACKUP_AGENT_VERSION_CURRENT = _agent.closing("BACKUP_AGENT_VERSION_CURRENT", derived=True)
     NEW_AGENT = _agent.one_shot("NEW_AGENT", derived=True)
-    BACKUP_AGENT_CONF_CALL_FAILURE = _agent.one_shot("BACKUP_AGENT_CONF_CALL_FAILURE", global_only=True)
+    BACKUP_AGENT_CONF_CALL_FAILURE = _agent.one_shot(
+        "BACKUP_AGENT_CONF_CALL_FAILURE", global_only=True, severity=_WARNING
+    )
     AGENT_DELETED_AUDIT = _agent.audit("AGENT_DELETED_AUDIT")
     AGENT_SETTINGS_CHANGED_AUDIT = _agent.audit("AGENT_SETTINGS_CHANGED_AUDIT")
 
@@ -232,7 +255,7 @@ class EventType(StrEnum):
     INITIAL_SYNC_STARTED_AUDIT = _backup.one_shot("INITIAL_SYNC_STARTED_AUDIT")
     INITIAL_SYNC_FINISHED_AUDIT = _backup.one_shot("INITIAL_SYNC_FINISHED_AUDIT")
     SYNC_PENDING_AUDIT = _backup.one_shot("SYNC_PENDING_AUDIT")
-    SYNC_REQUIRED_AUDIT = _backup.one_shot("SYNC_REQUIRED_AUDIT")
+    SYNC_REQUIRED_AUDIT = _backup.one_shot("SYNC_REQUIRED_AUDIT", severity=_WARNING)
     RS_CREDENTIAL_UPDATED_AUDIT = _backup.one_shot("RS_CREDENTIAL_UPDATED_AUDIT")
     RS_DENYLIST_UPDATED_AUDIT = _backup.one_shot("RS_DENYLIST_UPDATED_AUDIT")
     RS_ROTATE_MASTER_KEY_AUDIT = _backup.one_shot("RS_ROTATE_MASTER_KEY_AUDIT")
@@ -269,7 +292,9 @@ class EventType(StrEnum):
     BI_CONNECTOR_DOWN = _bi_connector.opening("BI_CONNECTOR_DOWN", "BI_CONNECTOR_UP")
     BI_CONNECTOR_UP = _bi_connector.closing("BI_CONNECTOR_UP")
 
-    CLUSTER_MONGOS_IS_MISSING = _cluster.opening("CLUSTER_MONGOS_IS_MISSING", "CLUSTER_MONGOS_IS_PRESENT")
+    CLUSTER_MONGOS_IS_MISSING = _cluster.opening(
+        "CLUSTER_MONGOS_IS_MISSING", "CLUSTER_MONGOS_IS_PRESENT", severity=_CRITICAL
+    )
     CLUSTER_MONGOS_IS_PRESENT = _cluster.closing("CLUSTER_MONGOS_IS_PRESENT")
     SHARD_ADDED = _cluster.one_shot("SHARD_ADDED")
     SHARD_REMOVED = _cluster.one_shot("SHARD_REMOVED")
@@ -277,7 +302,7 @@ class EventType(StrEnum):
     DATA_EXPLORER = _data_explorer.one_shot("DATA_EXPLORER")
     DATA_EXPLORER_CRUD = _data_explorer.one_shot("DATA_EXPLORER_CRUD")
 
-    HOST_DOWN = _host.opening("HOST_DOWN", "HOST_UP", derived=True)
+    HOST_DOWN = _host.opening("HOST_DOWN", "HOST_UP", derived=True, severity=_CRITICAL)
     HOST_UP = _host.closing("HOST_UP", derived=True)
     HOST_NOT_MEASURED = _host.opening("HOST_NOT_MEASURED", "HOST_MEASURED", derived=True)
     HOST_MEASURED = _host.closing("HOST_MEASURED", derived=True)
@@ -285,10 +310,10 @@ class EventType(StrEnum):
     HOST_RECOVERED = _host.closing("HOST_RECOVERED", derived=True)
     HOST_SSL_CERTIFICATE_STALE = _host.opening("HOST_SSL_CERTIFICATE_STALE", "HOST_SSL_CERTIFICATE_CURRENT")
     HOST_SSL_CERTIFICATE_CURRENT = _host.closing("HOST_SSL_CERTIFICATE_CURRENT")
-    VERSION_BEHIND = _host.opening("VERSION_BEHIND", "VERSION_CURRENT", derived=True)
+    VERSION_BEHIND = _host.opening("VERSION_BEHIND", "VERSION_CURRENT", derived=True, severity=_INFO)
     VERSION_CURRENT = _host.closing("VERSION_CURRENT", derived=True)
-    HOST_RESTARTED = _host.one_shot("HOST_RESTARTED", derived=True)
-    HOST_ROLLBACK = _host.one_shot("HOST_ROLLBACK")
+    HOST_RESTARTED = _host.one_shot("HOST_RESTARTED", derived=True, severity=_WARNING)
+    HOST_ROLLBACK = _host.one_shot("HOST_ROLLBACK", severity=_WARNING)
     NEW_HOST = _host.one_shot("NEW_HOST", derived=True)
     ADD_HOST_AUDIT = _host.one_shot("ADD_HOST_AUDIT", derived=True)
     DELETE_HOST_AUDIT = _host.one_shot("DELETE_HOST_AUDIT", derived=True)
@@ -333,16 +358,22 @@ class EventType(StrEnum):
     GROUP_LIMIT_REACHED_AUDIT = _project.audit("GROUP_LIMIT_REACHED_AUDIT")
     GROUP_SHARE_EXCEEDED_AUDIT = _project.audit("GROUP_SHARE_EXCEEDED_AUDIT")
 
-    NO_PRIMARY = _replica_set.opening("NO_PRIMARY", "ONE_PRIMARY", derived=True)
-    MULTIPLE_PRIMARIES = _replica_set.opening("MULTIPLE_PRIMARIES", "ONE_PRIMARY", derived=True)
+    NO_PRIMARY = _replica_set.opening("NO_PRIMARY", "ONE_PRIMARY", derived=True, severity=_CRITICAL)
+    MULTIPLE_PRIMARIES = _replica_set.opening(
+        "MULTIPLE_PRIMARIES", "ONE_PRIMARY", derived=True, severity=_CRITICAL
+    )
     ONE_PRIMARY = _replica_set.closing("ONE_PRIMARY", derived=True)
     CONFIGURATION_CHANGED = _replica_set.one_shot("CONFIGURATION_CHANGED")
     MEMBER_ADDED = _replica_set.one_shot("MEMBER_ADDED")
     MEMBER_REMOVED = _replica_set.one_shot("MEMBER_REMOVED")
     PRIMARY_ELECTED = _replica_set.one_shot("PRIMARY_ELECTED")
-    TOO_MANY_ELECTIONS = _replica_set.one_shot("TOO_MANY_ELECTIONS")
+    TOO_MANY_ELECTIONS = _replica_set.one_shot("TOO_MANY_ELECTIONS", severity=_WARNING)
     TOO_FEW_HEALTHY_MEMBERS = _replica_set.opening(
-        "TOO_FEW_HEALTHY_MEMBERS", "ENOUGH_HEALTHY_MEMBERS", needs=Needs.THRESHOLD, derived=True
+        "TOO_FEW_HEALTHY_MEMBERS",
+        "ENOUGH_HEALTHY_MEMBERS",
+        needs=Needs.THRESHOLD,
+        derived=True,
+        severity=_CRITICAL,
     )
     TOO_MANY_UNHEALTHY_MEMBERS = _replica_set.opening(
         "TOO_MANY_UNHEALTHY_MEMBERS", "ENOUGH_HEALTHY_MEMBERS", needs=Needs.THRESHOLD, derived=True

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from integrations.choices import MessageKind
+from events.types import Severity
+from integrations.choices import OPEN_KINDS, MessageKind
 
 _STATES: Mapping[MessageKind, str] = {
     MessageKind.OPEN: "Open",
@@ -16,6 +17,7 @@ _STATES: Mapping[MessageKind, str] = {
     MessageKind.INFORM: "Event (no alert is open)",
 }
 _TEST_STATE = "Test: no action needed"
+_URGENT_KINDS = frozenset({*OPEN_KINDS, MessageKind.INFORM})
 _NAME_LIMIT = 120
 _FACT_LIMIT = 300
 # Control, format, surrogate, private and unassigned characters, line and paragraph separators.
@@ -28,6 +30,7 @@ class Message:
 
     `delivery_id` is the same on every retry; `thread_key` is the same for all messages of one alert.
     `document` is the alert or event document as the API shows it; the rest is for people to read:
+    `severity` is that of the alert configuration, INFO for a test.
     `headline` says what happened, `target` where, `known` everything else, label → text. `link` opens the
     alert or event in the console, `config_link` its configuration.
     `is_test`: nothing happened; somebody checks whether messages arrive. `handle` names an earlier message
@@ -40,6 +43,7 @@ class Message:
     thread_key: str
     document: Mapping[str, object]
     event_type_name: str
+    severity: Severity
     headline: str
     known: Mapping[str, str]
     project_name: str | None = None
@@ -70,14 +74,19 @@ class Message:
 
     @property
     def title(self) -> str:
-        """One line: `[OPEN] Host down: db1.example.com:27017 (project payments)`."""
+        """One line: `[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments)`.
+
+        The severity is left out if it is INFO, and after the alert was acknowledged or has ended.
+        """
         separator = ": " if printable(self.target or "") else " "
-        return f"[{self.label}] {self.what}{separator}{self.where}".rstrip()
+        is_urgent = self.kind in _URGENT_KINDS and self.severity is not Severity.INFO
+        mark = f" [{self.severity}]" if is_urgent else ""
+        return f"[{self.label}]{mark} {self.what}{separator}{self.where}".rstrip()
 
     @property
     def facts(self) -> Mapping[str, str]:
         """The facts for people, label → printable line; facts without a value are left out."""
-        facts = {"State": self.state, **self.known}
+        facts = {"State": self.state, "Severity": self.severity.capitalize(), **self.known}
         lines = {label: printable(value, _FACT_LIMIT) for label, value in facts.items()}
         return {label: line for label, line in lines.items() if line}
 

@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from events.choices import DiffStatus, DiffType
 from events.log.store import EventRow
-from events.types import EVENT_TYPES, EventType
+from events.types import EVENT_TYPES, EventType, Severity
 from opsapi.api.answers import Answer
 from opsapi.api.documents import AN_ID, ANOTHER_ID, Document, links_of
 from opsapi.api.fields import ShownFlag, ShownFloat, ShownId, ShownText, ShownTime
@@ -122,6 +122,9 @@ class EventTypeDocument(Answer):
     reported = serializers.BooleanField(help_text="Whether agents can report the type.")
     produced = serializers.BooleanField(help_text="Whether this version creates such events.")
     closedBy = serializers.CharField(source="closed_by", required=False)
+    severity = serializers.ChoiceField(
+        list(Severity), required=False, help_text="The severity of alert configurations that choose none."
+    )
 
     @classmethod
     def sample(cls) -> JsonObject:

@@ -6,6 +6,7 @@ https://docs.datadoghq.com/api/latest/events/post-an-event/, version 1: fields, 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from events.types import Severity
 from integrations.channels.base import Channel, ChannelField, token
 from integrations.channels.http import (
     ServiceRequest,
@@ -27,11 +28,10 @@ _TAG_LIMIT = 200
 _OLDEST = timedelta(hours=17)
 """The service rejects events older than 18 hours; clocks differ."""
 _BASE_URLS = {Region.US: "OPSAPI_METRICS_US_BASE_URL", Region.EU: "OPSAPI_METRICS_EU_BASE_URL"}
-_ALERT_TYPES: Mapping[MessageKind, str] = {
-    MessageKind.OPEN: "error",
-    MessageKind.UPDATE: "error",
-    MessageKind.CLOSE: "success",
-    MessageKind.INFORM: "info",
+_ALERT_TYPES: Mapping[Severity, str] = {
+    Severity.CRITICAL: "error",
+    Severity.WARNING: "warning",
+    Severity.INFO: "info",
 }
 
 
@@ -44,7 +44,7 @@ def build_request(config: Mapping[str, str], message: Message, now: datetime) ->
         "title": printable(message.title, _TITLE_LIMIT),
         # Plain text: Markdown would have to start with %%%, and the first line starts with a label.
         "text": joined(message.lines, _TEXT_LIMIT),
-        "alert_type": "info" if message.is_test else _ALERT_TYPES[message.kind],
+        "alert_type": "success" if message.kind is MessageKind.CLOSE else _ALERT_TYPES[message.severity],
         "priority": "low" if message.is_test else "normal",
         "aggregation_key": printable(message.thread_key, _KEY_LIMIT),
         "date_happened": int(_happened(message, now).timestamp()),

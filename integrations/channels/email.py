@@ -9,6 +9,7 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives, get_connection
 from django.template.loader import render_to_string
 
+from events.types import Severity
 from integrations.channels.base import Channel, ChannelField, DeliveryError, failure_at
 from integrations.channels.stages import MAIL, row_of
 from integrations.choices import ChannelType, MessageKind
@@ -20,14 +21,14 @@ from opsapi.outbound.smtp import LONGEST_SECONDS
 
 logger = logging.getLogger(__name__)
 
-_COLOURS: Mapping[MessageKind, str] = {
-    MessageKind.OPEN: "#c62828",
-    MessageKind.UPDATE: "#c62828",
-    MessageKind.CLOSE: "#2e7d32",
-    MessageKind.INFORM: "#1565c0",
+_COLOURS: Mapping[Severity, str] = {
+    Severity.CRITICAL: "#c62828",
+    Severity.WARNING: "#b45309",
+    Severity.INFO: "#1565c0",
 }
+_CLOSED_COLOUR = "#2e7d32"
 _TEST_COLOUR = "#5f6368"
-"""The colour of the band and the button; white text is readable on it in light and dark mode."""
+"""The colours of the band and the button; white text is readable on them in light and dark mode."""
 
 
 def build_email(
@@ -38,8 +39,12 @@ def build_email(
     Message-ID is the same on every retry. All mails of an alert refer to the same root, which is never sent:
     mail programs show them as a thread, even if some are missing.
     """
-    colour = _TEST_COLOUR if message.is_test else _COLOURS[message.kind]
-    context = {"message": message, "facts": message.facts, "links": message.links, "colour": colour}
+    context = {
+        "message": message,
+        "facts": message.facts,
+        "links": message.links,
+        "colour": _colour(message),
+    }
     mail = EmailMultiAlternatives(
         subject=message.title,
         body=render_to_string("notifications/email.txt", context),
@@ -49,6 +54,12 @@ def build_email(
     )
     mail.attach_alternative(render_to_string("notifications/email.html", context), "text/html")
     return mail
+
+
+def _colour(message: Message) -> str:
+    if message.kind is MessageKind.CLOSE:
+        return _CLOSED_COLOUR
+    return _TEST_COLOUR if message.is_test else _COLOURS[message.severity]
 
 
 def _headers(message: Message, sender: str, now: datetime) -> dict[str, str]:

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from django.conf import settings
 
+from events.types import Severity
 from integrations.channels.base import Channel, ChannelField, cannot_send, token
 from integrations.channels.http import ServiceRequest, in_header, origin_of, over_http
 from integrations.choices import ChannelType, MessageKind
@@ -18,11 +19,10 @@ from integrations.messages import Message, joined
 from opsapi.api.fields import Text
 
 _MESSAGE_LIMIT = 10_000
-_COLOURS: Mapping[MessageKind, str] = {
-    MessageKind.OPEN: "red",
-    MessageKind.UPDATE: "red",
-    MessageKind.CLOSE: "green",
-    MessageKind.INFORM: "yellow",
+_COLOURS: Mapping[Severity, str] = {
+    Severity.CRITICAL: "red",
+    Severity.WARNING: "yellow",
+    Severity.INFO: "purple",
 }
 _TEST_COLOUR = "gray"
 _PATH_SEGMENTS = frozenset({".", ".."})
@@ -38,11 +38,17 @@ def build_request(config: Mapping[str, str], message: Message, _now: datetime) -
     document = {
         "message": _html(message),
         "message_format": "html",
-        "color": _TEST_COLOUR if message.is_test else _COLOURS[message.kind],
+        "color": _colour(message),
         "notify": not message.is_test,
     }
     headers = {"Authorization": f"Bearer {in_header(config['notificationToken'])}"}
     return ServiceRequest(_url(config["roomName"]), document, headers)
+
+
+def _colour(message: Message) -> str:
+    if message.kind is MessageKind.CLOSE:
+        return "green"
+    return _TEST_COLOUR if message.is_test else _COLOURS[message.severity]
 
 
 def _url(room: str) -> str:

@@ -10,6 +10,7 @@ https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run: text withou
 from collections.abc import Mapping
 from datetime import datetime
 
+from events.types import Severity
 from integrations.channels.base import Channel, ChannelField
 from integrations.channels.http import ServiceRequest, origin_of, over_http, same_url
 from integrations.choices import ChannelType, MessageKind, SecretKind
@@ -19,11 +20,10 @@ from opsapi.wire_json import JsonObject
 
 _LINK_LIMIT = 2000
 _SUMMARY_LIMIT = 100
-_COLOURS: Mapping[MessageKind, str] = {
-    MessageKind.OPEN: "attention",
-    MessageKind.UPDATE: "attention",
-    MessageKind.CLOSE: "good",
-    MessageKind.INFORM: "accent",
+_COLOURS: Mapping[Severity, str] = {
+    Severity.CRITICAL: "attention",
+    Severity.WARNING: "warning",
+    Severity.INFO: "accent",
 }
 _TEST_COLOUR = "default"
 
@@ -44,8 +44,7 @@ def build_request(config: Mapping[str, str], message: Message, _now: datetime) -
 
 
 def _card(message: Message) -> JsonObject:
-    colour = _TEST_COLOUR if message.is_test else _COLOURS[message.kind]
-    title = _run(message.title, weight="bolder", size="medium", color=colour)
+    title = _run(message.title, weight="bolder", size="medium", color=_colour(message))
     facts = [
         _line(_run(f"{label}: ", weight="bolder"), _run(value)) for label, value in message.facts.items()
     ]
@@ -63,6 +62,12 @@ def _card(message: Message) -> JsonObject:
             {"type": "Action.OpenUrl", "title": label, "url": url} for label, url in links.items()
         ]
     return card
+
+
+def _colour(message: Message) -> str:
+    if message.kind is MessageKind.CLOSE:
+        return "good"
+    return _TEST_COLOUR if message.is_test else _COLOURS[message.severity]
 
 
 def _line(*runs: dict[str, str]) -> JsonObject:

@@ -9,6 +9,7 @@ which is a setting (https://jira.atlassian.com/browse/JSDCLOUD-14179).
 from collections.abc import Mapping
 from urllib.parse import quote
 
+from events.types import Severity
 from integrations.channels.base import EVERY_KIND, Channel, ChannelField, token
 from integrations.channels.http import (
     SOURCE,
@@ -37,6 +38,13 @@ _ACTIONS: Mapping[MessageKind, str] = {
 }
 
 
+_PRIORITIES: Mapping[Severity, str] = {
+    Severity.CRITICAL: "P1",
+    Severity.WARNING: "P3",
+    Severity.INFO: "P5",
+}
+
+
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
     """The request of a message. An open alert counts a message with its alias as a repetition.
 
@@ -52,7 +60,7 @@ def build_request(config: Mapping[str, str], message: Message, *, base_url: str)
 
 
 def _alert(message: Message) -> dict[str, object]:
-    alert: dict[str, object] = {
+    return {
         "message": printable(message.title, MESSAGE_LIMIT),
         "alias": message.thread_key,
         "description": "\n".join(message.lines),
@@ -60,11 +68,8 @@ def _alert(message: Message) -> dict[str, object]:
         "source": SOURCE,
         "tags": [printable(message.event_type_name, _TAG_LIMIT)],
         "details": dict(message.facts),
+        "priority": _PRIORITIES[message.severity],
     }
-    if message.kind is MessageKind.INFORM or message.is_test:
-        # The lowest priority, because it opens no alert. For other messages, the rules of the account decide.
-        alert["priority"] = "P5"
-    return alert
 
 
 def _action(message: Message) -> dict[str, object]:

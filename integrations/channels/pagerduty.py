@@ -41,14 +41,13 @@ def build_request(config: Mapping[str, str], message: Message, *, base_url: str)
 
 
 def _trigger(message: Message) -> dict[str, object]:
-    """Fields of trigger events only. An event that opens no alert has severity `info`."""
-    lasting = message.kind is not MessageKind.INFORM and not message.is_test
+    """Fields of trigger events only."""
     shown: dict[str, object] = {
         "client": SOURCE,
         "payload": {
             "summary": printable(message.title, SUMMARY_LIMIT),
             "source": place(message),
-            "severity": "critical" if lasting else "info",
+            "severity": message.severity.lower(),
             "timestamp": wire_time(message.occurred_at),
             "class": printable(message.event_type_name),
             "custom_details": dict(message.facts),

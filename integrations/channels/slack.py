@@ -14,6 +14,7 @@ from typing import NamedTuple
 import orjson
 from django.conf import settings
 
+from events.types import Severity
 from integrations.channels.base import Channel, ChannelField, DeliveryError, failure_at, token
 from integrations.channels.http import TOTAL_SECONDS, ServiceRequest, deliver_json, in_header, origin_of
 from integrations.channels.outcome import Posted, parse_retry_after
@@ -33,11 +34,10 @@ _ANSWER_LIMIT = 65_536
 """In bytes; the answer repeats the message, which has a few thousand bytes."""
 
 _POST, _UPDATE = "chat.postMessage", "chat.update"
-_COLOURS: Mapping[MessageKind, str] = {
-    MessageKind.OPEN: "danger",
-    MessageKind.UPDATE: "danger",
-    MessageKind.ACKNOWLEDGE: "warning",
-    MessageKind.CLOSE: "good",
+_COLOURS: Mapping[Severity, str] = {
+    Severity.CRITICAL: "danger",
+    Severity.WARNING: "warning",
+    Severity.INFO: "#1565c0",
 }
 _NO_COLOUR = "#808080"
 _NAME = re.compile(r"[!-~]{1,60}")
@@ -204,8 +204,14 @@ def _content(config: Mapping[str, str], message: Message) -> JsonObject:
     content: JsonObject = {"text": _escape(message.title), "blocks": [title, *rest]}
     if not _changes_messages(config):
         return content
-    colour = _NO_COLOUR if message.is_test else _COLOURS.get(message.kind, _NO_COLOUR)
-    return {**content, "blocks": [title], "attachments": [{"color": colour, "blocks": rest}]}
+    return {**content, "blocks": [title], "attachments": [{"color": _colour(message), "blocks": rest}]}
+
+
+def _colour(message: Message) -> str:
+    """Grey for a test, and for an alert that was acknowledged or cancelled."""
+    if message.kind is MessageKind.CLOSE:
+        return "good"
+    return _COLOURS[message.severity] if message.kind in OPEN_KINDS and not message.is_test else _NO_COLOUR
 
 
 def _blocks(message: Message) -> list[JsonObject]:

@@ -20,9 +20,6 @@ DISPLAY_NAME_LIMIT = 512
 STATE_MESSAGE_LIMIT = 20_480
 _ENDPOINT = "/integrations/generic/20131114/alert"
 _TYPES: Mapping[MessageKind, str] = {
-    MessageKind.OPEN: "CRITICAL",
-    MessageKind.UPDATE: "CRITICAL",
-    MessageKind.INFORM: "INFO",
     MessageKind.ACKNOWLEDGE: "ACKNOWLEDGEMENT",
     MessageKind.CLOSE: "RECOVERY",
     MessageKind.CANCEL: "RECOVERY",
@@ -32,13 +29,14 @@ _TYPES: Mapping[MessageKind, str] = {
 def build_request(config: Mapping[str, str], message: Message, *, base_url: str) -> ServiceRequest:
     """The request of a message. Without a routing key, the default routing of the account applies.
 
-    A test is INFO for any kind: it appears on the timeline and opens nothing.
+    The service names the severities of an alert as the platform does. INFO appears on the timeline and opens
+    nothing, so a test is INFO for any kind.
 
     Raises: DeliveryError: a key cannot be part of a path.
     """
     keys = [_segment(key) for name in ("apiKey", "routingKey") if (key := config.get(name))]
     alert: dict[str, object] = {
-        "message_type": "INFO" if message.is_test else _TYPES[message.kind],
+        "message_type": "INFO" if message.is_test else _TYPES.get(message.kind, message.severity.value),
         "entity_id": message.thread_key,
         "entity_display_name": printable(message.title, DISPLAY_NAME_LIMIT),
         "state_message": joined(message.lines, STATE_MESSAGE_LIMIT),

@@ -2,7 +2,7 @@
 
     {{title}}       the value
     {{title:130}}   the value as text, with at most 130 characters
-    {{word.colour}} a word of a template, which depends on the kind of the message
+    {{word.colour}} a word of a template, which depends on the kind and the severity of the message
     {{url.topic}}   a parameter of the query of the webhook's URL
 
 A string that is exactly a placeholder becomes the value with its type: a number stays a number. If there is
@@ -108,6 +108,11 @@ PLACEHOLDERS: Mapping[str, Placeholder] = {
             "event",
             "The kind of the message, as in the header `X-Ops-Event`",
             lambda message: message.kind.value,
+        ),
+        Placeholder(
+            "severity",
+            "The severity: `INFO`, `WARNING` or `CRITICAL`",
+            lambda message: message.severity.value,
         ),
         Placeholder("isTest", "Whether the message is a test", lambda message: message.is_test, "boolean"),
         Placeholder("eventTypeName", "The event type", lambda message: printable(message.event_type_name)),

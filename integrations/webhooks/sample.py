@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
+from events.types import Severity
 from integrations.choices import ENDS, MessageKind
 from integrations.messages import Message
 from opsapi.clock import wire_time
@@ -28,6 +29,7 @@ def sample_message(kind: MessageKind = MessageKind.OPEN) -> Message:
         "alertConfigId": _CONFIG,
         "groupId": _PROJECT,
         "eventTypeName": "HOST_DOWN",
+        "severity": Severity.CRITICAL.value,
         "status": _STATUSES.get(kind, "OPEN"),
         "created": wire_time(_OPENED),
         "updated": wire_time(_ENDED if has_ended else _OPENED),
@@ -47,6 +49,7 @@ def sample_message(kind: MessageKind = MessageKind.OPEN) -> Message:
         thread_key=_ID,
         document=MappingProxyType(document),
         event_type_name="HOST_DOWN",
+        severity=Severity.CRITICAL,
         headline="Host down",
         known={
             "Alert": "Host down (HOST_DOWN)",

@@ -13,14 +13,16 @@ A ready template is a file `ready/NAME.json`:
                    its JSON document, such as ["parameters", "retry_after"]. Retry-After takes precedence
     escape         optional: texts in values, and the texts that are inserted instead, so that the service
                    reads no name as markup or as a mention. It changes no words, parameters and links
-    words          optional: words by name; for each the JSON value by kind of message, with {{word.NAME}}
+    words          optional: words by name; for each the JSON value by kind of message or by severity, with
+                   {{word.NAME}}. The kind takes precedence; without all severities, a default is needed
     requests       the requests by kind of message, each with
                    body    the JSON document
                    method  optional: POST (the default) or PUT
                    path    optional: added to the path of the URL
                    query   optional: parameters that are added to the query of the URL
 
-Kinds of messages are the values of `X-Ops-Event`; `default` is for all others. Strings of body, path and
+Kinds of messages are the values of `X-Ops-Event`; severities are INFO, WARNING and CRITICAL; `default` is for all
+others. Strings of body, path and
 query can have placeholders (`integrations.webhooks.placeholders`).
 """
 
@@ -31,6 +33,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import parse_qsl, quote, unquote_plus, urlsplit
 
+from events.types import Severity
 from integrations.choices import MessageKind
 from integrations.messages import Message
 from integrations.webhooks.placeholders import (
@@ -52,6 +55,7 @@ DEFAULT = "default"
 Method = Literal["POST", "PUT"]
 METHODS: tuple[Method, ...] = ("POST", "PUT")
 _KINDS = frozenset({DEFAULT, *(kind.value for kind in MessageKind)})
+_SEVERITIES = frozenset(severity.value for severity in Severity)
 _MEMBERS = frozenset(
     {
         "label",
@@ -125,7 +129,8 @@ def request_of(template: Template, url: str, message: Message) -> WebhookRequest
     def value(name: str) -> Value:
         if name.startswith(WORD):
             words = template.words[name.removeprefix(WORD)]
-            word: Value = words[kind] if kind in words else words[DEFAULT]
+            key = next(key for key in (kind, message.severity.value, DEFAULT) if key in words)
+            word: Value = words[key]
             return word
         if name.startswith(PARAMETER):
             return parameters.get(name.removeprefix(PARAMETER))
@@ -163,7 +168,7 @@ def template_faults(document: Mapping[str, Any]) -> Iterator[DocumentFault]:
         yield DocumentFault("escape", "must not have an empty name")
     words, requests = document.get("words", {}), document.get("requests", {})
     for name, by_kind in words.items():
-        yield from _kind_faults(by_kind, f"words.{name}")
+        yield from _kind_faults(by_kind, f"words.{name}", _SEVERITIES)
     yield from _kind_faults(requests, "requests")
     for kind, request in requests.items():
         yield from _request_faults(request, f"requests.{kind}", words)
@@ -191,10 +196,13 @@ def _unknown_members(
         yield DocumentFault(f"{above}{name}", "is unknown", tuple(sorted(known)))
 
 
-def _kind_faults(by_kind: Mapping[str, Any], path: str) -> Iterator[DocumentFault]:
-    for kind in sorted(by_kind.keys() - _KINDS):
-        yield DocumentFault(f"{path}.{kind}", "is no kind of message", tuple(sorted(_KINDS)))
-    if DEFAULT not in by_kind:
+def _kind_faults(
+    by_kind: Mapping[str, Any], path: str, severities: frozenset[str] = frozenset()
+) -> Iterator[DocumentFault]:
+    allowed = _KINDS | severities
+    for kind in sorted(by_kind.keys() - allowed):
+        yield DocumentFault(f"{path}.{kind}", "is no kind of message", tuple(sorted(allowed)))
+    if DEFAULT not in by_kind and not (severities and severities <= by_kind.keys()):
         yield DocumentFault(f"{path}.{DEFAULT}", "is missing")
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
+from events.types import Severity
 from integrations.choices import MessageKind
 from integrations.messages import Message
 
@@ -16,6 +17,7 @@ _MESSAGE = Message(
     thread_key="6740a1b2c3d4e5f607080900",
     document={"id": "6740a1b2c3d4e5f607080900", "status": "OPEN", "tags": []},
     event_type_name="HOST_DOWN",
+    severity=Severity.CRITICAL,
     headline="Host down",
     known={
         "Alert": "Host down (HOST_DOWN)",
@@ -35,7 +37,11 @@ def make_message(**changes: Any) -> Message:
 
 def lines_of(message: Message) -> list[str]:
     """The facts of a valid message, a line each."""
-    return [f"State: {message.state}", *(f"{label}: {value}" for label, value in _MESSAGE.known.items())]
+    return [
+        f"State: {message.state}",
+        "Severity: Critical",
+        *(f"{label}: {value}" for label, value in _MESSAGE.known.items()),
+    ]
 
 
 def named_everywhere(name: str, facts: int = 4) -> dict[str, Any]:

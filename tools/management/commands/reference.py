@@ -123,6 +123,7 @@ _EVENTS = """# Event types
 | column | meaning |
 |---|---|
 | effect | *opens* → the type that closes the alert; *closes*; *notifies once*; *audit*: recorded only |
+| severity | the severity of alert configurations that choose none |
 | alertable | an alert configuration can use the type; *global only*: only a global one |
 | reported | an agent can report the type |
 | produced | the type occurs: the platform or an agent writes it |
@@ -132,7 +133,7 @@ _EFFECTS = {AlertEffect.CLOSING: "closes", AlertEffect.ONE_SHOT: "notifies once"
 
 def events_page() -> str:
     """The page, category by category."""
-    columns = ("event type", "effect", "alertable", "reported", "produced")
+    columns = ("event type", "effect", "severity", "alertable", "reported", "produced")
     sections = []
     for category in Category:
         types = (item for item in EVENT_TYPES.items() if item[1].category is category)
@@ -140,10 +141,11 @@ def events_page() -> str:
     return _EVENTS + "".join(sections)
 
 
-def _event_row(name: EventType, spec: EventTypeSpec) -> tuple[str, str, str, str, str]:
+def _event_row(name: EventType, spec: EventTypeSpec) -> tuple[str, str, str, str, str, str]:
     effect = f"opens → {code(spec.closed_by)}" if spec.closed_by else _EFFECTS[spec.kind]
     alertable = "global only" if spec.global_only else _yes(spec.alertable)
-    return code(name), effect, alertable, _yes(spec.reported), _yes(spec.produced)
+    severity = code(spec.severity) if spec.severity else ""
+    return code(name), effect, severity, alertable, _yes(spec.reported), _yes(spec.produced)
 
 
 def _yes(holds: bool) -> str:
