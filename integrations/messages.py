@@ -20,6 +20,7 @@ _TEST_STATE = "Test: no action needed"
 _URGENT_KINDS = frozenset({*OPEN_KINDS, MessageKind.INFORM})
 _NAME_LIMIT = 120
 _FACT_LIMIT = 300
+_DESCRIPTION_LIMIT = 1000
 # Control, format, surrogate, private and unassigned characters, line and paragraph separators.
 _UNPRINTABLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
@@ -30,7 +31,8 @@ class Message:
 
     `delivery_id` is the same on every retry; `thread_key` is the same for all messages of one alert.
     `document` is the alert or event document as the API shows it; the rest is for people to read:
-    `severity` is that of the alert configuration, INFO for a test.
+    `severity` is that of the alert, or of the alert configuration; INFO for a test. `description` and
+    `runbook_url` are those of the configuration.
     `headline` says what happened, `target` where, `known` everything else, label → text. `link` opens the
     alert or event in the console, `config_link` its configuration.
     `is_test`: nothing happened; somebody checks whether messages arrive. `handle` names an earlier message
@@ -50,6 +52,8 @@ class Message:
     target: str | None = None
     link: str | None = None
     config_link: str | None = None
+    description: str = ""
+    runbook_url: str | None = None
     is_test: bool = False
     handle: str | None = None
 
@@ -88,6 +92,7 @@ class Message:
         """The facts for people, label → printable line; facts without a value are left out."""
         facts = {"State": self.state, "Severity": self.severity.capitalize(), **self.known}
         lines = {label: printable(value, _FACT_LIMIT) for label, value in facts.items()}
+        lines["Description"] = printable(self.description, _DESCRIPTION_LIMIT)
         return {label: line for label, line in lines.items() if line}
 
     @property
@@ -97,9 +102,13 @@ class Message:
 
     @property
     def links(self) -> Mapping[str, str]:
-        """Related pages of the console, label → URL, the most important first."""
+        """The runbook and related pages of the console, label → URL, the most important first."""
         what = "event" if self.kind is MessageKind.INFORM else "alert"
-        links = {f"Open the {what}": self.link, "Alert configuration": self.config_link}
+        links = {
+            f"Open the {what}": self.link,
+            "Runbook": self.runbook_url,
+            "Alert configuration": self.config_link,
+        }
         return {label: url for label, url in links.items() if url}
 
 

@@ -218,7 +218,11 @@ def _blocks(message: Message) -> list[JsonObject]:
     facts = [_plain_text(f"{label}: {value}") for label, value in message.facts.items()]
     blocks: list[JsonObject] = [{"type": "header", "text": _plain_text(message.title, _HEADER_LIMIT)}]
     blocks += [{"type": "section", "fields": list(fields)} for fields in batches(facts, _FIELDS_LIMIT)]
-    links = [{"type": "mrkdwn", "text": f"<{_escape(url)}|{label}>"} for label, url in message.links.items()]
+    links = [
+        # A bar would end the URL.
+        {"type": "mrkdwn", "text": f"<{_escape(url.replace('|', '%7C'))}|{label}>"}
+        for label, url in message.links.items()
+    ]
     # A link cannot be shortened.
     if links := [link for link in links if len(link["text"]) <= _LINK_LIMIT]:
         blocks.append({"type": "context", "elements": links})

@@ -73,6 +73,10 @@ def _texts_of_document(name: str) -> Callable[[Message], Value]:
     return value
 
 
+def _description(message: Message) -> Value:
+    return message.facts.get("Description")
+
+
 PLACEHOLDERS: Mapping[str, Placeholder] = {
     placeholder.name: placeholder
     for placeholder in (
@@ -153,6 +157,12 @@ PLACEHOLDERS: Mapping[str, Placeholder] = {
             "The URL of the alert configuration in the console",
             lambda message: message.config_link,
             is_own=True,
+        ),
+        Placeholder("description", "The description of the alert configuration", _description),
+        Placeholder(
+            "runbookUrl",
+            "The URL of the runbook of the alert configuration",
+            lambda message: message.runbook_url or None,
         ),
         Placeholder(
             "key",

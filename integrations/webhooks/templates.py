@@ -21,9 +21,8 @@ A ready template is a file `ready/NAME.json`:
                    path    optional: added to the path of the URL
                    query   optional: parameters that are added to the query of the URL
 
-Kinds of messages are the values of `X-Ops-Event`; severities are INFO, WARNING and CRITICAL; `default` is for all
-others. Strings of body, path and
-query can have placeholders (`integrations.webhooks.placeholders`).
+Kinds of messages are the values of `X-Ops-Event`; severities are INFO, WARNING and CRITICAL; `default` is
+for all others. Strings of body, path and query can have placeholders (`integrations.webhooks.placeholders`).
 """
 
 import json

@@ -3,6 +3,7 @@
 import socket
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
+from html import escape
 
 import pytest
 from pytest_django import Settings
@@ -40,27 +41,34 @@ def failure_of(config: dict[str, str]) -> DeliveryError:
 
 def test_it_sends_text_and_html_to_one_recipient(mail_receiver: MailReceiver) -> None:
     config = "https://ops.example/admin/configs/1"
-    message = make_message(link="https://ops.example/admin/alerts/1?a=1&b=2", config_link=config)
+    runbook = "https://wiki.example.com/runbooks/1"
+    link = "https://ops.example/admin/alerts/1?a=1&b=2"
+    message = make_message(
+        link=link, config_link=config, runbook_url=runbook, description="Call the <b>team</b>."
+    )
     mail = sent(mail_receiver, message)
     assert mail.recipients == ("oncall@example.com",)
     assert mail.message["To"] == "oncall@example.com"
     assert mail.message["From"] == "Ops <ops@platform.example>"
     assert mail.message.get_content_type() == "multipart/alternative"
     # Django folds an encoded subject after its name; unfolding it leaves one blank.
-    assert mail.message["Subject"] == "[OPEN] Host down: db1.example.com:27017 (project payments)"
+    assert mail.message["Subject"] == "[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments)"
     assert part(mail, "plain").splitlines() == [
-        "[OPEN] Host down: db1.example.com:27017 (project payments)",
+        "[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments)",
         "",
         *lines_of(message),
+        "Description: Call the <b>team</b>.",
         "",
         "Open the alert: https://ops.example/admin/alerts/1?a=1&b=2",
+        f"Runbook: {runbook}",
         f"Alert configuration: {config}",
         "",
     ]
     html = part(mail, "html")
     assert '<a href="https://ops.example/admin/alerts/1?a=1&amp;b=2"' in html
     assert f'<a href="{config}"' in html
-    assert all(value in html for value in message.facts.values())
+    assert f'<a href="{runbook}"' in html
+    assert all(escape(value) in html for value in message.facts.values())
 
 
 @pytest.mark.parametrize("kind", sorted(EMAIL.kinds))

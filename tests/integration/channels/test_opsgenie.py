@@ -10,6 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from pytest_django import Settings
 
+from events.types import Severity
 from integrations.channels.base import DeliveryError
 from integrations.channels.opsgenie import OPSGENIE
 from integrations.choices import MessageKind, Region
@@ -110,7 +111,7 @@ def test_one_alert_is_one_alert_from_its_opening_to_its_end(service: OpsAlerts) 
         states.append(dict(service.alerts))
     assert states == [{alias: "open"}, {alias: "open"}, {alias: "acknowledged"}, {alias: "closed"}]
     assert service.counts == {alias: 2}
-    assert service.priorities == ["P3", "P3"]
+    assert service.priorities == ["P1", "P1"]
 
 
 def test_a_cancelled_alert_is_closed(service: OpsAlerts) -> None:
@@ -126,8 +127,8 @@ def test_an_acknowledgement_names_the_user_and_the_reason(service: OpsAlerts) ->
     assert service.actions == [{"source": "Ops API", "user": "jane", "note": "x" * 500}]
 
 
-def test_a_one_shot_notification_has_the_lowest_priority(service: OpsAlerts) -> None:
-    send_message(make_message(kind=MessageKind.INFORM))
+def test_an_event_of_the_severity_info_has_the_lowest_priority(service: OpsAlerts) -> None:
+    send_message(make_message(kind=MessageKind.INFORM, severity=Severity.INFO))
     assert (list(service.alerts.values()), service.priorities) == (["open"], ["P5"])
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from events.types import Severity
 from integrations.channels.base import DeliveryError
 from integrations.channels.pagerduty import PAGERDUTY
 from integrations.choices import MessageKind
@@ -121,9 +122,9 @@ def test_a_cancelled_alert_is_resolved(pager: Pager) -> None:
     assert list(pager.alerts.values()) == ["resolved"]
 
 
-def test_a_one_shot_notification_has_the_severity_info(pager: Pager) -> None:
-    send_message(make_message(kind=MessageKind.INFORM))
-    assert (list(pager.alerts.values()), pager.severities) == (["triggered"], ["info"])
+def test_an_event_has_its_severity(pager: Pager) -> None:
+    send_message(make_message(kind=MessageKind.INFORM, severity=Severity.WARNING))
+    assert (list(pager.alerts.values()), pager.severities) == (["triggered"], ["warning"])
 
 
 def test_a_test_leaves_nothing_open(pager: Pager, http_receiver: HttpReceiver) -> None:

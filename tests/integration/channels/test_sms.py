@@ -74,7 +74,9 @@ def failure_of(message: Message, config: Mapping[str, str] = CONFIG) -> Delivery
 
 def test_it_sends_one_text(provider: Provider) -> None:
     send(CONFIG, make_message(), now=NOW)
-    text = "[OPEN] Host down: db1.example.com:27017 (project payments). Since: 2026-11-21 07:26:14Z"
+    text = (
+        "[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments). Since: 2026-11-21 07:26:14Z"
+    )
     assert provider.texts == [{"From": SENDER, "To": "+12025550100", "Body": text}]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pytest_django import Settings
 
+from events.types import Severity
 from integrations.channels.base import DeliveryError
 from integrations.channels.splunk_on_call import SPLUNK_ON_CALL
 from integrations.choices import MessageKind
@@ -96,7 +97,8 @@ def test_a_cancelled_alert_is_resolved(service: OnCall) -> None:
 
 @pytest.mark.parametrize("is_test", [False, True], ids=["quoted once", "test"])
 def test_what_opens_nothing_shows_on_the_timeline_only(service: OnCall, is_test: bool) -> None:
-    SPLUNK_ON_CALL.send(CONFIG, make_message(kind=MessageKind.INFORM, is_test=is_test), now=NOW)
+    message = make_message(kind=MessageKind.INFORM, severity=Severity.INFO, is_test=is_test)
+    SPLUNK_ON_CALL.send(CONFIG, message, now=NOW)
     assert (service.timeline, service.incidents) == (["INFO"], {})
 
 

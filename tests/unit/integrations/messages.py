@@ -31,15 +31,16 @@ _MESSAGE = Message(
 
 
 def make_message(**changes: Any) -> Message:
-    """A message that a host is down, with these changes."""
-    return replace(_MESSAGE, **changes)
+    """A message that a host is down, with these changes. A test has the severity that tests have."""
+    severity = {"severity": Severity.INFO} if changes.get("is_test") else {}
+    return replace(_MESSAGE, **severity | changes)
 
 
 def lines_of(message: Message) -> list[str]:
     """The facts of a valid message, a line each."""
     return [
         f"State: {message.state}",
-        "Severity: Critical",
+        f"Severity: {message.severity.capitalize()}",
         *(f"{label}: {value}" for label, value in _MESSAGE.known.items()),
     ]
 
@@ -47,11 +48,18 @@ def lines_of(message: Message) -> list[str]:
 def named_everywhere(name: str, facts: int = 4) -> dict[str, Any]:
     """Changes that make a message say the same name wherever it can say one."""
     known = {f"Fact {number}": name for number in range(facts)}
-    return {"event_type_name": name, "headline": name, "target": name, "project_name": name, "known": known}
+    return {
+        "event_type_name": name,
+        "headline": name,
+        "target": name,
+        "project_name": name,
+        "description": name,
+        "known": known,
+    }
 
 
 MOST_FACTS = 16
-"""No message has more, of all that an alert can have."""
+"""No message has more, of all that an alert can have, besides state, severity and description."""
 ODD = ["a\r\nb", "a\x00b\x1b[31m", "\u202egnp.exe", "x\u2028y", "\ud800", "😀" * 3]
 """Names no title may be broken by."""
 LONGEST = ["x", "&", '"', "😀", "\\"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from events.types import Severity
 from integrations.channels.base import DeliveryError
 from integrations.channels.datadog import build_request
 from integrations.choices import MessageKind
@@ -28,7 +29,11 @@ def built(message: Message, now: datetime = NOW) -> dict[str, Any]:
         ({"kind": MessageKind.OPEN}, "OPEN", "error", "normal"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "error", "normal"),
         ({"kind": MessageKind.CLOSE}, "CLOSED", "success", "normal"),
-        ({"kind": MessageKind.INFORM}, "EVENT", "info", "normal"),
+        ({"kind": MessageKind.OPEN, "severity": Severity.WARNING}, "OPEN", "warning", "normal"),
+        ({"kind": MessageKind.UPDATE, "severity": Severity.INFO}, "STILL OPEN", "info", "normal"),
+        ({"kind": MessageKind.CLOSE, "severity": Severity.INFO}, "CLOSED", "success", "normal"),
+        ({"kind": MessageKind.INFORM, "severity": Severity.INFO}, "EVENT", "info", "normal"),
+        ({"kind": MessageKind.INFORM, "severity": Severity.WARNING}, "EVENT", "warning", "normal"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "info", "low"),
     ],
 )
@@ -74,7 +79,7 @@ def test_it_is_where_it_happened_unless_the_service_finds_that_old(
 def test_what_has_no_value_has_neither_fact_nor_tag() -> None:
     document = built(make_message(target=None, project_name=None, known={"Time": "now", "Host": ""}))
     assert document["tags"] == ["event_type:HOST_DOWN"]
-    assert document["text"] == "State: Open\nTime: now"
+    assert document["text"] == "State: Open\nSeverity: Critical\nTime: now"
 
 
 @each("name", ODD)
@@ -83,7 +88,7 @@ def test_odd_names_leave_one_line_each(name: str) -> None:
     lines = [document["title"], *document["text"].split("\n"), *document["tags"]]
     assert all(line.isprintable() for line in lines)
     # What has nothing printable in it is left out.
-    assert len(lines) == (1 + 5 + 3 if printable(name) else 1 + 1 + 3)
+    assert len(lines) == (1 + 7 + 3 if printable(name) else 1 + 2 + 3)
 
 
 @each("name", ["%%% \n[db1](https://evil.example)\n %%%", "%%%"])

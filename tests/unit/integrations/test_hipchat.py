@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from events.types import Severity
 from integrations.channels.base import DeliveryError
 from integrations.channels.hipchat import build_request
 from integrations.choices import MessageKind
@@ -39,7 +40,9 @@ def built(message: Message) -> dict[str, Any]:
         ({"kind": MessageKind.OPEN}, "OPEN", "red", True),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "red", True),
         ({"kind": MessageKind.CLOSE}, "CLOSED", "green", True),
-        ({"kind": MessageKind.INFORM}, "EVENT", "yellow", True),
+        ({"kind": MessageKind.OPEN, "severity": Severity.WARNING}, "OPEN", "yellow", True),
+        ({"kind": MessageKind.CLOSE, "severity": Severity.WARNING}, "CLOSED", "green", True),
+        ({"kind": MessageKind.INFORM, "severity": Severity.INFO}, "EVENT", "purple", True),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "gray", False),
     ],
 )

@@ -1,5 +1,6 @@
 """What people read of a message."""
 
+from events.types import Severity
 from integrations.choices import MessageKind
 from integrations.messages import joined, printable
 from tests.each import each
@@ -9,10 +10,23 @@ from tests.unit.integrations.messages import make_message
 @each(
     ("changes", "title"),
     [
-        ({}, "[OPEN] Host down: db1.example.com:27017 (project payments)"),
-        ({"target": None}, "[OPEN] Host down (project payments)"),
-        ({"project_name": None}, "[OPEN] Host down: db1.example.com:27017"),
-        ({"kind": MessageKind.UPDATE}, "[STILL OPEN] Host down: db1.example.com:27017 (project payments)"),
+        ({}, "[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments)"),
+        ({"target": None}, "[OPEN] [CRITICAL] Host down (project payments)"),
+        ({"project_name": None}, "[OPEN] [CRITICAL] Host down: db1.example.com:27017"),
+        (
+            {"kind": MessageKind.UPDATE},
+            "[STILL OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments)",
+        ),
+        (
+            {"severity": Severity.WARNING},
+            "[OPEN] [WARNING] Host down: db1.example.com:27017 (project payments)",
+        ),
+        ({"severity": Severity.INFO}, "[OPEN] Host down: db1.example.com:27017 (project payments)"),
+        (
+            {"kind": MessageKind.INFORM, "severity": Severity.WARNING, "target": None},
+            "[EVENT] [WARNING] Host down (project payments)",
+        ),
+        ({"kind": MessageKind.ACKNOWLEDGE, "target": None}, "[ACKNOWLEDGED] Host down (project payments)"),
         (
             {"kind": MessageKind.INFORM, "is_test": True, "target": None},
             "[TEST] Test notification for Host down (project payments)",
@@ -20,7 +34,7 @@ from tests.unit.integrations.messages import make_message
         ({"kind": MessageKind.CLOSE, "target": ""}, "[CLOSED] Host down (project payments)"),
         (
             {"project_name": "a\r\nBcc: x@y.z"},
-            "[OPEN] Host down: db1.example.com:27017 (project a Bcc: x@y.z)",
+            "[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project a Bcc: x@y.z)",
         ),
     ],
 )
@@ -30,7 +44,7 @@ def test_it_says_state_type_target_and_project_in_one_line(changes: dict[str, st
 
 def test_its_title_stays_short_however_long_the_names() -> None:
     message = make_message(headline="E" * 500, target="t" * 500, project_name="p" * 500)
-    assert message.title == f"[OPEN] {'E' * 119}…: {'t' * 119}… (project {'p' * 119}…)"
+    assert message.title == f"[OPEN] [CRITICAL] {'E' * 119}…: {'t' * 119}… (project {'p' * 119}…)"
 
 
 @each("kind", list(MessageKind))
@@ -46,7 +60,7 @@ def test_a_test_says_so_in_title_and_state() -> None:
 
 def test_it_lists_only_facts_that_have_a_value() -> None:
     message = make_message(known={"Value": "93", "Host": "", "Comment": " \n", "Project": "a\nb"})
-    assert dict(message.facts) == {"State": "Open", "Value": "93", "Project": "a b"}
+    assert dict(message.facts) == {"State": "Open", "Severity": "Critical", "Value": "93", "Project": "a b"}
 
 
 @each(
@@ -56,10 +70,21 @@ def test_it_lists_only_facts_that_have_a_value() -> None:
         ({"link": "https://a"}, ["Open the alert"]),
         ({"link": "https://a", "kind": MessageKind.INFORM}, ["Open the event"]),
         ({"link": "https://a", "config_link": "https://b"}, ["Open the alert", "Alert configuration"]),
+        (
+            {"link": "https://a", "config_link": "https://b", "runbook_url": "https://c"},
+            ["Open the alert", "Runbook", "Alert configuration"],
+        ),
     ],
 )
 def test_its_links_lead_to_what_it_is_about_first(changes: dict[str, str], labels: list[str]) -> None:
     assert list(make_message(**changes).links) == labels
+
+
+def test_the_description_is_its_last_fact() -> None:
+    message = make_message(known={"Host": "db1"}, description=" Call\nthe team. " + "x" * 2000)
+    assert list(message.facts) == ["State", "Severity", "Host", "Description"]
+    assert message.facts["Description"].startswith("Call the team. xxx")
+    assert len(message.facts["Description"]) == 1000
 
 
 @each(

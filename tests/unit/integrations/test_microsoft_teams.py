@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from events.types import Severity
 from integrations.channels.microsoft_teams import build_request
 from integrations.choices import MessageKind
 from integrations.messages import Message
@@ -37,7 +38,9 @@ def lines(card: dict[str, Any]) -> list[str]:
         ({"kind": MessageKind.OPEN}, "OPEN", "attention"),
         ({"kind": MessageKind.UPDATE}, "STILL OPEN", "attention"),
         ({"kind": MessageKind.CLOSE}, "CLOSED", "good"),
-        ({"kind": MessageKind.INFORM}, "EVENT", "accent"),
+        ({"kind": MessageKind.OPEN, "severity": Severity.WARNING}, "OPEN", "warning"),
+        ({"kind": MessageKind.CLOSE, "severity": Severity.WARNING}, "CLOSED", "good"),
+        ({"kind": MessageKind.INFORM, "severity": Severity.INFO}, "EVENT", "accent"),
         ({"kind": MessageKind.INFORM, "is_test": True}, "TEST", "default"),
     ],
 )
@@ -96,6 +99,7 @@ def test_odd_names_leave_one_line_each(name: str) -> None:
 @each("char", LONGEST)
 def test_it_keeps_to_the_size_of_the_service(char: str) -> None:
     long = char * 500
-    link = f"https://{long}"
-    message = make_message(**named_everywhere(long, MOST_FACTS), link=link, config_link=link)
+    link = "https://ops.example/".ljust(500, "x")
+    links = {"link": link, "config_link": link, "runbook_url": link}
+    message = make_message(**named_everywhere(long, MOST_FACTS), **links)
     assert len(build_request(CONFIG, message, NOW).body) <= 28 * 1024

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from events.types import Severity
 from integrations.channels.base import DeliveryError
 from integrations.channels.http import ServiceRequest
 from integrations.channels.opsgenie import MESSAGE_LIMIT, build_request
@@ -27,13 +28,14 @@ def test_it_creates_an_alert_with_everything_people_want_to_know() -> None:
     assert request.headers == {"Authorization": f"GenieKey {KEY}"}
     message = make_message()
     assert request.document == {
-        "message": "[OPEN] Host down: db1.example.com:27017 (project payments)",
+        "message": "[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments)",
         "alias": ALIAS,
         "description": "\n".join([*lines_of(message), "Open the alert: https://ops.example/alerts/1"]),
         "entity": "db1.example.com:27017",
         "source": "Ops API",
         "tags": ["HOST_DOWN"],
         "details": message.facts,
+        "priority": "P1",
     }
 
 
@@ -57,15 +59,16 @@ def test_each_kind_has_its_path(kind: MessageKind, path: str) -> None:
 @each(
     ("changes", "priority"),
     [
-        ({"kind": MessageKind.OPEN}, None),
-        ({"kind": MessageKind.UPDATE}, None),
-        ({"kind": MessageKind.INFORM}, "P5"),
-        ({"kind": MessageKind.INFORM, "is_test": True}, "P5"),
-        ({"kind": MessageKind.OPEN, "is_test": True}, "P5"),
+        ({"severity": Severity.CRITICAL}, "P1"),
+        ({"severity": Severity.WARNING}, "P3"),
+        ({"severity": Severity.INFO}, "P5"),
+        ({"kind": MessageKind.UPDATE, "severity": Severity.WARNING}, "P3"),
+        ({"kind": MessageKind.INFORM, "severity": Severity.WARNING}, "P3"),
+        ({"is_test": True}, "P5"),
+        ({"kind": MessageKind.CLOSE}, None),
     ],
-    ids=["open", "update", "inform", "test", "test of an opening"],
 )
-def test_only_what_opens_nothing_has_a_priority(changes: dict[str, Any], priority: str | None) -> None:
+def test_an_alert_has_the_priority_of_its_severity(changes: dict[str, Any], priority: str | None) -> None:
     assert request_of(**changes).document.get("priority") == priority
 
 
@@ -90,8 +93,8 @@ def test_closing_says_nothing_of_who_acknowledged() -> None:
 
 @each("length", [MESSAGE_LIMIT - 1, MESSAGE_LIMIT, MESSAGE_LIMIT + 1])
 def test_the_message_is_cut_where_the_service_would_refuse_it(length: int) -> None:
-    # "[OPEN] ", the headline, ": " and the target.
-    names = {"headline": "e" * 100, "target": "t" * (length - 109), "project_name": None}
+    # "[OPEN] [CRITICAL] ", the headline, ": " and the target.
+    names = {"headline": "e" * 100, "target": "t" * (length - 120), "project_name": None}
     shown = str(request_of(**names).document["message"])
     assert len(shown) == min(length, MESSAGE_LIMIT)
     assert shown.endswith("…") is (length > MESSAGE_LIMIT)

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from events.types import Severity
 from integrations.channels.pagerduty import SUMMARY_LIMIT, build_request
 from integrations.choices import MessageKind
 from tests.unit.integrations.messages import make_message, named_everywhere
@@ -34,13 +35,14 @@ def test_it_triggers_with_everything_people_want_to_know() -> None:
             {"href": config, "text": "Alert configuration"},
         ],
         "payload": {
-            "summary": "[OPEN] Host down: db1.example.com:27017 (project payments)",
+            "summary": "[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments)",
             "source": "db1.example.com:27017",
             "severity": "critical",
             "timestamp": "2026-11-21T07:26:14Z",
             "class": "HOST_DOWN",
             "custom_details": {
                 "State": "Open",
+                "Severity": "Critical",
                 "Alert": "Host down (HOST_DOWN)",
                 "Host": "db1.example.com:27017",
                 "Project": "payments",
@@ -55,20 +57,24 @@ def test_without_a_link_there_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "action", "severity"),
+    ("kind", "action"),
     [
-        (MessageKind.OPEN, "trigger", "critical"),
-        (MessageKind.UPDATE, "trigger", "critical"),
-        (MessageKind.INFORM, "trigger", "info"),
-        (MessageKind.ACKNOWLEDGE, "acknowledge", None),
-        (MessageKind.CLOSE, "resolve", None),
-        (MessageKind.CANCEL, "resolve", None),
+        (MessageKind.OPEN, "trigger"),
+        (MessageKind.UPDATE, "trigger"),
+        (MessageKind.INFORM, "trigger"),
+        (MessageKind.ACKNOWLEDGE, "acknowledge"),
+        (MessageKind.CLOSE, "resolve"),
+        (MessageKind.CANCEL, "resolve"),
     ],
 )
-def test_each_kind_has_its_action(kind: MessageKind, action: str, severity: str | None) -> None:
-    event = event_of(kind=kind)
+@pytest.mark.parametrize("severity", list(Severity))
+def test_each_kind_has_its_action_and_a_trigger_its_severity(
+    kind: MessageKind, action: str, severity: Severity
+) -> None:
+    event = event_of(kind=kind, severity=severity)
     assert event["event_action"] == action
-    assert event.get("payload", {}).get("severity") == severity
+    shown = severity.lower() if action == "trigger" else None
+    assert event.get("payload", {}).get("severity") == shown
 
 
 def test_every_kind_of_one_alert_has_one_key() -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from events.types import Severity
 from integrations.channels.base import DeliveryError
 from integrations.channels.slack import build_request, read_answer
 from integrations.channels.stages import ANYTHING
@@ -83,6 +84,32 @@ def test_it_links_to_the_alert() -> None:
     ]
 
 
+def test_a_bar_in_a_link_does_not_end_it() -> None:
+    document = built(make_message(runbook_url="https://wiki.example.com/a|b"))
+    [link] = document["blocks"][2]["elements"]
+    assert link["text"] == "<https://wiki.example.com/a%7Cb|Runbook>"
+
+
+@each(
+    ("kind", "severity", "colour"),
+    [
+        (MessageKind.OPEN, Severity.CRITICAL, "danger"),
+        (MessageKind.UPDATE, Severity.WARNING, "warning"),
+        (MessageKind.OPEN, Severity.INFO, "#1565c0"),
+        (MessageKind.ACKNOWLEDGE, Severity.CRITICAL, "#808080"),
+        (MessageKind.CLOSE, Severity.CRITICAL, "good"),
+        (MessageKind.CANCEL, Severity.CRITICAL, "#808080"),
+    ],
+)
+def test_a_message_that_changes_has_the_colour_of_its_severity_while_the_alert_is_open(
+    kind: MessageKind, severity: Severity, colour: str
+) -> None:
+    message = make_message(kind=kind, severity=severity)
+    document = build_request({**CONFIG, "updateInPlace": "True"}, message).document
+    [attachment] = document["attachments"]
+    assert attachment["color"] == colour
+
+
 @each(("length", "blocks"), [(2000 - 37, 3), (2000 - 36, 2)])
 def test_a_link_that_is_too_long_stays_out(length: int, blocks: int) -> None:
     link = "https://ops.example/" + "x" * length
@@ -112,14 +139,14 @@ def test_it_keeps_to_the_lengths_of_the_service(char: str) -> None:
     header, *sections = document["blocks"]
     assert 100 < len(header["text"]["text"]) <= 150
     assert header["text"]["text"].endswith("…")
-    assert [len(section["fields"]) for section in sections] == [10, 7]
+    assert [len(section["fields"]) for section in sections] == [10, 9]
     assert all(len(field["text"]) <= 2000 for section in sections for field in section["fields"])
     assert len(document["text"]) <= 4000
 
 
 def test_a_cut_title_ends_in_a_whole_escape() -> None:
     header = built(make_message(headline="&" * 100))["blocks"][0]["text"]["text"]
-    assert header == f"[OPEN] {'&amp;' * 28}…"
+    assert header == f"[OPEN] [CRITICAL] {'&amp;' * 26}…"
 
 
 @each("token", ["tökén", "a\r\nX-Evil: 1", "a\x00"])

@@ -39,7 +39,8 @@ def test_it_is_a_form_with_basic_credentials() -> None:
     assert form_of() == {
         "From": "+12025550199",
         "To": NUMBER,
-        "Body": "[OPEN] Host down: db1.example.com:27017 (project payments). Since: 2026-11-21 07:26:14Z",
+        "Body": "[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments). "
+        "Since: 2026-11-21 07:26:14Z",
     }
 
 
@@ -52,14 +53,14 @@ def test_an_account_cannot_lead_to_another_path(settings: Any) -> None:
 @each(
     ("kind", "label"),
     [
-        (MessageKind.OPEN, "OPEN"),
-        (MessageKind.UPDATE, "STILL OPEN"),
-        (MessageKind.CLOSE, "CLOSED"),
-        (MessageKind.INFORM, "EVENT"),
+        (MessageKind.OPEN, "[OPEN] [CRITICAL]"),
+        (MessageKind.UPDATE, "[STILL OPEN] [CRITICAL]"),
+        (MessageKind.CLOSE, "[CLOSED]"),
+        (MessageKind.INFORM, "[EVENT] [CRITICAL]"),
     ],
 )
 def test_the_text_says_what_happened(kind: MessageKind, label: str) -> None:
-    assert form_of(kind=kind)["Body"].startswith(f"[{label}] Host down: ")
+    assert form_of(kind=kind)["Body"].startswith(f"{label} Host down: ")
 
 
 LINK = "https://ops.example/admin/alerting/alert/6740a1b2c3d4e5f607080900/change/"
@@ -76,7 +77,7 @@ def test_the_most_important_is_first_and_the_link_last() -> None:
     headline = "Resident memory 2 GB > 1 GB"
     text = form_of(headline=headline, known=known, link=LINK, config_link=LINK)["Body"]
     assert text == (
-        "[OPEN] Resident memory 2 GB > 1 GB: db1.example.com:27017 (project payments). "
+        "[OPEN] [CRITICAL] Resident memory 2 GB > 1 GB: db1.example.com:27017 (project payments). "
         "Metric: Resident memory (MEMORY_RESIDENT). Replica set: rs0. Since: 2026-11-21 07:26:14Z. " + LINK
     )
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from events.types import Severity
 from integrations.channels.base import DeliveryError
 from integrations.channels.http import ServiceRequest
 from integrations.channels.splunk_on_call import build_request
@@ -27,7 +28,7 @@ def test_it_raises_an_incident_with_everything_people_want_to_know() -> None:
     assert request.document == {
         "message_type": "CRITICAL",
         "entity_id": make_message().thread_key,
-        "entity_display_name": "[OPEN] Host down: db1.example.com:27017 (project payments)",
+        "entity_display_name": "[OPEN] [CRITICAL] Host down: db1.example.com:27017 (project payments)",
         "state_message": "\n".join(
             [*lines_of(make_message()), "Open the alert: https://ops.example/alerts/1"]
         ),
@@ -37,18 +38,22 @@ def test_it_raises_an_incident_with_everything_people_want_to_know() -> None:
 
 
 @each(
-    ("kind", "message_type"),
+    ("kind", "severity", "message_type"),
     [
-        (MessageKind.OPEN, "CRITICAL"),
-        (MessageKind.UPDATE, "CRITICAL"),
-        (MessageKind.INFORM, "INFO"),
-        (MessageKind.ACKNOWLEDGE, "ACKNOWLEDGEMENT"),
-        (MessageKind.CLOSE, "RECOVERY"),
-        (MessageKind.CANCEL, "RECOVERY"),
+        (MessageKind.OPEN, Severity.CRITICAL, "CRITICAL"),
+        (MessageKind.OPEN, Severity.WARNING, "WARNING"),
+        (MessageKind.OPEN, Severity.INFO, "INFO"),
+        (MessageKind.UPDATE, Severity.WARNING, "WARNING"),
+        (MessageKind.INFORM, Severity.WARNING, "WARNING"),
+        (MessageKind.ACKNOWLEDGE, Severity.WARNING, "ACKNOWLEDGEMENT"),
+        (MessageKind.CLOSE, Severity.WARNING, "RECOVERY"),
+        (MessageKind.CANCEL, Severity.WARNING, "RECOVERY"),
     ],
 )
-def test_each_kind_has_its_type(kind: MessageKind, message_type: str) -> None:
-    document = request_of(kind=kind).document
+def test_each_kind_and_severity_has_its_type(
+    kind: MessageKind, severity: Severity, message_type: str
+) -> None:
+    document = request_of(kind=kind, severity=severity).document
     assert (document["message_type"], document["entity_id"]) == (message_type, make_message().thread_key)
 
 

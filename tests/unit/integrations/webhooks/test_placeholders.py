@@ -51,7 +51,10 @@ def test_it_inserts_values(body: Any, expected: Any) -> None:
 
 def test_it_inserts_facts_as_members_and_as_lines() -> None:
     body = sent({"a": "{{facts}}", "b": "- {{facts}}"}, known={"Host": "db1"})
-    assert body == {"a": {"State": "Open", "Host": "db1"}, "b": "- State: Open\nHost: db1"}
+    assert body == {
+        "a": {"State": "Open", "Severity": "Critical", "Host": "db1"},
+        "b": "- State: Open\nSeverity: Critical\nHost: db1",
+    }
 
 
 def test_it_does_not_read_inserted_text_again() -> None:

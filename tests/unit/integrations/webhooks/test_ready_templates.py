@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from events.types import Severity
 from integrations.choices import ENDS, MessageKind
 from integrations.messages import Message
 from integrations.webhooks.templates import TEMPLATES, request_of
@@ -17,6 +18,7 @@ from tests.unit.integrations.webhooks.services import SERVICES, at, faults, show
 LINKS = {
     "link": "https://[2001:db8::1]:8443/admin/alerting/alert/6740a1b2c3d4e5f607080900/change/",
     "config_link": "https://[2001:db8::1]:8443/admin/alerting/alertconfig/6740a1b2c3d4e5f607080901/change/",
+    "runbook_url": "https://wiki.example.com/runbooks/host-down".ljust(500, "x"),
 }
 HOSTILE = [
     "@everyone",
@@ -42,7 +44,7 @@ HOSTILE = [
     '"}], "content": "@everyone"',
 ]
 KINDS: list[dict[str, Any]] = [
-    *({"kind": kind} for kind in MessageKind),
+    *({"kind": kind, "severity": severity} for kind in MessageKind for severity in Severity),
     {"kind": MessageKind.INFORM, "is_test": True},
 ]
 EACH = pytest.mark.parametrize("name", SERVICES)
@@ -81,6 +83,7 @@ def test_people_read_what_happened_and_where_to_look(name: str) -> None:
     assert "db1.example.com:27017" in said
     assert "payments" in said
     assert LINKS["link"] in json.dumps(document)
+    assert LINKS["runbook_url"] in json.dumps(document)
 
 
 @EACH
