@@ -456,6 +456,14 @@ ALERT_CATEGORIES: tuple[Category, ...] = tuple(
 """Categories with alerts, which maintenance windows can mute."""
 
 
+def severity_of(chosen: str | None, event_type: str) -> Severity:
+    """The severity of a configuration or an alert: the chosen one, or the one of its event type.
+
+    Only rows of builds without severities have no chosen severity.
+    """
+    return Severity(chosen) if chosen else EVENT_TYPES[EventType(event_type)].severity or Severity.INFO
+
+
 def closing_type(name: EventType) -> EventType | None:
     """The type that closes alerts of this type; None if it opens none."""
     closed_by = name.spec.closed_by

@@ -10,6 +10,7 @@ from accesslist.models import Project
 from alerting.choices import ACTIVE, AlertStatus
 from alerting.rules.wording import target_words
 from automation.metrics import Metric
+from events.types import Severity, severity_of
 from events.wording import in_words
 from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
 
@@ -32,6 +33,13 @@ class Alert(models.Model):
     config_id = IdField()
     is_global = models.BooleanField(default=False, help_text="The alert belongs to a global configuration.")
     event_type = models.CharField("type", max_length=64)
+    severity = models.CharField(
+        max_length=8,
+        choices=[(severity.value, severity.value) for severity in Severity],
+        null=True,
+        help_text="That of the configuration when the alert began. Empty in rows of builds without "
+        "severities: the severity of the event type.",
+    )
     status = models.CharField(
         max_length=12, choices=[(alert_status.value, alert_status.value) for alert_status in AlertStatus]
     )
@@ -125,6 +133,10 @@ class Alert(models.Model):
 
     def __str__(self) -> str:
         return f"{self.words}, {target_words(self.facts)}"
+
+    @property
+    def effective_severity(self) -> Severity:
+        return severity_of(self.severity, self.event_type)
 
     @property
     def words(self) -> str:

@@ -12,7 +12,12 @@ from accesslist.models import Project
 from alerting.choices import GROUP_WAIT_SEC, Grouping
 from alerting.rules.thresholds import count_threshold_of, metric_threshold_of
 from alerting.rules.wording import config_title
+from events.types import Severity, severity_of
 from opsapi.fields import EncryptedField, IdField, PrimaryIdField
+
+LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_RUNBOOK_URL = 100, 1000, 500
+"""The most characters of texts of a configuration. Messages have room for them."""
+SEVERITIES = [(severity.value, severity.value) for severity in Severity]
 
 
 class AlertConfig(models.Model):
@@ -38,6 +43,15 @@ class AlertConfig(models.Model):
     group_ids = ArrayField(IdField(), default=list)
     tags = ArrayField(models.CharField(max_length=100), default=list)
     event_type = models.CharField("type", max_length=64)
+    name = models.CharField(max_length=LONGEST_NAME, default="", db_default="")
+    severity = models.CharField(
+        max_length=8,
+        choices=SEVERITIES,
+        null=True,
+        help_text="Empty in rows of builds without severities: the severity of the event type.",
+    )
+    description = models.CharField(max_length=LONGEST_DESCRIPTION, default="", db_default="")
+    runbook_url = models.CharField("runbook URL", max_length=LONGEST_RUNBOOK_URL, default="", db_default="")
     enabled = models.BooleanField(default=True)
     matchers = models.JSONField(default=list)
     metric_threshold = models.JSONField(null=True)
@@ -95,11 +109,20 @@ class AlertConfig(models.Model):
         ]
 
     def __str__(self) -> str:
+        return f"{self.name}: {self.condition}" if self.name else self.condition
+
+    @property
+    def condition(self) -> str:
+        """The condition in a few words: `Used cache > 12 GB`."""
         return config_title(
             self.event_type,
             metric_threshold_of(self.metric_threshold) if self.metric_threshold else None,
             count_threshold_of(self.threshold) if self.threshold else None,
         )
+
+    @property
+    def effective_severity(self) -> Severity:
+        return severity_of(self.severity, self.event_type)
 
 
 class KeptSettingManager(models.Manager["NotificationSetting"]):
@@ -125,6 +148,13 @@ class NotificationSetting(models.Model):
     type_name = models.CharField("type", max_length=30)
     delay_min = models.PositiveIntegerField(default=0)
     interval_min = models.PositiveIntegerField(null=True, help_text="Empty: notify once per change of state.")
+    min_severity = models.CharField(
+        "minimum severity",
+        max_length=8,
+        choices=SEVERITIES,
+        null=True,
+        help_text="Empty: messages of all severities are sent.",
+    )
     fields = models.JSONField(default=dict)
     secrets = EncryptedField(null=True)
     removed = models.BooleanField(default=False)
