@@ -30,6 +30,7 @@ from alerting.serializers.alerts import AlertDocument
 from events.log.resource import GLOBAL_EVENTS, EventDocument
 from events.log.store import EventRow, event_row
 from events.models import Event
+from events.types import Severity, severity_of
 from events.wording import in_words, sentence
 from integrations.choices import ENDS, MessageKind
 from integrations.messages import Message
@@ -56,7 +57,8 @@ def messages_of(
     alerts say, by notification id. `settings` are the notification settings that still exist.
     """
     alerts = _shown_alerts(incidents.values())
-    configs = {setting.config_id: setting.config for setting in settings}
+    known = {setting.id: setting.config for setting in settings}
+    configs = {config.id: config for config in known.values()}
     if others := {alert.config_id for alert in alerts.values()} - configs.keys():
         configs |= AlertConfig.objects.in_bulk(others)
     messages: dict[str, Message] = {}
@@ -67,7 +69,7 @@ def messages_of(
             messages[notification.id] = _of_alert(notification, alert, config, incident, now=now)
         elif not notification.alert_id:
             with suppress(ObjectDoesNotExist):
-                messages[notification.id] = _of_event(notification)
+                messages[notification.id] = _of_event(notification, known.get(notification.setting_id))
     return messages
 
 
@@ -100,6 +102,7 @@ def _with_picture(message: Message, view: IncidentView, picture: Picture) -> Mes
             {
                 "id": view.incident.id,
                 "root": root,
+                "severity": message.severity.value,
                 "alertCount": len(view.open),
                 "alertIds": [alert.id for alert in view.open[:MOST_ALERTS_NAMED]],
             }
@@ -133,9 +136,10 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
     unsaved = Notification(
         group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
     )
-    message = _of_event(unsaved)
+    message = _of_event(unsaved, config)
     return replace(
         message,
+        severity=Severity.INFO,
         event_type_name=config.event_type,
         headline=in_words(config.event_type),
         known=facts_of_test(message.document, config_view(config), project=message.project_name),
@@ -161,7 +165,8 @@ def _of_alert(
     document = AlertDocument.present(row_of(alert), links, now=now)
     # A change of a configuration ends its alerts: it may be another since the alert.
     is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
-    view = config_view(config) if config and is_same else None
+    current = config if is_same else None
+    view = config_view(current) if current else None
     timed = document | _times(incident.view.incident) if incident.picture else document
     message = Message(
         delivery_id=notification.id,
@@ -170,6 +175,7 @@ def _of_alert(
         thread_key=incident.view.incident.id,
         document=document,
         event_type_name=alert.event_type,
+        severity=incident.view.severity or alert.effective_severity,
         headline=alert_headline(timed, view, kind=kind, now=now),
         known=alert_facts(timed, view, project=alert.group.name),
         project_name=alert.group.name,
@@ -178,11 +184,14 @@ def _of_alert(
         config_link=_page(links, "alerting/alertconfig", config.id)
         if config and config.deleted is None
         else None,
+        description=current.description if current else "",
+        runbook_url=current.runbook_url or None if current else None,
     )
     return _with_picture(message, incident.view, incident.picture) if incident.picture else message
 
 
-def _of_event(notification: Notification) -> Message:
+def _of_event(notification: Notification, config: AlertConfig | None) -> Message:
+    """Return the message about an event. `config` is the configuration that notifies of it, if it exists."""
     row = event_row(notification.event_id or "")
     if row is None:
         raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
@@ -198,11 +207,14 @@ def _of_event(notification: Notification) -> Message:
         thread_key=row["id"],
         document=document,
         event_type_name=row["event_type"],
+        severity=severity_of(config.severity if config else None, row["event_type"]),
         headline=headline,
         known=event_facts(document, project=project),
         project_name=project,
         target=target,
         link=_page(links, "events/event", row["id"]),
+        description=config.description if config else "",
+        runbook_url=config.runbook_url or None if config else None,
     )
 
 

@@ -32,7 +32,7 @@ class Message:
     `delivery_id` is the same on every retry; `thread_key` is the same for all messages of one alert.
     `document` is the alert or event document as the API shows it; the rest is for people to read:
     `severity` is that of the alert, or of the alert configuration; INFO for a test. `description` and
-    `runbook_url` are those of the configuration.
+    `runbook_url` are from the configuration.
     `headline` says what happened, `target` where, `known` everything else, label → text. `link` opens the
     alert or event in the console, `config_link` its configuration.
     `is_test`: nothing happened; somebody checks whether messages arrive. `handle` names an earlier message

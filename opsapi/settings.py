@@ -308,6 +308,7 @@ SPECTACULAR_SETTINGS = {
         "AgentType": "automation.choices.AgentType",
         "HostType": "automation.choices.HostType",
         "EventTypeName": "events.types.EventType",
+        "Severity": "events.types.Severity",
         "RoleName": "opsapi.roles.Role",
         "GroupRoleName": "alerting.notification_types.GROUP_ROLES",
         "OrgRoleName": "alerting.notification_types.ORG_ROLES",

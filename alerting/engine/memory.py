@@ -55,6 +55,7 @@ from alerting.services.leases import (
     is_lapsed,
 )
 from alerting.services.notifications import is_sent
+from events.types import Severity
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from integrations.messages import Message
 from opsapi.clock import AHEAD
@@ -440,6 +441,7 @@ class MemoryLedger:
             thread_key=incident.view.incident.id if incident else row.event_id or "",
             document={},
             event_type_name=incident.view.lead.event_type if incident else "",
+            severity=(incident.view.severity if incident else None) or Severity.INFO,
             headline="",
             known={},
         )

@@ -33,6 +33,7 @@ from alerting.serializers.configs import (
     config_document,
     found_facts,
 )
+from events.types import Severity
 from integrations.inputs import NOTHING_TO_PREVIEW, preview_of
 from integrations.webhooks.preview import PreviewedRequest
 from opsapi import clock
@@ -52,6 +53,10 @@ TRY = "try"
 _CHANGED = (
     "Somebody else has changed this configuration. Your input is below; save again to overwrite the change."
 )
+_SEVERITIES = [
+    ("", "The severity of the event type"),
+    *((severity.value, severity.capitalize()) for severity in reversed(Severity)),
+]
 _GROUPINGS = [
     ("", "Separate: messages for each alert"),
     (Grouping.TOPOLOGY.value, "Grouped: one message for each outage"),
@@ -73,10 +78,13 @@ class ConfigForm(DocumentForm):
         "fieldName": "Field",
         "grouping": "Messages",
         "groupWaitSec": "Wait for more alerts, in seconds",
+        "runbookUrl": "URL of a runbook",
     }
     help_texts = {
         "grouping": "Grouped: the alerts of a machine, replica set, shard, cluster or agent are one message.",
         "groupWaitSec": f"Only for grouped messages. Leave blank for {GROUP_WAIT_SEC}.",
+        "description": "What the condition means, and what to do about it. Messages show it.",
+        "runbookUrl": "Messages link to it.",
         "units": "Leave blank for the base unit of the metric.",
     }
 
@@ -133,6 +141,8 @@ class ConfigForm(DocumentForm):
                 return metric_input()
             case "grouping":
                 options["choices"] = _GROUPINGS
+            case "severity":
+                options["choices"] = _SEVERITIES
             case "groupIds":
                 named = cast(Any, self.data).getlist(name) if self.is_bound else self.initial.get(name, ())
                 offered = all_projects(named, self.facts.get(name, ()))
@@ -160,12 +170,16 @@ class ConfigForm(DocumentForm):
 
     @cached_property
     def whole(self) -> list[forms.BoundField]:
-        names = ("group", "eventTypeName", "enabled")
+        names = ("group", "eventTypeName", "name", "severity", "enabled")
         return [self[name] for name in names if name in self.fields]
 
     @cached_property
     def scope_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in ("forAllGroups", "groupIds", "tags") if name in self.fields]
+
+    @cached_property
+    def text_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("description", "runbookUrl")]
 
     @cached_property
     def grouping_fields(self) -> list[forms.BoundField]:

@@ -20,12 +20,17 @@ from opsapi.wire_json import JsonObject
 TEAMS = "config-teams"
 """The HTML ID of the list of teams, whose IDs can be entered."""
 _OTHERS = ("typeName", "id")
-_LAST = ("delayMin", "intervalMin")
-_LABELS = {"delayMin": "Delay in minutes", "intervalMin": "Minutes between reminders"}
+_LAST = ("delayMin", "intervalMin", "minSeverity")
+_LABELS = {
+    "delayMin": "Delay in minutes",
+    "intervalMin": "Minutes between reminders",
+    "minSeverity": "Minimum severity",
+}
 _HELP = {
     "delayMin": "Leave blank for 0: notify immediately.",
     "intervalMin": f"Leave blank for {DEFAULT_INTERVAL_MIN}. Services that track incidents themselves get no "
     "reminders.",
+    "minSeverity": "Messages of a lower severity are not sent. Leave blank for all messages.",
     "username": "The name the user logs in with.",
     "teamId": "Select a team, or enter a team ID.",
 }

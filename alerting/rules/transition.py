@@ -25,7 +25,7 @@ from alerting.rules.thresholds import (
     evaluate_threshold,
 )
 from automation.metrics import Metric
-from events.types import EVENT_TYPES, EventType, Target
+from events.types import EVENT_TYPES, EventType, Severity, Target, severity_of
 
 _HOST = ("hostname", "port")
 # A host is identified by its address, which signals of unknown hosts have as well.
@@ -66,7 +66,10 @@ def _fact(target: Target, name: str, facts: Mapping[str, Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ConfigView:
-    """The facts of an enabled configuration for rules. `messages`: the number of its notifications."""
+    """The facts of an enabled configuration for rules. `messages`: the number of its notifications.
+
+    `name` is only in views of a configuration that was read alone.
+    """
 
     id: str
     event_type: EventType
@@ -76,6 +79,12 @@ class ConfigView:
     is_global: bool = False
     tags: Sequence[str] = ()
     messages: int = 1
+    chosen_severity: str | None = None
+    name: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        return severity_of(self.chosen_severity, self.event_type)
 
 
 @dataclass(frozen=True, slots=True)

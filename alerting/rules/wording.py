@@ -247,14 +247,15 @@ def facts_of_test(document: Mapping[str, Any], config: ConfigView, *, project: s
 
 
 def config_facts(config: ConfigView | None) -> Facts:
-    """The condition of the configuration.
+    """The name and the condition of the configuration.
 
     The scope of a global configuration is shown only to its readers.
     """
     if config is None:
         return {}
     words = condition_words(config, with_matchers=not config.is_global)
-    return {"Configuration": f"{words} (global)" if config.is_global else words}
+    named = f"{config.name}: {words}" if config.name else words
+    return {"Configuration": f"{named} (global)" if config.is_global else named}
 
 
 def with_wire_name(words: str, name: str) -> str:

@@ -19,9 +19,10 @@ from alerting.choices import ACTIVE, AlertStatus
 from alerting.models import Alert
 from alerting.models.alerts import TARGET_NAME
 from alerting.rules.state import Acknowledgement, in_force
+from alerting.severities import types_of
 from automation.metrics import Metric, base_unit
 from automation.units import Unit
-from events.types import EventType
+from events.types import EventType, severity_of
 from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import wire_time
@@ -34,8 +35,8 @@ AlertRow = JsonObject
 
 # Times are formatted by PostgreSQL: per value far cheaper than in Python.
 _COLUMNS = """
-SELECT id, group_id, config_id, is_global, event_type, status, facts, metric_name, current_value, tags,
-       acknowledgement_comment, acknowledging_username,
+SELECT id, group_id, config_id, is_global, event_type, severity, status, facts, metric_name, current_value,
+       tags, acknowledgement_comment, acknowledging_username,
        to_char(created AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS wire_created,
        to_char(updated AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS wire_updated,
        to_char(resolved AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') AS wire_resolved,
@@ -61,6 +62,9 @@ _GLOBAL = """
  WHERE is_global AND group_id NOT IN (SELECT id FROM accesslist_project WHERE deleted IS NOT NULL)"""
 _OF_CONFIG = " AND config_id = %(config_id)s"
 _IN_STATUS = " AND status = %(status)s"
+_OF_SEVERITY = (
+    " AND (severity = %(severity)s OR severity IS NULL AND event_type = ANY(%(types_of_severity)s::text[]))"
+)
 _ALONE = " AND id = %(id)s"
 _THESE = " WHERE id = ANY(%(ids)s)"
 _NEWEST_FIRST = " ORDER BY created DESC, id DESC"
@@ -71,13 +75,15 @@ _PAGE = _NEWEST_FIRST + " LIMIT %(limit)s OFFSET %(offset)s"
 class AlertRows:
     """The alerts of a project, or of global configurations if `group_id` is None, newest first, for paging.
 
-    With `status` or `config_id`, only alerts of that status or configuration. Far down the list, the ids of
+    With `status`, `config_id` or `severity`, only alerts of that status, configuration or severity. No index
+    has the severity, so a page reads the newer alerts of other severities too. Far down the list, the ids of
     a page are found first, as for `DeferredRows`: otherwise PostgreSQL sorts all alerts of the project.
     """
 
     group_id: str | None
     status: str | None = None
     config_id: str | None = None
+    severity: str | None = None
 
     def __getitem__(self, page: slice, /) -> list[AlertRow]:
         """The rows of a page, which has a start and a stop."""
@@ -96,11 +102,19 @@ class AlertRows:
         where = _scope(self.group_id)
         if self.config_id is not None:
             where += _OF_CONFIG
+        if self.severity is not None:
+            where += _OF_SEVERITY
         return where if self.status is None else where + _IN_STATUS
 
     @property
-    def _filters(self) -> dict[str, str | None]:
-        return {"group_id": self.group_id, "status": self.status, "config_id": self.config_id}
+    def _filters(self) -> dict[str, Any]:
+        return {
+            "group_id": self.group_id,
+            "status": self.status,
+            "config_id": self.config_id,
+            "severity": self.severity,
+            "types_of_severity": list(types_of(self.severity)) if self.severity else [],
+        }
 
 
 def alert_row(alert_id: str, *, group_id: str | None) -> AlertRow | None:
@@ -142,6 +156,7 @@ _OTHERS = (
 def row_of(alert: Alert) -> AlertRow:
     """The row of an alert that was read already, as in a list."""
     row = {name: getattr(alert, name) for name in _OTHERS}
+    row["severity"] = alert.effective_severity.value
     for name in _TIMES:
         moment = getattr(alert, name)
         row[f"wire_{name}"] = wire_time(moment) if moment else None
@@ -174,6 +189,7 @@ def _row(names: list[str], values: tuple[Any, ...]) -> AlertRow:
     row = dict(zip(names, values, strict=True))
     # Django leaves jsonb as text; what is stored has no duplicate keys and no huge numbers to get wrong.
     row["facts"] = orjson.loads(row["facts"])
+    row["severity"] = severity_of(row["severity"], row["event_type"]).value
     return row
 
 

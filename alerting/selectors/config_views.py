@@ -36,7 +36,7 @@ _VIEWS = f"""
 SELECT config.id, config.event_type, config.group_id IS NULL, config.tags,
        config.matchers::text, config.metric_threshold::text, config.threshold::text,
        (SELECT count(*) FROM alerting_notificationsetting AS setting
-         WHERE setting.config_id = config.id AND NOT setting.removed)
+         WHERE setting.config_id = config.id AND NOT setting.removed), config.severity
   FROM ({CONCERNED}) AS config
  ORDER BY config.id
 """  # noqa: S608 - built from constants
@@ -75,6 +75,8 @@ def config_view(config: AlertConfig) -> ConfigView:
         metric_threshold=_metric_threshold(_text(metric_threshold)) if metric_threshold else None,
         threshold=_threshold(_text(threshold)) if threshold else None,
         is_global=config.group_id is None,
+        chosen_severity=config.severity,
+        name=config.name,
     )
 
 
@@ -91,7 +93,7 @@ def _readable_view(row: tuple[Any, ...]) -> ConfigView | None:
 
 
 def _view(row: tuple[Any, ...]) -> ConfigView:
-    config_id, event_type, is_global, tags, matchers, metric_threshold, threshold, messages = row
+    config_id, event_type, is_global, tags, matchers, metric_threshold, threshold, messages, severity = row
     return ConfigView(
         id=config_id,
         event_type=EventType(event_type),
@@ -101,6 +103,7 @@ def _view(row: tuple[Any, ...]) -> ConfigView:
         is_global=is_global,
         tags=tuple(tags),
         messages=messages,
+        chosen_severity=severity,
     )
 
 

@@ -46,6 +46,7 @@ def notifications_column() -> JsonRows:
         typeName="type_name",
         delayMin="delay_min",
         intervalMin="interval_min",
+        minSeverity="min_severity",
         fields="fields",
         teamName=Subquery(team),
     )

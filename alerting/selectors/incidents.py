@@ -25,7 +25,7 @@ from alerting.rules.topology import (
     root_words,
 )
 from alerting.selectors.fleet_units import named_units
-from events.types import EVENT_TYPES, EventType
+from events.types import EVENT_TYPES, EventType, Severity, severity_of
 from opsapi.fields import Among
 from opsapi.first_rows import FirstRows, first_rows
 from opsapi.sql import fetch_rows, statements_within, took_too_long
@@ -43,6 +43,7 @@ class Member(NamedTuple):
     created: datetime
     acknowledged_until: datetime | None
     event_type: str
+    severity: str | None
     facts: Mapping[str, Any]
 
 
@@ -57,6 +58,13 @@ class IncidentState:
     def status(self) -> AlertStatus:
         """OPEN while an alert of the incident is, then CLOSED."""
         return AlertStatus.OPEN if self.open else AlertStatus.CLOSED
+
+    @property
+    def severity(self) -> Severity | None:
+        """The highest severity of its open alerts; None if there are none."""
+        kinds = {(alert.severity, alert.event_type) for alert in self.open}
+        severities = [severity_of(severity, event_type) for severity, event_type in kinds]
+        return max(severities, key=lambda severity: severity.rank, default=None)
 
     @property
     def acknowledged_until(self) -> datetime | None:
@@ -144,7 +152,7 @@ _LOCK_FREE_MEMBERS = f"""
 WITH free AS MATERIALIZED ({_LOCK_MEMBERS} SKIP LOCKED)
 SELECT free.*, NULL::bigint FROM free
 UNION ALL
-SELECT NULL, incident_id, NULL, NULL, NULL, NULL, count(*) {_OPEN_MEMBERS} GROUP BY incident_id
+SELECT NULL, incident_id, NULL, NULL, NULL, NULL, NULL, count(*) {_OPEN_MEMBERS} GROUP BY incident_id
 """  # noqa: S608 - built from constants
 
 

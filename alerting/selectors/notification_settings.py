@@ -35,6 +35,7 @@ def filled(row: NotificationSetting, place: int, values: Mapping[str, Any]) -> N
     kind = NOTIFICATION_TYPES[values["typeName"]]
     row.position, row.type_name, row.delay_min = place, kind.type, values["delayMin"]
     row.interval_min = values.get("intervalMin", kind.default_interval_min)
+    row.min_severity = values.get("minSeverity")
     row.fields = kind.shown(values)
     return row
 
@@ -74,7 +75,8 @@ def setting_document(setting: NotificationSetting) -> dict[str, Any]:
     """
     common = {"id": setting.id, "typeName": setting.type_name, "delayMin": setting.delay_min}
     interval = {} if setting.interval_min is None else {"intervalMin": setting.interval_min}
-    return {**common, **interval, **setting_values(setting)}
+    minimum = {} if setting.min_severity is None else {"minSeverity": setting.min_severity}
+    return {**common, **interval, **minimum, **setting_values(setting)}
 
 
 def setting_secrets(setting: NotificationSetting) -> Secrets:

@@ -9,9 +9,10 @@ from rest_framework import serializers
 
 from alerting.choices import AlertStatus
 from alerting.selectors.alerts import AlertRow, current_value
+from alerting.severities import SEVERITIES
 from automation.metrics import Metric
 from events.log.resource import CurrentValueDocument
-from events.types import EVENT_TYPES, Category, EventType
+from events.types import EVENT_TYPES, Category, EventType, Severity
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, Document, invalid, links_of
@@ -51,6 +52,7 @@ class AlertDocument(Document):
         "updated",
         "lastNotified",
         "status",
+        "severity",
         "tags",
         "metricName",
         "currentValue",
@@ -68,6 +70,11 @@ class AlertDocument(Document):
     lastNotified = ShownTime(required=False)
     resolved = serializers.DateTimeField(required=False)
     status = ShownChoice(STATUSES, example=AlertStatus.OPEN.value)
+    severity = ShownChoice(
+        SEVERITIES,
+        example=Severity.WARNING.value,
+        help_text="That of its configuration when the alert began.",
+    )
     tags = ShownList(child=serializers.CharField(), example=[])
     links = links_of(f"/groups/{ANOTHER_ID}/alerts/{AN_ID}")
     acknowledgedUntil = serializers.DateTimeField(required=False)
@@ -97,6 +104,7 @@ class AlertDocument(Document):
             "created": row["wire_created"],
             "updated": row["wire_updated"],
             "status": row["status"],
+            "severity": row["severity"],
             "tags": row["tags"],
             **target_facts(row["event_type"], row["facts"]),
         }

@@ -9,6 +9,7 @@ from rest_framework import serializers
 
 from alerting.choices import GROUP_WAIT_SEC, LONGEST_GROUP_WAIT_SEC, Grouping
 from alerting.models import AlertConfig
+from alerting.models.configs import LONGEST_DESCRIPTION, LONGEST_NAME, LONGEST_RUNBOOK_URL
 from alerting.notification_types import NOTIFICATION_TYPES
 from alerting.rules.matchers import CONFIG_FIELDS, fields_for
 from alerting.selectors.configs import config_found, configs_named, notifications_column
@@ -19,12 +20,13 @@ from alerting.serializers.config_parts import (
     ThresholdDocument,
 )
 from alerting.serializers.notifications import Notifications
-from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
+from alerting.severities import SEVERITIES, SEVERITY
+from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs, Severity
 from integrations.channels.email import EMAIL
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import A_TIME, AN_ID, ANOTHER_ID, LinkDocument, Values, invalid, self_link
 from opsapi.api.errors import BadField
-from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text, Whole
+from opsapi.api.fields import Flag, Identifier, ListOf, OneOf, Text, VisibleText, WebUrl, Whole
 from opsapi.api.resources import Facts, Resource
 from opsapi.api.shapes import Reference, ShapedDocument
 from opsapi.wire_json import JsonObject
@@ -65,6 +67,7 @@ _NOTIFICATION = {
 }
 _STORED = {
     "id": AN_ID,
+    "severity": Severity.WARNING.value,
     "notifications": [{"id": "69201a2b3c4d5e6f70819205", **_NOTIFICATION}],
     "created": A_TIME,
     "updated": A_TIME,
@@ -89,6 +92,10 @@ class AnyAlertConfigDocument(Resource):
         "typeName": F("event_type"),
         "grouping": NullIf(F("grouping"), Value(Grouping.NONE.value)),
         "groupWaitSec": Case(When(~Q(grouping=Grouping.NONE.value), then=F("group_wait_sec"))),
+        "name": NullIf(F("name"), Value("")),
+        "severity": SEVERITY,
+        "description": NullIf(F("description"), Value("")),
+        "runbookUrl": NullIf(F("runbook_url"), Value("")),
     }
 
     # In the order of the contract.
@@ -136,6 +143,27 @@ class AnyAlertConfigDocument(Resource):
     )
     typeName = serializers.CharField(read_only=True, help_text="Deprecated: ignored in requests.")
     updated = serializers.DateTimeField(read_only=True)
+    name = VisibleText(max_length=LONGEST_NAME, required=False)
+    severity = OneOf(
+        SEVERITIES,
+        required=False,
+        help_text="How urgent its alerts and events are. By default the severity of the event type, which "
+        "`/eventTypes` lists. A change applies to new alerts.",
+    )
+    description = Text(
+        min_length=0,
+        max_length=LONGEST_DESCRIPTION,
+        single_line=False,
+        allow_blank=True,
+        required=False,
+        help_text="What the condition means, and what to do about it: part of its messages.",
+    )
+    runbookUrl = WebUrl(
+        source="runbook_url",
+        max_length=LONGEST_RUNBOOK_URL,
+        required=False,
+        help_text="An http or https URL, to which its messages link.",
+    )
 
     @classmethod
     def facts(cls, row: Iterable[Any]) -> Facts:

@@ -21,6 +21,7 @@ from alerting.selectors.notification_settings import (
     setting_secrets,
     team_name,
 )
+from alerting.severities import SEVERITIES
 from integrations.channels.email import EMAIL
 from integrations.redaction import Secrets
 from integrations.typed_documents import TypedDocument
@@ -55,6 +56,14 @@ def _interval(default: int | None = None) -> Whole:
     )
 
 
+def _min_severity() -> OneOf:
+    return OneOf(
+        SEVERITIES,
+        required=False,
+        help_text="Messages of a lower severity are not sent. By default, all are sent.",
+    )
+
+
 class TypedNotification(TypedDocument):
     """A notification of one type.
 
@@ -76,7 +85,8 @@ class TypedNotification(TypedDocument):
         for name in own if self.kind.integration else ():
             fields[name].required = False
             fields[name].default = serializers.empty
-        return {name: fields[name] for name in ("typeName", "delayMin", "intervalMin", *own)} | fields
+        common = ("typeName", "delayMin", "intervalMin", "minSeverity")
+        return {name: fields[name] for name in (*common, *own)} | fields
 
     def check(self, values: Values, bad: frozenset[str]) -> Iterator[BadField]:
         """Validate the fields that the type requires, and the users and teams that it names.
@@ -189,6 +199,7 @@ class UntypedNotification(Document):
     typeName = OneOf(_TYPE_NAMES)
     delayMin = _delay()
     intervalMin = _interval()
+    minSeverity = _min_severity()
     id = Identifier(required=False)
 
 
@@ -199,6 +210,7 @@ def _document(kind: NotificationType) -> type[TypedNotification]:
         "typeName": OneOf([kind.type]),
         "delayMin": _delay(),
         "intervalMin": _interval(kind.default_interval_min),
+        "minSeverity": _min_severity(),
         "id": Identifier(required=False),
     }
     if kind.type == PeopleType.TEAM:

@@ -196,6 +196,7 @@ def _row(new_alert: NewAlert, group_id: str, delay: timedelta, now: datetime) ->
         is_global=new_alert.config.is_global,
         tags=list(new_alert.config.tags),
         event_type=new_alert.config.event_type.value,
+        severity=new_alert.config.severity.value,
         status=status.value,
         target_key=new_alert.target,
         facts={name: new_alert.facts[name] for name in ALERT_FACTS if new_alert.facts.get(name) is not None},

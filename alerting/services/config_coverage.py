@@ -32,6 +32,8 @@ def columns_differ(config: AlertConfig, before: AlertConfig, columns: Iterable[s
 
 def _stored(config: AlertConfig, column: str) -> Any:
     """The value that is stored: of a large threshold, PostgreSQL returns the double as another integer."""
+    if column == "severity":
+        return config.effective_severity
     value = getattr(config, column)
     is_threshold = value and column in {"metric_threshold", "threshold"}
     return {**value, "threshold": float(value["threshold"])} if is_threshold else value

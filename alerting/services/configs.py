@@ -36,7 +36,7 @@ from alerting.services.locks import configs_lock
 from alerting.services.notification_settings import settings_create, settings_replace
 from events.choices import DiffType
 from events.facts import EventFacts
-from events.types import EVENT_TYPES, EventType, Needs
+from events.types import EVENT_TYPES, EventType, Needs, severity_of
 from integrations.choices import MessageKind
 from integrations.redaction import Secrets, replaced_alike
 from opsapi.api.catalogue import ErrorCode
@@ -98,6 +98,10 @@ Read = Callable[[AlertConfig], Values]
 """Validates the request against the stored configuration, which is locked meanwhile."""
 
 _LEFT_OUT: Values = {
+    "name": "",
+    "severity": None,
+    "description": "",
+    "runbook_url": "",
     "group_ids": [],
     "matchers": [],
     "metric_threshold": None,
@@ -227,11 +231,16 @@ def _change(change: RecordedChange[AlertConfig], values: Values) -> None:
 
 
 def _assign(config: AlertConfig, values: Values) -> None:
-    """Set the values; a threshold stays only if the event type needs it."""
+    """Set the values; a threshold stays only if the event type needs it.
+
+    Without a severity it gets the severity of its event type, and keeps it if its event type changes.
+    """
+    severity = None if config._state.adding else config.effective_severity.value
     if "group_ids" in values and values["group_ids"] != config.group_ids:
         _check_projects(values["group_ids"])
     for column in values.keys() - {"notifications"}:
         setattr(config, column, values[column])
+    config.severity = severity_of(values.get("severity", severity), config.event_type).value
     needs = EVENT_TYPES[EventType(config.event_type)].needs
     if needs is not Needs.METRIC_THRESHOLD:
         config.metric_threshold = None

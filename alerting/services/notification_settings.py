@@ -24,8 +24,8 @@ from opsapi.encryption import encrypt
 Values = Mapping[str, Any]
 """A validated setting: its fields by their wire names."""
 
-_COLUMNS = ("position", "type_name", "delay_min", "interval_min", "fields", "secrets")
-_COMMON = frozenset({"id", "typeName", "delayMin", "intervalMin"})
+_COLUMNS = ("position", "type_name", "delay_min", "interval_min", "min_severity", "fields", "secrets")
+_COMMON = frozenset({"id", "typeName", "delayMin", "intervalMin", "minSeverity"})
 
 
 @transaction.atomic
@@ -105,7 +105,12 @@ def _filled(row: NotificationSetting, place: int, values: Values) -> Notificatio
 
 def _says(row: NotificationSetting) -> Values:
     """The values of a stored setting in full, without its id; a secret is None if it cannot be decrypted."""
-    common = {"typeName": row.type_name, "delayMin": row.delay_min, "intervalMin": row.interval_min}
+    common = {
+        "typeName": row.type_name,
+        "delayMin": row.delay_min,
+        "intervalMin": row.interval_min,
+        "minSeverity": row.min_severity,
+    }
     return {**common, **row.fields, **setting_secrets(row)}
 
 
@@ -113,7 +118,12 @@ def _asked(values: Values) -> Values:
     """The values of a validated setting, without its id."""
     kind = NOTIFICATION_TYPES[values["typeName"]]
     interval = values.get("intervalMin", kind.default_interval_min)
-    common = {"typeName": kind.type, "delayMin": values["delayMin"], "intervalMin": interval}
+    common = {
+        "typeName": kind.type,
+        "delayMin": values["delayMin"],
+        "intervalMin": interval,
+        "minSeverity": values.get("minSeverity"),
+    }
     return {**common, **{name: value for name, value in values.items() if name not in _COMMON}}
 
 

@@ -28,6 +28,7 @@ from alerting.serializers.configs import RaisingConfigDocument, config_document
 from alerting.serializers.notification_log import LoggedNotificationDocument
 from alerting.services.alerts import alert_acknowledge
 from alerting.services.resend import notification_resend
+from alerting.severities import SEVERITIES
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
 from opsapi.api.paging import DeferredRows
@@ -114,6 +115,15 @@ STATUS = Parameter(
 )
 
 
+SEVERITY = Parameter(
+    "severity",
+    read_choice(SEVERITIES),
+    schema={"type": "string", "enum": SEVERITIES},
+    description="Only alerts of this severity.",
+    allowed=SEVERITIES,
+)
+
+
 _READING = ("index", "retrieve", "configs", "notifications")
 
 
@@ -121,7 +131,7 @@ class AnyAlertViewSet(LogViewSet):
     """Alerts, their acknowledgement and their notifications. Subclasses define the scope."""
 
     parameters = {
-        "index": (*LISTING, STATUS),
+        "index": (*LISTING, STATUS, SEVERITY),
         "configs": LISTING,
         "notifications": LISTING,
     }
@@ -145,7 +155,7 @@ class AnyAlertViewSet(LogViewSet):
 
     def index(self, request: Request, **_: str) -> Response:
         """List alerts, newest first."""
-        rows = AlertRows(self.scope, self.query["status"])
+        rows = AlertRows(self.scope, self.query["status"], severity=self.query["severity"])
         return self.list(
             rows, lambda row: AlertDocument.present(row, self.links, now=self.now, among=self.among)
         )

@@ -37,6 +37,7 @@ from alerting.services.configs import (
     alert_config_replace,
     alert_config_update,
 )
+from alerting.views.alerts import SEVERITY
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.permissions import ANY_KEY
@@ -63,7 +64,12 @@ def _answers(document: type[AnyAlertConfigDocument]) -> dict[str, Any]:
 class AnyConfigViewSet(ApiViewSet):
     """Alert configurations; subclasses define which configurations."""
 
-    parameters = {"index": LISTING, "retrieve": PAGING, "alerts": LISTING, "test": [_NOTIFICATION_ID]}
+    parameters = {
+        "index": LISTING,
+        "retrieve": PAGING,
+        "alerts": (*LISTING, SEVERITY),
+        "test": [_NOTIFICATION_ID],
+    }
     refusals = {"test": [ErrorCode.NOTIFICATION_NOT_FOUND]}
     statuses = {"create": 201, "destroy": 204}
     id_name: ClassVar[str]
@@ -108,7 +114,9 @@ class AnyConfigViewSet(ApiViewSet):
 
     def alerts(self, request: Request, **_: str) -> Response:
         """List the open alerts of the configuration, newest first."""
-        rows = AlertRows(self.scope, AlertStatus.OPEN.value, self.config["id"])
+        rows = AlertRows(
+            self.scope, AlertStatus.OPEN.value, self.config["id"], severity=self.query["severity"]
+        )
         return self.list(
             rows, lambda row: AlertDocument.present(row, self.links, now=self.now, among=self.among)
         )

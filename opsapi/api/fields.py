@@ -308,8 +308,8 @@ class Secret(Text):
 class WebUrl(Text):
     """An http or https URL without user information. Spaces around it are removed."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(max_length=2000, **options)
+    def __init__(self, *, max_length: int = 2000, **options: Any) -> None:
+        super().__init__(max_length=max_length, **options)
 
     def run_validation(self, data: Any = serializers.empty) -> str:
         text = super().run_validation(without_margins(data))

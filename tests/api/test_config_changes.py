@@ -169,7 +169,10 @@ def test_enabling_and_another_meaning_are_two_events(kind: ConfigKind) -> None:
     kind.put(made, alert_config(eventTypeName="NEW_HOST", enabled=True))
     assert recorded_since(1) == ["ALERT_CONFIG_ENABLED_AUDIT", "ALERT_CONFIG_CHANGED_AUDIT"]
     assert diff_of("ALERT_CONFIG_ENABLED_AUDIT") == {"enabled": ("false", "true")}
-    assert diff_of("ALERT_CONFIG_CHANGED_AUDIT") == {"eventTypeName": ("HOST_DOWN", "NEW_HOST")}
+    assert diff_of("ALERT_CONFIG_CHANGED_AUDIT") == {
+        "eventTypeName": ("HOST_DOWN", "NEW_HOST"),
+        "severity": ("CRITICAL", "INFO"),
+    }
 
 
 def test_disabling_cancels_and_enabling_looks_again(kind: ConfigKind, project: Project) -> None:

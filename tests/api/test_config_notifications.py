@@ -94,7 +94,7 @@ def test_what_goes_with_other_types_is_refused(places: dict[str, ConfigPath], ki
     bad = {field["field"]: field for field in answer.json()["badFields"]}
     of_kind = {"notifications[0].typeName"} if (kind, name) == ("project", "ADMIN") else set()
     assert set(bad) == {f"notifications[0].{field}" for field in (*foreign, "colour")} | of_kind
-    allowed = sorted({*own, "id", "typeName", "delayMin", "intervalMin"})
+    allowed = sorted({*own, "id", "typeName", "delayMin", "intervalMin", "minSeverity"})
     assert bad["notifications[0].colour"]["allowed"] == allowed
     assert not AlertConfig.objects.exists()
 

@@ -39,6 +39,7 @@ FIELDS = [
     "links",
     "matchers",
     "notifications",
+    "severity",
     "tags",
     "typeName",
     "updated",

@@ -196,7 +196,7 @@ def test_messages_say_what_is_down_and_for_how_long(
     report(project, START + 12 * MINUTE, *names, up=True)
     deliver_all(START + 12 * MINUTE)
     opened, closed = (message for _, _, message in outside.sent)
-    assert opened.title == f"[OPEN] Host down (7 alerts): replica set rs0 (project {project.name})"
+    assert opened.title == f"[OPEN] [CRITICAL] Host down (7 alerts): replica set rs0 (project {project.name})"
     assert opened.facts["Root"] == "replica set rs0"
     assert opened.facts["Open alerts"].startswith("7: ")
     assert opened.facts["Open alerts"].endswith(" and 2 more")

@@ -40,10 +40,10 @@ GISTS: Mapping[str, Mapping[str, str | None]] = {
     "CHAT_SERVICE": _FOR_PEOPLE,
     "GROUP_CHAT_SERVICE": _FOR_PEOPLE,
     "TEAM_CHAT_SERVICE": _FOR_PEOPLE,
-    "METRICS_SERVICE": _of("error", "error", None, "success", None, "info"),
+    "METRICS_SERVICE": _of("error", "error", None, "success", None, "warning"),
     "PAGER_SERVICE": _of("trigger", "trigger", "acknowledge", "resolve", "resolve", "trigger"),
     "OPS_ALERT_SERVICE": _of("alerts", "alerts", "acknowledge", "close", "close", "alerts"),
-    "ON_CALL_SERVICE": _of("CRITICAL", "CRITICAL", "ACKNOWLEDGEMENT", "RECOVERY", "RECOVERY", "INFO"),
+    "ON_CALL_SERVICE": _of("CRITICAL", "CRITICAL", "ACKNOWLEDGEMENT", "RECOVERY", "RECOVERY", "WARNING"),
     "WEBHOOK": _of(*KINDS),
 }
 

@@ -131,7 +131,7 @@ def test_an_end_says_resolved_and_how_long_it_lasted(project: Project, receivers
 def test_a_reminder_says_for_how_long(project: Project, receivers: Receivers) -> None:
     raised(project, receivers)
     deliver_all(clock.now() + timedelta(minutes=5, seconds=1))
-    assert "[STILL OPEN] Resident memory 2 GB > 1 GB for 5 min" in receivers.texts[-1]
+    assert "[STILL OPEN] [WARNING] Resident memory 2 GB > 1 GB for 5 min" in receivers.texts[-1]
 
 
 @pytest.mark.parametrize("name", ["CHAT_SERVICE"])

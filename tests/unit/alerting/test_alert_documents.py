@@ -23,7 +23,18 @@ FACTS = {
 }
 CLUSTER, HOST = {"clusterId", "clusterName"}, {"hostId", "hostnameAndPort"}
 OF_TARGET = CLUSTER | HOST | {"replicaSetName", "sourceTypeName"}
-ALWAYS = {"id", "alertConfigId", "groupId", "eventTypeName", "created", "updated", "status", "tags", "links"}
+ALWAYS = {
+    "id",
+    "alertConfigId",
+    "groupId",
+    "eventTypeName",
+    "created",
+    "updated",
+    "status",
+    "severity",
+    "tags",
+    "links",
+}
 
 
 def shown(now: datetime = NOW, **changes: Any) -> dict[str, Any]:
@@ -35,6 +46,7 @@ def shown(now: datetime = NOW, **changes: Any) -> dict[str, Any]:
         "is_global": False,
         "event_type": EventType.HOST_DOWN.value,
         "status": "OPEN",
+        "severity": "WARNING",
         "facts": {},
         "metric_name": None,
         "current_value": None,

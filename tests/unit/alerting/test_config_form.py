@@ -117,7 +117,7 @@ def test_a_notification_type_has_the_inputs_of_its_table(type_name: str) -> None
     asked = list(NOTIFICATION_INPUTS[type_name])
     without_effect = ["emailEnabled"] if type_name == "EMAIL" else []
     own = [field.name for field in declared.fields if field.name not in without_effect]
-    assert asked == ["delayMin", "intervalMin", *own]
+    assert asked == ["delayMin", "intervalMin", "minSeverity", *own]
     inputs = notification_inputs(is_global=True)
     assert {name for name in own if isinstance(inputs[name], SecretInput)} == set(declared.secret_fields)
 
@@ -126,7 +126,7 @@ def test_every_input_is_listed_once_with_its_types() -> None:
     assert {name: set(of_types) for name, of_types in INPUT_TYPES.items()} == {
         name: {kind for kind in TYPES if name in NOTIFICATION_INPUTS[kind]} for name in INPUT_TYPES
     }
-    assert list(INPUT_TYPES)[-2:] == ["delayMin", "intervalMin"]
+    assert list(INPUT_TYPES)[-3:] == ["delayMin", "intervalMin", "minSeverity"]
     roles: Any = INPUT_TYPES["roles"]
     assert list(roles) == ["GROUP", "ORG"]
     assert not set(roles["GROUP"].child.allowed) & set(roles["ORG"].child.allowed)
@@ -140,6 +140,10 @@ def test_the_inputs_of_a_configuration_are_the_fields_of_the_api() -> None:
         "eventTypeName",
         "grouping",
         "groupWaitSec",
+        "name",
+        "severity",
+        "description",
+        "runbookUrl",
         *(f"metricThreshold.{name}" for name in ("metricName", "mode", "operator", "threshold", "units")),
         *(f"threshold.{name}" for name in ("operator", "threshold", "units")),
         *(f"matchers[0].{name}" for name in ("fieldName", "operator", "value")),
@@ -164,8 +168,24 @@ def test_what_is_shown_of_a_notification_is_sent_back_as_it_is(type_name: str) -
         stored_config({"id": new_id(), "typeName": "GROUP", "delayMin": 0, "emailEnabled": True}),
         stored_config(stored_notification("GROUP", roles=["GROUP_READ_ONLY", "GROUP_OWNER"])),
         stored_config({"id": new_id(), "typeName": "PAGER_SERVICE", "delayMin": 0}),
+        stored_config(
+            stored_notification("EMAIL", minSeverity="WARNING"),
+            name="Primary down",
+            severity="INFO",
+            description="Call the team.\nIf nobody answers, call the next.",
+            runbookUrl="https://wiki.example.com/primary",
+        ),
     ],
-    ids=["matcher", "metric", "count", "kept flag", "flag left out", "order of roles", "of the integration"],
+    ids=[
+        "matcher",
+        "metric",
+        "count",
+        "kept flag",
+        "flag left out",
+        "order of roles",
+        "of the integration",
+        "texts",
+    ],
 )
 def test_what_is_shown_of_a_configuration_is_sent_back_as_it_is(stored: dict[str, Any]) -> None:
     sent = document_of(typed_of(stored), stored)

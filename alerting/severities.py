@@ -1,0 +1,35 @@
+"""The severity of configurations and alerts in statements: `events.types.severity_of` in SQL."""
+
+from collections.abc import Mapping, Sequence
+
+from django.db.models import CharField, Q, Value
+from django.db.models.expressions import Case, F, When
+from django.db.models.functions import Coalesce
+
+from events.types import EVENT_TYPES, Severity
+
+SEVERITIES = [severity.value for severity in Severity]
+_TYPES: Mapping[str, Sequence[str]] = {
+    severity.value: [name.value for name, spec in EVENT_TYPES.items() if spec.severity is severity]
+    for severity in Severity
+}
+"""The event types with each severity, for rows of builds without severities."""
+
+SEVERITY = Coalesce(
+    F("severity"),
+    Case(
+        *(When(event_type__in=types, then=Value(severity)) for severity, types in _TYPES.items()),
+        output_field=CharField(),
+    ),
+)
+"""The severity of a row, for the ORM."""
+
+
+def has_severity(severity: str) -> Q:
+    """The rows with a severity."""
+    return Q(severity=severity) | Q(severity=None, event_type__in=types_of(severity))
+
+
+def types_of(severity: str) -> Sequence[str]:
+    """The event types whose rows without a severity have this severity."""
+    return _TYPES[severity]
