@@ -463,8 +463,8 @@ def _decide_one(
 
 
 def _due(notification: Notification, address: NotificationAddress, facts: _Facts) -> DueNotification:
-    incident = facts.incident(notification)
-    due = due_notification_with_setting(notification, incident, facts.setting(notification))
+    incident, setting = facts.incident(notification), facts.setting(notification)
+    due = due_notification_with_setting(notification, incident, setting)
     return replace(
         due,
         keeps_state=due.keeps_state or facts.tracks_alerts(notification),
@@ -472,7 +472,12 @@ def _due(notification: Notification, address: NotificationAddress, facts: _Facts
         perhaps_notified=facts.sent.has_notified(notification),
         lapsed_too_often=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
-        worth_sending=is_worth_sending(notification, incident, facts.last_pictures.get(notification.id)),
+        worth_sending=is_worth_sending(
+            notification,
+            incident,
+            facts.last_pictures.get(notification.id),
+            has_minimum=setting is not None and setting.min_severity is not None,
+        ),
         merged_into=facts.merged.get(notification.id) if address.is_settled else None,
     )
 

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from alerting.choices import PeopleType
+from events.types import Severity
 from integrations.channels import CHANNELS
 from integrations.channels.base import Channel, ChannelField
 from integrations.channels.email import EMAIL
@@ -193,6 +194,11 @@ NOTIFICATION_TYPES: Mapping[str, NotificationType] = {
 
 _WAYS = {"emailEnabled": "e-mail", "smsEnabled": SMS.label}
 
+_SEVERITIES_FROM = {
+    Severity.CRITICAL.value: "of the severity CRITICAL",
+    Severity.WARNING.value: "of the severities WARNING and CRITICAL",
+}
+"""The severities of messages by the minimum severity; all with INFO."""
 _OPTIONS = {"updateInPlace": "with messages updated in place"}
 
 NotificationDocument = Mapping[str, Any]
@@ -237,11 +243,13 @@ def receiver_sentence(notification: NotificationDocument) -> str:
 
 
 def rhythm_sentence(notification: NotificationDocument) -> str:
-    """The schedule of a notification: delay and reminders; input in minutes."""
+    """The schedule of a notification: delay and reminders; input in minutes. Also its minimum severity."""
     delay, interval = notification["delayMin"], notification.get("intervalMin")
     first = f"after {_minutes(delay)}" if delay else "immediately"
     again = f"reminder every {_minutes(interval)}" if interval else "no reminders"
-    return f"{first}, {again}"
+    minimum = notification.get("minSeverity")
+    only = f", only {_SEVERITIES_FROM[minimum]}" if minimum in _SEVERITIES_FROM else ""
+    return f"{first}, {again}{only}"
 
 
 def _minutes(number: int) -> str:

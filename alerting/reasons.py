@@ -89,6 +89,9 @@ class NotificationReason(_Reason):
     NOTIFICATION_REMOVED = _Words(
         "the notification was removed from the alert configuration", ReasonQuestion.MESSAGE
     )
+    BELOW_MIN_SEVERITY = _Words(
+        "the severity is lower than the minimum of the notification", ReasonQuestion.MESSAGE
+    )
     NOT_ACKNOWLEDGED = _Words(
         "the acknowledgement expired or was removed before delivery", ReasonQuestion.MESSAGE
     )

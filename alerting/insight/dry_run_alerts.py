@@ -195,7 +195,8 @@ class DryRunReceiver:
     `recipient`: as the log shows it; None for people, because only their `count` is shown. `no_recipients`:
     the reason if there are none. `kinds`: the messages that the channel sends. `for_people`: to the current
     addresses of people. `addresses`: the IDs of their destinations; messages to receivers with the same
-    addresses are merged (`parted`).
+    addresses are merged (`parted`). `is_below_minimum`: the severity of the configuration is lower than the
+    minimum of the notification.
     """
 
     position: int
@@ -210,6 +211,7 @@ class DryRunReceiver:
     for_people: bool = False
     no_recipients: str | None = None
     addresses: frozenset[str] = frozenset()
+    is_below_minimum: bool = False
 
 
 def parted(receivers: Sequence[DryRunReceiver]) -> list[list[DryRunReceiver]]:

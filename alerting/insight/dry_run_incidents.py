@@ -502,6 +502,7 @@ class IncidentRun:
         due = DueNotification(
             kind=message.kind,
             status=incident.status,
+            is_below_minimum=to.receiver.is_below_minimum,
             keeps_state=to.receiver.keeps_state,
             mute=mute,
             worth_sending=not message.is_change or self._is_important(to),

@@ -48,6 +48,7 @@ from alerting.rules.topology import FleetUnit, UnitKind, covered_unit
 from alerting.rules.transition import ConfigView
 from alerting.rules.windows import WindowRule
 from alerting.selectors.config_views import config_view
+from alerting.selectors.due_notifications import is_below_minimum
 from alerting.selectors.fleet_units import alert_units, fleet_around, labels_of_a_part
 from alerting.selectors.notification_settings import (
     NoCredentialsError,
@@ -171,7 +172,7 @@ def dry_run(
 
 def _config_of(group_id: str, values: Mapping[str, Any]) -> tuple[AlertConfig, list[DryRunReceiver]]:
     """The configuration and its receivers, in memory only."""
-    columns = ("event_type", "matchers", "metric_threshold", "threshold")
+    columns = ("event_type", "severity", "matchers", "metric_threshold", "threshold")
     config = AlertConfig(group_id=group_id, **{name: values[name] for name in columns if name in values})
     receivers: list[DryRunReceiver] = []
     for place, notification in enumerate(values["notifications"]):
@@ -247,6 +248,7 @@ def _receiver(
         for_people=for_people,
         no_recipients=no_recipients,
         addresses=addresses,
+        is_below_minimum=is_below_minimum(setting, None),
     )
 
 

@@ -15,7 +15,7 @@ from alerting.models import Alert, AlertConfig, Notification, NotificationSettin
 from alerting.reasons import NotificationReason
 from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
 from alerting.rules.windows import WindowRule, active_windows
-from alerting.selectors.due_notifications import due_notification
+from alerting.selectors.due_notifications import due_notification, is_below_minimum
 from alerting.selectors.incidents import IncidentView, incident_of, of_incident
 from alerting.selectors.windows import rules_since_start
 
@@ -76,10 +76,12 @@ def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> Del
     at = max(row.due, now)
     # An incident is muted only while all its open alerts are, which delivery finds out.
     active = None if row.is_grouped else next(iter(active_windows(facts.windows, at)), None)
+    setting = next((setting for setting in facts.kept if setting.id == row.setting_id), None)
     due = replace(
         due_notification(row, facts.incident),
         config_counts=facts.config is not None and facts.config.enabled,
-        setting_counts=row.setting_id in {setting.id for setting in facts.kept},
+        setting_counts=setting is not None,
+        is_below_minimum=setting is not None and is_below_minimum(setting, facts.incident),
         mute=Mute(active.window.id, active.until) if active else None,
     )
     return decide_delivery(due, at)

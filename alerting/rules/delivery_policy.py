@@ -57,7 +57,8 @@ class DueNotification:
 
     `status` is the alert's, None for a one-shot notification. `config_counts`: the configuration exists and
     is enabled; `setting_counts`: it still has this notification; `recipient_counts`: the address still
-    belongs to a recipient. `perhaps_received`: an attempt was sent and not definitely refused, so the
+    belongs to a recipient. `is_below_minimum`: the severity is lower than the minimum of the notification.
+    `perhaps_received`: an attempt was sent and not definitely refused, so the
     notification is never dropped as if nothing was sent. `lapsed_too_often`: too many attempts left no
     outcome. `addressed`: its destination is decided, and still the one that its configuration names.
     `perhaps_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
@@ -71,6 +72,7 @@ class DueNotification:
     config_counts: bool = True
     setting_counts: bool = True
     recipient_counts: bool = True
+    is_below_minimum: bool = False
     perhaps_received: bool = False
     lapsed_too_often: bool = False
     addressed: bool = True
@@ -171,6 +173,9 @@ def _not_asked_for(due: DueNotification) -> NotificationReason | None:
         return NotificationReason.CONFIG_OFF
     if not due.setting_counts:
         return NotificationReason.NOTIFICATION_REMOVED
+    # An acknowledgement goes to receivers of the opening.
+    if due.is_below_minimum and due.kind is not MessageKind.ACKNOWLEDGE:
+        return NotificationReason.BELOW_MIN_SEVERITY
     return None if due.recipient_counts else NotificationReason.NO_LONGER_RECIPIENT
 
 

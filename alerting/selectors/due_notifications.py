@@ -12,6 +12,7 @@ from alerting.rules.delivery_policy import DueNotification
 from alerting.selectors.incidents import IncidentState
 from alerting.selectors.notification_settings import stands_for_people
 from alerting.selectors.recipient_addresses import RecipientAddress, org_of, still_reached
+from events.types import Severity
 from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType, MessageKind
 from opsapi.sql import fetch_rows
@@ -41,7 +42,19 @@ def due_notification_with_setting(
         config_counts=setting is not None and setting.config.enabled,
         setting_counts=setting is not None and not setting.removed,
         recipient_counts=setting is None or _recipient_counts(notification, setting),
+        is_below_minimum=setting is not None and is_below_minimum(setting, incident),
     )
+
+
+def is_below_minimum(setting: NotificationSetting, incident: IncidentState | None) -> bool:
+    """Whether the severity of the incident, or of an event for None, is lower than the setting's minimum.
+
+    An incident without open alerts has no severity: its messages are dropped anyway, except its end.
+    """
+    if setting.min_severity is None:
+        return False
+    severity = incident.severity if incident else setting.config.effective_severity
+    return severity is not None and severity.rank < Severity(setting.min_severity).rank
 
 
 def _recipient_counts(notification: Notification, setting: NotificationSetting) -> bool:

@@ -320,16 +320,25 @@ def _message_key(notification: Notification) -> tuple[str, str, int]:
     return notification.alert_id or "", notification.setting_id, notification.sequence
 
 
-def is_worth_sending(notification: Notification, view: IncidentView | None, last: Picture | None) -> bool:
+def is_worth_sending(
+    notification: Notification,
+    view: IncidentView | None,
+    last: Picture | None,
+    *,
+    has_minimum: bool = False,
+) -> bool:
     """Return False for an unimportant change of an incident, compared with the last message.
 
     A change that was tried is tried again, unless it was held back since. Receivers without a message get the
-    whole incident with their first message.
+    whole incident with their first message. `has_minimum`: if the severity was too low for the first message
+    to be sent, a change can be the first message.
     """
     if not notification.is_change or notification.first_attempt:
         return True
-    if view is None or last is None or not view.open:
+    if view is None or not view.open:
         return False
+    if last is None:
+        return has_minimum
     return is_important_change(last, view.picture(last))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from accesslist.models import Project, User
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
+from alerting.reasons import NotificationReason
 from events.models import Event
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
@@ -404,3 +405,26 @@ def test_a_global_configuration_is_hidden_from_readers_of_a_project(
     assert "notified" not in hidden.json()["user"]
     of_all = fleet.owner.get(f"/globalAlerts/{fleet.alert.id}/explanation").json()
     assert of_all["alertConfigId"] == config.id
+
+
+# --- minimum severity -----------------------------------------------------------------------------
+
+
+def test_a_message_below_the_minimum_severity_says_so(
+    fleet: AlertExplainer, project: Project, outside: Outside
+) -> None:
+    user = member(project, Role.GROUP_OWNER)
+    least = {"minSeverity": "CRITICAL"}
+    fleet.down(bodies.email(**least), {**OF_GROUP, **least}, severity="WARNING")
+    for _ in ("before delivery", "after delivery"):
+        assert fleet.reasons() == ["BELOW_MIN_SEVERITY"] * 2
+        [of_email, of_group] = fleet.explanation(user)["user"]["notifications"]
+        assert (of_email["reaches"], of_group["reason"]) == (False, "BELOW_MIN_SEVERITY")
+        deliver_all()
+    assert outside.sent == []
+    details = [message["detail"] for message in fleet.explanation()["notifications"]]
+    assert all(detail.endswith(f": {NotificationReason.BELOW_MIN_SEVERITY}.") for detail in details)
+    log = fleet.owner.get(f"{fleet.base}/alerts/{fleet.alert.id}/notifications").json()["results"]
+    assert {(row["status"], row["reason"]) for row in log} == {
+        ("DROPPED", NotificationReason.BELOW_MIN_SEVERITY.value)
+    }

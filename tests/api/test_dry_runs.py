@@ -104,6 +104,23 @@ def test_a_host_that_was_down(record: Rehearsal) -> None:
     assert (receiver["position"], receiver["recipient"]) == (0, "oncall@example.com")
 
 
+def test_a_minimum_severity_keeps_messages_back(record: Rehearsal) -> None:
+    down_for_five_minutes(record)
+    notifications = [bodies.email(minSeverity="CRITICAL"), bodies.email(emailAddress="other@example.com")]
+    found = record.run(bodies.alert_config(severity="WARNING", notifications=notifications))
+    (alert,) = found["alerts"]["results"]
+    shown = [(each["position"], each["kind"], each.get("reason")) for each in alert["notifications"]]
+    reason = NotificationReason.BELOW_MIN_SEVERITY.value
+    assert sorted(shown, key=str) == [
+        (0, "alert.open", reason),
+        (1, "alert.close", None),
+        (1, "alert.open", None),
+    ]
+    assert found["notifications"] == {"sent": 2, "merged": 0, "muted": 0, "notSent": 1}
+    by_default = record.run(bodies.alert_config(notifications=notifications))
+    assert by_default["notifications"]["notSent"] == 0
+
+
 def test_a_longer_delay_would_have_kept_it_quiet(record: Rehearsal) -> None:
     down_for_five_minutes(record)
     found = record.run(bodies.alert_config(notifications=[bodies.email(delayMin=6)]))

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.models import Alert, AlertConfig
+from alerting.models import Alert, AlertConfig, Notification
 from alerting.notification_tests import alert_config_test
+from alerting.reasons import NotificationReason
 from alerting.services.configs import alert_config_update
 from alerting.severities import SEVERITIES, SEVERITY, has_severity, types_of
 from automation.reports.rules import EventReport
@@ -175,3 +176,92 @@ def test_a_message_of_an_incident_has_the_highest_severity_of_its_open_alerts(
     ]
     assert [incident["severity"] for incident in incidents] == ["WARNING", "CRITICAL", "WARNING"]
     assert {message.document["severity"] for message in messages} == {"WARNING"}
+
+
+# --- minimum severity -----------------------------------------------------------------------------
+
+CRITICAL_ONLY = {**WEBHOOK, "webhookUrl": "http://127.0.0.1:9/hooks/critical", "minSeverity": "CRITICAL"}
+URGENT = {**WEBHOOK, "webhookUrl": "http://127.0.0.1:9/hooks/urgent", "minSeverity": "WARNING"}
+
+
+@each(
+    ("severity", "hooks"),
+    [
+        ("INFO", ["abcdefgh"]),
+        ("WARNING", ["abcdefgh", "urgent"]),
+        ("CRITICAL", ["abcdefgh", "critical", "urgent"]),
+    ],
+)
+def test_a_notification_sends_messages_from_its_minimum_severity_on(
+    project: Project, outside: Outside, severity: str, hooks: list[str]
+) -> None:
+    outside.sent.clear()
+    repeated = {"intervalMin": 10}
+    notifications = [{**each, **repeated} for each in (WEBHOOK, CRITICAL_ONLY, URGENT)]
+    make_config(project, severity=severity, notifications=notifications)
+    report(project, START, "db1")
+    deliver_all(START)
+    deliver_all(START + 10 * MINUTE)
+    report(project, START + 15 * MINUTE, "db1", up=True)
+    deliver_all(START + 15 * MINUTE)
+    assert sorted(url.rpartition("/")[2] for url, _ in outside.said) == sorted(hooks * 3)
+    assert [kind for _, kind in outside.said] == [kind for kind in ("OPEN", "UPDATE", "CLOSE") for _ in hooks]
+    dropped = Notification.objects.filter(reason=NotificationReason.BELOW_MIN_SEVERITY.value)
+    assert {(row.kind, row.status) for row in dropped} <= {("alert.open", "DROPPED")}
+    assert dropped.count() == 3 - len(hooks)
+    assert Notification.objects.count() == 3 * len(hooks) + dropped.count() + len(hooks)
+
+
+def test_an_event_below_the_minimum_severity_is_not_sent(project: Project, outside: Outside) -> None:
+    make_config(project, eventTypeName="HOST_ROLLBACK", notifications=[CRITICAL_ONLY, URGENT])
+    rollback = EventReport(event_type=EventType.HOST_ROLLBACK, hostname="db1", port=27017)
+    ingest(project, events=(rollback,), now=START)
+    evaluate(START)
+    deliver_all(START)
+    assert outside.said == [(URGENT["webhookUrl"], "INFORM")]
+
+
+def test_a_minimum_that_is_set_later_ends_reminders_and_the_end_is_sent(
+    project: Project, outside: Outside
+) -> None:
+    config = make_config(project, severity="WARNING", notifications=[{**WEBHOOK, "intervalMin": 10}])
+    report(project, START, "db1")
+    deliver_all(START)
+    [setting] = config.settings.all()
+    later = {**WEBHOOK, "intervalMin": 10, "id": setting.id, "minSeverity": "CRITICAL"}
+    change(config, START + MINUTE, notifications=[later])
+    deliver_all(START + 30 * MINUTE)
+    report(project, START + 31 * MINUTE, "db1", up=True)
+    deliver_all(START + 31 * MINUTE)
+    assert [kind for _, kind in outside.said] == ["OPEN", "CLOSE"]
+    reminder = Notification.objects.get(kind="alert.update")
+    assert (reminder.status, reminder.reason) == ("DROPPED", NotificationReason.BELOW_MIN_SEVERITY.value)
+
+
+def test_an_incident_is_notified_when_its_severity_reaches_the_minimum(
+    project: Project, outside: Outside
+) -> None:
+    config = make_config(project, grouping="TOPOLOGY", severity="WARNING", notifications=[CRITICAL_ONLY])
+    report(project, START, "db1")
+    deliver_all(START + WAIT)
+    report(project, START + MINUTE, "db2")
+    deliver_all(START + MINUTE + WAIT)
+    assert outside.said == []
+    change(config, START + 2 * MINUTE, severity="CRITICAL")
+    report(project, START + 3 * MINUTE, "db3")
+    deliver_all(START + 3 * MINUTE + WAIT)
+    assert [kind for _, kind in outside.said] == ["UPDATE"]
+    [message] = sent(outside)
+    assert (message.severity, message.headline) == (Severity.CRITICAL, "Host down for 3 min (3 alerts)")
+    report(project, START + 4 * MINUTE, "db1", "db2", "db3", up=True)
+    deliver_all(START + 4 * MINUTE)
+    assert [kind for _, kind in outside.said] == ["UPDATE", "CLOSE"]
+
+
+def test_a_test_is_sent_whatever_the_minimum(
+    project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("alerting.notification_tests.deliver", outside.deliver)
+    config = make_config(project, notifications=[CRITICAL_ONLY])
+    alert_config_test(config=config, notification_id=None, actor=SYSTEM, now=START)
+    assert [kind for _, kind in outside.said] == ["INFORM"]

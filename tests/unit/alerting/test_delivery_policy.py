@@ -132,6 +132,34 @@ def test_what_a_configuration_does_not_ask_for_any_more_is_dropped_but_ends(
     assert decide_delivery(DueNotification(kind=kind, status=status, setting_counts=False), NOW) == removed
 
 
+LOW = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.BELOW_MIN_SEVERITY.value)
+
+
+@each(
+    ("changes", "wanted"),
+    [
+        ({"kind": MessageKind.OPEN, "status": OPEN}, LOW),
+        ({"kind": MessageKind.UPDATE, "status": OPEN}, LOW),
+        ({"kind": MessageKind.INFORM, "status": None}, LOW),
+        ({"kind": MessageKind.ACKNOWLEDGE, "status": OPEN, "acknowledged_until": NOW + SECOND}, SEND),
+        ({"kind": MessageKind.CLOSE, "status": CLOSED}, SEND),
+        ({"kind": MessageKind.CANCEL, "status": CANCELLED}, SEND),
+        ({"kind": MessageKind.OPEN, "status": OPEN, "addressed": False}, LOW),
+        ({"kind": MessageKind.OPEN, "status": OPEN, "mute": WINDOW_MUTES}, LOW),
+        ({"kind": MessageKind.OPEN, "status": OPEN, "merged_into": "n1"}, LOW),
+        ({"kind": MessageKind.OPEN, "status": OPEN, "setting_counts": False}, REMOVED),
+        (
+            {"kind": MessageKind.OPEN, "status": OPEN, "perhaps_received": True},
+            DeliveryVerdict(DeliveryStep.GIVE_UP, stopped=NotificationReason.BELOW_MIN_SEVERITY),
+        ),
+    ],
+)
+def test_a_message_below_the_minimum_severity_is_dropped_but_ends_and_acknowledgements(
+    changes: dict[str, Any], wanted: DeliveryVerdict
+) -> None:
+    assert decide_delivery(DueNotification(is_below_minimum=True, **changes), NOW) == wanted
+
+
 PERHAPS = DeliveryVerdict(DeliveryStep.GIVE_UP)
 LEFT = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NO_LONGER_RECIPIENT.value)
 

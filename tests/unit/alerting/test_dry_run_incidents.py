@@ -11,6 +11,7 @@ from alerting.insight import dry_run_incidents
 from alerting.insight.dry_run_alerts import DryRunAlert, DryRunMessage, DryRunReceiver
 from alerting.insight.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
 from alerting.insight.dry_run_mutes import MutedTime, TargetMutes
+from alerting.reasons import NotificationReason
 from alerting.rules.merging import SameDestination, merged_into
 from alerting.rules.topology import FleetUnit, FleetUnits, Picture, UnitKind, picture, units_of
 from events.types import Target
@@ -82,6 +83,15 @@ def run_of(
 def test_changes_that_matter_are_sent_after_the_wait() -> None:
     alerts = [down(0, 0, 30), down(1, 10, 30), down(2, 20, 30)]
     assert sent(alerts) == [(OPEN, 1), (UPDATE, 11), (CLOSE, 30)]
+
+
+def test_a_receiver_whose_minimum_is_higher_gets_no_message_with_the_reason() -> None:
+    low = replace(RECEIVER, is_below_minimum=True, interval=5 * MINUTE)
+    alerts = [down(0, 0, 30), down(1, 10, 30), down(2, 20, 30)]
+    messages = run_of(alerts, low, RECEIVER)
+    reason = NotificationReason.BELOW_MIN_SEVERITY.value
+    assert [(each.kind, each.reason) for each in messages if each.receiver is low] == [(OPEN, reason)]
+    assert [each.kind for each in messages if each.sent] == [OPEN, UPDATE, CLOSE]
 
 
 def test_an_alert_that_opens_as_another_ends_keeps_its_incident() -> None:
