@@ -1,5 +1,6 @@
 """The severity and the texts of a configuration in messages."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -24,7 +25,7 @@ from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
 START = datetime(2099, 3, 4, 5, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 WAIT = timedelta(seconds=15)
-TEXTS = {
+TEXTS: Mapping[str, Any] = {
     "name": "Primary down",
     "description": "Call the team.",
     "runbookUrl": "https://wiki.example.com/primary",
@@ -118,7 +119,7 @@ def test_an_alert_of_an_earlier_build_is_notified_with_the_severity_of_its_event
 
 @each(("options", "severity"), [({}, Severity.WARNING), ({"severity": "CRITICAL"}, Severity.CRITICAL)])
 def test_a_message_about_an_event_has_the_severity_of_the_configuration(
-    project: Project, outside: Outside, options: dict[str, str], severity: Severity
+    project: Project, outside: Outside, options: dict[str, Any], severity: Severity
 ) -> None:
     outside.sent.clear()
     AlertConfig.objects.update(enabled=False)
