@@ -21,9 +21,16 @@ class AtomicExecutor(MigrationExecutor):
     """
 
     def apply_migration(self, state: Any, migration: Migration, *args: Any, **options: Any) -> Any:
-        """As in Django, in a transaction, unless the migration forbids it. A database error names it."""
+        """As in Django, in a transaction, unless the migration forbids it. A database error names it.
+
+        Django records a migration that replaces others only after the last migration. Killed before that, the
+        next version would take the database for that of an older build.
+        """
         with _named(migration), self._whole(migration):
-            return super().apply_migration(state, migration, *args, **options)
+            applied = super().apply_migration(state, migration, *args, **options)
+            if migration.replaces:
+                self.recorder.record_applied(migration.app_label, migration.name)
+            return applied
 
     def unapply_migration(self, state: Any, migration: Migration, *args: Any, **options: Any) -> Any:
         """As `apply_migration`."""

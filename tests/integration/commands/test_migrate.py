@@ -51,6 +51,12 @@ class WithForeignKeys(Migration):
     ]
 
 
+class Replacement(Migration):
+    """A migration that replaces two others."""
+
+    replaces = [("replaced", "0001"), ("replaced", "0002")]
+
+
 @pytest.fixture
 def _own_connection() -> Iterator[None]:
     """What is killed is not the connection that other tests go on with."""
@@ -89,3 +95,16 @@ def test_a_migration_with_foreign_keys_killed_at_any_statement_is_there_whole_or
 
 def test_the_command_uses_the_atomic_executor() -> None:
     assert vars(migrate)["MigrationExecutor"] is AtomicExecutor
+
+
+@pytest.mark.usefixtures("_own_connection")
+def test_a_migration_that_replaces_others_is_recorded_with_these() -> None:
+    migration = Replacement("0001_squashed_0002", "replaced")
+    executor = AtomicExecutor(connection)
+    executor.apply_migration(ProjectState(), migration)
+    assert {name for app, name in executor.recorder.applied_migrations() if app == "replaced"} == {
+        "0001",
+        "0002",
+        "0001_squashed_0002",
+    }
+    executor.unapply_migration(ProjectState(), migration)
