@@ -277,17 +277,3 @@ class DryRunMessage:
 
 
 Found = DryRunAlert | DryRunEvent
-
-
-def described(
-    message: DryRunMessage, name: str, created: datetime, *, is_change: bool = False
-) -> SameDestination:
-    """The message as the rule of merging takes it."""
-    return SameDestination(
-        id=name,
-        setting_id=str(message.receiver.position),
-        kind=message.kind,
-        created=created,
-        is_change=is_change,
-        interval=message.receiver.interval,
-    )

@@ -17,14 +17,13 @@ from heapq import heappop, heappush
 from itertools import count
 
 from alerting.choices import AlertStatus
-from alerting.engine.memory import MemoryLedger
+from alerting.engine.memory import MemoryLedger, built
 from alerting.insight.dry_run_alerts import (
     DryRunAlert,
     DryRunEvent,
     DryRunMessage,
     DryRunReceiver,
     Found,
-    described,
 )
 from alerting.insight.dry_run_mutes import TargetMutes
 from alerting.models import Alert
@@ -128,10 +127,10 @@ _SentKey = tuple[str, MessageKind, bool]
 class _DryRunIncident:
     """The messages of an incident, or of an event; `lead` is the place of its first alert.
 
-    `sent`: the last messages that were sent, by addresses, of each notification and kind. `seen`: the picture
-    in the last of them, by addresses. A message can be the same as one of these only: the notifications of an
-    incident are muted together, so their messages of a kind are sent at the same time. `open`: the open
-    alerts of a group; None if they have changed.
+    `sent`: the last messages that were sent, by addresses that receivers share, of each notification and
+    kind. `seen`: the picture in the last of them, by addresses. A message can be the same as one of these
+    only: the notifications of an incident are muted together, so their messages of a kind are sent at the
+    same time. `open`: the open alerts of a group; None if they have changed.
     """
 
     lead: int
@@ -139,9 +138,7 @@ class _DryRunIncident:
     """The status of its alerts; None for an event."""
     receivers: list["_IncidentReceiver"] = field(default_factory=list)
     messages: list[DryRunMessage] = field(default_factory=list)
-    sent: dict[frozenset[str], dict[_SentKey, SameDestination]] = field(
-        default_factory=lambda: defaultdict(dict)
-    )
+    sent: dict[frozenset[str], dict[_SentKey, SameDestination]] = field(default_factory=dict)
     seen: dict[frozenset[str], Picture] = field(default_factory=dict)
     open: "_OpenAlerts | None" = None
 
@@ -219,8 +216,15 @@ class _WaitingMessage:
     @property
     def same(self) -> SameDestination:
         """The message as the rule of merging takes it."""
-        message, created = self.decided(self.at), self.created or self.due
-        return described(message, str(self.number), created, is_change=self.is_change)
+        receiver = self.to.receiver
+        return SameDestination(
+            id=str(self.number),
+            setting_id=str(receiver.position),
+            kind=self.kind,
+            created=self.created or self.due,
+            is_change=self.is_change,
+            interval=receiver.interval,
+        )
 
     @property
     def waits(self) -> bool:
@@ -296,8 +300,8 @@ class _DryRunLedger(MemoryLedger):
 
     def open_alerts(self, lead: int) -> dict[int, DryRunOpening]:
         """The open alerts of an incident, by their place."""
-        incident_id = self.stored_alerts[_id_of(lead)].incident_id or ""
-        places = map(_place_of, self.members[incident_id][AlertStatus.OPEN.value])
+        opened = self.members_with(AlertStatus.OPEN, self.stored_alerts[_id_of(lead)].incident_id)
+        places = [_place_of(alert.id) for alert in opened]
         return {place: self._openings[place] for place in places}
 
     def alert_units(self, alerts: Collection[Alert], /) -> Mapping[str, frozenset[FleetUnit]]:
@@ -308,7 +312,8 @@ class _DryRunLedger(MemoryLedger):
 
     def _alert(self, place: int, at: datetime) -> Alert:
         opening = self._openings[place]
-        return Alert(
+        return built(
+            Alert,
             id=_id_of(place),
             status=AlertStatus.OPEN.value,
             target_key=opening.target,
@@ -341,6 +346,7 @@ class IncidentRun:
         self._alerts, self._receivers, self._topology = alerts, receivers, topology
         self._wait_for_more = topology.wait if topology else timedelta()
         self._ledger = _DryRunLedger(alerts, topology)
+        self._shared = _shared_addresses(receivers)
         self._units_of_hosts = topology.fleet.by_host() if topology else {}
         self._opened = 0
         self._incidents: dict[int, _DryRunIncident] = {}
@@ -356,9 +362,10 @@ class IncidentRun:
         while (at := self._next()) is not None and at <= until:
             yield at, False
             opening = self._opening(at)
-            self._open([place for place in opening if self._alerts[place].opens_before_ends], at)
+            before = [place for place in opening if self._alerts[place].opens_before_ends]
+            self._open(before, at)
             self._end(at)
-            self._open([place for place in opening if not self._alerts[place].opens_before_ends], at)
+            self._open(sorted(set(opening).difference(before)), at)
             self._end(at)
             while self._due and self._due[0][0] <= at:
                 *_, message = heappop(self._due)
@@ -498,7 +505,8 @@ class IncidentRun:
     def _decide(self, message: _WaitingMessage, at: datetime) -> None:
         to, incident = message.to, message.to.incident
         mute, addresses = self._mute(incident, at), to.receiver.addresses
-        into = merged_into(message.same, incident.sent[addresses].values(), at) if addresses else None
+        others = incident.sent.get(addresses)
+        into = merged_into(message.same, others.values(), at) if others else None
         due = DueNotification(
             kind=message.kind,
             status=incident.status,
@@ -535,12 +543,14 @@ class IncidentRun:
         to, is_about_open = message.to, message.kind in OPEN_KINDS
         if not (message.is_reminder and to.was_just_notified(at)):
             self._keep(message.decided(at, sent=at), to.incident)
-            said = message.same
-            key = said.setting_id, said.kind, said.is_change
-            to.incident.sent[to.receiver.addresses][key] = replace(said, delivered=at)
+            addresses = to.receiver.addresses
+            if addresses in self._shared:
+                said = replace(message.same, delivered=at)
+                key = said.setting_id, said.kind, said.is_change
+                to.incident.sent.setdefault(addresses, {})[key] = said
             if is_about_open:
                 to.last, to.sent = self._picture(to), at
-                to.incident.seen[to.receiver.addresses] = to.last
+                to.incident.seen[addresses] = to.last
         self._remind(message, at)
 
     def _remind(self, message: _WaitingMessage, at: datetime) -> None:
@@ -552,6 +562,14 @@ class IncidentRun:
     def _keep(self, message: DryRunMessage, incident: _DryRunIncident) -> None:
         self.count += 1
         incident.messages.append(message)
+
+
+def _shared_addresses(receivers: Sequence[DryRunReceiver]) -> set[frozenset[str]]:
+    """The addresses of several notifications, whose messages can be the same."""
+    positions = defaultdict(set)
+    for receiver in receivers:
+        positions[receiver.addresses].add(receiver.position)
+    return {addresses for addresses, some in positions.items() if addresses and len(some) > 1}
 
 
 def _muted(incident: _DryRunIncident, until: datetime) -> Iterator[DryRunMessage]:

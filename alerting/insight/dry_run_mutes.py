@@ -74,11 +74,13 @@ class DryRunMutes:
         self._check = check
         self._windows, self._subject_of, self._start, self._end = windows, subject_of, start, end
         self._of_subjects: dict[MatchSubject, TargetMutes] = {}
-        self._of_windows: dict[tuple[int, ...], TargetMutes] = {}
+        self._of_windows: dict[tuple[int, ...], TargetMutes] = {(): TargetMutes((), end)}
         self._times: dict[int, list[MutedTime]] = {}
 
     def of_target(self, facts: Mapping[str, Any]) -> TargetMutes:
         """The maintenance of the target with these facts."""
+        if not self._windows:
+            return self._of_windows[()]
         subject = self._subject_of(facts)
         if subject not in self._of_subjects:
             chosen = tuple(
