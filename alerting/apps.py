@@ -31,17 +31,18 @@ class AlertingConfig(AppConfig):
             help="how-to/use-the-console#platform",
         ),
     )
-    agent_form_parts = ("alerting.forms.preset_part.part_of_new_agent",)
+    agent_form_parts = ("alerting.configs.preset_part.part_of_new_agent",)
 
     def ready(self) -> None:
         """Services need the models, which are loaded only now."""
-        from alerting.metrics import alerting_metrics  # noqa: PLC0415 - see above
-        from alerting.notices import project_notices, setup_checklist  # noqa: PLC0415
-        from alerting.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
-        from alerting.selectors import progress  # noqa: PLC0415
-        from alerting.selectors.destinations import proxy_fault_words  # noqa: PLC0415
-        from alerting.selectors.overview import clock_words, failing_loop_words, workers_seen  # noqa: PLC0415
-        from alerting.services import config_coverage, configs, purge  # noqa: PLC0415
+        from alerting.configs import changes as configs  # noqa: PLC0415 - see above
+        from alerting.configs import coverage  # noqa: PLC0415
+        from alerting.configs.notices import project_notices, setup_checklist  # noqa: PLC0415
+        from alerting.destinations.store import proxy_fault_words  # noqa: PLC0415
+        from alerting.engine import purge, waiting  # noqa: PLC0415
+        from alerting.engine.metrics import alerting_metrics  # noqa: PLC0415
+        from alerting.engine.workers import clock_words, failing_loop_words, workers_seen  # noqa: PLC0415
+        from alerting.overview.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]
         self.overview = [alerting_widgets]
@@ -52,18 +53,18 @@ class AlertingConfig(AppConfig):
         self.workers_seen = workers_seen
         self.checks = {
             "loops": failing_loop_words,
-            "evaluation": progress.evaluation_late_words,
-            "delivery": progress.delivery_late_words,
+            "evaluation": waiting.evaluation_late_words,
+            "delivery": waiting.delivery_late_words,
             "clock": clock_words,
             "outgoingProxy": proxy_fault_words,
         }
         self.notes = {
-            "evaluation": progress.evaluation_share_words,
-            "delivery": progress.delivery_share_words,
+            "evaluation": waiting.evaluation_share_words,
+            "delivery": waiting.delivery_share_words,
         }
 
         group_created.connect(configs.default_configs_create)
-        group_retagging.connect(config_coverage.global_configs_retag)
+        group_retagging.connect(coverage.global_configs_retag)
         group_deleting.connect(purge.project_alerting_end)
         host_deleting.connect(purge.host_alerting_end)
         host_moving.connect(purge.host_alerting_end)

@@ -4,7 +4,7 @@ from typing import cast
 
 from drf_spectacular.openapi import AutoSchema
 
-from alerting.serializers.notifications import TypedNotification
+from alerting.configs.notification_documents import TypedNotification
 from integrations.openapi import TypedDocumentExtension
 from opsapi.wire_json import JsonObject
 

@@ -1,19 +1,24 @@
 """Routes of alerting, below the public base."""
 
+from alerting.configs.views import (
+    AlertConfigViewSet,
+    GlobalAlertConfigViewSet,
+    MatcherFieldViewSet,
+    PresetViewSet,
+)
+from alerting.incidents.views import (
+    AlertViewSet,
+    EventNotificationViewSet,
+    GlobalAlertViewSet,
+    ResendingViewSet,
+)
 from alerting.insight.views import (
     AlertExplanationViewSet,
     ConfigInsightViewSet,
     GlobalAlertExplanationViewSet,
     GlobalConfigNoiseViewSet,
-    PresetViewSet,
 )
-from alerting.views.alerts import AlertViewSet, EventNotificationViewSet, GlobalAlertViewSet, ResendingViewSet
-from alerting.views.configs import (
-    AlertConfigViewSet,
-    GlobalAlertConfigViewSet,
-    MatcherFieldViewSet,
-)
-from alerting.views.windows import WindowViewSet
+from alerting.windows.views import WindowViewSet
 from opsapi.api.views import route
 
 urlpatterns = [

@@ -11,23 +11,19 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from alerting.choices import AlertStatus
-from alerting.models import (
-    Alert,
-    Destination,
-    Incident,
-    Notification,
-    NotificationSetting,
-)
-from alerting.rules.claim_order import Candidate, LeasedNotification
-from alerting.rules.destination_health import Health
-from alerting.rules.merging import SameDestination
-from alerting.rules.topology import FleetUnit, FleetUnits, Picture
-from alerting.selectors.changed_messages import EarlierMessages
-from alerting.selectors.due_notifications import Notified, SentMessages
-from alerting.selectors.incidents import IncidentMessage, Member
-from alerting.selectors.notification_settings import ChannelCredentials
-from alerting.services.leases import AttemptResult, TriedAttempt
+from alerting.configs.models import NotificationSetting
+from alerting.configs.store import ChannelCredentials
+from alerting.destinations.models import Destination
+from alerting.destinations.rules import Health
+from alerting.engine.changed_messages import EarlierMessages
+from alerting.engine.due_notifications import Notified, SentMessages
+from alerting.engine.leases import AttemptResult, TriedAttempt
+from alerting.engine.models import Notification
+from alerting.engine.rules import Candidate, LeasedNotification, SameDestination
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.models import Alert, Incident
+from alerting.incidents.store import IncidentMessage, Member
+from alerting.incidents.topology import FleetUnit, FleetUnits, Picture
 from integrations.choices import ChannelType
 from integrations.messages import Message
 from opsapi.encryption import CannotDecryptError

@@ -15,39 +15,15 @@ from functools import cache
 from itertools import islice
 from typing import Any, TypeVar
 
-from alerting.choices import AlertStatus, NotificationStatus
-from alerting.engine.ledger import DestinationConfigs, NamedDestination, OpeningsSoFar
-from alerting.models import (
-    Alert,
-    Destination,
-    Incident,
-    Notification,
-    NotificationAttempt,
-    NotificationSetting,
-    UnreachableHost,
-)
-from alerting.models.notifications import LONGEST_RECIPIENT
-from alerting.reasons import AttemptFailure, NotificationReason
-from alerting.rules import claim_order
-from alerting.rules.claim_order import Candidate, LeasedNotification
-from alerting.rules.delivery_policy import not_retried
-from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, probe_gap
-from alerting.rules.merging import SameDestination
-from alerting.rules.topology import (
-    LARGEST_SHARE,
-    FleetUnit,
-    FleetUnits,
-    Picture,
-    deciding_units,
-)
-from alerting.selectors.changed_messages import EarlierMessages
-from alerting.selectors.due_notifications import NOTIFIED, Notified, SentMessages
-from alerting.selectors.fleet_units import named_units
-from alerting.selectors.incidents import IncidentMessage, Member
-from alerting.selectors.queues import LONGEST_PAUSE
-from alerting.services.addressing import last_failure
-from alerting.services.destinations import destination_host
-from alerting.services.leases import (
+from alerting.configs.models import NotificationSetting
+from alerting.destinations.changes import destination_host, last_failure
+from alerting.destinations.models import Destination, UnreachableHost
+from alerting.destinations.rules import PROBE_EVERY, PROBED_AFTER, Health, probe_gap
+from alerting.engine import rules as claim_order
+from alerting.engine.changed_messages import EarlierMessages
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.due_notifications import NOTIFIED, Notified, SentMessages
+from alerting.engine.leases import (
     LEASE,
     RELEASED,
     AttemptResult,
@@ -55,7 +31,17 @@ from alerting.services.leases import (
     attempt_without_outcome,
     is_lapsed,
 )
-from alerting.services.notifications import is_sent
+from alerting.engine.ledger import DestinationConfigs, NamedDestination, OpeningsSoFar
+from alerting.engine.models import LONGEST_RECIPIENT, Notification, NotificationAttempt
+from alerting.engine.queues import LONGEST_PAUSE
+from alerting.engine.rules import Candidate, LeasedNotification, SameDestination, not_retried
+from alerting.engine.schedule import is_sent
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.fleet_units import named_units
+from alerting.incidents.models import Alert, Incident
+from alerting.incidents.store import IncidentMessage, Member
+from alerting.incidents.topology import LARGEST_SHARE, FleetUnit, FleetUnits, Picture, deciding_units
+from alerting.reasons import AttemptFailure, NotificationReason
 from events.types import Severity
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from integrations.messages import Message

@@ -8,19 +8,19 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Subquery
 
+from alerting.configs.store import settings_of
+from alerting.destinations import changes as destinations
+from alerting.engine import leases
+from alerting.engine import schedule as notifications
+from alerting.engine.changed_messages import earlier_messages
+from alerting.engine.due_notifications import lapses_of, notified_receivers, sent_messages
 from alerting.engine.ledger import Ledger
-from alerting.messages import messages_of
-from alerting.models import Alert, Notification
-from alerting.reasons import NotificationReason
-from alerting.selectors.changed_messages import earlier_messages
-from alerting.selectors.due_notifications import lapses_of, notified_receivers, sent_messages
-from alerting.selectors.fleet_units import alert_units, fleets_around, labels_of_a_part
-from alerting.selectors.incidents import incident_rows, last_pictures, members_lock, newest_picture_at
-from alerting.selectors.merged_notifications import configs_of_settings, delivered_notifications
-from alerting.selectors.notification_settings import settings_of
-from alerting.selectors.queues import claim_candidates, leased_notifications, undecided_notifications
-from alerting.services import destinations, leases, notifications
-from alerting.services.incidents import (
+from alerting.engine.merged_notifications import configs_of_settings, delivered_notifications
+from alerting.engine.messages import messages_of
+from alerting.engine.models import Notification
+from alerting.engine.queues import claim_candidates, leased_notifications, undecided_notifications
+from alerting.incidents.fleet_units import alert_units, fleets_around, labels_of_a_part
+from alerting.incidents.grouping import (
     alerts_join,
     changes_become,
     due_at,
@@ -34,6 +34,9 @@ from alerting.services.incidents import (
     messages_wait,
     pictures_keep,
 )
+from alerting.incidents.models import Alert
+from alerting.incidents.store import incident_rows, last_pictures, members_lock, newest_picture_at
+from alerting.reasons import NotificationReason
 from opsapi.postgresql.faults import is_transient
 from opsapi.sql import execute, fetch_rows
 

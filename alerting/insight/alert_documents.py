@@ -2,7 +2,11 @@
 
 from rest_framework import serializers
 
-from alerting.choices import CutReason, NotificationStatus
+from alerting.budgets import CutReason
+from alerting.configs.rules import MetricThreshold, ThresholdOperator
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.resource import KINDS, STATUSES, TYPE_NAMES
+from alerting.incidents.store import AlertRow, current_value
 from alerting.insight.alert_explanations import AlertExplanation
 from alerting.insight.host_documents import ComparedMatcherDocument
 from alerting.insight.message_reasons import REASONS_WITHOUT_MESSAGE
@@ -10,9 +14,6 @@ from alerting.insight.recorded_conditions import ConditionState, RecordedThresho
 from alerting.insight.timeline_events import FIRST, NEWEST
 from alerting.insight.timeline_notifications import PENDING
 from alerting.reasons import NotificationReason, ReasonQuestion
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
-from alerting.selectors.alerts import AlertRow, current_value
-from alerting.serializers.notification_log import KINDS, STATUSES, TYPE_NAMES
 from automation.metrics import Metric
 from automation.units import Unit
 from events.log.resource import CurrentValueDocument

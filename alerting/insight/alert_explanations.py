@@ -5,15 +5,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accesslist.models import User
+from alerting.configs.matchers import subject_of
+from alerting.configs.models import NotificationSetting
+from alerting.configs.store import config_view
+from alerting.engine.merged_notifications import merged_when_due
+from alerting.engine.notification_log import setting_words
 from alerting.engine.postgresql import POSTGRESQL
+from alerting.engine.rules import DeliveryStep, DeliveryVerdict
+from alerting.engine.transition import ConfigView
+from alerting.incidents.models import Alert
 from alerting.insight.host_reasons import ComparedMatcher
 from alerting.insight.measurement_window import first_value
-from alerting.insight.message_explanations import (
-    DeliveryFacts,
-    delivery_facts,
-    explanations_of,
-    verdict_of,
-)
+from alerting.insight.message_explanations import DeliveryFacts, delivery_facts, explanations_of, verdict_of
 from alerting.insight.message_reasons import NotificationExplanation
 from alerting.insight.recorded_conditions import (
     ConditionState,
@@ -27,13 +30,6 @@ from alerting.insight.timeline_events import began
 from alerting.insight.timeline_notifications import timeline_notifications
 from alerting.insight.user_explanations import explain_user
 from alerting.insight.user_reasons import UserExplanation
-from alerting.models import Alert, NotificationSetting
-from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
-from alerting.rules.matchers import subject_of
-from alerting.rules.transition import ConfigView
-from alerting.selectors.config_views import config_view
-from alerting.selectors.merged_notifications import merged_when_due
-from alerting.selectors.notification_log import setting_words
 
 _TO_BE_SENT = frozenset({DeliveryStep.SEND, DeliveryStep.ADDRESS, DeliveryStep.POSTPONE})
 

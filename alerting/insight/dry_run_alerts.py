@@ -11,11 +11,11 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from alerting.choices import AlertStatus
+from alerting.engine.observations import Observation
+from alerting.engine.rules import SameDestination
+from alerting.engine.transition import AlertAction, AlertView, ConfigView, step, target_of
+from alerting.incidents.choices import AlertStatus
 from alerting.reasons import NotificationReason
-from alerting.rules.merging import SameDestination
-from alerting.rules.observations import Observation
-from alerting.rules.transition import AlertAction, AlertView, ConfigView, step, target_of
 from events.types import EVENT_TYPES, AlertEffect, EventType, Needs, Target
 from integrations.choices import MessageKind
 

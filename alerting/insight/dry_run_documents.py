@@ -6,16 +6,16 @@ from typing import Any, Final
 
 from rest_framework import serializers
 
-from alerting.choices import AlertStatus
+from alerting.configs.recipients import MOST_RECIPIENTS_OF_ONE
+from alerting.configs.resource import AlertConfigDocument
+from alerting.engine.resource import KINDS, TYPE_NAMES
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.resource import TARGET_FIELDS, target_facts
+from alerting.incidents.store import current_value
 from alerting.insight.dry_run_alerts import LIMIT_WORDS, DryRunCut, DryRunLimit, DryRunMessage
 from alerting.insight.dry_run_reading import MOST_FOUND
 from alerting.insight.dry_runs import MOST_MESSAGES, SECONDS, DryRunResult
 from alerting.insight.noise_documents import SUGGESTIONS_HELP, SuggestionDocument
-from alerting.selectors.alerts import current_value
-from alerting.selectors.recipient_addresses import MOST_RECIPIENTS_OF_ONE
-from alerting.serializers.alerts import TARGET_FIELDS, target_facts
-from alerting.serializers.configs import AlertConfigDocument
-from alerting.serializers.notification_log import KINDS, TYPE_NAMES
 from automation.measurements.query import read_duration
 from automation.measurements.store import measurement_retention
 from automation.units import Unit

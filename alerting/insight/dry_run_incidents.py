@@ -16,28 +16,22 @@ from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
 
-from alerting.choices import AlertStatus
 from alerting.engine.memory import MemoryLedger, built
-from alerting.insight.dry_run_alerts import (
-    DryRunAlert,
-    DryRunEvent,
-    DryRunMessage,
-    DryRunReceiver,
-    Found,
-)
-from alerting.insight.dry_run_mutes import TargetMutes
-from alerting.models import Alert
-from alerting.rules.delivery_policy import (
+from alerting.engine.rules import (
     DeliveryStep,
     DueNotification,
     Mute,
+    SameDestination,
     decide_delivery,
+    merged_into,
     mute_of_incident,
     recent_since,
     repeat_due,
 )
-from alerting.rules.merging import SameDestination, merged_into
-from alerting.rules.topology import (
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.grouping import incidents_join, incidents_leave
+from alerting.incidents.models import Alert
+from alerting.incidents.topology import (
     FIRST,
     FleetUnit,
     FleetUnits,
@@ -48,7 +42,14 @@ from alerting.rules.topology import (
     picture,
     root_unit,
 )
-from alerting.services.incidents import incidents_join, incidents_leave
+from alerting.insight.dry_run_alerts import (
+    DryRunAlert,
+    DryRunEvent,
+    DryRunMessage,
+    DryRunReceiver,
+    Found,
+)
+from alerting.insight.dry_run_mutes import TargetMutes
 from events.types import Target
 from integrations.choices import OPEN_KINDS, MessageKind
 

@@ -9,9 +9,9 @@ from datetime import datetime
 from itertools import takewhile
 from typing import Any, NamedTuple
 
-from alerting.rules.delivery_policy import Mute
-from alerting.rules.matchers import MatchSubject
-from alerting.rules.windows import WindowRule
+from alerting.configs.matchers import MatchSubject
+from alerting.engine.rules import Mute
+from alerting.windows.rules import WindowRule
 
 
 class MutedTime(NamedTuple):

@@ -9,18 +9,18 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
 
-from alerting.dry_run_bounds import Budget, OutOfTimeError
-from alerting.insight.dry_run_alerts import DryRun, DryRunCut, DryRunLimit
-from alerting.rules.matchers import matches
-from alerting.rules.observations import METRICS_ENDED, Condition, Observation, of_host
-from alerting.rules.thresholds import (
+from alerting.budgets import Budget, OutOfTimeError
+from alerting.configs.matchers import matches
+from alerting.configs.rules import (
     MetricThreshold,
     ThresholdOperator,
     ThresholdState,
     evaluate_threshold,
     limit_of,
 )
-from alerting.selectors.recorded_events import RecordedEvents
+from alerting.engine.observations import METRICS_ENDED, Condition, Observation, of_host
+from alerting.insight.dry_run_alerts import DryRun, DryRunCut, DryRunLimit
+from alerting.insight.recorded_events import RecordedEvents
 from automation.hosts.store import host_state
 from automation.measurements.recorded_metrics import (
     ReportedValues,

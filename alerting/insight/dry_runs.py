@@ -16,8 +16,25 @@ from datetime import datetime, timedelta
 from itertools import chain
 from typing import Any, Final
 
-from alerting.choices import GROUP_WAIT_SEC, Grouping
-from alerting.dry_run_bounds import Budget, OutOfTimeError, slot_of
+from alerting.budgets import Budget, OutOfTimeError, slot_of
+from alerting.configs.choices import GROUP_WAIT_SEC, Grouping
+from alerting.configs.models import AlertConfig, NotificationSetting
+from alerting.configs.recipients import addresses_of
+from alerting.configs.store import (
+    NoCredentialsError,
+    address_config,
+    config_view,
+    filled,
+    recipient_shown,
+    setting_credentials,
+    type_of,
+)
+from alerting.destinations.changes import destination_id
+from alerting.engine.due_notifications import is_below_minimum
+from alerting.engine.transition import ConfigView
+from alerting.incidents.fleet_units import alert_units, fleet_around, labels_of_a_part
+from alerting.incidents.models import Alert
+from alerting.incidents.topology import FleetUnit, UnitKind, covered_unit
 from alerting.insight.dry_run_alerts import (
     NOT_EVALUATED,
     DryRun,
@@ -43,25 +60,10 @@ from alerting.insight.suggestions import (
     suggest_threshold,
 )
 from alerting.insight.threshold_suggestions import means_of
-from alerting.models import Alert, AlertConfig, MaintenanceWindow, NotificationSetting
-from alerting.rules.topology import FleetUnit, UnitKind, covered_unit
-from alerting.rules.transition import ConfigView
-from alerting.rules.windows import WindowRule
-from alerting.selectors.config_views import config_view
-from alerting.selectors.due_notifications import is_below_minimum
-from alerting.selectors.fleet_units import alert_units, fleet_around, labels_of_a_part
-from alerting.selectors.notification_settings import (
-    NoCredentialsError,
-    address_config,
-    filled,
-    recipient_shown,
-    setting_credentials,
-    type_of,
-)
-from alerting.selectors.recipient_addresses import addresses_of
-from alerting.selectors.subjects import Subjects, TargetFacts
-from alerting.selectors.windows import not_over
-from alerting.services.destinations import destination_id
+from alerting.windows.models import MaintenanceWindow
+from alerting.windows.rules import WindowRule
+from alerting.windows.store import not_over
+from alerting.windows.subjects import Subjects, TargetFacts
 from automation.measurements.recorded_metrics import SourceSpan, values_within
 from automation.metrics import Metric
 from events.types import AlertEffect, Target

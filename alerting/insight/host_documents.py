@@ -2,11 +2,11 @@
 
 from rest_framework import serializers
 
+from alerting.configs.matchers import CONFIG_FIELDS, MatcherField, MatcherOperator
+from alerting.configs.models import AlertConfig
+from alerting.incidents.store import current_value
 from alerting.insight.host_explanations import HostExplanation
-from alerting.models import AlertConfig
 from alerting.reasons import AlertReason, ReasonQuestion
-from alerting.rules.matchers import CONFIG_FIELDS, MatcherField, MatcherOperator
-from alerting.selectors.alerts import current_value
 from events.log.resource import CurrentValueDocument
 from opsapi.api.answers import Answer
 from opsapi.api.documents import ANOTHER_ID, Document

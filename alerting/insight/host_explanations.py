@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alerting.choices import ACTIVE, AlertStatus
+from alerting.configs.models import AlertConfig
+from alerting.configs.store import config_view, shortest_delays
+from alerting.engine.observations import Condition, Observation
+from alerting.engine.signal_observations import observations_of_host
+from alerting.engine.transition import target_of
+from alerting.incidents.choices import ACTIVE, AlertStatus
+from alerting.incidents.models import Alert
 from alerting.insight.host_reasons import ActiveAlert, Explanation, Situation, explain
-from alerting.models import Alert, AlertConfig
-from alerting.rules.observations import Condition, Observation
-from alerting.rules.transition import target_of
-from alerting.selectors.config_views import config_view
-from alerting.selectors.notification_settings import shortest_delays
-from alerting.selectors.windows import muting_windows
-from alerting.signal_observations import observations_of_host
+from alerting.windows.store import muting_windows
 from automation.hosts.store import host_state
 from automation.models import Host
 from events.types import EVENT_TYPES, EventType, Target, openers_of

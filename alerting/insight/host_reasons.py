@@ -8,20 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alerting.choices import AlertStatus
+from alerting.configs.matchers import Matcher, MatchSubject, fact_of, matches
+from alerting.configs.rules import MetricThreshold
+from alerting.configs.wording import condition_words, limit_words, matcher_words, value_words
+from alerting.engine.observations import Condition, Observation
+from alerting.engine.transition import AlertAction, AlertView, ConfigView, Decision, step, threshold_verdict
+from alerting.incidents.choices import AlertStatus
 from alerting.reasons import AlertReason, in_full
-from alerting.rules.matchers import Matcher, MatchSubject, fact_of, matches
-from alerting.rules.observations import Condition, Observation
-from alerting.rules.thresholds import MetricThreshold
-from alerting.rules.transition import (
-    AlertAction,
-    AlertView,
-    ConfigView,
-    Decision,
-    step,
-    threshold_verdict,
-)
-from alerting.rules.wording import condition_words, limit_words, matcher_words, value_words
 from events.wording import in_words
 from opsapi.clock import time_words
 

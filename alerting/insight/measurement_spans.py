@@ -4,8 +4,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alerting.rules.thresholds import MetricThreshold
-from alerting.rules.wording import limit_words
+from alerting.configs.rules import MetricThreshold
+from alerting.configs.wording import limit_words
 from automation.metrics import Metric, base_unit
 from automation.quantities import best_unit, quantity_of, readable_quantity
 from automation.units import Unit, convert

@@ -4,9 +4,9 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from statistics import fmean
 
+from alerting.configs.rules import MetricThreshold
+from alerting.incidents.models import Alert
 from alerting.insight.measurement_spans import MeasurementWindow, Span, in_units, metric_shown, window_span
-from alerting.models import Alert
-from alerting.rules.thresholds import MetricThreshold
 from automation.measurements.store import SAMPLES_OF_HOST, newest_measurements, sample_parameters
 from automation.metrics import Metric
 from automation.reports.rules import newest_numbers

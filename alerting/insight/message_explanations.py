@@ -4,20 +4,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from alerting.choices import AlertStatus
+from alerting.configs.models import AlertConfig, NotificationSetting
+from alerting.engine.due_notifications import due_notification, is_below_minimum
+from alerting.engine.models import Notification
+from alerting.engine.rules import DeliveryVerdict, Mute, decide_delivery
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.models import Alert
+from alerting.incidents.store import IncidentView, incident_of, of_incident
 from alerting.insight.message_reasons import (
     NotificationExplanation,
     explain_notification,
     no_notification_reason,
 )
 from alerting.insight.timeline_entries import TimelineNotification
-from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
 from alerting.reasons import NotificationReason
-from alerting.rules.delivery_policy import DeliveryVerdict, Mute, decide_delivery
-from alerting.rules.windows import WindowRule, active_windows
-from alerting.selectors.due_notifications import due_notification, is_below_minimum
-from alerting.selectors.incidents import IncidentView, incident_of, of_incident
-from alerting.selectors.windows import rules_since_start
+from alerting.windows.rules import WindowRule, active_windows
+from alerting.windows.store import rules_since_start
 
 MOST_WINDOWS = 50
 

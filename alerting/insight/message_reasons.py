@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.rules import DeliveryStep, DeliveryVerdict, muted_by
+from alerting.incidents.choices import AlertStatus
 from alerting.insight.timeline_entries import TimelineNotification
 from alerting.reasons import AlertReason, NotificationReason
-from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, muted_by
 from integrations.choices import MessageKind
 from opsapi.clock import time_words
 

@@ -8,15 +8,10 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Expression, FloatField
 from django.db.models.sql.compiler import SQLCompiler
 
-from alerting.insight.noise import (
-    FLAP_WITHIN,
-    PERIOD,
-    Noise,
-    alerts_per_week,
-)
+from alerting.configs.models import AlertConfig
+from alerting.configs.store import shortest_delays
+from alerting.insight.noise import FLAP_WITHIN, PERIOD, Noise, alerts_per_week
 from alerting.insight.suggestions import LONGEST_DELAY_MIN, suggest_delay
-from alerting.models import AlertConfig
-from alerting.selectors.notification_settings import shortest_delays
 from events.retention import kept_rows
 from opsapi import clock
 from opsapi.sql import fetch_rows

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from alerting.configs.matchers import Matcher, MatcherField, MatchSubject
+from alerting.configs.rules import CountThreshold, MetricThreshold
+from alerting.configs.wording import condition_words, limit_words
+from alerting.engine.transition import ConfigView
 from alerting.insight.host_reasons import NOT_RECORDED, ComparedMatcher, compared_matcher
-from alerting.rules.matchers import Matcher, MatcherField, MatchSubject
-from alerting.rules.thresholds import CountThreshold, MetricThreshold
-from alerting.rules.transition import ConfigView
-from alerting.rules.wording import condition_words, limit_words
 from automation.metrics import base_unit
 from automation.quantities import readable_quantity
 from automation.units import convert

@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import ceil, inf, isfinite
 from typing import Final
 
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator, is_outside, limit_of
+from alerting.configs.rules import MetricThreshold, ThresholdOperator, is_outside, limit_of
 from automation.metrics import base_unit
 from automation.quantities import quantity
 from automation.units import Unit, convert

@@ -9,8 +9,12 @@ from typing import Any, Final
 
 from django.db.models import F, Q
 
-from alerting.choices import AlertStatus
-from alerting.dry_run_bounds import Budget, OutOfTimeError
+from alerting.budgets import Budget, OutOfTimeError
+from alerting.configs.models import AlertConfig
+from alerting.configs.rules import mean_of
+from alerting.configs.store import config_view, shortest_delays
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.models import Alert
 from alerting.insight.noise import Noise
 from alerting.insight.suggestions import (
     FEWEST_ALERTS,
@@ -19,10 +23,6 @@ from alerting.insight.suggestions import (
     count_openings,
     suggest_threshold,
 )
-from alerting.models import Alert, AlertConfig
-from alerting.rules.thresholds import mean_of
-from alerting.selectors.config_views import config_view
-from alerting.selectors.notification_settings import shortest_delays
 from automation.measurements.recorded_metrics import ReportedValues, SourceSpan, values_within
 from automation.measurements.store import measurement_retention
 from automation.metrics import Metric

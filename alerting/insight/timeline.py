@@ -5,7 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from accesslist.models import User
-from alerting.choices import ACTIVE, AlertStatus
+from alerting.configs.rules import MetricThreshold
+from alerting.configs.wording import condition_words
+from alerting.incidents.choices import ACTIVE, AlertStatus
+from alerting.incidents.models import Alert
+from alerting.incidents.rules import Acknowledgement
+from alerting.incidents.store import alert_acknowledgement
 from alerting.insight.alert_explanations import AlertExplanation, explain_alert
 from alerting.insight.measurement_spans import MeasurementWindow
 from alerting.insight.measurement_window import measurement_window
@@ -19,11 +24,6 @@ from alerting.insight.timeline_entries import (
     window_entries,
 )
 from alerting.insight.timeline_events import EventsOfAlert, events_of
-from alerting.models import Alert
-from alerting.rules.state import Acknowledgement
-from alerting.rules.thresholds import MetricThreshold
-from alerting.rules.wording import condition_words
-from alerting.selectors.alerts import alert_acknowledgement
 
 NOT_SHOWN = "a global alert configuration; you need a global role to see it"
 

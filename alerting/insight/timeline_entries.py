@@ -6,10 +6,10 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import groupby, islice
 
-from alerting.choices import NotificationStatus
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.rules import DeliveryStep, DeliveryVerdict
 from alerting.reasons import NotificationReason
-from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict
-from alerting.rules.windows import WindowRule
+from alerting.windows.rules import WindowRule
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.clock import time_words
 

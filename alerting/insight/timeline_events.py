@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from alerting.choices import AlertStatus
+from alerting.configs.wording import limit_words, value_words
+from alerting.engine.observations import METRICS_ENDED
+from alerting.engine.transition import ConfigView, target_key
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.models import Alert
+from alerting.incidents.wording import down_reason, started_words
 from alerting.insight.timeline_entries import AcknowledgementChange, TimelineEntry, TimelineEntryKind, lapses
-from alerting.models import Alert
-from alerting.rules.observations import METRICS_ENDED
-from alerting.rules.transition import ConfigView, target_key
-from alerting.rules.wording import down_reason, limit_words, started_words, value_words
 from automation.metrics import Metric
 from events.models import Event
 from events.types import EVENT_TYPES, EventType, closing_type

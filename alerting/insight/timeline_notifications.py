@@ -6,13 +6,14 @@ from typing import Any
 
 from django.db.models import OuterRef, Q, QuerySet
 
-from alerting.choices import IncidentPart, NotificationStatus
+from alerting.configs.notification_types import recipient_words
+from alerting.engine.choices import IncidentPart, NotificationStatus
+from alerting.engine.models import Notification, NotificationAttempt
+from alerting.engine.notification_log import Origin, about_alert, origins_of, senders_of
+from alerting.incidents.models import Alert
 from alerting.insight.timeline_entries import Attempt, TimelineNotification
 from alerting.insight.timeline_events import FIRST, NEWEST
-from alerting.models import Alert, Notification, NotificationAttempt
-from alerting.notification_types import recipient_words
 from alerting.reasons import NotificationReason
-from alerting.selectors.notification_log import Origin, about_alert, origins_of, senders_of
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi.fields import JsonRows
 from opsapi.first_rows import ends_of

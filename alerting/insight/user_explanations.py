@@ -7,7 +7,11 @@ from datetime import datetime
 from django.db.models import Case, IntegerField, Q, QuerySet, Value, When
 
 from accesslist.models import User
-from alerting.choices import NotificationStatus
+from alerting.configs.models import NotificationSetting
+from alerting.configs.recipients import why_not_reached
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.models import Notification
+from alerting.engine.notification_log import origins_of, senders_of, setting_words
 from alerting.insight.message_explanations import DeliveryFacts, explanations_of, verdict_of
 from alerting.insight.message_reasons import NotificationExplanation
 from alerting.insight.recorded_conditions import HIDDEN_CONDITION
@@ -19,9 +23,6 @@ from alerting.insight.user_reasons import (
     explain_user_notification,
     user_detail,
 )
-from alerting.models import Notification, NotificationSetting
-from alerting.selectors.notification_log import origins_of, senders_of, setting_words
-from alerting.selectors.recipient_addresses import why_not_reached
 from opsapi.fields import Among
 
 

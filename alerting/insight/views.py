@@ -7,6 +7,9 @@ from accesslist.models import User
 from accesslist.rows import with_id
 from accesslist.users.store import visible_users, visible_users_of
 from alerting.access import READ, READ_GLOBAL, WRITE
+from alerting.configs.views import AlertConfigViewSet, AnyConfigViewSet, GlobalAlertConfigViewSet
+from alerting.incidents.store import alert_with_id
+from alerting.incidents.views import AlertViewSet, AnyAlertViewSet, GlobalAlertViewSet
 from alerting.insight.alert_documents import AlertExplanationDocument
 from alerting.insight.alert_explanations import explain_alert
 from alerting.insight.dry_run_documents import DryRunDocument, RequestedDryRun, dry_run_range
@@ -15,27 +18,11 @@ from alerting.insight.host_documents import ExplainedHost, ExplanationDocument
 from alerting.insight.host_explanations import explain_config
 from alerting.insight.noise_counts import noise_of
 from alerting.insight.noise_documents import NoiseDocument
-from alerting.insight.preset_configs import configs_of_presets, presets_create
-from alerting.insight.preset_documents import (
-    ExistingPresetDocument,
-    PresetDocument,
-    PresetsMadeDocument,
-    PresetsRequest,
-)
-from alerting.insight.presets import Preset, presets_of
 from alerting.insight.threshold_suggestions import with_suggested_threshold
-from alerting.selectors.alerts import alert_with_id
-from alerting.selectors.configs import configs_named
-from alerting.serializers.configs import AlertConfigDocument
-from alerting.views.alerts import AlertViewSet, AnyAlertViewSet, GlobalAlertViewSet
-from alerting.views.configs import AlertConfigViewSet, AnyConfigViewSet, GlobalAlertConfigViewSet
 from automation.hosts.store import host_with_id
-from automation.metrics import Engine
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
-from opsapi.api.paging import PlainRows
-from opsapi.api.query import LISTING, identifier_parameter
-from opsapi.api.views import ApiViewSet
+from opsapi.api.query import identifier_parameter
 
 _USER_ID = identifier_parameter("userId", "Also explain why this user was, or was not, notified.")
 
@@ -134,43 +121,3 @@ class GlobalConfigNoiseViewSet(AnyConfigNoiseViewSet, GlobalAlertConfigViewSet):
     access = {"noise": READ_GLOBAL}
     bodies = {}
     answers = AnyConfigNoiseViewSet.answers
-
-
-class PresetViewSet(ApiViewSet):
-    """`/groups/{id}/alertConfigs/presets`, under the roles of alert configurations."""
-
-    access = {"index": READ, "create": WRITE}
-    parameters = {"index": LISTING}
-    bodies = {"create": PresetsRequest}
-    answers = {"index": [PresetDocument], "create": PresetsMadeDocument}
-    statuses = {"create": 201}
-    refusals = {"create": [ErrorCode.LIMIT_REACHED]}
-
-    def index(self, request: Request, group_id: str) -> Response:
-        """List all presets, and whether the project has them."""
-        there = configs_of_presets(self.group.id)
-        ids = {preset: config.id for preset, config in there.items()}
-        return self.list(PlainRows(Preset), lambda row: PresetDocument.of_project(row, ids.get(row)))
-
-    def create(self, request: Request, group_id: str) -> Response:
-        """Add all or some presets of an engine. Existing presets are listed and not added again."""
-        asked = self.body()
-        every = [preset.value for preset in presets_of(Engine(asked["engine"]))]
-        done = presets_create(
-            group_id=self.group.id,
-            presets=[Preset(name) for name in asked.get("presets", every)],
-            actor=self.actor,
-            now=self.now,
-        )
-        configs = configs_named([config.id for config in done.created], self.group.id)
-        facts = map(AlertConfigDocument.facts, AlertConfigDocument.rows(configs))
-        created = [AlertConfigDocument.present(fact, self.links) for fact in facts]
-        document = {
-            "results": created,
-            "totalCount": len(created),
-            "existing": [
-                ExistingPresetDocument.of(config, preset=preset) for preset, config in done.existing.items()
-            ],
-        }
-        path = f"/groups/{self.group.id}/alertConfigs/presets"
-        return Response({**document, "links": self.links.related(path, {})})

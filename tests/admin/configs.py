@@ -4,9 +4,9 @@ from typing import Any
 
 from django.test import Client
 
+from alerting.configs.notification_types import NOTIFICATION_TYPES
+from alerting.configs.resource import config_facts
 from alerting.models import AlertConfig
-from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.serializers.configs import config_facts
 from tests.admin.writing import confirm
 
 CONFIGS = "/admin/alerting/alertconfig/"

@@ -21,7 +21,9 @@ from accesslist.models import (
     Team,
     User,
 )
-from alerting.choices import NotificationStatus
+from alerting.configs.notification_types import NOTIFICATION_TYPES
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.share_counts import usage_add
 from alerting.models import (
     EvaluationTurn,
     Incident,
@@ -34,8 +36,6 @@ from alerting.models import (
     UnreachableHost,
     WorkerHeartbeat,
 )
-from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.services.shares import usage_add
 from automation.addresses import Address
 from automation.models import (
     AgentSettings,

@@ -8,7 +8,7 @@ from django.contrib import admin
 from django.test import Client
 
 from accesslist.models import Project
-from alerting.selectors.alerts import Age
+from alerting.incidents.store import Age
 from opsapi.console.admin_urls import list_url
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.roles import Role

@@ -9,7 +9,7 @@ from django.test import Client
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
-from alerting.selectors import windows
+from alerting.windows import store as windows
 from opsapi import clock
 from tests.admin.alert_pages import ALERTS, alert_page
 from tests.admin.operators import page_of

@@ -7,7 +7,7 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from accesslist.models import Project, User
-from alerting.choices import AlertStatus
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert
 from automation.agents.console import AgentAdmin
 from opsapi.console.action_pages import NONE_LEFT

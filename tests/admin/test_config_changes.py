@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
+from alerting.configs.store import config_secrets
 from alerting.models import AlertConfig
-from alerting.selectors.notification_settings import config_secrets
 from events.models import Event
 from events.types import EventType
 from opsapi.console.admin_urls import page_url

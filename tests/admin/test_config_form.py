@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
+from alerting.configs.notification_types import NOTIFICATION_TYPES
 from alerting.models import AlertConfig
-from alerting.notification_types import NOTIFICATION_TYPES
 from events.models import Event
 from events.types import EventType
 from opsapi.roles import Role

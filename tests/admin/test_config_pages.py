@@ -8,9 +8,9 @@ from django.test import Client
 from pytest_django import Settings
 
 from accesslist.models import Project, RateWindow, User
-from alerting import notification_tests
+from alerting.configs import notification_tests
+from alerting.configs.notification_types import NOTIFICATION_TYPES
 from alerting.models import Alert, AlertConfig, NotificationSetting
-from alerting.notification_types import NOTIFICATION_TYPES
 from events.models import Event
 from events.types import EventType
 from integrations.choices import SecretKind

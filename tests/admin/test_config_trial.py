@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
-from alerting import dry_run_bounds
+from alerting import budgets
 from alerting.models import AlertConfig
 from events.models import Event
 from opsapi import clock
@@ -119,7 +119,7 @@ def test_a_condition_without_a_record_cannot_be_tried(
 def test_a_full_project_says_so(
     console: Client, operator: User, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dry_run_bounds, "AT_ONCE_IN_PROJECT", 0)
+    monkeypatch.setattr(budgets, "AT_ONCE_IN_PROJECT", 0)
     page = tried(console, ADD, typed_config(project.id))
     assert "at the same time" in page
     assert "The configuration would" not in page

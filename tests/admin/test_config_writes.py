@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
-from alerting.choices import AlertStatus
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
 from events.types import EventType
 from tests.admin.rows import fill
@@ -125,7 +125,7 @@ def test_a_bulk_action_is_done_to_all_or_to_none(
         if len(calls) == 2:
             raise RuntimeError("the second one fails")
 
-    monkeypatch.setattr("alerting.services.config_coverage.config_alerts_cancel", fail_second)
+    monkeypatch.setattr("alerting.configs.coverage.config_alerts_cancel", fail_second)
     with leaves_events(operator):
         console.raise_request_exception = False
         assert _act(console, "disable", *configs).status_code == 500

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, User
-from alerting.choices import DestinationState
+from alerting.destinations.choices import DestinationState
 from alerting.models import Destination, Notification, UnreachableHost
 from events.models import Event
 from events.types import EventType

@@ -7,7 +7,7 @@ from django.test import Client
 
 from accesslist.models import Project, User
 from alerting.models import Alert, AlertConfig
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.console.admin_urls import page_url

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project
-from alerting.admin.configs import AlertConfigAdmin
+from alerting.configs.console import AlertConfigAdmin
 from alerting.models import AlertConfig
 from automation.models import Host
 from opsapi import clock

@@ -11,7 +11,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, Team
-from alerting.messages import messages_of
+from alerting.engine.messages import messages_of
 from alerting.models import AlertConfig, MaintenanceWindow, Notification
 from events.facts import EventFacts
 from events.log.changes import event_record

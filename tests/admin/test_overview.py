@@ -15,8 +15,8 @@ from django.urls import reverse
 from pytest_django import Settings
 
 from accesslist.models import Project, User
+from alerting.engine.leases import worker_seen, worker_stuck
 from alerting.models import Alert, MaintenanceWindow, WorkerHeartbeat
-from alerting.services.leases import worker_seen, worker_stuck
 from automation import panels
 from automation.models import Agent, FleetWatch, StoredDay
 from events.models import Event, Signal
@@ -298,7 +298,7 @@ class TestWhatIsShown:
     def test_an_incomplete_count_is_marked(
         self, project: Project, console: Client, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("alerting.selectors.overview.MOST_COUNTED", 2)
+        monkeypatch.setattr("alerting.overview.store.MOST_COUNTED", 2)
         monkeypatch.setattr("opsapi.console.widgets.MOST_COUNTED", 2)
         for _ in range(4):
             make_alert(project)

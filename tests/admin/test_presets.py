@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
-from alerting.insight.presets import Preset
+from alerting.configs.presets import Preset
 from alerting.models import AlertConfig
 from events.types import EventType
 from opsapi.roles import Role

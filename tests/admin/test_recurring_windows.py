@@ -9,9 +9,9 @@ from django.contrib.messages import get_messages
 from django.test import Client
 
 from accesslist.models import Project, User
-from alerting import dry_run_bounds
+from alerting import budgets
 from alerting.models import MaintenanceWindow
-from alerting.selectors import window_previews
+from alerting.windows import previews
 from automation.models import Host
 from opsapi.roles import Role
 from tests.admin.operators import action_url, browser_with, page_of
@@ -257,12 +257,12 @@ def test_the_page_of_a_window_says_that_its_preview_is_incomplete(
     window = make_window(project, matchers=[matcher])
     assert "window can mute more" not in console.get(page_of(window)).content.decode()
     with monkeypatch.context() as patch:
-        patch.setattr(window_previews, "_HOST_SECONDS", 0)
+        patch.setattr(previews, "_HOST_SECONDS", 0)
         cut = console.get(page_of(window)).content.decode()
     assert "compared no hosts, so" in cut
     assert "at least 0" in cut
     assert "No host is muted" not in cut
-    monkeypatch.setattr(dry_run_bounds, "AT_ONCE_IN_PROJECT", 0)
+    monkeypatch.setattr(budgets, "AT_ONCE_IN_PROJECT", 0)
     full = console.get(page_of(window)).content.decode()
     assert "were not compared" in full
     assert "No open alert is muted" not in full

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project, User
-from alerting.choices import NotificationStatus
+from alerting.engine.choices import NotificationStatus
 from alerting.models import Alert, Notification
 from events.types import EventType
 from tests.admin.alert_pages import alert_page

@@ -7,8 +7,8 @@ from django.conf import LazySettings
 from django.test import Client
 
 from accesslist.models import Project, User
-from alerting.selectors.stored_rows import stored_rows
-from alerting.services.purge import alerts_trim, events_trim
+from alerting.engine.purge import alerts_trim, events_trim
+from alerting.retention.store import stored_rows
 from events.models import Event, Retention
 from events.retention import KeptFor, kept_rows
 from events.types import EventType

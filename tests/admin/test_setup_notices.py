@@ -11,8 +11,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, User
+from alerting.configs.setup import MOST_NAMED
 from alerting.models import AlertConfig, SetupMark
-from alerting.selectors.setup import MOST_NAMED
 from events.models import Event
 from events.types import EventType
 from opsapi import clock

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project
+from alerting.engine.rules import NOTICE_MINUTES, SHARE_SECONDS
+from alerting.engine.share_counts import usage_add
 from alerting.models import MaintenanceWindow
-from alerting.rules.shares import NOTICE_MINUTES, SHARE_SECONDS
-from alerting.services.shares import usage_add
 from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.configs import CONFIGS

@@ -7,9 +7,9 @@ from django.test import Client
 from pytest_django import Settings
 
 from accesslist.models import ApiKey, Project, User
-from alerting.insight.presets import Preset, presets_of
+from alerting.configs.presets import Preset, presets_of
+from alerting.configs.store import setting_values
 from alerting.models import AlertConfig, NotificationSetting, SetupMark
-from alerting.selectors.notification_settings import setting_values
 from automation.metrics import Engine
 from events.types import EventType
 from opsapi.roles import Role

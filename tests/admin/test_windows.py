@@ -8,8 +8,8 @@ from django.test import Client
 
 from accesslist.models import Project, User
 from alerting.models import MaintenanceWindow
-from alerting.serializers.windows import WindowDocument
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
+from alerting.windows.resource import WindowDocument
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

@@ -11,10 +11,10 @@ from rest_framework import serializers
 from accesslist.digest import rules as digest
 from accesslist.digest.authentication import nonce_key
 from accesslist.models import ApiKey, Invitation, User
+from alerting.configs.notification_documents import DOCUMENTS as NOTIFICATION_DOCUMENTS
+from alerting.configs.notification_documents import NotificationDocument
+from alerting.configs.notification_types import NOTIFICATION_TYPES
 from alerting.models import NotificationSetting
-from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.serializers.notifications import DOCUMENTS as NOTIFICATION_DOCUMENTS
-from alerting.serializers.notifications import NotificationDocument
 from automation.desired_state.resource import AutomationConfigDocument
 from automation.models import AgentSettings, AutomationRevision
 from integrations.choices import SecretKind

@@ -10,8 +10,8 @@ from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Invitation, Project
 from accesslist.projects.changes import project_hosts_counted
-from alerting.choices import NotificationStatus
-from alerting.evaluation import evaluate_signals
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
 from automation.models import Agent, Cluster, Host
 from events.log.changes import event_record

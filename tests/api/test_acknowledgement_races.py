@@ -6,8 +6,8 @@ import pytest
 
 from accesslist.models import Project
 from accesslist.projects.changes import project_delete
+from alerting.incidents.changes import AlertChanges, AlertEnd, alerts_cancel, alerts_change
 from alerting.models import Alert
-from alerting.services.alerts import AlertChanges, AlertEnd, alerts_cancel, alerts_change
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

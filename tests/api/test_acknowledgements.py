@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert
 from events.models import Event
 from opsapi.clock import wire_time

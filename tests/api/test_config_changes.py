@@ -8,7 +8,7 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
 from events.models import Event, Signal
 from opsapi import clock

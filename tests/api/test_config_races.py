@@ -10,10 +10,10 @@ from django.db import connection, transaction
 
 from accesslist.models import Project
 from accesslist.projects.changes import project_delete, project_update
-from alerting.evaluation import evaluate_signals
+from alerting.configs.changes import alert_config_delete, alert_config_set_enabled, alert_config_update
+from alerting.configs.locks import global_configs_lock
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
-from alerting.services.configs import alert_config_delete, alert_config_set_enabled, alert_config_update
-from alerting.services.locks import global_configs_lock
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
 from events.models import Event
 from events.types import EVENT_TYPES, EventType, Severity

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.configs import condition_documents
+from alerting.configs.pattern_prices import ALLOWED
 from alerting.models import AlertConfig
-from alerting.rules.pattern_prices import ALLOWED
-from alerting.serializers import config_parts
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.each import each
@@ -70,7 +70,7 @@ def test_a_request_searches_ports_for_a_limited_time(
 ) -> None:
     never = bodies.alert_config(matchers=[matcher("^abc$", "PORT")])
     assert owner.post(f"/groups/{project.id}/alertConfigs", never).status_code == 400
-    monkeypatch.setattr(config_parts, "CHECK_SECONDS", 0)
+    monkeypatch.setattr(condition_documents, "CHECK_SECONDS", 0)
     assert owner.post(f"/groups/{project.id}/alertConfigs", never).status_code == 201
 
 
@@ -86,5 +86,5 @@ def test_after_its_time_a_request_names_one_dear_pattern(
 ) -> None:
     dear = bodies.alert_config(matchers=[matcher(TOO_LARGE), matcher(TOO_SLOW)])
     assert len(owner.post(f"/groups/{project.id}/alertConfigs", dear).json()["badFields"]) == 2
-    monkeypatch.setattr(config_parts, "CHECK_SECONDS", 0)
+    monkeypatch.setattr(condition_documents, "CHECK_SECONDS", 0)
     assert len(owner.post(f"/groups/{project.id}/alertConfigs", dear).json()["badFields"]) == 1

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from accesslist.models import Project
-from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.configs.notification_types import NOTIFICATION_TYPES
 from integrations.channels import CHANNELS
 from integrations.channels.base import Channel
 from integrations.webhooks.templates import TEMPLATES, Template

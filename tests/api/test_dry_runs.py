@@ -11,15 +11,15 @@ import pytest
 from django.db import connection
 
 from accesslist.models import Project, RoleGrant
-from alerting import dry_run_bounds
-from alerting.insight import dry_run_reading, dry_runs
+from alerting import budgets
+from alerting.configs.rules import evaluate_threshold
+from alerting.incidents import fleet_units
+from alerting.incidents.topology import FleetUnit
+from alerting.insight import dry_run_reading, dry_runs, recorded_events
 from alerting.insight.dry_run_alerts import DryRunCut
 from alerting.insight.dry_runs import DryRunResult
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.reasons import NotificationReason
-from alerting.rules.thresholds import evaluate_threshold
-from alerting.rules.topology import FleetUnit
-from alerting.selectors import fleet_units, recorded_events
 from automation.measurements.recorded_metrics import parts_between
 from automation.models import Host, Measurement
 from events.models import Event, Signal
@@ -648,7 +648,7 @@ def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.Mo
 def test_two_at_a_time_run_in_a_project(record: Rehearsal) -> None:
     def slots(command: str, places: range) -> None:
         for place in places:
-            key = [dry_run_bounds.LOCK_CLASS, f"{record.project.id} {place}"]
+            key = [budgets.LOCK_CLASS, f"{record.project.id} {place}"]
             other.execute(f"SELECT pg_advisory_{command}(%s, hashtext(%s))", key)
 
     record.report(30)
@@ -666,7 +666,7 @@ def test_some_of_the_threads_of_a_process_run_them(
     record: Rehearsal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places = BoundedSemaphore(1)
-    monkeypatch.setattr(dry_run_bounds, "_slots", places)
+    monkeypatch.setattr(budgets, "_slots", places)
     with places:
         assert record.ask().status_code == 429
     assert record.ask().status_code == 200
@@ -785,7 +785,7 @@ def test_a_read_of_many_hosts_is_short() -> None:
 
 def test_each_statement_has_the_time_that_is_left() -> None:
     seconds = iter(range(100))
-    budget = dry_run_bounds.Budget(50.0, lambda: float(next(seconds)))
+    budget = budgets.Budget(50.0, lambda: float(next(seconds)))
     with budget.statement():
         left = []
         for _ in range(2):

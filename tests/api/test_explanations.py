@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Alert, Notification
-from alerting.selectors import windows
+from alerting.windows import store as windows
 from events.models import Event
 from opsapi import clock
 from opsapi.clock import wire_time

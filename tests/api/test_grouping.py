@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
 from opsapi import clock
 from tests.api.bodies import alert_config, global_alert_config, webhook

@@ -14,9 +14,9 @@ from pytest_django import Settings
 
 from accesslist.apps import authentication_trial
 from accesslist.models import DigestUse, Project
+from alerting.engine.leases import worker_seen
+from alerting.engine.rules import minute_of
 from alerting.models import ProjectUsage
-from alerting.rules.shares import minute_of
-from alerting.services.leases import worker_seen
 from automation.models import Agent, FleetWatch
 from events.models import Signal
 from opsapi import clock

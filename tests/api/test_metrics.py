@@ -16,9 +16,11 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus, DestinationState, NotificationStatus
+from alerting.destinations.choices import DestinationState
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.leases import worker_seen, worker_stuck
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Notification, UnreachableHost, WorkerHeartbeat
-from alerting.services.leases import worker_seen, worker_stuck
 from events.models import Signal
 from integrations.channels.delivery import deliver
 from integrations.choices import ChannelType

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
 from alerting.insight import threshold_suggestions
 from alerting.models import Alert, AlertConfig
 from automation.models import Host

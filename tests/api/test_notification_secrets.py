@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.configs.store import setting_values
 from alerting.models import AlertConfig, NotificationSetting
-from alerting.selectors.notification_settings import setting_values
 from events.models import Event
 from opsapi.sql import fetch_rows
 from tests.api.canary import SECRET_FIELDS

@@ -6,8 +6,8 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
-from alerting.insight.presets import Preset, presets_of
+from alerting.configs.presets import Preset, presets_of
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig
 from automation.metrics import Engine
 from events.models import Event

@@ -8,9 +8,9 @@ import pytest
 from accesslist.locks import scope_lock_shared
 from accesslist.models import ApiKey, Organization, Project
 from accesslist.projects.changes import project_delete
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
+from alerting.engine.purge import deleted_project_purge
 from alerting.models import Alert, AlertConfig, MaintenanceWindow
-from alerting.services.purge import deleted_project_purge
 from automation.models import Agent, Host, Reading, Source
 from events.models import Event, Signal
 from opsapi import clock

@@ -271,7 +271,7 @@ def test_the_list_has_windows_that_occur_again_and_no_ended_windows(
 def test_a_project_has_a_limited_number_of_windows_that_delivery_computes(
     admin: ApiClient, project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.services.windows.MOST_COSTLY_WINDOWS", 1)
+    monkeypatch.setattr("alerting.windows.changes.MOST_COSTLY_WINDOWS", 1)
     once = admin.post(path_of(project), bodies.window()).json()
     first = made(admin, project)
     before, recorded = columns(), Event.objects.count()

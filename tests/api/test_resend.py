@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import NotificationStatus
+from alerting.engine.choices import NotificationStatus
 from alerting.models import Notification
 from opsapi.ids import new_id
 from opsapi.roles import Grant, Role

@@ -15,7 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from pytest_django import Settings
 
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
 from opsapi import clock
 from opsapi.api.documents import Document
 from tests.admin.rows import make_operator

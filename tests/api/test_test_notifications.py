@@ -13,7 +13,7 @@ from django.db import OperationalError, connection
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting import notification_tests
+from alerting.configs import notification_tests
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting, SetupMark
 from alerting.reasons import AttemptFailure
 from events.models import Event, Signal

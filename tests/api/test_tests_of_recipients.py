@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting import notification_tests
+from alerting.configs import notification_tests
 from alerting.models import Notification
 from events.wording import in_words
 from integrations.channels.outcome import Outcome

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
 from automation.models import Host
 from opsapi import clock
 from opsapi.clock import wire_time

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.configs.store import setting_values
 from alerting.models import NotificationSetting
-from alerting.selectors.notification_settings import setting_values
 from events.models import Event
 from integrations.credentials.store import integration_values
 from integrations.models import Integration

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting import dry_run_bounds
+from alerting import budgets
 from alerting.models import Alert, MaintenanceWindow
-from alerting.rules.windows import WindowRule
-from alerting.selectors import window_previews
-from alerting.selectors.window_previews import window_preview
-from alerting.selectors.windows import muting_windows
+from alerting.windows import previews
+from alerting.windows.previews import window_preview
+from alerting.windows.rules import WindowRule
+from alerting.windows.store import muting_windows
 from automation.models import Host
 from events.models import Event
 from opsapi.roles import Grant, Role
@@ -185,7 +185,7 @@ def test_a_preview_ends_with_its_time(project: Project, hosts: None) -> None:
         "matchers": [matcher("db", "STARTS_WITH")],
     }
 
-    def found_within(most: int) -> window_previews.WindowPreview:
+    def found_within(most: int) -> previews.WindowPreview:
         compared.clear()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(WindowRule, "mutes", muted)
@@ -211,11 +211,11 @@ def test_an_answer_says_where_it_ended(
     make_alert(project, facts={"hostname": "db1", "port": 27017})
     matchers = [matcher("db", "STARTS_WITH")]
     assert "truncated" not in preview(admin, project, matchers=matchers)
-    monkeypatch.setattr(window_previews, "_HOST_SECONDS", 0)
+    monkeypatch.setattr(previews, "_HOST_SECONDS", 0)
     found = preview(admin, project, matchers=matchers)
     assert found["truncated"] == {"reason": "TIME", "comparedHosts": 0}
     assert (found["hosts"]["totalCount"], found["alerts"]["totalCount"]) == (0, 1)
-    monkeypatch.setattr(window_previews, "SECONDS", 0)
+    monkeypatch.setattr(previews, "SECONDS", 0)
     found = preview(admin, project, matchers=matchers)
     assert found["truncated"] == {"reason": "TIME", "comparedHosts": 0, "comparedAlerts": 0}
 
@@ -224,7 +224,7 @@ def test_previews_with_matchers_share_the_slots_of_dry_runs(
     admin: ApiClient, project: Project, hosts: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slots = BoundedSemaphore(1)
-    monkeypatch.setattr(dry_run_bounds, "_slots", slots)
+    monkeypatch.setattr(budgets, "_slots", slots)
     with_matchers = bodies.window(alertTypeNames=["HOST"], matchers=[matcher("db1")])
     with slots:
         refused = admin.post(path_of(project), with_matchers)

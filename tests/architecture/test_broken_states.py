@@ -5,8 +5,8 @@ import inspect
 import re
 from datetime import timedelta
 
-from alerting.insight.presets import Preset
-from alerting.worker import SWEEP_SECONDS
+from alerting.configs.presets import Preset
+from alerting.engine.worker import SWEEP_SECONDS
 from automation.metrics import Metric
 from tests.each import each
 from tests.processes import test_agent_states

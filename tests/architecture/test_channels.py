@@ -9,10 +9,10 @@ from pkgutil import iter_modules
 import pytest
 from django.conf import settings
 
-from alerting.choices import PeopleType
-from alerting.forms.notification_inputs import NOTIFICATION_INPUTS, notification_inputs
+from alerting.configs.choices import PeopleType
+from alerting.configs.inputs import NOTIFICATION_INPUTS, notification_inputs
+from alerting.configs.notification_types import NOTIFICATION_TYPES
 from alerting.models import Notification, NotificationSetting
-from alerting.notification_types import NOTIFICATION_TYPES
 from integrations import channels
 from integrations.channels import CHANNELS
 from integrations.channels.base import Channel

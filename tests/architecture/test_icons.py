@@ -7,7 +7,7 @@ from pathlib import Path
 
 import unfold
 
-from alerting.presentation import ENTRY_BADGES
+from alerting.incidents.alert_page import ENTRY_BADGES
 from tests.processes.platform import ROOT
 
 LISTED = frozenset((ROOT / "tools" / "icons.txt").read_text().split())
@@ -71,7 +71,7 @@ def test_icons_of_templates_are_in_the_font() -> None:
 def test_icons_of_code_are_in_the_font() -> None:
     files = [path for package in _PACKAGES for path in (ROOT / package).rglob("*.py")]
     used = [(name, path) for path in files for name in in_code(path.read_text())]
-    used += [(name, ROOT / "alerting/presentation.py") for name, _ in ENTRY_BADGES.values()]
+    used += [(name, ROOT / "alerting/incidents/presentation.py") for name, _ in ENTRY_BADGES.values()]
     assert len(used) > 50
     missing = [f"{path}: {name}" for name, path in used if name not in LISTED]
     assert not missing, "add to tools/icons.txt, then make fonts:\n" + "\n".join(missing)

@@ -6,7 +6,7 @@ from pathlib import Path
 from django.apps import apps
 from django.db import models
 
-from alerting.services.stored_times import REPAIRS
+from alerting.engine.stored_times import REPAIRS
 
 _PAGE = Path(__file__).parents[2] / "docs" / "clocks.md"
 _TIME = re.compile(r"`([a-z]+\.[A-Z]\w+\.\w+)`")

@@ -8,9 +8,9 @@ from datetime import timedelta
 
 from django.db import transaction
 
-from alerting.choices import AlertStatus
+from alerting.engine.schedule import alert_row, notifications_insert
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert, Incident, Notification, NotificationSetting
-from alerting.services.notifications import alert_row, notifications_insert
 from events.choices import Work
 from events.outbox.changes import wake_workers
 from integrations.choices import MessageKind

@@ -15,7 +15,7 @@ from datetime import datetime
 from django.db import transaction
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import AlertConfig
 from automation.hosts.signals import host_signal_state
 from automation.measurements.store import newest_measurements

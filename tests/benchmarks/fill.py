@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
 from automation.choices import HostType
 from automation.metrics import Metric, base_unit

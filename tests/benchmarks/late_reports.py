@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from accesslist.models import Project
-from alerting.evaluation import close_over, evaluate_signals, open_tracked
+from alerting.engine.evaluation import close_over, evaluate_signals, open_tracked
 from automation.metrics import Metric, base_unit
 from automation.units import Unit
 from opsapi import clock

@@ -12,10 +12,10 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.models import Project
-from alerting.delivery import decide
-from alerting.evaluation import evaluate_signals
+from alerting.engine.claims import claim
+from alerting.engine.delivery import decide
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Notification
-from alerting.services.claims import claim
 from automation.choices import AgentType
 from automation.models import Agent
 from opsapi import clock

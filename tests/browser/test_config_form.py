@@ -6,10 +6,9 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from accesslist.models import Project
-from alerting.forms.condition_inputs import THRESHOLD_OF, event_types, matched_fields
-from alerting.forms.notification_inputs import NOTIFICATION_INPUTS
+from alerting.configs.inputs import NOTIFICATION_INPUTS, THRESHOLD_OF, event_types, matched_fields
+from alerting.configs.resource import config_facts
 from alerting.models import AlertConfig
-from alerting.serializers.configs import config_facts
 from automation.metrics import Metric
 from opsapi.console.document_inputs import label_of
 from tests.browser.accessibility import tab_to

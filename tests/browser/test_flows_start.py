@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Locator, Page, Response, expect
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert
 from tests.browser.faults import Faults
 from tests.browser.people import START

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accesslist.models import Project
+from alerting.configs.changes import alert_config_create
+from alerting.configs.resource import GlobalAlertConfigDocument
 from alerting.models import Alert, AlertConfig, Destination, Incident, Notification
-from alerting.serializers.configs import GlobalAlertConfigDocument
-from alerting.services.configs import alert_config_create
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.ids import new_id

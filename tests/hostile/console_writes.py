@@ -14,7 +14,7 @@ from accesslist.login import changes as accounts
 from accesslist.login.rules import recovery_hash
 from accesslist.models import Invitation, SecondFactor, User
 from accesslist.users.changes import NewUser
-from alerting.services.setup import channel_tested, checklist_dismiss, host_down_notice_dismiss
+from alerting.configs.setup import channel_tested, checklist_dismiss, host_down_notice_dismiss
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind

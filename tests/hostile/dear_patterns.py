@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
-from alerting.rules.pattern_prices import price_fault, search_time
-from alerting.rules.pattern_texts import LONGEST_NAME
-from alerting.rules.patterns import MAX_REGEX_LENGTH, compile_regex
+from alerting.configs.pattern_prices import price_fault, search_time
+from alerting.configs.pattern_texts import LONGEST_NAME
+from alerting.configs.patterns import MAX_REGEX_LENGTH, compile_regex
 
 _LETTERS = "abxz019-."
 _WARMING, _COUNTED = 4, 3

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.serializers.notifications import DOCUMENTS as NOTIFICATIONS
-from alerting.serializers.notifications import NotificationDocument
+from alerting.configs.notification_documents import DOCUMENTS as NOTIFICATIONS
+from alerting.configs.notification_documents import NotificationDocument
 from opsapi import clock
 from opsapi.api.documents import Document, read_array
 from opsapi.api.errors import MOST_FAULTS, ApiError

@@ -14,7 +14,7 @@ from accesslist.changes import Tracked
 from accesslist.models import Project
 from accesslist.projects import changes as projects
 from alerting.models import MaintenanceWindow
-from alerting.services import windows
+from alerting.windows import changes as windows
 from opsapi.roles import Role, Scope
 from tests.api import bodies
 from tests.api.conftest import one_of_everything
@@ -113,7 +113,7 @@ def unlocked_window(_: Scope, window_id: str) -> MaintenanceWindow:
 WINDOW = "PATCH /groups/<group_id>/maintenanceWindows"
 MISSING_LOCKS: list[tuple[str, Tracked[Any], Pair]] = [
     (
-        "alerting.services.windows.WINDOW",
+        "alerting.windows.changes.WINDOW",
         replace(windows.WINDOW, locks=(), find=unlocked_window),
         (
             write_of(WINDOW, {"startDate": "2099-11-28T23:00:00Z"}),

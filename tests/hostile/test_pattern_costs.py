@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from alerting.rules.pattern_prices import MOST_COST, peer_time
-from alerting.rules.patterns import finds, forget_answers
+from alerting.configs.pattern_prices import MOST_COST, peer_time
+from alerting.configs.patterns import finds, forget_answers
 from tests.hostile.budget import budget
 from tests.hostile.dear_patterns import dearest_accepted
 from tests.plugin import SUMMARY

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from accesslist.digest import rules as digest
-from alerting.rules.patterns import compile_regex
+from alerting.configs.patterns import compile_regex
 from opsapi import clock
 from opsapi.api.bodies import read_json_array, read_json_object
 from opsapi.api.catalogue import ErrorCode

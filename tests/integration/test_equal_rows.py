@@ -6,7 +6,7 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import Notification
-from alerting.selectors.overview import notifications_failing
+from alerting.overview.store import notifications_failing
 from automation.agents.store import first_report
 from automation.models import Agent, ReachedLimit
 from automation.reports.store import reached_limits

@@ -15,9 +15,9 @@ from django.test import Client
 
 from accesslist.locks import actor_lock_shared
 from accesslist.models import Organization, Project, RateWindow
-from alerting.choices import NotificationStatus
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.leases import worker_seen
 from alerting.models import Notification
-from alerting.services.leases import worker_seen
 from events.models import Signal
 from opsapi import clock
 from opsapi.api.principal import Actor

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-from alerting.insight.presets import Preset
-from alerting.rules.observations import Observation, of_host, of_replica_set
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
-from alerting.rules.transition import AlertAction, ConfigView, step
+from alerting.configs.presets import Preset
+from alerting.configs.rules import MetricThreshold, ThresholdOperator
+from alerting.engine.observations import Observation, of_host, of_replica_set
+from alerting.engine.transition import AlertAction, ConfigView, step
 from automation.addresses import Address
 from automation.agent.engine import HostReading, Sample, ServerAddress
 from automation.choices import HostType

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 
-from alerting.insight.presets import Preset
-from alerting.rules.thresholds import MetricThreshold
+from alerting.configs.presets import Preset
+from alerting.configs.rules import MetricThreshold
 from automation.agent.poller import LONGEST_ROUND, MOST_SPREAD
 from automation.agent.settings import DEFAULT_INTERVAL
 from automation.agents.rules import HEARTBEAT_TIMEOUT

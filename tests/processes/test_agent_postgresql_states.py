@@ -10,7 +10,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from alerting.insight.presets import Preset
+from alerting.configs.presets import Preset
 from automation.agent.engine import HostReading
 from automation.agent.postgresql.engine import PostgreSQL
 from automation.agent.rates import Why

@@ -10,21 +10,13 @@ from urllib.parse import quote
 
 import pytest
 
-from alerting.insight.presets import Preset
+from alerting.configs.presets import Preset
 from automation.agent.engine import HostReading
 from automation.agent.mongodb.engine import MongoDB
 from automation.agent.rates import Why
 from automation.metrics import Engine
 from tests.eventually import eventually
-from tests.processes.broken_states import (
-    NOT_MEASURED,
-    NOTHING,
-    BrokenState,
-    below,
-    between,
-    exactly,
-    says,
-)
+from tests.processes.broken_states import NOT_MEASURED, NOTHING, BrokenState, below, between, exactly, says
 from tests.processes.certificates import Authority
 from tests.processes.mongod import (
     HIDDEN,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.insight.preset_configs import presets_create
-from alerting.insight.presets import Preset, presets_of
+from alerting.configs.preset_configs import presets_create
+from alerting.configs.presets import Preset, presets_of
 from alerting.models import Alert, AlertConfig, Notification
 from automation.agent.engine import HostReading, Sample
 from automation.agent.mongodb.engine import MongoDB

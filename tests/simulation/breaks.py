@@ -13,18 +13,16 @@ from typing import Any
 
 import pytest
 
-from alerting import delivery
-from alerting.engine import memory
+from alerting.destinations import changes as destinations
+from alerting.destinations import rules as destination_health
+from alerting.destinations.rules import Health
+from alerting.engine import claims, delivery, memory, merged_notifications
+from alerting.engine import rules as claim_order
+from alerting.engine.leases import AttemptResult
 from alerting.engine.memory import MemoryLedger
+from alerting.engine.rules import Candidate, RunningRequest, not_retried
 from alerting.models import Notification
 from alerting.reasons import NotificationReason
-from alerting.rules import claim_order, destination_health
-from alerting.rules.claim_order import Candidate, RunningRequest
-from alerting.rules.delivery_policy import not_retried
-from alerting.rules.destination_health import Health
-from alerting.selectors import merged_notifications
-from alerting.services import claims, destinations
-from alerting.services.leases import AttemptResult
 from integrations.channels.delivery import deliver
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
@@ -66,7 +64,7 @@ def _nothing_is_taken_up(patch: Patch) -> None:
 
 def _random_ids(patch: Patch) -> None:
     numbers = count()
-    patch.setattr("alerting.services.notifications.derived_id", lambda *_: f"{next(numbers):024x}")
+    patch.setattr("alerting.engine.schedule.derived_id", lambda *_: f"{next(numbers):024x}")
 
 
 def _no_order(patch: Patch) -> None:

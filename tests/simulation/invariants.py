@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.rules import AT_ONE_DESTINATION, BURST
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Notification
-from alerting.rules.claim_order import AT_ONE_DESTINATION, BURST
 from integrations.channels.delivery import UNFORESEEN
 from integrations.choices import ENDS, OPEN_KINDS, DeliveryFault, DeliveryStatus, MessageKind
 from tests.simulation.plans import ACCEPT_SECONDS, HOUR

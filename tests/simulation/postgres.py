@@ -8,8 +8,12 @@ from datetime import datetime
 from itertools import count
 from typing import Any
 
-from alerting import delivery
-from alerting.choices import NotificationStatus
+from alerting.configs.changes import alert_config_update
+from alerting.engine import delivery
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.claims import claim
+from alerting.engine.leases import lapsed_leases_release
+from alerting.incidents.changes import AlertChanges, AlertEnd, alert_acknowledge, alerts_change, alerts_open
 from alerting.models import (
     Alert,
     AlertConfig,
@@ -19,11 +23,7 @@ from alerting.models import (
     NotificationSetting,
     UnreachableHost,
 )
-from alerting.services.alerts import AlertChanges, AlertEnd, alert_acknowledge, alerts_change, alerts_open
-from alerting.services.claims import claim
-from alerting.services.configs import alert_config_update
-from alerting.services.leases import lapsed_leases_release
-from alerting.services.windows import window_create, window_delete
+from alerting.windows.changes import window_create, window_delete
 from events.models import Signal
 from events.types import EVENT_TYPES, EventType
 from integrations.channels.outcome import Outcome

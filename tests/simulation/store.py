@@ -4,18 +4,18 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from alerting import delivery
-from alerting.choices import AlertStatus
+from alerting.configs.matchers import MatchSubject
+from alerting.engine import delivery
+from alerting.engine.claims import claim
 from alerting.engine.memory import MemoryLedger
+from alerting.engine.muting import Muting
+from alerting.engine.rules import Mute
+from alerting.engine.schedule import schedule_acknowledged
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.grouping import ends_schedule, openings_schedule
+from alerting.incidents.store import incident_views
 from alerting.models import Alert, Destination, MaintenanceWindow, Notification
-from alerting.muting import Muting
-from alerting.rules.delivery_policy import Mute
-from alerting.rules.matchers import MatchSubject
-from alerting.rules.windows import WindowRule, active_windows, muting
-from alerting.selectors.incidents import incident_views
-from alerting.services.claims import claim
-from alerting.services.incidents import ends_schedule, openings_schedule
-from alerting.services.notifications import schedule_acknowledged
+from alerting.windows.rules import WindowRule, active_windows, muting
 from integrations.channels.outcome import Outcome
 from integrations.choices import MessageKind
 from tests.simulation.plans import Receiver, SimulatedSetting

@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol
 
-from alerting import delivery
+from alerting.configs.store import filled, type_of
+from alerting.engine import delivery
+from alerting.engine.transition import ConfigView
+from alerting.incidents.changes import NewAlert
 from alerting.models import AlertConfig, Destination, Notification, NotificationSetting
-from alerting.rules.transition import ConfigView
-from alerting.selectors.notification_settings import filled, type_of
-from alerting.services.alerts import NewAlert
 from events.models import Signal
 from events.types import EventType
 from integrations.channels.outcome import Outcome

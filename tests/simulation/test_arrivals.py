@@ -11,9 +11,9 @@ import pytest
 from django.db import transaction
 
 from accesslist.models import Project
-from alerting.evaluation import close_over, evaluate_signals, open_tracked
+from alerting.configs.changes import alert_config_update
+from alerting.engine.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig
-from alerting.services.configs import alert_config_update
 from automation.agents.changes import held_signals_release
 from automation.metrics import Metric
 from automation.reports import changes as ingestion

@@ -39,7 +39,7 @@ def test_each_outage_is_a_few_messages_and_a_dry_run_finds_the_same(
     project: Project, monkeypatch: pytest.MonkeyPatch, fleet: Sequence[SimulatedHost]
 ) -> None:
     outside = Outside()
-    monkeypatch.setattr("alerting.delivery.deliver", outside.deliver)
+    monkeypatch.setattr("alerting.engine.delivery.deliver", outside.deliver)
     config = prepare(project, fleet)
     wrong = []
     for shape in SHAPES:

@@ -3,8 +3,7 @@
 import pytest
 from django.db import transaction
 
-from alerting import delivery
-from alerting.selectors import queues
+from alerting.engine import delivery, queues
 from tests.hostile.budget import LONG
 from tests.simulation.invariants import Promise
 from tests.simulation.plans import draw

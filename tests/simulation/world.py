@@ -12,11 +12,11 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, TypeVar
 
-from alerting import delivery
-from alerting.choices import NotificationStatus
+from alerting.engine import delivery
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.leases import LEASE, leased_at
+from alerting.engine.rules import next_free_slot
 from alerting.models import Notification
-from alerting.rules.claim_order import next_free_slot
-from alerting.services.leases import LEASE, leased_at
 from integrations.channels.outcome import Outcome
 from opsapi.outbound import OutboundError, OutboundResponse
 from opsapi.outbound.errors import OutboundReason
@@ -314,7 +314,7 @@ class SimulatedWorld:
 
 
 class SimulatedWorker:
-    """`alerting.courier.Courier` step by step: each step is an event of its own."""
+    """`alerting.engine.courier.Courier` step by step: each step is an event of its own."""
 
     def __init__(self, world: SimulatedWorld, number: int) -> None:
         self._world = world

@@ -12,13 +12,14 @@ from django.db import connection, transaction
 
 from accesslist.keys.changes import NewKey
 from accesslist.models import RoleGrant
-from alerting.choices import AlertStatus, NotificationStatus
-from alerting.delivery import DeliveryAttempt, decide, record
-from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.configs.changes import alert_config_set_enabled
+from alerting.destinations.rules import PROBE_EVERY
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.claims import claim
+from alerting.engine.delivery import DeliveryAttempt, decide, record
+from alerting.engine.evaluation import evaluate_signals, open_tracked
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert, AlertConfig, Notification, UnreachableHost
-from alerting.rules.destination_health import PROBE_EVERY
-from alerting.services.claims import claim
-from alerting.services.configs import alert_config_set_enabled
 from automation.agents.changes import group_timeouts_mark
 from automation.agents.rules import HEARTBEAT_TIMEOUT
 from automation.models import Agent

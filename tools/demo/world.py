@@ -16,13 +16,13 @@ from accesslist.teams.resource import AskedMember, AskedTeam
 from accesslist.users.changes import NewUser, user_create
 from accesslist.users.checks import random_password
 from accesslist.users.store import EVERYTHING, name_is_taken
-from alerting.choices import AlertStatus
+from alerting.configs.changes import alert_config_create
+from alerting.configs.resource import AlertConfigDocument, GlobalAlertConfigDocument
+from alerting.incidents.changes import alert_acknowledge
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert, AlertConfig
-from alerting.serializers.configs import AlertConfigDocument, GlobalAlertConfigDocument
-from alerting.serializers.windows import WindowDocument
-from alerting.services.alerts import alert_acknowledge
-from alerting.services.configs import alert_config_create
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
+from alerting.windows.resource import WindowDocument
 from automation.desired_state.changes import automation_config_publish
 from integrations.credentials.changes import integration_create
 from integrations.credentials.resource import IntegrationDocument

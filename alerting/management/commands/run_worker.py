@@ -5,7 +5,7 @@ import signal
 import socket
 from typing import Any
 
-from alerting.worker import Worker
+from alerting.engine.worker import Worker
 from opsapi.encryption import newest_key
 from opsapi.management.installation_command import InstallationCommand
 

@@ -9,5 +9,5 @@ from tests.integration.alerting.pipeline import Outside
 def outside(monkeypatch: pytest.MonkeyPatch) -> Outside:
     """The seam replaced."""
     stand_in = Outside()
-    monkeypatch.setattr("alerting.delivery.deliver", stand_in.deliver)
+    monkeypatch.setattr("alerting.engine.delivery.deliver", stand_in.deliver)
     return stand_in

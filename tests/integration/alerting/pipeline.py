@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from alerting import delivery
-from alerting.evaluation import evaluate_signals
+from alerting.engine import delivery
+from alerting.engine.claims import AT_ONCE, claim
+from alerting.engine.evaluation import evaluate_signals
+from alerting.engine.muting import MuteDesk
+from alerting.engine.rules import Mute
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.muting import MuteDesk
-from alerting.rules.delivery_policy import Mute
-from alerting.services.claims import AT_ONCE, claim
 from integrations.channels.outcome import Outcome
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from integrations.messages import Message

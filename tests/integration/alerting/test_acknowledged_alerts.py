@@ -7,9 +7,9 @@ import pytest
 from django.db import transaction
 
 from accesslist.models import Project
+from alerting.incidents.changes import alert_acknowledge
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
-from alerting.services.alerts import alert_acknowledge
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.principal import SYSTEM

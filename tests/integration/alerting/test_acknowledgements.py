@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accesslist.models import Project
+from alerting.incidents.changes import alert_acknowledge
 from alerting.models import Alert, Notification
-from alerting.services.alerts import alert_acknowledge
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor, ActorKind

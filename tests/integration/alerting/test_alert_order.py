@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from alerting.incidents.changes import WRITTEN_AT_ONCE
+from alerting.incidents.store import active_first_rows, urgent_first
 from alerting.models import Alert
-from alerting.selectors.alerts import active_first_rows, urgent_first
-from alerting.services.alerts import WRITTEN_AT_ONCE
 from opsapi.ids import new_id
 from opsapi.sql import execute, fetch_rows
 from tests.each import each

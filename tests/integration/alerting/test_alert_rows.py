@@ -8,9 +8,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.store import AlertRows, alert_row, alert_rows, row_of
 from alerting.models import Alert
-from alerting.selectors.alerts import AlertRows, alert_row, alert_rows, row_of
 from opsapi.api.paging import DeferredRows
 from opsapi.fields import WireTime
 from opsapi.ids import new_id

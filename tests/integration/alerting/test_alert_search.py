@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.incidents.store import Age, acknowledged, alerts_matching, of_age
 from alerting.models import Alert
-from alerting.selectors.alerts import Age, acknowledged, alerts_matching, of_age
 from opsapi.api.principal import VisibleScope
 from opsapi.sql import execute
 from tests.each import each

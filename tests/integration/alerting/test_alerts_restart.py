@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.configs.changes import alert_config_update
 from alerting.models import AlertConfig
-from alerting.services.configs import alert_config_update
 from automation.hosts.changes import host_change
 from automation.models import Host
 from opsapi.api.principal import SYSTEM

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.delivery import decide, record
+from alerting.engine.claims import claim
+from alerting.engine.delivery import decide, record
+from alerting.engine.leases import LAPSES_AT_MOST, LEASE
+from alerting.engine.resend import notification_resend
+from alerting.engine.rules import not_retried
 from alerting.models import Alert, Destination, Notification, NotificationAttempt, NotificationSetting
+from alerting.overview.store import notifications_failing
 from alerting.reasons import AttemptFailure, NotificationReason
-from alerting.rules.delivery_policy import not_retried
-from alerting.selectors.overview import notifications_failing
-from alerting.services.claims import claim
-from alerting.services.leases import LAPSES_AT_MOST, LEASE
-from alerting.services.resend import notification_resend
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi.api.principal import SYSTEM, VisibleScope
@@ -65,7 +65,7 @@ def lapse(times: int) -> None:
 @pytest.fixture
 def few(monkeypatch: pytest.MonkeyPatch) -> int:
     """A low limit of attempts, so that a test that gives up needs no hundred attempts."""
-    monkeypatch.setattr("alerting.delivery.LAPSES_AT_MOST", 3)
+    monkeypatch.setattr("alerting.engine.delivery.LAPSES_AT_MOST", 3)
     return 3
 
 
@@ -114,11 +114,11 @@ def test_an_attempt_slower_than_its_lease_is_written_down_once(
     taken_up = START + LEASE + SECOND
 
     def overtaken(*_: Any, **__: Any) -> Outcome:
-        monkeypatch.setattr("alerting.delivery.deliver", outside.deliver)
+        monkeypatch.setattr("alerting.engine.delivery.deliver", outside.deliver)
         deliver_one(taken_up)
         return REFUSED
 
-    monkeypatch.setattr("alerting.delivery.deliver", overtaken)
+    monkeypatch.setattr("alerting.engine.delivery.deliver", overtaken)
     deliver_one(START)
     assert [(number, status) for number, _, status, *_ in attempts()] == [(1, "retry"), (2, "delivered")]
 

@@ -11,10 +11,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from alerting.configs.matchers import LABEL_SETS_AT_ONCE, Matcher, MatchSubject, compared_in_steps
 from alerting.models import Alert, MaintenanceWindow
-from alerting.rules.matchers import LABEL_SETS_AT_ONCE, Matcher, MatchSubject, compared_in_steps
-from alerting.rules.windows import WindowRule
-from alerting.selectors.windows import COMPARE_SECONDS, muting_windows, rules_since_start
+from alerting.windows.rules import WindowRule
+from alerting.windows.store import COMPARE_SECONDS, muting_windows, rules_since_start
 from automation.models import Cluster, Host
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
@@ -38,7 +38,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             found.append(matcher.value)
             yield is_match
 
-    monkeypatch.setattr("alerting.rules.windows.compared_in_steps", compare)
+    monkeypatch.setattr("alerting.windows.rules.compared_in_steps", compare)
     return found
 
 
@@ -117,7 +117,7 @@ def test_occurrences_are_computed_until_the_time_of_the_project_is_over(
 
 
 def test_labels_of_too_many_hosts_are_not_read(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("alerting.selectors.windows.MOST_LABELED_HOSTS", 10)
+    monkeypatch.setattr("alerting.windows.store.MOST_LABELED_HOSTS", 10)
     by_label = make_window(project, ("LABEL", "staging"))
     small, large = alert_about(make_cluster(project, 4)), alert_about(make_cluster(project, 7))
     with CaptureQueriesContext(connection) as queries:
@@ -136,7 +136,7 @@ def test_labels_of_too_many_hosts_are_not_read(project: Project, monkeypatch: py
 def test_an_explanation_says_that_labels_of_too_many_hosts_were_not_compared(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.selectors.windows.MOST_LABELED_HOSTS", 10)
+    monkeypatch.setattr("alerting.windows.store.MOST_LABELED_HOSTS", 10)
     make_window(project, ("LABEL", "staging"))
     whole = make_window(project)
     found = rules_since_start(alert_about(make_cluster(project, 11)), most=9)

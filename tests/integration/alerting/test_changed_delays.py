@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 
 from accesslist.models import Project
-from alerting.evaluation import open_tracked
+from alerting.configs.changes import alert_config_update
+from alerting.engine.evaluation import open_tracked
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.services.configs import alert_config_update
 from events.outbox.changes import WAKE_CHANNEL
 from opsapi import clock
 from opsapi.api.principal import SYSTEM

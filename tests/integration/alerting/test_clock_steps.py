@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from accesslist.models import Project
+from alerting.engine.schedule import notifications_bring_forward
+from alerting.engine.worker import Worker
 from alerting.models import Notification
-from alerting.services.notifications import notifications_bring_forward
-from alerting.worker import Worker
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi import clock

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.engine.purge import emptied_clusters_alerts_cancel
 from alerting.models import Alert, AlertConfig
-from alerting.services.purge import emptied_clusters_alerts_cancel
 from automation.hosts.changes import host_delete
 from automation.models import Cluster, Host
 from automation.reports.rules import EventReport

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from accesslist.models import Project
+from alerting.configs.changes import alert_config_delete, deleted_config_secrets_purge
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.services.configs import alert_config_delete, deleted_config_secrets_purge
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
 from opsapi import clock

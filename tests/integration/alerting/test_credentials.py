@@ -8,9 +8,9 @@ import pytest
 
 from accesslist.models import Project
 from accesslist.projects.changes import project_delete
+from alerting.configs.notification_settings import settings_replace
 from alerting.models import AlertConfig, Notification, NotificationSetting
 from alerting.reasons import NotificationReason
-from alerting.services.notification_settings import settings_replace
 from integrations.choices import MessageKind
 from integrations.models import Integration
 from opsapi import clock

@@ -18,12 +18,12 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting import evaluation as evaluation_module
+from alerting.configs.condition_documents import MatcherDocument
+from alerting.engine import evaluation as evaluation_module
+from alerting.engine.muting import MuteDesk, Muting
+from alerting.engine.turns import Turn
+from alerting.engine.worker import Worker
 from alerting.models import MaintenanceWindow, Notification
-from alerting.muting import MuteDesk, Muting
-from alerting.serializers.config_parts import MatcherDocument
-from alerting.services.turns import Turn
-from alerting.worker import Worker
 from events.models import Signal
 from opsapi import clock
 from opsapi.api.documents import InvalidField

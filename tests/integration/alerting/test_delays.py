@@ -16,8 +16,8 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
+from alerting.engine.worker import Worker
 from alerting.models import Notification
-from alerting.worker import Worker
 from tests.eventually import eventually
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import WEBHOOK, make_config

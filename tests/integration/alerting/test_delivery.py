@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.evaluation import open_tracked
+from alerting.engine.evaluation import open_tracked
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
 from integrations.channels.outcome import Outcome
@@ -88,7 +88,7 @@ def test_what_fails_while_its_alert_ends_is_dropped_with_the_reason(
 
     start = clock.now()
     with monkeypatch.context() as patched:
-        patched.setattr("alerting.delivery.deliver", end_and_fail)
+        patched.setattr("alerting.engine.delivery.deliver", end_and_fail)
         assert deliver_one(start)
     assert deliver_all(start + timedelta(hours=2)) == 0
     notification = Notification.objects.get()

@@ -9,18 +9,17 @@ import pytest
 from django.db import InternalError, OperationalError
 
 from accesslist.models import Project
-from alerting import delivery
-from alerting import evaluation as evaluation_module
-from alerting.courier import NO_THREAD, Courier
+from alerting.configs.changes import alert_config_update
+from alerting.engine import delivery, leases
+from alerting.engine import evaluation as evaluation_module
+from alerting.engine.claims import claim
+from alerting.engine.courier import NO_THREAD, Courier
+from alerting.engine.leases import LEASE
 from alerting.engine.postgresql import PostgresqlLedger
+from alerting.engine.turns import SIGNALS_AT_ONCE
+from alerting.incidents.changes import alert_acknowledge
 from alerting.models import Alert, Destination, Notification, NotificationAttempt
-from alerting.services import leases
-from alerting.services.alerts import alert_acknowledge
-from alerting.services.claims import claim
-from alerting.services.configs import alert_config_update
-from alerting.services.leases import LEASE
-from alerting.services.turns import SIGNALS_AT_ONCE
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
 from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType

@@ -9,7 +9,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
 from automation.choices import AgentType, HostType
 from automation.hosts.changes import host_delete

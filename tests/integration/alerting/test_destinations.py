@@ -10,23 +10,22 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting import delivery
+from alerting.configs.changes import alert_config_delete, alert_config_update
+from alerting.destinations.changes import CACHED, CHECKED_EVERY, destinations_trim
+from alerting.destinations.store import with_waiting
+from alerting.engine import delivery
+from alerting.engine.claims import claim
+from alerting.engine.leases import LEASE, LONGEST_ATTEMPT, absent_workers, lapsed_leases_release
+from alerting.engine.metrics import alerting_metrics
+from alerting.engine.notification_log import alert_notifications
 from alerting.engine.postgresql import POSTGRESQL
+from alerting.engine.resource import LoggedNotificationDocument
+from alerting.engine.rules import AT_ONE_DESTINATION, not_retried
+from alerting.incidents.grouping import openings_schedule
 from alerting.insight.timeline import alert_timeline
-from alerting.metrics import alerting_metrics
 from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost
 from alerting.reasons import NotificationReason
-from alerting.rules.claim_order import AT_ONE_DESTINATION
-from alerting.rules.delivery_policy import not_retried
-from alerting.selectors.destinations import with_waiting
-from alerting.selectors.notification_log import alert_notifications
-from alerting.serializers.notification_log import LoggedNotificationDocument
-from alerting.services.claims import claim
-from alerting.services.configs import alert_config_delete, alert_config_update
-from alerting.services.destinations import CACHED, CHECKED_EVERY, destinations_trim
-from alerting.services.incidents import openings_schedule
-from alerting.services.leases import LEASE, LONGEST_ATTEMPT, absent_workers, lapsed_leases_release
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
 from integrations.channels.outcome import Outcome
 from integrations.channels.stages import WORKER_DELAYED
 from integrations.choices import ChannelType, DeliveryFault, DeliveryStatus

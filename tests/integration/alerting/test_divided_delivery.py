@@ -10,15 +10,15 @@ import pytest
 from django.db import transaction
 
 from accesslist.models import Project
-from alerting import delivery
-from alerting.courier import FINISH_LOCKS_SECONDS, HELD_UP_SECONDS, Courier
+from alerting.engine import delivery
+from alerting.engine.claims import claim
+from alerting.engine.courier import FINISH_LOCKS_SECONDS, HELD_UP_SECONDS, Courier
+from alerting.engine.leases import leases_give_back
 from alerting.engine.ledger import Ledger
+from alerting.engine.muting import Muting
+from alerting.engine.rules import Costs, TimeSlice
+from alerting.engine.schedule import ForPeople, recipients_replace
 from alerting.models import Alert, Incident, Notification
-from alerting.muting import Muting
-from alerting.rules.time_slices import Costs, TimeSlice
-from alerting.services.claims import claim
-from alerting.services.leases import leases_give_back
-from alerting.services.notifications import ForPeople, recipients_replace
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
 from opsapi.ids import new_id
@@ -98,7 +98,7 @@ def test_a_message_of_another_project_is_decided_before_the_rest(project: Projec
 def test_the_addresses_of_one_message_are_written_before_the_next_is_decided(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.delivery.REPLACED_AT_ONCE", 4)
+    monkeypatch.setattr("alerting.engine.delivery.REPLACED_AT_ONCE", 4)
     for number in range(3):
         make_member(project, f"member{number}")
     open_alerts(project, GROUP)
@@ -108,7 +108,7 @@ def test_the_addresses_of_one_message_are_written_before_the_next_is_decided(
         written.append(sum(len(each.found.addresses) for each in some))
         recipients_replace(some, now=now, ledger=ledger)
 
-    monkeypatch.setattr("alerting.delivery.recipients_replace", replace)
+    monkeypatch.setattr("alerting.engine.delivery.recipients_replace", replace)
     decide_for(1_000, Costs())
     assert written == [6, 6, 6]
 
@@ -137,7 +137,7 @@ def test_a_message_that_cannot_be_decided_leaves_time_for_other_messages(
 def test_incidents_of_the_project_that_took_least_time_come_first(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.courier.DECIDE_SECONDS", -1.0)
+    monkeypatch.setattr("alerting.engine.courier.DECIDE_SECONDS", -1.0)
     other: Project = ProjectFactory.create()
     for each, number in ((project, 3), (other, 1)):
         for _ in range(number):
@@ -152,7 +152,7 @@ def test_incidents_of_the_project_that_took_least_time_come_first(
         leases_give_back(batch[1:])
         yield from ()
 
-    monkeypatch.setattr("alerting.courier.decide", decide)
+    monkeypatch.setattr("alerting.engine.courier.decide", decide)
     courier = Courier(worker=1, slots=8, clock=lambda: START, wake=lambda: None)
     for _ in range(3):
         courier._claim_and_send()
@@ -319,8 +319,8 @@ def test_a_message_of_an_incident_waits_for_locked_alerts_only_when_it_is_overdu
 def test_a_worker_that_stops_leaves_outcomes_about_locked_alerts(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.courier.FINISH_LOCKS_SECONDS", 0.001)
-    monkeypatch.setattr("alerting.courier.FINISH_SECONDS", 0.001)
+    monkeypatch.setattr("alerting.engine.courier.FINISH_LOCKS_SECONDS", 0.001)
+    monkeypatch.setattr("alerting.engine.courier.FINISH_SECONDS", 0.001)
     other: Project = ProjectFactory.create()
     for each in (project, other):
         open_alerts(each, WEBHOOK, hosts=1)
@@ -358,7 +358,7 @@ def test_a_worker_that_stops_tries_again_to_record_outcomes_about_locked_alerts(
         waits.append(wait)
         return outcomes if len(waits) < 3 else []
 
-    monkeypatch.setattr("alerting.courier.record", record)
+    monkeypatch.setattr("alerting.engine.courier.record", record)
     courier.finish()
     assert (len(waits), courier._unrecorded) == (3, [])
     assert all(0 < wait <= FINISH_LOCKS_SECONDS for wait in waits)
@@ -368,7 +368,7 @@ def test_a_worker_that_stops_tries_again_to_record_outcomes_about_locked_alerts(
 def test_outcomes_that_are_held_up_for_long_wait_for_the_locked_alerts(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.courier.LOCKS_SECONDS", 60.0)
+    monkeypatch.setattr("alerting.engine.courier.LOCKS_SECONDS", 60.0)
     open_alerts(project, WEBHOOK, hosts=1)
     times = iter(START + delivery.OVERDUE * number for number in count())
     courier = Courier(worker=1, slots=8, clock=lambda: next(times), wake=lambda: None)

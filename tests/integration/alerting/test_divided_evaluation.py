@@ -9,11 +9,11 @@ import pytest
 from django.db import OperationalError
 
 from accesslist.models import Project
-from alerting import signal_observations
-from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.configs.changes import alert_config_delete
+from alerting.engine import signal_observations
+from alerting.engine.evaluation import evaluate_signals, open_tracked
+from alerting.engine.rules import Place, Progress, TimeSlice, progress_of
 from alerting.models import Alert, AlertConfig, EvaluationTurn, Incident, Notification
-from alerting.rules.time_slices import Place, Progress, TimeSlice, progress_of
-from alerting.services.configs import alert_config_delete
 from automation.models import Host
 from events.models import Event, Signal
 from opsapi.api.principal import SYSTEM
@@ -32,7 +32,7 @@ Turn = Callable[[], int]
 @pytest.fixture
 def take_turn(monkeypatch: pytest.MonkeyPatch) -> Turn:
     """A turn that ends when it has decided two or three pairs: each look at the clock takes a second."""
-    monkeypatch.setattr("alerting.evaluation.EVALUATION_SECONDS", 2)
+    monkeypatch.setattr("alerting.engine.evaluation.EVALUATION_SECONDS", 2)
     return lambda: evaluate_signals(now=START, clock=partial(next, count()))
 
 
@@ -129,7 +129,7 @@ def test_a_part_that_fails_is_repeated_without_doubling_anything(
     turns = 0
     while Signal.objects.exists():
         with monkeypatch.context() as patched:
-            patched.setattr("alerting.services.turns.Turn.keep", crash)
+            patched.setattr("alerting.engine.turns.Turn.keep", crash)
             before = _written()
             with pytest.raises(OperationalError):
                 take_turn()
@@ -167,7 +167,7 @@ def test_a_signal_that_fails_in_its_second_part_is_set_aside(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr("alerting.evaluation._read_active", fail)
+        patched.setattr("alerting.engine.evaluation._read_active", fail)
         assert take_turn()
     assert Signal.objects.exclude(failed=None).count() == 1
     _all(take_turn)
@@ -179,7 +179,7 @@ def test_the_active_alerts_of_a_signal_are_read_in_parts(
 ) -> None:
     evaluate(START)
     assert _written() == ALL
-    monkeypatch.setattr("alerting.evaluation.ACTIVE_AT_ONCE", 7)
+    monkeypatch.setattr("alerting.engine.evaluation.ACTIVE_AT_ONCE", 7)
     _report(project, HOSTS, reachable=True)
     _report(project, HOSTS, reachable=False)
     evaluate(START)
@@ -190,8 +190,8 @@ def test_the_active_alerts_of_a_signal_are_read_in_parts(
 def test_what_is_written_at_once_depends_on_the_number_of_notifications(
     project: Project, monkeypatch: pytest.MonkeyPatch, messages: int, at_once: int
 ) -> None:
-    monkeypatch.setattr("alerting.evaluation.ROWS_AT_ONCE", 10)
-    monkeypatch.setattr("alerting.evaluation.EVALUATION_SECONDS", 0)
+    monkeypatch.setattr("alerting.engine.evaluation.ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("alerting.engine.evaluation.EVALUATION_SECONDS", 0)
     urls = [f"http://h{number}.example.com/" for number in range(messages)]
     make_config(project, notifications=[{**WEBHOOK, "webhookUrl": url} for url in urls])
     evaluate(START)
@@ -207,8 +207,8 @@ def test_a_turn_writes_a_limited_number_of_rows_and_other_projects_have_turns_in
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No time passes, so only the number of rows ends a turn."""
-    monkeypatch.setattr("alerting.evaluation.ROWS_IN_TURN", 10)
-    monkeypatch.setattr("alerting.evaluation.ROWS_AT_ONCE", 10)
+    monkeypatch.setattr("alerting.engine.evaluation.ROWS_IN_TURN", 10)
+    monkeypatch.setattr("alerting.engine.evaluation.ROWS_AT_ONCE", 10)
     other: Project = ProjectFactory.create()
     config = make_config(other, notifications=[WEBHOOK])
     Signal.objects.all().delete()
@@ -252,7 +252,7 @@ def test_alerts_of_a_configuration_form_an_incident_as_if_they_were_decided_at_o
         make_config(project, notifications=[WEBHOOK], grouping="TOPOLOGY", groupWaitSec=30) for _ in range(3)
     ]
     evaluate(START)
-    monkeypatch.setattr("alerting.evaluation.EVALUATION_SECONDS", 9)
+    monkeypatch.setattr("alerting.engine.evaluation.EVALUATION_SECONDS", 9)
     _report(project, HOSTS)
     assert _all(take_turn) >= 3
     assert [statuses(config) for config in configs] == [["OPEN"] * 6] * 3

@@ -8,12 +8,12 @@ from itertools import count
 import pytest
 
 from accesslist.models import Project
-from alerting.delivery import decide
+from alerting.configs.matchers import Matcher, MatchSubject, compared_in_steps
+from alerting.engine.claims import claim
+from alerting.engine.delivery import decide
+from alerting.engine.leases import leases_take
+from alerting.engine.muting import MuteDesk
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.muting import MuteDesk
-from alerting.rules.matchers import Matcher, MatchSubject, compared_in_steps
-from alerting.services.claims import claim
-from alerting.services.leases import leases_take
 from integrations.channels.outcome import Outcome
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
@@ -36,16 +36,16 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(matcher.value)
         return compared_in_steps(matcher, subject)
 
-    monkeypatch.setattr("alerting.rules.mute_search.compared_in_steps", compare)
+    monkeypatch.setattr("alerting.windows.mute_search.compared_in_steps", compare)
     return found
 
 
 @pytest.fixture
 def desk(monkeypatch: pytest.MonkeyPatch) -> MuteDesk:
     """A desk that makes a few comparisons in a step: each look at the clock takes a second."""
-    monkeypatch.setattr("alerting.muting.MUTE_SECONDS", 14)
-    monkeypatch.setattr("alerting.muting.TURN_SECONDS", 2)
-    monkeypatch.setattr("alerting.muting.REMEMBERED_SECONDS", 10_000)
+    monkeypatch.setattr("alerting.engine.muting.MUTE_SECONDS", 14)
+    monkeypatch.setattr("alerting.engine.muting.TURN_SECONDS", 2)
+    monkeypatch.setattr("alerting.engine.muting.REMEMBERED_SECONDS", 10_000)
     return MuteDesk(clock=partial(next, count()))
 
 
@@ -145,7 +145,7 @@ def test_a_search_ends_that_lasts_longer_than_its_windows(
     project: Project, desk: MuteDesk, monkeypatch: pytest.MonkeyPatch, change: str, is_muted: bool
 ) -> None:
     """A window begins before each step. The window that mutes also stays, ends or is changed."""
-    monkeypatch.setattr("alerting.muting.MUTE_SECONDS", 2)
+    monkeypatch.setattr("alerting.engine.muting.MUTE_SECONDS", 2)
     [dear] = make_dear(project, alerts=1)
     muting = MaintenanceWindow.objects.filter(group=project, end=NOW + HOUR)
     muting_id, now = muting.get().id, NOW

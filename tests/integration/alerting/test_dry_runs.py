@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.evaluation import open_tracked
+from alerting.engine.evaluation import open_tracked
 from alerting.insight.dry_runs import DryRunResult, dry_run
 from alerting.models import Alert, AlertConfig, Incident, MaintenanceWindow, Notification
 from automation.addresses import Address

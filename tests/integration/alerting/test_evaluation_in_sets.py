@@ -13,9 +13,9 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.engine.evaluation import evaluate_signals, open_tracked
+from alerting.engine.turns import turn_take
 from alerting.models import Alert, Notification
-from alerting.services.turns import turn_take
 from automation.agents.store import agent_state
 from automation.hosts.store import host_state
 from automation.metrics import Metric
@@ -163,9 +163,9 @@ class EvaluationScene:
         """
         self.turns = 0
         with monkeypatch.context() as patched, transaction.atomic():
-            patched.setattr("alerting.services.turns.SIGNALS_AT_ONCE", at_once)
-            patched.setattr("alerting.evaluation.EVALUATION_SECONDS", looks or 1)
-            patched.setattr("alerting.evaluation.LEAST_COUNTED_SECONDS", 10_000)
+            patched.setattr("alerting.engine.turns.SIGNALS_AT_ONCE", at_once)
+            patched.setattr("alerting.engine.evaluation.EVALUATION_SECONDS", looks or 1)
+            patched.setattr("alerting.engine.evaluation.LEAST_COUNTED_SECONDS", 10_000)
             while evaluate_signals(now=self.end, clock=partial(next, count()) if looks else lambda: 0):
                 self.turns += 1
             open_tracked(now=self.end + timedelta(hours=1))
@@ -233,7 +233,7 @@ def test_a_turn_counts_hosts_without_reading_payloads(
     project: Project, stored: int | None, read: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Signals of an earlier version have no number of hosts, so their payloads are read."""
-    monkeypatch.setattr("alerting.services.turns.HOSTS_AT_ONCE", 3)
+    monkeypatch.setattr("alerting.engine.turns.HOSTS_AT_ONCE", 3)
     Signal.objects.all().delete()
     ingest(project, host_report("db1"), host_report("db2"), now=START)
     of_hosts = Signal.objects.filter(kind=SignalKind.HOSTS.value)
@@ -278,7 +278,7 @@ def test_changed_configurations_do_together_what_they_do_one_at_a_time(
 
     def evaluated(at_once: int) -> list[Any]:
         with monkeypatch.context() as patched, transaction.atomic():
-            patched.setattr("alerting.services.turns.SIGNALS_AT_ONCE", at_once)
+            patched.setattr("alerting.engine.turns.SIGNALS_AT_ONCE", at_once)
             while evaluate_signals(now=START, clock=lambda: 0.0):
                 pass
             assert not Signal.objects.exists()

@@ -6,8 +6,8 @@ import pytest
 
 from accesslist.models import Project
 from accesslist.projects.changes import project_delete
-from alerting.evaluation import evaluate_signals
-from alerting.services.configs import alert_config_delete, alert_config_set_enabled
+from alerting.configs.changes import alert_config_delete, alert_config_set_enabled
+from alerting.engine.evaluation import evaluate_signals
 from events.models import Signal
 from events.types import EventType
 from integrations.choices import MessageKind
@@ -139,8 +139,8 @@ class TestOfAnOrganization:
     def test_thousands_of_projects_are_notified_a_few_in_each_transaction(
         self, project: Project, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("alerting.fan_out.PROJECTS_AT_ONCE", 2)
-        monkeypatch.setattr("alerting.services.turns.SIGNALS_AT_ONCE", 1)
+        monkeypatch.setattr("alerting.engine.fan_out.PROJECTS_AT_ONCE", 2)
+        monkeypatch.setattr("alerting.engine.turns.SIGNALS_AT_ONCE", 1)
         projects = [project, *ProjectFactory.create_batch(4, org=project.org)]
         for a_project in projects:
             make_config(a_project, **KEY_ADDED)
@@ -165,7 +165,7 @@ class TestOfAnOrganization:
 
         event = key_added(project)
         with monkeypatch.context() as patched:
-            patched.setattr("alerting.evaluation.fan_out", broken)
+            patched.setattr("alerting.engine.evaluation.fan_out", broken)
             evaluate()
         (signal,) = Signal.objects.all()
         assert signal.failed is not None
@@ -239,7 +239,7 @@ class TestOfTheInstallation:
 @pytest.mark.slow
 @pytest.mark.django_db(transaction=True)
 def test_ten_workers_notify_it_once(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("alerting.fan_out.PROJECTS_AT_ONCE", 1)
+    monkeypatch.setattr("alerting.engine.fan_out.PROJECTS_AT_ONCE", 1)
     projects = [project, *ProjectFactory.create_batch(2, org=project.org)]
     for a_project in projects:
         make_config(a_project, **KEY_ADDED)

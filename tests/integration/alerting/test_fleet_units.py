@@ -11,7 +11,8 @@ import pytest
 from django.db import connection
 
 from accesslist.models import Project
-from alerting.rules.topology import (
+from alerting.incidents.fleet_units import fleet_around, fleets_around
+from alerting.incidents.topology import (
     FIRST,
     MOST_LABELS,
     RECOVERED,
@@ -23,7 +24,6 @@ from alerting.rules.topology import (
     picture,
     units_of,
 )
-from alerting.selectors.fleet_units import fleet_around, fleets_around
 from automation.hosts.changes import host_delete
 from automation.models import Host
 from opsapi.api.principal import SYSTEM

@@ -8,8 +8,8 @@ import pytest
 
 from accesslist.models import Project
 from accesslist.projects.changes import project_create, project_delete, project_update
+from alerting.configs.changes import alert_config_delete, alert_config_set_enabled, alert_config_update
 from alerting.models import Alert, AlertConfig
-from alerting.services.configs import alert_config_delete, alert_config_set_enabled, alert_config_update
 from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType

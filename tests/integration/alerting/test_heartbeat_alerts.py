@@ -12,7 +12,7 @@ from accesslist.models import Project
 from accesslist.projects.changes import project_delete
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
-from alerting.services.windows import window_change, window_create, window_delete
+from alerting.windows.changes import window_change, window_create, window_delete
 from automation.reports.rules import EventReport
 from events.types import EventType
 from integrations.channels.outcome import Outcome

@@ -15,22 +15,22 @@ from django.db.models import Q
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting.choices import IncidentPart
-from alerting.courier import Courier
-from alerting.delivery import DeliveryAttempt, decided_together
-from alerting.evaluation import open_tracked
+from alerting.configs import locks
+from alerting.configs.changes import alert_config_delete, alert_config_update
+from alerting.destinations.changes import destinations_trim
+from alerting.engine.choices import IncidentPart
+from alerting.engine.courier import Courier
+from alerting.engine.delivery import DeliveryAttempt, decided_together
+from alerting.engine.evaluation import open_tracked
+from alerting.engine.leases import lapsed_leases_release
+from alerting.engine.purge import alerts_trim
+from alerting.incidents.changes import alert_acknowledge
+from alerting.incidents.models import GROUPED as GROUPED_ALERTS
+from alerting.incidents.store import is_worth_sending, last_pictures
+from alerting.incidents.topology import Picture
 from alerting.models import Alert, AlertConfig, Destination, Incident, Notification, NotificationSetting
-from alerting.models.incidents import GROUPED as GROUPED_ALERTS
 from alerting.reasons import NotificationReason
-from alerting.rules.topology import Picture
-from alerting.selectors.incidents import is_worth_sending, last_pictures
-from alerting.services import locks
-from alerting.services.alerts import alert_acknowledge
-from alerting.services.configs import alert_config_delete, alert_config_update
-from alerting.services.destinations import destinations_trim
-from alerting.services.leases import lapsed_leases_release
-from alerting.services.purge import alerts_trim
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
 from integrations.channels import opsgenie, pagerduty, splunk_on_call
 from integrations.channels.outcome import Outcome
 from integrations.choices import ENDS, DeliveryStatus, MessageKind
@@ -779,7 +779,7 @@ def test_projects_with_incidents_wait_for_the_next_step_if_a_step_takes_long(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each step decides on one incident and releases the leases of the others, so each gets its turn."""
-    monkeypatch.setattr("alerting.courier.DECIDE_SECONDS", -1.0)
+    monkeypatch.setattr("alerting.engine.courier.DECIDE_SECONDS", -1.0)
     projects = [project, *(ProjectFactory.create() for _ in range(2))]
     for each_project in projects:
         make_notification(each_project, alert=make_alert(each_project), incident_id=new_id())
@@ -790,7 +790,7 @@ def test_projects_with_incidents_wait_for_the_next_step_if_a_step_takes_long(
         decided.append([row.id for row in batch])
         yield from ()
 
-    monkeypatch.setattr("alerting.courier.decide", decide)
+    monkeypatch.setattr("alerting.engine.courier.decide", decide)
     courier = Courier(worker=1, slots=8, clock=clock.now, wake=lambda: None)
     assert len(courier._claim_and_send()) == 4
     assert decided[0] == [plain.id]

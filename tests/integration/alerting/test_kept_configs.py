@@ -12,12 +12,12 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from accesslist.projects.changes import project_update
-from alerting.evaluation import evaluate_signals
+from alerting.configs.changes import alert_config_delete, alert_config_set_enabled, alert_config_update
+from alerting.configs.store import KeptIndexes, concerned_configs, concerned_indexes
+from alerting.engine.config_index import ConfigIndex
+from alerting.engine.evaluation import evaluate_signals
+from alerting.engine.transition import ConfigView
 from alerting.models import Alert, AlertConfig
-from alerting.rules.config_index import ConfigIndex
-from alerting.rules.transition import ConfigView
-from alerting.selectors.config_views import KeptIndexes, concerned_configs, concerned_indexes
-from alerting.services.configs import alert_config_delete, alert_config_set_enabled, alert_config_update
 from events.models import Signal
 from events.types import EventType
 from opsapi import clock

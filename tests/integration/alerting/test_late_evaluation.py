@@ -9,9 +9,9 @@ from django.db.models import F, Q
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
+from alerting.configs.changes import alert_config_set_enabled
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert, Notification
-from alerting.services.configs import alert_config_set_enabled
 from automation.agents.changes import group_timeouts_mark
 from automation.choices import HostType
 from automation.reports.rules import EventReport
@@ -144,7 +144,7 @@ def test_signals_that_wait_decide_before_the_comparison_of_a_new_configuration(
 def test_a_configuration_is_compared_after_the_signals_that_wait_if_these_are_too_many(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.signal_observations.MOST_WAITING_HOSTS", 2)
+    monkeypatch.setattr("alerting.engine.signal_observations.MOST_WAITING_HOSTS", 2)
     ingest(project, host_report("db1", reachable=False), host_report("db2", reachable=False), now=START)
     evaluate(START)
     config = make_config(project)
@@ -161,8 +161,8 @@ def test_a_configuration_is_compared_after_the_signals_that_wait_if_these_are_to
 def test_configurations_that_are_compared_later_have_one_signal_each(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.signal_observations.MOST_WAITING_HOSTS", 2)
-    monkeypatch.setattr("alerting.evaluation.PAIRS_AT_ONCE", 1)
+    monkeypatch.setattr("alerting.engine.signal_observations.MOST_WAITING_HOSTS", 2)
+    monkeypatch.setattr("alerting.engine.evaluation.PAIRS_AT_ONCE", 1)
     ingest(project, host_report("db1"), host_report("db2"), now=START)
     evaluate(START)
     configs = [make_config(project).id for _ in range(3)]

@@ -12,17 +12,17 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus
-from alerting.delivery import decide, record
+from alerting.engine.claims import claim
+from alerting.engine.delivery import decide, record
 from alerting.engine.ledger import Ledger
 from alerting.engine.memory import MemoryLedger
+from alerting.engine.muting import Muting
 from alerting.engine.postgresql import POSTGRESQL
+from alerting.engine.schedule import schedule_acknowledged
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.grouping import ends_schedule, incidents_ungroup, openings_schedule
+from alerting.incidents.store import incident_views
 from alerting.models import Alert, AlertConfig, Incident, Notification, NotificationSetting
-from alerting.muting import Muting
-from alerting.selectors.incidents import incident_views
-from alerting.services.claims import claim
-from alerting.services.incidents import ends_schedule, incidents_ungroup, openings_schedule
-from alerting.services.notifications import schedule_acknowledged
 from automation.models import Host
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus, MessageKind

@@ -13,7 +13,7 @@ from accesslist.models import Project
 from accesslist.projects.changes import project_delete
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.services.windows import window_change, window_create, window_delete
+from alerting.windows.changes import window_change, window_create, window_delete
 from automation.hosts.changes import host_delete
 from automation.models import Host
 from opsapi.api.principal import SYSTEM

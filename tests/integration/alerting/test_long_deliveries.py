@@ -8,9 +8,9 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting.courier import Courier
+from alerting.engine.courier import Courier
+from alerting.engine.leases import LEASE, lapsed_leases_release
 from alerting.models import Notification, UnreachableHost
-from alerting.services.leases import LEASE, lapsed_leases_release
 from opsapi.outbound.errors import Stage
 from tests.eventually import eventually
 from tests.factories.alerting import EMAIL, WEBHOOK, make_config
@@ -110,7 +110,7 @@ def test_a_message_whose_outcome_waits_for_locked_alerts_is_not_sent_again(
         shift = Shift()
         with monkeypatch.context() as locked:
             # As if another transaction had locked the alerts.
-            locked.setattr("alerting.courier.record", lambda ended, **_: ended)
+            locked.setattr("alerting.engine.courier.record", lambda ended, **_: ended)
             eventually(lambda: shift.courier.step() >= 0 and bool(shift.courier._unrecorded), SOON)
             shift.pass_time(120)
         shift.courier.step()

@@ -9,13 +9,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting import delivery
-from alerting.choices import AlertStatus
-from alerting.evaluation import evaluate_signals
+from alerting.engine import delivery
+from alerting.engine.claims import claim
+from alerting.engine.evaluation import evaluate_signals
+from alerting.engine.rules import AT_ONE_DESTINATION
+from alerting.incidents.changes import alerts_cancel
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert, Notification
-from alerting.rules.claim_order import AT_ONE_DESTINATION
-from alerting.services.alerts import alerts_cancel
-from alerting.services.claims import claim
 from automation.hosts.signals import STATES_AT_ONCE
 from events.models import Event, Signal
 from integrations.choices import MessageKind
@@ -98,7 +98,7 @@ def test_many_are_delivered_with_as_many_statements_as_one(project: Project, out
 
 
 def test_more_than_a_statement_takes_begin_and_end(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("alerting.services.alerts.WRITTEN_AT_ONCE", 2)
+    monkeypatch.setattr("alerting.incidents.changes.WRITTEN_AT_ONCE", 2)
     config = make_config(project)
     evaluate(START)
     names = [f"h{number}" for number in range(5)]
@@ -114,7 +114,7 @@ def test_a_large_report_is_evaluated_in_several_transactions(
 ) -> None:
     config = make_config(project)
     evaluate(START)
-    monkeypatch.setattr("alerting.evaluation.EVALUATION_SECONDS", STATES_AT_ONCE)
+    monkeypatch.setattr("alerting.engine.evaluation.EVALUATION_SECONDS", STATES_AT_ONCE)
     ingest(project, *(host_report(f"h{place}", reachable=False) for place in range(STATES_AT_ONCE + 1)))
     Signal.objects.exclude(kind="hosts").delete()
     ticks = partial(next, count())

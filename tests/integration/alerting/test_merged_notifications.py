@@ -6,19 +6,19 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting import delivery
+from alerting.configs.changes import alert_config_update
+from alerting.engine import delivery
+from alerting.engine.claims import claim
+from alerting.engine.merged_notifications import merged_when_due
+from alerting.engine.notification_log import alert_notifications
 from alerting.engine.postgresql import POSTGRESQL
+from alerting.engine.resource import LoggedNotificationDocument
+from alerting.incidents.changes import alert_acknowledge
 from alerting.insight.dry_runs import dry_run
 from alerting.insight.timeline import alert_timeline
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.reasons import NotificationReason
-from alerting.selectors.merged_notifications import merged_when_due
-from alerting.selectors.notification_log import alert_notifications
-from alerting.serializers.notification_log import LoggedNotificationDocument
-from alerting.services.alerts import alert_acknowledge
-from alerting.services.claims import claim
-from alerting.services.configs import alert_config_update
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
 from automation.reports.rules import EventReport, HostReport
 from events.types import EventType
 from integrations.channels.outcome import Outcome

@@ -9,13 +9,13 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting import delivery
+from alerting.configs.changes import alert_config_delete
+from alerting.engine import delivery
+from alerting.engine.claims import claim
+from alerting.engine.notification_log import alert_notifications
+from alerting.engine.resource import LoggedNotificationDocument
+from alerting.incidents.changes import alert_acknowledge
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.selectors.notification_log import alert_notifications
-from alerting.serializers.notification_log import LoggedNotificationDocument
-from alerting.services.alerts import alert_acknowledge
-from alerting.services.claims import claim
-from alerting.services.configs import alert_config_delete
 from integrations.choices import MessageKind
 from integrations.credentials.changes import integration_put
 from opsapi.api.principal import SYSTEM

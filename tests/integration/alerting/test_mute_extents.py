@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow
-from alerting.selectors.windows import muting_windows
+from alerting.windows.store import muting_windows
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_notification

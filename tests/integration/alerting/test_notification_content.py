@@ -7,10 +7,10 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting.choices import NotificationStatus
+from alerting.configs.changes import alert_config_delete
+from alerting.engine.choices import NotificationStatus
 from alerting.models import Alert, Notification
 from alerting.reasons import AttemptFailure
-from alerting.services.configs import alert_config_delete
 from automation.reports.rules import EventReport
 from events.types import EventType
 from integrations.channels.outcome import Outcome
@@ -202,7 +202,7 @@ def test_after_a_crash_while_sending_the_receiver_gets_the_message_again_and_the
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("alerting.delivery.record", crash)
+        patched.setattr("alerting.engine.delivery.record", crash)
         with pytest.raises(KeyboardInterrupt):
             deliver_one(start)
     ingest(project, host_report(reachable=True))
@@ -222,10 +222,10 @@ def test_a_lapsed_lease_cannot_record(
     slow = outside.deliver
 
     def overtaken(*given: Any, **options: Any) -> Outcome:
-        monkeypatch.setattr("alerting.delivery.deliver", slow)
+        monkeypatch.setattr("alerting.engine.delivery.deliver", slow)
         deliver_one(start + timedelta(seconds=31))
         return Outcome(DeliveryStatus.FAILED, "too late", 1)
 
-    monkeypatch.setattr("alerting.delivery.deliver", overtaken)
+    monkeypatch.setattr("alerting.engine.delivery.deliver", overtaken)
     deliver_one(start)
     assert Notification.objects.get(kind=MessageKind.OPEN.value).status == "DELIVERED"

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.evaluation import close_over, evaluate_signals, open_tracked
+from alerting.configs.coverage import config_evaluate
+from alerting.engine.evaluation import close_over, evaluate_signals, open_tracked
 from alerting.insight.message_explanations import delivery_facts
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.services.config_coverage import config_evaluate
 from automation.agents.changes import held_signals_release
 from automation.choices import HostType
 from automation.measurements.store import newest_measurements
@@ -302,8 +302,8 @@ def test_a_backlog_in_many_turns_of_evaluation_opens_nothing_that_is_over(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = watched(project)
-    monkeypatch.setattr("alerting.services.turns.SIGNALS_AT_ONCE", 1)
-    monkeypatch.setattr("alerting.services.turns.HOSTS_AT_ONCE", 1)
+    monkeypatch.setattr("alerting.engine.turns.SIGNALS_AT_ONCE", 1)
+    monkeypatch.setattr("alerting.engine.turns.HOSTS_AT_ONCE", 1)
     for place in range(6):
         ingest(
             project,
@@ -428,7 +428,7 @@ def test_a_configuration_waits_once_for_the_reports_of_an_agent(project: Project
 def test_a_configuration_is_compared_after_an_agent_that_holds_too_many_reports(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.signal_observations.MOST_WAITING_HOSTS", 1)
+    monkeypatch.setattr("alerting.engine.signal_observations.MOST_WAITING_HOSTS", 1)
     ingest(project, host_report("db1", reachable=False), agent="agent2", now=NOW - HOUR)
     work(NOW - HOUR)
     for minute in (5, 4):

@@ -7,12 +7,12 @@ from datetime import datetime, timedelta
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus
-from alerting.evaluation import open_tracked
-from alerting.insight.preset_configs import presets_create
-from alerting.insight.presets import Preset
+from alerting.configs.preset_configs import presets_create
+from alerting.configs.presets import Preset
+from alerting.configs.rules import MetricThreshold, ThresholdOperator, limit_of
+from alerting.engine.evaluation import open_tracked
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator, limit_of
 from automation.choices import AgentType, HostType
 from automation.metrics import Metric, MetricKind
 from automation.reports.changes import report_ingest

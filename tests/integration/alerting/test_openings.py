@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting import worker as worker_module
-from alerting.evaluation import _OPENING, OPENED_AT_ONCE, open_tracked
+from alerting.engine import worker as worker_module
+from alerting.engine.evaluation import _OPENING, OPENED_AT_ONCE, open_tracked
+from alerting.engine.worker import Worker
 from alerting.models import Alert
-from alerting.worker import Worker
 from automation.models import Host
 from events.models import Signal
 from opsapi.sql import execute, fetch_rows

@@ -7,11 +7,13 @@ from uuid import uuid4
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.destinations.store import destinations_failing
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.workers import workers_known
+from alerting.incidents.choices import AlertStatus
 from alerting.models import WorkerHeartbeat
+from alerting.overview.store import active_alerts, notifications_failing, windows_ahead
 from alerting.reasons import NotificationReason
-from alerting.selectors.destinations import destinations_failing
-from alerting.selectors.overview import active_alerts, notifications_failing, windows_ahead, workers_known
 from automation.agents.store import agents_not_reporting
 from automation.hosts.store import hosts_down, hosts_without_data
 from opsapi.api.principal import VisibleScope
@@ -90,7 +92,7 @@ class TestAlerts:
 
     def test_nobody_counts_without_end(self, project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
         assert MOST_COUNTED == 1000
-        monkeypatch.setattr("alerting.selectors.overview.MOST_COUNTED", 2)
+        monkeypatch.setattr("alerting.overview.store.MOST_COUNTED", 2)
         for _ in range(5):
             aged(project, DAY)
         assert [age.count for age in active_alerts(visible_scope=ALL, now=NOW).ages] == [0, 0, 3]

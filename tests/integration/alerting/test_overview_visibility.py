@@ -11,9 +11,9 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from accesslist.projects.changes import project_delete
+from alerting.incidents.changes import WRITTEN_AT_ONCE
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.selectors.overview import active_alerts, notifications_failing, windows_ahead
-from alerting.services.alerts import WRITTEN_AT_ONCE
+from alerting.overview.store import active_alerts, notifications_failing, windows_ahead
 from automation.agents.store import agents_not_reporting
 from automation.hosts.store import hosts_down
 from automation.models import Host

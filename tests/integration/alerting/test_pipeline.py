@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus
-from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.configs.changes import alert_config_delete, alert_config_set_enabled
+from alerting.engine.evaluation import evaluate_signals, open_tracked
+from alerting.engine.turns import SIGNALS_AT_ONCE
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert, Notification
-from alerting.services.configs import alert_config_delete, alert_config_set_enabled
-from alerting.services.turns import SIGNALS_AT_ONCE
 from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType

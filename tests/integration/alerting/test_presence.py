@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from alerting import worker
-from alerting.services.leases import PRESENCE_CLASS
+from alerting.engine import worker
+from alerting.engine.leases import PRESENCE_CLASS
 from opsapi.sql import execute, fetch_rows
 from tests.eventually import eventually
 

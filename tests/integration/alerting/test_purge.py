@@ -11,14 +11,15 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, RoleGrant
 from accesslist.projects.changes import project_delete
-from alerting import worker as worker_module
-from alerting.choices import NotificationStatus
-from alerting.delivery import record
+from alerting.engine import purge
+from alerting.engine import worker as worker_module
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.delivery import record
+from alerting.engine.purge import deleted_project_purge
+from alerting.engine.worker import Worker
+from alerting.incidents import changes as alerts
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.reasons import NotificationReason
-from alerting.services import alerts, purge
-from alerting.services.purge import deleted_project_purge
-from alerting.worker import Worker
 from automation.models import Host, Measurement
 from automation.reports.rules import EventReport
 from events.models import Event, Signal

@@ -18,10 +18,10 @@ from django.db.models import QuerySet
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting.choices import NotificationStatus
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.leases import absent_workers
+from alerting.engine.worker import Worker
 from alerting.models import Notification, NotificationAttempt
-from alerting.services.leases import absent_workers
-from alerting.worker import Worker
 from events.choices import Work
 from events.models import Signal
 from events.outbox.changes import wake_workers

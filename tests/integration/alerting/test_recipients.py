@@ -8,11 +8,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project, RoleGrant, User
-from alerting.delivery import decide
+from alerting.configs import recipients
+from alerting.engine.claims import claim
+from alerting.engine.delivery import decide
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
-from alerting.selectors import recipient_addresses
-from alerting.services.claims import claim
 from automation.reports.rules import EventReport
 from events.types import EventType
 from integrations.channels.outcome import Outcome
@@ -260,7 +260,7 @@ def test_every_kind_of_people_is_reached(project: Project, outside: Outside, typ
 def test_only_so_many_are_notified_and_the_log_says_that_there_are_more(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(recipient_addresses, "MOST_RECIPIENTS_OF_ONE", 2)
+    monkeypatch.setattr(recipients, "MOST_RECIPIENTS_OF_ONE", 2)
     for name in ("ada", "bob", "eve"):
         make_member(project, name)
     open_alert(project, GROUP)
@@ -280,7 +280,7 @@ def test_a_crash_while_people_are_looked_up_notifies_each_once(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr("alerting.services.notifications.schedule_reminders", crash)
+        patched.setattr("alerting.engine.schedule.schedule_reminders", crash)
         with pytest.raises(KeyboardInterrupt):
             deliver_one(start)
     assert Notification.objects.get().channel is None

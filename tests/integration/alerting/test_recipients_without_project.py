@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project, RoleGrant
+from alerting.configs.changes import alert_config_delete
 from alerting.models import Notification
-from alerting.services.configs import alert_config_delete
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
 from events.types import EventType
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind

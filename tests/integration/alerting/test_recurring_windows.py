@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.selectors.windows import begun_versions, muting_windows
-from alerting.services.windows import window_change, window_create
+from alerting.windows.changes import window_change, window_create
+from alerting.windows.store import begun_versions, muting_windows
 from automation.choices import HostType
 from events.facts import EventFacts
 from events.log.changes import event_record

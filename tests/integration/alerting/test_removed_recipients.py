@@ -6,12 +6,12 @@ from datetime import timedelta
 import pytest
 
 from accesslist.models import Project, RoleGrant, User
-from alerting.choices import NotificationStatus
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.leases import LEASE
+from alerting.engine.resend import notification_resend
 from alerting.models import Notification, NotificationSetting
 from alerting.reasons import NotificationReason
-from alerting.services.leases import LEASE
-from alerting.services.resend import notification_resend
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi import clock

@@ -9,9 +9,9 @@ from django.core.management import call_command
 from pytest_django import Settings
 
 from accesslist.models import Project
+from alerting.configs.notification_settings import removed_settings_purge, settings_replace
+from alerting.configs.store import setting_values
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting
-from alerting.selectors.notification_settings import setting_values
-from alerting.services.notification_settings import removed_settings_purge, settings_replace
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus
 from opsapi import clock

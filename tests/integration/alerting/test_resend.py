@@ -6,15 +6,15 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import NotificationStatus
-from alerting.models import Alert, AlertConfig, Destination, Notification, NotificationSetting
-from alerting.reasons import NotificationReason
-from alerting.services.configs import (
+from alerting.configs.changes import (
     alert_config_delete,
     alert_config_set_enabled,
     deleted_config_secrets_purge,
 )
-from alerting.services.resend import notification_resend
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.resend import notification_resend
+from alerting.models import Alert, AlertConfig, Destination, Notification, NotificationSetting
+from alerting.reasons import NotificationReason
 from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.choices import NotificationStatus
-from alerting.delivery import decide, record, send
+from alerting.configs.changes import alert_config_update
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.delivery import decide, record, send
+from alerting.engine.leases import LEASE
+from alerting.engine.resend import notification_resend
+from alerting.engine.schedule import notifications_drop
+from alerting.incidents.changes import alert_acknowledge
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.services.alerts import alert_acknowledge
-from alerting.services.configs import alert_config_update
-from alerting.services.leases import LEASE
-from alerting.services.notifications import notifications_drop
-from alerting.services.resend import notification_resend
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus, MessageKind
 from opsapi import clock
@@ -116,7 +116,7 @@ def test_a_repeat_that_is_taken_up_meanwhile_is_followed_by_one(
         Notification.objects.filter(kind=UPDATE.value).update(**held)
         notifications_drop(**given)
 
-    monkeypatch.setattr("alerting.services.resend.notifications_drop", late)
+    monkeypatch.setattr("alerting.engine.resend.notifications_drop", late)
     opening = failed(MessageKind.OPEN)
     resend(opening)
     assert deliver_all() == 0

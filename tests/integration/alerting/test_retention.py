@@ -6,10 +6,9 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
-from alerting import worker
+from alerting.engine import purge, worker
+from alerting.engine.purge import alerts_trim, events_trim, failed_signals_trim
 from alerting.models import Alert, Incident, Notification, NotificationAttempt
-from alerting.services import purge
-from alerting.services.purge import alerts_trim, events_trim, failed_signals_trim
 from events.models import Event, Signal
 from opsapi import clock
 from opsapi.ids import first_id

@@ -3,8 +3,8 @@
 import pytest
 
 from accesslist.models import Project
-from alerting import delivery
-from alerting.services.claims import claim
+from alerting.engine import delivery
+from alerting.engine.claims import claim
 from tests.factories.alerting import make_config
 from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import SLOTS, WORKER, Outside, deliver_all, evaluate

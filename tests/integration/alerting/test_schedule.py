@@ -10,10 +10,10 @@ from django.db import connection
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.configs.changes import alert_config_delete, alert_config_set_enabled
+from alerting.configs.locks import project_lock
+from alerting.engine.evaluation import evaluate_signals, open_tracked
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.services.configs import alert_config_delete, alert_config_set_enabled
-from alerting.services.locks import project_lock
 from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.outbox.changes import WAKE_CHANNEL

@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
-from alerting.models import AlertConfig
-from alerting.selectors.config_views import concerned_configs
-from alerting.selectors.scopes import (
+from alerting.configs.store import (
     CONCERNED,
+    concerned_configs,
     concerned_parameters,
     covered_projects,
     covering,
     is_concerned,
 )
+from alerting.models import AlertConfig
 from events.types import EventType
 from opsapi import clock
 from opsapi.sql import execute, fetch_rows

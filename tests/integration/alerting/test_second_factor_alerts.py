@@ -3,9 +3,9 @@
 import pytest
 
 from accesslist.models import Project, SecondFactor, User
-from alerting.evaluation import evaluate_signals
+from alerting.configs.coverage import second_factors_sweep
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert
-from alerting.services.config_coverage import second_factors_sweep
 from events.models import Event, Signal
 from opsapi import clock
 from tests.api.bodies import alert_config, global_alert_config

@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from accesslist.models import Project
+from alerting.destinations.rules import PROBED_AFTER
+from alerting.engine.resend import destination_send_now
 from alerting.models import Destination, Notification
-from alerting.rules.destination_health import PROBED_AFTER
-from alerting.services.resend import destination_send_now
 from events.models import Event
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.configs.changes import alert_config_update
+from alerting.configs.notification_tests import alert_config_test
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.notification_tests import alert_config_test
 from alerting.reasons import NotificationReason
-from alerting.services.configs import alert_config_update
 from alerting.severities import SEVERITIES, SEVERITY, has_severity, types_of
 from automation.reports.rules import EventReport
 from events.types import EVENT_TYPES, EventType, Severity, severity_of
@@ -137,7 +137,7 @@ def test_a_message_about_an_event_has_the_severity_of_the_configuration(
 def test_a_test_has_the_severity_info_and_the_texts(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.notification_tests.deliver", outside.deliver)
+    monkeypatch.setattr("alerting.configs.notification_tests.deliver", outside.deliver)
     config = make_config(project, severity="CRITICAL", **TEXTS)
     alert_config_test(config=config, notification_id=None, actor=SYSTEM, now=START)
     [message] = sent(outside)
@@ -262,7 +262,7 @@ def test_an_incident_is_notified_when_its_severity_reaches_the_minimum(
 def test_a_test_is_sent_whatever_the_minimum(
     project: Project, outside: Outside, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.notification_tests.deliver", outside.deliver)
+    monkeypatch.setattr("alerting.configs.notification_tests.deliver", outside.deliver)
     config = make_config(project, notifications=[CRITICAL_ONLY])
     alert_config_test(config=config, notification_id=None, actor=SYSTEM, now=START)
     assert [kind for _, kind in outside.said] == ["INFORM"]

@@ -7,11 +7,11 @@ from itertools import count
 import pytest
 
 from accesslist.models import Project
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
+from alerting.engine.muting import MuteDesk
+from alerting.engine.rules import SHARE_SECONDS
+from alerting.engine.share_counts import usage_add
 from alerting.models import Alert, MaintenanceWindow, ProjectUsage
-from alerting.muting import MuteDesk
-from alerting.rules.shares import SHARE_SECONDS
-from alerting.services.shares import usage_add
 from events.models import Event, Signal
 from opsapi.ids import new_id
 from tests.factories.accesslist import ProjectFactory
@@ -86,7 +86,7 @@ def test_exceeding_the_share_is_recorded_once(project: Project) -> None:
 def test_a_turn_counts_for_its_project_and_names_a_configuration(
     project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("alerting.evaluation.EVALUATION_SECONDS", 1_000)
+    monkeypatch.setattr("alerting.engine.evaluation.EVALUATION_SECONDS", 1_000)
     configs = [make_config(project, matchers=[]) for _ in range(2)]
     evaluate(START)
     dear = make_config(project)

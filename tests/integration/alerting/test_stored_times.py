@@ -11,6 +11,10 @@ from accesslist.invitations.rules import LASTS
 from accesslist.models import DigestUse, Invitation, Project, RateWindow, SecondFactor
 from accesslist.purge import expired_rows_purge
 from accesslist.throttles import RATE_WINDOW, hit
+from alerting.engine import stored_times
+from alerting.engine.leases import worker_seen, worker_stuck
+from alerting.engine.stored_times import REPAIRS, times_repair
+from alerting.engine.workers import workers_seen
 from alerting.models import (
     Alert,
     Destination,
@@ -19,10 +23,6 @@ from alerting.models import (
     UnreachableHost,
     WorkerHeartbeat,
 )
-from alerting.selectors.overview import workers_seen
-from alerting.services import stored_times
-from alerting.services.leases import worker_seen, worker_stuck
-from alerting.services.stored_times import REPAIRS, times_repair
 from automation.agents.changes import heartbeats_sweep
 from automation.leases.rules import Lease, LeaseWatcher, holder_of
 from automation.models import Agent, FleetWatch, Host, HostLease, ProcessStatus, ReportAnswer, Watcher

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from accesslist.models import Project
+from alerting.configs.changes import alert_config_delete, alert_config_update
 from alerting.insight.timeline_entries import TimelineEntryKind
 from alerting.models import Alert
 from alerting.reasons import NotificationReason
-from alerting.services.configs import alert_config_delete, alert_config_update
 from automation.choices import HostType
 from automation.metrics import Metric, base_unit
 from opsapi.clock import time_words

@@ -8,9 +8,9 @@ import pytest
 
 from accesslist.models import Project
 from alerting.models import MaintenanceWindow, Notification
-from alerting.rules.windows import WindowRule
-from alerting.selectors.windows import COMPARE_SECONDS, muting_windows, rules_since_start
-from alerting.services.windows import window_change, window_create, window_delete
+from alerting.windows.changes import window_change, window_create, window_delete
+from alerting.windows.rules import WindowRule
+from alerting.windows.store import COMPARE_SECONDS, muting_windows, rules_since_start
 from events.models import Event
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.models import Alert, MaintenanceWindow, Notification
-from alerting.selectors.windows import muting_windows
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
+from alerting.windows.store import muting_windows
 from automation.choices import HostType
 from automation.hosts.changes import host_delete
 from automation.models import Host

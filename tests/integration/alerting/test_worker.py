@@ -16,12 +16,12 @@ from pytest_django import Settings
 from accesslist.digest.rules import NONCE_LIFETIME
 from accesslist.models import DigestEpoch, DigestUse, Project, RateWindow
 from accesslist.purge import expired_rows_purge
-from alerting import worker as worker_module
+from alerting.configs.changes import alert_config_delete
+from alerting.engine import worker as worker_module
+from alerting.engine.leases import worker_seen, worker_stuck
+from alerting.engine.worker import Wakeups, Worker, own_connection
+from alerting.engine.workers import workers_seen, workers_stuck, wrong_clocks
 from alerting.models import Alert, NotificationSetting, WorkerHeartbeat
-from alerting.selectors.overview import workers_seen, workers_stuck, wrong_clocks
-from alerting.services.configs import alert_config_delete
-from alerting.services.leases import worker_seen, worker_stuck
-from alerting.worker import Wakeups, Worker, own_connection
 from automation.models import Agent, FleetWatch
 from events.choices import Work
 from events.models import Signal
@@ -99,7 +99,7 @@ def test_steps_begin_apart_so_that_what_comes_close_together_is_done_together(
             worker._stopping.set()
         return steps.pop()
 
-    monkeypatch.setattr("alerting.worker.time", SimpleNamespace(monotonic=lambda: next(times)))
+    monkeypatch.setattr("alerting.engine.worker.time", SimpleNamespace(monotonic=lambda: next(times)))
     monkeypatch.setattr(worker._stopping, "wait", wait)
     monkeypatch.setattr(connection, "close", lambda: None)
     worker._repeat(step, worker._signals, gather_more=worker_module.GATHER_MORE)

@@ -4,11 +4,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from accesslist.models import Project
+from alerting.incidents.changes import alert_acknowledge
 from alerting.insight.timeline import AlertTimeline, alert_timeline
 from alerting.insight.timeline_entries import TimelineEntryKind
 from alerting.models import Alert
-from alerting.services.alerts import alert_acknowledge
-from alerting.services.windows import window_create
+from alerting.windows.changes import window_create
 from automation.metrics import Metric
 from automation.models import Host
 from opsapi.api.principal import SYSTEM, Actor, ActorKind

@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
-from alerting.worker import Worker
+from alerting.engine.worker import Worker
 from automation.agents.changes import heartbeats_sweep, sweep_begin, sweep_goes_on
 from automation.agents.rules import DetectionGap
 from automation.agents.store import any_agent_exists, detection_now

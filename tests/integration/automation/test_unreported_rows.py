@@ -9,9 +9,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from accesslist.models import Project
-from alerting.choices import AlertStatus
+from alerting.engine.transition import target_key
+from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert
-from alerting.rules.transition import target_key
 from automation.agents.changes import sweep_begin
 from automation.agents.store import agent_state
 from automation.hosts.changes import deleted_host_purge, host_delete

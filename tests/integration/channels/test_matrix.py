@@ -11,8 +11,8 @@ import pytest
 from pytest_django import Settings
 
 from accesslist.models import Project
+from alerting.configs.changes import alert_config_delete
 from alerting.models import Alert, AlertConfig, Notification
-from alerting.services.configs import alert_config_delete
 from automation.reports.rules import EventReport
 from events.models import Event
 from events.types import EventType

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from pytest_django import Settings
 
-from alerting.notification_types import NOTIFICATION_TYPES
+from alerting.configs.notification_types import NOTIFICATION_TYPES
 from integrations.channels import CHANNELS
 from integrations.channels.base import DeliveryError
 from integrations.choices import ChannelType

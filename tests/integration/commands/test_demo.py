@@ -12,8 +12,9 @@ from django.db import transaction
 from pytest_django.plugin import DjangoDbBlocker
 
 from accesslist.models import AccessListEntry, ApiKey, Organization, Project, RoleGrant, User
-from alerting.choices import AlertStatus, NotificationStatus
-from alerting.evaluation import evaluate_signals, open_tracked
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.evaluation import evaluate_signals, open_tracked
+from alerting.incidents.choices import AlertStatus
 from alerting.models import (
     Alert,
     AlertConfig,

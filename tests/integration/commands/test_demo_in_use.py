@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from pytest_django import Settings
 
 from accesslist.models import AccessListEntry, ApiKey, Project, RoleGrant, Team, User
-from alerting.evaluation import evaluate_signals
+from alerting.engine.evaluation import evaluate_signals
 from alerting.models import Alert, AlertConfig, Notification, UnreachableHost
 from automation.agents.changes import heartbeats_sweep
 from automation.models import Agent, FleetWatch

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-from alerting.rules.claim_order import AT_ONE_DESTINATION
-from alerting.rules.destination_health import PROBE_EVERY, PROBED_AFTER, Health, health_after
+from alerting.destinations.rules import PROBE_EVERY, PROBED_AFTER, Health, health_after
+from alerting.engine.rules import AT_ONE_DESTINATION
 from integrations.channels.outcome import Outcome, next_attempt
 from integrations.choices import DeliveryFault, DeliveryStatus
 

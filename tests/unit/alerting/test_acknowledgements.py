@@ -2,13 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from alerting.rules.state import (
-    Acknowledgement,
-    AcknowledgementPreset,
-    acknowledged,
-    in_force,
-    until_of,
-)
+from alerting.incidents.rules import Acknowledgement, AcknowledgementPreset, acknowledged, in_force, until_of
 from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, 0, tzinfo=UTC)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from alerting.serializers.alerts import AlertDocument
+from alerting.incidents.resource import AlertDocument
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi.api.links import Links
 from opsapi.clock import wire_time

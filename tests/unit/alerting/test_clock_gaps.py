@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from alerting.rules.recurrence import Recurrence, clock_gaps, normal_rrule, normal_time_zone, parse_rrule
+from alerting.windows.recurrence import Recurrence, clock_gaps, normal_rrule, normal_time_zone, parse_rrule
 
 BERLIN = ZoneInfo("Europe/Berlin")
 NOW = datetime(2026, 9, 1, tzinfo=UTC)

@@ -6,12 +6,18 @@ from typing import Any
 import pytest
 from django.utils.datastructures import MultiValueDict
 
-from alerting.forms.condition_inputs import THRESHOLD_OF, event_types, matched_fields
-from alerting.forms.configs import ConfigForm
-from alerting.forms.notification_inputs import INPUT_TYPES, NOTIFICATION_INPUTS, notification_inputs
-from alerting.notification_types import NOTIFICATION_TYPES
-from alerting.rules.matchers import fields_for
-from alerting.serializers.configs import AlertableType, AlertConfigDocument, GlobalAlertConfigDocument
+from alerting.configs.forms import ConfigForm
+from alerting.configs.inputs import (
+    INPUT_TYPES,
+    NOTIFICATION_INPUTS,
+    THRESHOLD_OF,
+    event_types,
+    matched_fields,
+    notification_inputs,
+)
+from alerting.configs.matchers import fields_for
+from alerting.configs.notification_types import NOTIFICATION_TYPES
+from alerting.configs.resource import AlertableType, AlertConfigDocument, GlobalAlertConfigDocument
 from events.types import EVENT_TYPES, Category, EventType, EventTypeSpec
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError

@@ -3,10 +3,10 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.rules.config_index import ConfigIndex
-from alerting.rules.observations import Condition, Observation
-from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.rules.transition import AlertAction, ConfigView, step
+from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.engine.config_index import ConfigIndex
+from alerting.engine.observations import Condition, Observation
+from alerting.engine.transition import AlertAction, ConfigView, step
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType

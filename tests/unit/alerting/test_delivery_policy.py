@@ -6,9 +6,7 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import AlertStatus
-from alerting.reasons import AttemptFailure, NotificationReason
-from alerting.rules.delivery_policy import (
+from alerting.engine.rules import (
     LONGEST_REASON,
     DeliveryStep,
     DeliveryVerdict,
@@ -19,6 +17,8 @@ from alerting.rules.delivery_policy import (
     not_retried_words,
     repeat_due,
 )
+from alerting.incidents.choices import AlertStatus
+from alerting.reasons import AttemptFailure, NotificationReason
 from integrations.choices import MessageKind
 from tests.each import each
 

@@ -4,13 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
-from alerting.rules.destination_health import (
-    PROBE_EVERY,
-    PROBED_AFTER,
-    Health,
-    health_after,
-    last_connections,
-)
+from alerting.destinations.rules import PROBE_EVERY, PROBED_AFTER, Health, health_after, last_connections
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
 from tests.each import each

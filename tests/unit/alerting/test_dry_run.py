@@ -3,6 +3,9 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
+from alerting.engine.observations import Condition, Observation
+from alerting.engine.transition import ConfigView
 from alerting.insight.dry_run_alerts import (
     DryRun,
     DryRunAlert,
@@ -13,9 +16,6 @@ from alerting.insight.dry_run_alerts import (
 )
 from alerting.insight.dry_run_incidents import DryRunOpening, IncidentRun
 from alerting.insight.dry_run_mutes import MutedTime, TargetMutes
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
-from alerting.rules.observations import Condition, Observation
-from alerting.rules.transition import ConfigView
 from events.types import EventType
 from integrations.choices import MessageKind
 from tests.each import each

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
+from alerting.engine.rules import SameDestination, merged_into
+from alerting.incidents.topology import FleetUnit, FleetUnits, Picture, UnitKind, picture, units_of
 from alerting.insight import dry_run_incidents
 from alerting.insight.dry_run_alerts import DryRunAlert, DryRunMessage, DryRunReceiver
 from alerting.insight.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
 from alerting.insight.dry_run_mutes import MutedTime, TargetMutes
 from alerting.reasons import NotificationReason
-from alerting.rules.merging import SameDestination, merged_into
-from alerting.rules.topology import FleetUnit, FleetUnits, Picture, UnitKind, picture, units_of
 from events.types import Target
 from integrations.choices import MessageKind
 

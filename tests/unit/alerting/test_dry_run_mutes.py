@@ -6,10 +6,10 @@ from random import Random
 
 import pytest
 
+from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator, subject_of
 from alerting.insight.dry_run_mutes import DryRunMutes
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator, subject_of
-from alerting.rules.recurrence import Occurrence, Recurrence
-from alerting.rules.windows import WindowRule, active_windows, muting
+from alerting.windows.recurrence import Occurrence, Recurrence
+from alerting.windows.rules import WindowRule, active_windows, muting
 
 NOON = datetime(2099, 1, 1, 12, tzinfo=UTC)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from alerting.choices import AlertStatus
+from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
+from alerting.configs.rules import MetricThreshold, ThresholdOperator
+from alerting.engine.observations import Condition, Observation
+from alerting.engine.transition import ConfigView
+from alerting.incidents.choices import AlertStatus
 from alerting.insight.host_reasons import ActiveAlert, Situation, explain
 from alerting.reasons import AlertReason
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
-from alerting.rules.observations import Condition, Observation
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
-from alerting.rules.transition import ConfigView
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.rules.matchers import (
+from alerting.configs.matchers import (
     CONFIG_FIELDS,
     LABEL_SETS_AT_ONCE,
     Matcher,
@@ -17,7 +17,7 @@ from alerting.rules.matchers import (
     matches,
     window_fields_for,
 )
-from alerting.rules.patterns import MAX_REGEX_LENGTH, compile_regex
+from alerting.configs.patterns import MAX_REGEX_LENGTH, compile_regex
 from events.types import Category
 from tests.each import each
 

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from alerting.configs.rules import MetricThreshold, ThresholdOperator
 from alerting.insight.measurement_spans import (
     LONGEST,
     MARGIN,
@@ -11,7 +12,6 @@ from alerting.insight.measurement_spans import (
     metric_shown,
     window_span,
 )
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from automation.metrics import Metric
 from automation.units import Unit
 from tests.each import each

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from alerting.rules.merging import SameDestination, merged_into
+from alerting.engine.rules import SameDestination, merged_into
 from integrations.choices import MessageKind
 from tests.each import each
 

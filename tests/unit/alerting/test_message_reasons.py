@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import AlertStatus, NotificationStatus
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.rules import DeliveryStep, DeliveryVerdict, Mute
+from alerting.incidents.choices import AlertStatus
 from alerting.insight.message_reasons import (
     REASONS_WITHOUT_MESSAGE,
     NotificationExplanation,
@@ -15,7 +17,6 @@ from alerting.insight.message_reasons import (
 from alerting.insight.timeline_entries import TimelineNotification
 from alerting.insight.user_reasons import UserFacts, explain_user_notification
 from alerting.reasons import NotificationReason, ReasonQuestion
-from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, Mute
 from integrations.choices import MessageKind
 from tests.unit.alerting.test_notification_entries import HOUR, NOW, SEND, notification
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from alerting.rules.wording import target_of
+from alerting.incidents.wording import target_of
 from tests.each import each
 
 

@@ -1,6 +1,6 @@
 """What a maintenance window mutes, in words."""
 
-from alerting.rules.windows import MuteCounts, MuteExtent, named_target
+from alerting.windows.rules import MuteCounts, MuteExtent, named_target
 from events.types import Category
 from tests.each import each
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import NotificationStatus
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.rules import DeliveryStep, DeliveryVerdict, not_retried
 from alerting.insight.timeline_entries import (
     Attempt,
     TimelineEntryKind,
@@ -16,7 +17,6 @@ from alerting.insight.timeline_entries import (
     notification_entries,
 )
 from alerting.reasons import NotificationReason
-from alerting.rules.delivery_policy import DeliveryStep, DeliveryVerdict, not_retried
 from integrations.choices import DeliveryStatus, MessageKind
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)

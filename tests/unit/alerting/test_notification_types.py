@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import PeopleType
-from alerting.notification_types import NOTIFICATION_TYPES, NotificationType
+from alerting.configs.choices import PeopleType
+from alerting.configs.notification_types import NOTIFICATION_TYPES, NotificationType
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, SecretKind
 from integrations.fields import FieldSet

@@ -4,11 +4,7 @@ from typing import Any
 
 import pytest
 
-from alerting.notification_types import (
-    NOTIFICATION_TYPES,
-    receiver_sentence,
-    rhythm_sentence,
-)
+from alerting.configs.notification_types import NOTIFICATION_TYPES, receiver_sentence, rhythm_sentence
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.rules.observations import Condition, of_agent, of_event, of_host, of_replica_set
-from alerting.rules.transition import target_key
+from alerting.engine.observations import Condition, of_agent, of_event, of_host, of_replica_set
+from alerting.engine.transition import target_key
 from events.types import EventType, Target
 from tests.each import each
 

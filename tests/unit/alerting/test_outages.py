@@ -3,9 +3,9 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from alerting.insight.presets import Preset, presets_of
-from alerting.rules.observations import Observation, of_agent, of_event, of_host, of_replica_set
-from alerting.rules.transition import AlertAction, AlertView, ConfigView, step
+from alerting.configs.presets import Preset, presets_of
+from alerting.engine.observations import Observation, of_agent, of_event, of_host, of_replica_set
+from alerting.engine.transition import AlertAction, AlertView, ConfigView, step
 from automation.hosts.rules import restart_event
 from automation.metrics import Engine, Metric
 from events.types import EVENT_TYPES

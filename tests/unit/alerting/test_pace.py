@@ -5,8 +5,8 @@ from dataclasses import replace
 from datetime import timedelta
 from itertools import product
 
-from alerting.rules.destination_health import Health, health_after
-from alerting.rules.pace import LONGEST_WAIT, DestinationPace, faster, slower
+from alerting.destinations.pace import LONGEST_WAIT, DestinationPace, faster, slower
+from alerting.destinations.rules import Health, health_after
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryFault, DeliveryStatus
 from tests.each import each

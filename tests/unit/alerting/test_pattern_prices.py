@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.rules.matchers import hosts_matcher
-from alerting.rules.pattern_prices import (
+from alerting.configs.matchers import hosts_matcher
+from alerting.configs.pattern_prices import (
     MOST_COST,
     MOST_INSTRUCTIONS,
     is_slower,
@@ -17,8 +17,8 @@ from alerting.rules.pattern_prices import (
     price_fault,
     search_time,
 )
-from alerting.rules.pattern_texts import LONGEST_NAME, slow_texts
-from alerting.rules.patterns import MAX_REGEX_LENGTH, compile_regex
+from alerting.configs.pattern_texts import LONGEST_NAME, slow_texts
+from alerting.configs.patterns import MAX_REGEX_LENGTH, compile_regex
 from tests.each import each
 from tests.hostile.budget import tries
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.rules import patterns
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator, MatchSubject, can_hold, matches
-from alerting.rules.patterns import LAST_PORT, compile_regex, finds, finds_a_port, forget_answers
+from alerting.configs import patterns
+from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator, MatchSubject, can_hold, matches
+from alerting.configs.patterns import LAST_PORT, compile_regex, finds, finds_a_port, forget_answers
 from tests.each import each
 
 MORE_THAN_COMPILED = 300

@@ -2,18 +2,15 @@
 
 from datetime import UTC, datetime, timedelta
 
-from alerting.choices import AlertStatus
+from alerting.engine.console import ATTEMPT_TONES, NOTIFICATION_TONES
+from alerting.engine.rules import NotificationState
+from alerting.incidents.alert_page import ENTRY_BADGES
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.presentation import ALERT_TONES, alert_badge
+from alerting.incidents.rules import AlertState, alert_state
 from alerting.insight.timeline_entries import TimelineEntryKind
 from alerting.models import Alert, MaintenanceWindow
-from alerting.presentation import (
-    ALERT_TONES,
-    ATTEMPT_TONES,
-    ENTRY_BADGES,
-    NOTIFICATION_TONES,
-    alert_badge,
-    window_badge,
-)
-from alerting.rules.state import AlertState, NotificationState, alert_state
+from alerting.windows.console import window_badge
 from integrations.choices import DeliveryStatus
 from opsapi.console.widgets import Tone
 from tests.each import each

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from alerting.insight.presets import Preset, PresetSubject, presets_of
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
-from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.rules.transition import ConfigView
+from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
+from alerting.configs.presets import Preset, PresetSubject, presets_of
+from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.engine.transition import ConfigView
 from automation.metrics import Engine, Metric, allowed_units
 from automation.units import Unit
 from events.types import EVENT_TYPES, EventType, Needs

@@ -2,7 +2,7 @@
 
 import threading
 
-from alerting.progress import STUCK_AFTER, LoopProgress
+from alerting.engine.progress import STUCK_AFTER, LoopProgress
 
 
 def test_a_loop_is_stuck_after_a_number_of_looks_without_a_stamp() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from alerting.choices import NotificationStatus
-from alerting.notification_types import recipient_words
-from alerting.rules.state import NotificationState, notification_state
+from alerting.configs.notification_types import recipient_words
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.rules import NotificationState, notification_state
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, MessageKind
 

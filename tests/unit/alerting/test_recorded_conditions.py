@@ -1,5 +1,8 @@
 """The condition of an alert with the values that are recorded of its start."""
 
+from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator, MatchSubject
+from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.engine.transition import ConfigView
 from alerting.insight.host_reasons import NOT_RECORDED
 from alerting.insight.recorded_conditions import (
     ConditionState,
@@ -7,9 +10,6 @@ from alerting.insight.recorded_conditions import (
     recorded_matchers,
     recorded_threshold,
 )
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator, MatchSubject
-from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.rules.transition import ConfigView
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType

@@ -12,7 +12,7 @@ from dateutil import rrule as dateutil
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from alerting.rules.recurrence import (
+from alerting.windows.recurrence import (
     TIME_ZONES,
     Occurrence,
     Recurrence,

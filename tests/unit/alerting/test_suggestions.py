@@ -7,6 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from alerting.configs.rules import MetricThreshold, ThresholdOperator
 from alerting.insight.suggestions import (
     LONGEST_DELAY_MIN,
     DelaySuggestion,
@@ -14,7 +15,6 @@ from alerting.insight.suggestions import (
     suggest_delay,
     suggest_threshold,
 )
-from alerting.rules.thresholds import MetricThreshold, ThresholdOperator
 from automation.metrics import Metric
 from automation.units import Unit
 from tests.each import each

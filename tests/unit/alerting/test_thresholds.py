@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.rules.thresholds import (
+from alerting.configs.rules import (
     CountThreshold,
     MetricThreshold,
     ThresholdOperator,

@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+from alerting.configs.matchers import MatchSubject
 from alerting.insight.timeline_entries import (
     FIRST_ENTRIES,
     AcknowledgementChange,
@@ -14,8 +15,7 @@ from alerting.insight.timeline_entries import (
     window_entries,
 )
 from alerting.reasons import NotificationReason
-from alerting.rules.matchers import MatchSubject
-from alerting.rules.windows import WindowRule, active_windows, muting
+from alerting.windows.rules import WindowRule, active_windows, muting
 from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)

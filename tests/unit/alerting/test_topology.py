@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alerting.rules.topology import (
+from alerting.incidents.topology import (
     FIRST,
     RECOVERED,
     FleetUnit,

@@ -3,18 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
+from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.engine.observations import Condition, Observation
+from alerting.engine.transition import AlertAction, AlertView, ConfigView, Decision, step, target_of
 from alerting.reasons import AlertReason
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
-from alerting.rules.observations import Condition, Observation
-from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.rules.transition import (
-    AlertAction,
-    AlertView,
-    ConfigView,
-    Decision,
-    step,
-    target_of,
-)
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType

@@ -2,9 +2,9 @@
 
 from datetime import UTC, date, datetime, timedelta
 
-from alerting.rules.recurrence import Recurrence
-from alerting.rules.window_calendar import window_calendar
-from alerting.rules.windows import WindowRule
+from alerting.windows.calendar import window_calendar
+from alerting.windows.recurrence import Recurrence
+from alerting.windows.rules import WindowRule
 from tests.each import each
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)

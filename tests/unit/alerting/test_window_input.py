@@ -3,7 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from alerting.forms.window_input import (
+from alerting.configs.matchers import hosts_matcher
+from alerting.windows.input import (
     Repeat,
     in_zone,
     local_time,
@@ -12,7 +13,6 @@ from alerting.forms.window_input import (
     recurrence_shown,
     recurrence_typed,
 )
-from alerting.rules.matchers import hosts_matcher
 from tests.each import each
 
 ZONE = "Europe/Berlin"

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from alerting.rules.windows import WindowState, category_list, window_rule, window_state
+from alerting.windows.rules import WindowState, category_list, window_rule, window_state
 from tests.each import each
 
 START = datetime(2099, 11, 21, 22, 0, 0, tzinfo=UTC)

@@ -5,19 +5,11 @@ from typing import cast
 
 import pytest
 
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
-from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.rules.transition import ConfigView
-from alerting.rules.wording import (
-    _STARTED,
-    condition_words,
-    config_title,
-    down_reason,
-    limit_words,
-    started_words,
-    target_words,
-    value_words,
-)
+from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
+from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.configs.wording import condition_words, config_title, limit_words, value_words
+from alerting.engine.transition import ConfigView
+from alerting.incidents.wording import _STARTED, down_reason, started_words, target_words
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EVENT_TYPES, AlertEffect, EventType

@@ -3,10 +3,11 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from alerting.rules.matchers import Matcher, MatcherField, MatcherOperator
-from alerting.rules.thresholds import CountThreshold, MetricThreshold, ThresholdOperator
-from alerting.rules.transition import ConfigView
-from alerting.rules.wording import alert_facts, alert_headline, comparison, event_facts, facts_of_test
+from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
+from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.configs.wording import comparison
+from alerting.engine.message_facts import alert_facts, alert_headline, event_facts, facts_of_test
+from alerting.engine.transition import ConfigView
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EventType

@@ -1,0 +1,496 @@
+"""Alert configurations in the console."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Exists, OuterRef, QuerySet
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from accesslist.models import Project
+from alerting.access import DISMISS_CHECKLIST, WRITE, WRITE_GLOBAL
+from alerting.configs.changes import (
+    alert_config_create,
+    alert_config_delete,
+    alert_config_replace,
+    alert_config_set_enabled,
+)
+from alerting.configs.forms import (
+    ConfigForm,
+    CopyForm,
+    NewConfigForm,
+    NotificationChoice,
+    TestNotificationForm,
+    destinations_of,
+)
+from alerting.configs.inputs import event_types
+from alerting.configs.models import AlertConfig, NotificationSetting
+from alerting.configs.notices import DismissForm
+from alerting.configs.notification_tests import NotificationTest, alert_config_test
+from alerting.configs.notification_types import NOTIFICATION_TYPES
+from alerting.configs.preset_configs import presets_create
+from alerting.configs.preset_forms import PresetsForm
+from alerting.configs.preset_part import added_words
+from alerting.configs.recipients import unreachable
+from alerting.configs.setup import checklist_dismiss, host_down_notice_dismiss
+from alerting.configs.store import config_audits, config_view
+from alerting.configs.wording import condition_words, counted_words, where_words
+from alerting.incidents.models import Alert
+from alerting.incidents.presentation import alert_badge
+from alerting.incidents.store import active_first_rows
+from alerting.incidents.targets import targets_of
+from alerting.incidents.wording import target_words
+from alerting.insight.host_explanations import explain_config
+from alerting.insight.noise import noise_sentences
+from alerting.insight.noise_counts import NoiseFigure, noise_of
+from alerting.insight.questions import HostQuestion
+from alerting.insight.threshold_suggestions import with_suggested_threshold
+from alerting.windows.store import muting_windows
+from events.types import EVENT_TYPES, EventType
+from events.wording import acting, in_words
+from opsapi import clock
+from opsapi.api.permissions import Access, Where
+from opsapi.clock import age_words, time_words
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
+from opsapi.console.admin_urls import action_url, list_url, page_url
+from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project, tipped
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
+from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.first_rows import first_rows, more_words
+
+__all__ = ["AlertConfigAdmin", "NotificationSettingAdmin"]
+
+
+def _access(config: AlertConfig | None) -> Access:
+    """As the API route for this kind of configuration."""
+    return WRITE_GLOBAL if config is not None and config.group_id is None else WRITE
+
+
+def _create(call: ActionCall) -> ActionOutcome:
+    config = alert_config_create(**call.values, actor=call.actor, now=call.now)
+    return ActionOutcome(row=config, warnings=_warnings(config))
+
+
+def _add_presets(call: ActionCall) -> ActionOutcome:
+    values = dict(call.values)
+    next_url = values.pop("next_url")
+    done = presets_create(**values, actor=call.actor, now=call.now)
+    warnings = [warning for config in done.created for warning in _warnings(config)]
+    return ActionOutcome(message=added_words(done), warnings=warnings, url=next_url)
+
+
+def _dismiss_host_down(call: ActionCall) -> ActionOutcome:
+    dismissed: Project = call.values["group"]
+    host_down_notice_dismiss(group_id=dismissed.id, actor=call.actor, now=call.now)
+    message = f"The notice about {dismissed.name} was dismissed."
+    return ActionOutcome(message=message, url=page_url(dismissed))
+
+
+def _dismiss_checklist(call: ActionCall) -> ActionOutcome:
+    checklist_dismiss(actor=call.actor, now=call.now)
+    return ActionOutcome(message="The checklist was dismissed.", url=reverse("admin:index"))
+
+
+def _change(call: ActionCall) -> ActionOutcome:
+    alert_config_replace(config=call.row, **call.values, actor=call.actor, now=call.now)
+    return ActionOutcome(warnings=_warnings(call.row))
+
+
+def _switch(call: ActionCall, *, enabled: bool) -> ActionOutcome:
+    alert_config_set_enabled(config=call.row, enabled=enabled, actor=call.actor, now=call.now)
+    return ActionOutcome(warnings=_warnings(call.row))
+
+
+def _test(call: ActionCall) -> ActionOutcome:
+    destinations = {destination.id: destination for destination in destinations_of(call.row)}
+    chosen = call.values["notification_id"]
+    tests = alert_config_test(config=call.row, notification_id=chosen, actor=call.actor, now=call.now)
+    context = {
+        "title": "Test results",
+        "tests": [
+            (destinations.get(test.setting.id), test, _merged_words(test, destinations)) for test in tests
+        ],
+        "delivered": sum(test.is_delivered for test in tests),
+        "again_url": action_url(AlertConfig, call.row.pk, "test", notification=chosen or ""),
+    }
+    return ActionOutcome(row=call.row, template="console/alert_config_tested.html", context=context)
+
+
+def _merged_words(test: NotificationTest, destinations: Mapping[str, NotificationChoice]) -> str:
+    """Which notifications sent the message of a notification; empty if it sent its messages itself."""
+    # A notification may have been removed in the meantime.
+    numbers = [destinations[sender.id].number for sender in test.merged_into if sender.id in destinations]
+    if not numbers:
+        return ""
+    senders = f"notification{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
+    if test.is_partly_merged:
+        return f"Addresses shared with {senders} got one message."
+    return f"Merged into the message of {senders} to the same address."
+
+
+def _warnings(config: AlertConfig) -> Sequence[str]:
+    produced = EVENT_TYPES[EventType(config.event_type)].produced
+    of_type = [] if produced else [f"Nothing makes {config.event_type} events."]
+    return [*of_type, *(f"Notification {place + 1}: {why}." for place, why in unreachable(config).items())]
+
+
+NEW = Action(
+    label="New alert configuration",
+    done="Created",
+    text="If the condition is already met, alerts open as soon as you save.",
+    run=_create,
+    access=_access,
+    form=NewConfigForm,
+    icon="add",
+)
+OF_LIST: Mapping[str, Action] = {
+    "presets": Action(
+        label="Add presets",
+        text="Recommended alert configurations. If a condition is already met, its alert opens as soon "
+        "as you save.",
+        run=_add_presets,
+        access=WRITE,
+        form=PresetsForm,
+        icon="playlist_add",
+    ),
+    # The notices lead to these.
+    "dismiss-host-down": Action(
+        label="Dismiss the notice",
+        text="The notice disappears for all users. It does not come back.",
+        run=_dismiss_host_down,
+        access=WRITE,
+        form=DismissForm,
+        icon="notifications_off",
+        offered=lambda _row, _now: False,
+    ),
+    "dismiss-checklist": Action(
+        label="Dismiss the checklist",
+        text="The checklist disappears for all users. It does not come back.",
+        run=_dismiss_checklist,
+        access=DISMISS_CHECKLIST,
+        icon="done_all",
+        offered=lambda _row, _now: False,
+    ),
+}
+OF_ROW: Mapping[str, Action] = {
+    "change": Action(
+        label="Change",
+        done="Changed",
+        text="If you change the event type, matchers, thresholds or projects, alerts that no longer "
+        "match are cancelled.",
+        run=_change,
+        access=_access,
+        form=ConfigForm,
+        icon="edit",
+    ),
+    "enable": Action(
+        label="Enable",
+        done="Enabled",
+        text="If the condition is already met, alerts open as soon as you save.",
+        run=partial(_switch, enabled=True),
+        access=_access,
+        icon="toggle_on",
+        bulk=True,
+        offered=lambda config, _now: not config.enabled,
+    ),
+    "disable": Action(
+        label="Disable",
+        done="Disabled",
+        text="Cancels the open alerts of this configuration.",
+        run=partial(_switch, enabled=False),
+        access=_access,
+        icon="toggle_off",
+        bulk=True,
+        offered=lambda config, _now: config.enabled,
+    ),
+    "test": Action(
+        label="Send test notifications",
+        text="Each message is sent once, marked as a test. The next page shows the result.",
+        run=_test,
+        access=_access,
+        form=TestNotificationForm,
+        icon="send",
+        atomic=False,
+    ),
+    "copy": Action(
+        label="Copy as new",
+        done="Created",
+        text="Secrets are not copied. Enter them again, or use the integrations of the project.",
+        run=_create,
+        # The form asks for the project, and checks the roles there like the API route.
+        access=Access(Where.SOMEWHERE, WRITE.roles),
+        form=CopyForm,
+        creates=True,
+        icon="content_copy",
+    ),
+    "delete": Action(
+        label="Delete",
+        done="Deleted",
+        text="Cancels the open alerts of this configuration.",
+        run=lambda call: alert_config_delete(config=call.row, actor=call.actor, now=call.now),
+        access=_access,
+        icon="delete",
+        danger=True,
+        bulk=True,
+    ),
+}
+
+
+_EVENT_TYPES = event_types(is_global=True)
+Rows = QuerySet[AlertConfig]
+
+
+class CategoryFilter(ChoiceFilter):
+    title = "category"
+    parameter_name = "category"
+    offered = tuple(dict.fromkeys((spec.category.value, in_words(spec.category)) for spec in _EVENT_TYPES))
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        return rows.filter(event_type__in=[spec.name for spec in _EVENT_TYPES if spec.category == value])
+
+
+class EventTypeFilter(ChoiceFilter):
+    title = "event type"
+    parameter_name = "event_type"
+    offered = tuple((spec.name, in_words(spec.name)) for spec in _EVENT_TYPES)
+
+
+class RecipientFilter(ChoiceFilter):
+    """Filter by notification type."""
+
+    title = "notification type"
+    parameter_name = "notifies"
+    offered = tuple((name, kind.label) for name, kind in NOTIFICATION_TYPES.items())
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        of_kind = NotificationSetting.objects.filter(config_id=OuterRef("id"), type_name=value)
+        return rows.filter(Exists(of_kind))
+
+
+_MOST_PROJECTS = 50
+
+
+@admin.register(AlertConfig)
+class AlertConfigAdmin(ConsoleAdmin):
+    """Alert configurations."""
+
+    help = "how-to/alert-recipes"
+    section = Section.ALERTING
+    icon = "rule_settings"
+    rank = 20
+    group_path = "group_id"
+    add_action = NEW
+    list_actions = OF_LIST
+    actions_of_row = OF_ROW
+    list_display = [
+        "title",
+        "enabled",
+        "covers",
+        "recipients",
+        "per_week",
+        "median",
+        "flaps",
+        "acknowledged",
+        "messages",
+    ]
+    list_filter = [
+        ("group", RelatedFilter),
+        "enabled",
+        CategoryFilter,
+        EventTypeFilter,
+        RecipientFilter,
+    ]
+    list_select_related = ["group"]
+    search_fields = ["event_type", "group__name", "id__exact", "group__id__exact"]
+    search_help_text = (
+        "Part of an event type or project name, or the full ID of an alert configuration or project."
+    )
+    ordering = ["group__name", "created", "id"]
+    fields = [
+        "event",
+        "projects",
+        "enabled",
+        "condition",
+        "alerts",
+        "noise",
+        "happened",
+        "created",
+        "updated",
+        "id",
+    ]
+    empty_text = (
+        "No alert configurations, so no alerts open and nobody is notified. Every new project "
+        "starts with three."
+    )
+
+    class Media:
+        css = {"all": ["console/config-form.css"]}
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[AlertConfig]:
+        """Without deleted configurations, whose rows stay until their alerts have ended."""
+        return super().get_queryset(request).filter(deleted=None).prefetch_related("settings")
+
+    def page_url(self, row: Any) -> str:
+        """The list after deletion: the row stays until its alerts have ended."""
+        is_there = row is not None and AlertConfig.objects.filter(pk=row.pk, deleted=None).exists()
+        return super().page_url(row) if is_there else self.list_url()
+
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
+        """Add its notifications, with links to test each if the operator may."""
+        operator = operator_of(request)
+        may_test = OF_ROW["test"].is_allowed(operator, row, self.scope_of(row))
+        destinations = [
+            (choice, action_url(AlertConfig, row.pk, "test", notification=choice.id) if may_test else "")
+            for choice in destinations_of(row)
+        ]
+        shown = {"destinations": destinations, "tests": may_test, **_explained(request, row)}
+        return {**super().page_context(request, row), **shown}
+
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        noises = noise_of(rows, now=clock.now())
+        for config in rows:
+            config.noise = noises[config.id]
+
+    @admin.display(description="per week", ordering=NoiseFigure("alerts"))
+    def per_week(self, config: Any) -> str | None:
+        return f"{config.noise.per_week:,.1f}" if config.noise.alerts else None
+
+    @admin.display(description="median", ordering=NoiseFigure("median"))
+    def median(self, config: Any) -> str | None:
+        return age_words(config.noise.median) if config.noise.median is not None else None
+
+    @admin.display(description="flaps", ordering=NoiseFigure("flaps"))
+    def flaps(self, config: Any) -> str | None:
+        return f"{config.noise.flaps:,}" if config.noise.alerts else None
+
+    @admin.display(description="acknowledged", ordering=NoiseFigure("acknowledged"))
+    def acknowledged(self, config: Any) -> str | None:
+        share = config.noise.acknowledged_share
+        return None if share is None else f"{share:.0%}"
+
+    @admin.display(description="messages", ordering=NoiseFigure("messages"))
+    def messages(self, config: Any) -> str | None:
+        return f"{config.noise.messages:,}" if config.noise.alerts else None
+
+    @admin.display(description="noise")
+    def noise(self, config: Any) -> SafeString:
+        sentences = noise_sentences(with_suggested_threshold(config.noise, config))
+        return format_html_join("", "<p>{}</p>", ((sentence,) for sentence in sentences))
+
+    @admin.display(description="condition", ordering="event_type")
+    def title(self, config: AlertConfig) -> SafeString:
+        """The condition in words; its matchers below, its event type as a tooltip."""
+        words, where = tipped(str(config), config.event_type), where_words(config_view(config).matchers)
+        return format_html('{} <small class="console-where">{}</small>', words, where) if where else words
+
+    @admin.display(description="type", ordering="event_type")
+    def event(self, config: AlertConfig) -> SafeString:
+        return named(in_words(config.event_type), config.event_type)
+
+    @admin.display(description="project", ordering="group__name")
+    def covers(self, config: AlertConfig) -> str | SafeString | None:
+        """The project, or the projects of a global configuration."""
+        if config.group is not None:
+            return project(config)
+        if not config.for_all_groups:
+            return f"global: {counted_words(len(config.group_ids), 'project')}"
+        return f"global: tagged {', '.join(config.tags)}" if config.tags else "global: all"
+
+    @admin.display(description="projects")
+    def projects(self, config: AlertConfig) -> str | SafeString | None:
+        """As `covers`, with project names."""
+        if config.group is not None or config.for_all_groups:
+            return self.covers(config)
+        found = Project.objects.filter(id__in=config.group_ids).order_by("name")
+        names = [link(page_url(covered), covered.name) for covered in found]
+        more = more_words(max(0, len(names) - _MOST_PROJECTS))
+        gone = len(config.group_ids) - len(names)
+        none = f"({gone} that are no project)" if gone else ""
+        shown = format_html_join(", ", "{}", ((name,) for name in names[:_MOST_PROJECTS]))
+        parts = ((part,) for part in ("global:", shown, more, none) if part)
+        return format_html_join(" ", "{}", parts)
+
+    @admin.display(description="notifications")
+    def recipients(self, config: AlertConfig) -> str | None:
+        names = dict.fromkeys(
+            NOTIFICATION_TYPES[setting.type_name].label for setting in config.settings.all()
+        )
+        return ", ".join(names) or None
+
+    @admin.display(description="condition")
+    def condition(self, config: AlertConfig) -> str:
+        """The condition without the event type."""
+        return condition_words(config_view(config))
+
+    @admin.display(description="open alerts")
+    def alerts(self, config: AlertConfig) -> SafeString:
+        now = clock.now()
+        found = active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
+        muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
+        rows = [
+            (
+                badge(*alert_badge(row, now, is_muted=muted.is_muted(row.id))),
+                link(page_url(row), row.words),
+                link(page_url(targets[row.id]), target_words(row.facts))
+                if row.id in targets
+                else target_words(row.facts),
+            )
+            for row in found.rows
+        ]
+        shown = _listed("{} {}, {}", rows) if rows else "None. "
+        left_out = found.left_out_words
+        more = link(list_url(Alert, status="active", q=config.id), left_out) if left_out else ""
+        every = link(list_url(Alert, q=config.id), "All alerts")
+        return format_html("{}{} {}", shown, more, every)
+
+    @admin.display(description="history")
+    def happened(self, config: AlertConfig) -> str:
+        found = first_rows(config_audits(config))
+        rows = [
+            (
+                link(page_url(row), in_words(row.event_type)),
+                acting(row.details) or EMPTY,
+                time_words(row.created),
+            )
+            for row in found.rows
+        ]
+        return _listed("{} by {}, {}", rows, found.left_out_words) if rows else EMPTY
+
+
+@admin.register(NotificationSetting)
+class NotificationSettingAdmin(ConsoleAdmin):
+    """Notifications of all configurations."""
+
+    help = "channels/index"
+    group_path = "config__group_id"
+
+    list_display = ["type_name", "config", "delay_min", "interval_min"]
+    list_filter = ["type_name"]
+    list_select_related = ["config"]
+    search_fields = ["id__exact", "config__id__exact"]
+    search_help_text = "Full ID of a notification setting or an alert configuration."
+    ordering = ["config_id", "position"]
+    fields = ["id", "config", "position", "type_name", "delay_min", "interval_min", "fields_json"]
+    empty_text = "No alert configuration has notifications."
+
+    fields_json = staticmethod(json_field("fields"))
+
+
+def _explained(request: HttpRequest, config: AlertConfig) -> Context:
+    """Whether a project's configuration alerts on the host that the URL names."""
+    if config.group is None:
+        return {}
+    question = HostQuestion(request.GET, group_id=config.group.id)
+    host = question.chosen()
+    explained = explain_config(config=config, host=host, now=clock.now()) if host else None
+    return {"question": question, "explained": explained, "explained_host": host}
+
+
+def _listed(line: str, rows: Iterable[tuple[object, ...]], more: str = "") -> SafeString:
+    items = format_html_join("", "<li>" + line + "</li>", rows)
+    last = format_html("<li>{}</li>", more) if more else ""
+    return format_html('<ul class="config-list">{}{}</ul>', items, last)

@@ -1,0 +1,456 @@
+"""Forms that create, change, copy and test an alert configuration."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from django import forms
+from django.utils.functional import cached_property
+
+from alerting.access import WRITE, WRITE_GLOBAL
+from alerting.configs.choices import GROUP_WAIT_SEC, Grouping
+from alerting.configs.inputs import (
+    INPUT_TYPES,
+    TEAMS,
+    event_input,
+    metric_input,
+    notification_body,
+    notification_inputs,
+)
+from alerting.configs.models import AlertConfig
+from alerting.configs.notification_types import NOTIFICATION_TYPES, receiver_sentence, rhythm_sentence
+from alerting.configs.resource import (
+    AlertConfigDocument,
+    GlobalAlertConfigDocument,
+    config_document,
+    found_facts,
+)
+from alerting.configs.store import (
+    MOST_OFFERED,
+    Offer,
+    all_projects,
+    may_write_global,
+    offered_teams,
+    writable_projects,
+)
+from alerting.insight.config_trial import Trial, trial_of
+from events.types import Severity
+from integrations.inputs import NOTHING_TO_PREVIEW, preview_of
+from integrations.webhooks.preview import PreviewedRequest
+from opsapi import clock
+from opsapi.api.documents import Document, InvalidField
+from opsapi.api.errors import ApiError
+from opsapi.api.fields import ListOf, OneOf
+from opsapi.api.resources import Facts
+from opsapi.console.document_forms import DocumentForm, Inputs, RowInput, RowPart
+from opsapi.console.document_inputs import NONE_CHOSEN, ApiField, label_of
+from opsapi.console.forms import ConsoleForm, fault_sentence, the_only
+from opsapi.roles import INSTALLATION, ROLE_WORDS, Role, Scope
+
+PREVIEW = "preview"
+"""The button that shows what a webhook sends, without saving; its value is the row."""
+TRY = "try"
+"""The button that shows what the configuration would have done, without saving."""
+_CHANGED = (
+    "Somebody else has changed this configuration. Your input is below; save again to overwrite the change."
+)
+_SEVERITIES = [
+    ("", "The severity of the event type"),
+    *((severity.value, severity.capitalize()) for severity in reversed(Severity)),
+]
+_GROUPINGS = [
+    ("", "Separate: messages for each alert"),
+    (Grouping.TOPOLOGY.value, "Grouped: one message for each outage"),
+]
+
+
+class ConfigForm(DocumentForm):
+    """Change a configuration: all fields of the API's PUT."""
+
+    document = GlobalAlertConfigDocument
+    fields_template = "console/alert_config_form.html"
+    teams_id = TEAMS
+    parts = ("metricThreshold", "threshold")
+    arrays = {"matchers": "Matcher", "notifications": "Notification"}
+    labels = {
+        "forAllGroups": "All projects",
+        "groupIds": "Projects",
+        "tags": "Only projects with one of these tags, one per line",
+        "fieldName": "Field",
+        "grouping": "Messages",
+        "groupWaitSec": "Wait for more alerts, in seconds",
+        "runbookUrl": "URL of a runbook",
+    }
+    help_texts = {
+        "grouping": "Grouped: the alerts of a machine, replica set, shard, cluster or agent are one message.",
+        "groupWaitSec": f"Only for grouped messages. Leave blank for {GROUP_WAIT_SEC}.",
+        "description": "What the condition means, and what to do about it. Messages show it.",
+        "runbookUrl": "Messages link to it.",
+        "units": "Leave blank for the base unit of the metric.",
+    }
+
+    class Media:
+        css = {"all": ["console/config-form.css"]}
+        js = [forms.Script("console/config-form.js", defer=True)]
+
+    def __init__(self, data: Any = None, **options: Any) -> None:
+        self.previewed: Sequence[PreviewedRequest] = ()
+        self.preview_faults: Sequence[str] = ()
+        if data is not None and PREVIEW in data:
+            # The button names the row as it was numbered by the script.
+            self._preview(data, str(data[PREVIEW]))
+        super().__init__(data, **options)
+
+    # --- inputs ----------------------------------------------------------------------------------------
+
+    def stored(self) -> Mapping[str, Any]:
+        """The stored configuration, as the API shows it."""
+        return self.facts
+
+    @property
+    def is_global(self) -> bool:
+        return self.row is not None and self.row.group_id is None
+
+    @property
+    def offers_global(self) -> bool:
+        """Whether to show the inputs of global configurations."""
+        return self.is_global
+
+    @cached_property
+    def facts(self) -> Facts:
+        return {} if self.row is None else found_facts(self.row.id, self.row.group_id)
+
+    def declared(self) -> Document:
+        """The document with the fields that the form shows."""
+        return GlobalAlertConfigDocument() if self.offers_global else AlertConfigDocument()
+
+    def inputs(self) -> Inputs:
+        """The inputs of the configuration itself."""
+        below = {*self.parts, *self.arrays}
+        before = self.facts or None
+        fields = self._written.items()
+        return {
+            name: self.input_of(name, field, before=before) for name, field in fields if name not in below
+        }
+
+    def input_of(self, name: str, field: ApiField, **options: Any) -> forms.Field:
+        """Some selects have their own choices."""
+        match name:
+            case "eventTypeName":
+                return event_input(is_global=self.offers_global)
+            case "metricName":
+                return metric_input()
+            case "grouping":
+                options["choices"] = _GROUPINGS
+            case "severity":
+                options["choices"] = _SEVERITIES
+            case "groupIds":
+                named = cast(Any, self.data).getlist(name) if self.is_bound else self.initial.get(name, ())
+                offered = all_projects(named, self.facts.get(name, ()))
+                options["choices"] = offered or [NONE_CHOSEN]
+        return super().input_of(name, field, **options)
+
+    def row_inputs(self, part: str, row: str) -> Inputs:
+        """The inputs of a matcher, or of a notification of any type."""
+        if part == "matchers":
+            return super().row_inputs(part, row)
+        inputs = notification_inputs(is_global=self.offers_global, before=self._before(row))
+        if row and self.input_text(f"{row}.id"):
+            inputs["id"] = forms.CharField(required=False, widget=forms.HiddenInput)
+        return inputs
+
+    def _before(self, row: str) -> Mapping[str, Any] | None:
+        """The stored notification of a row. With another type, it becomes a new notification."""
+        if not row:
+            return None
+        named = (self.input_text(f"{row}.id"), self.input_text(f"{row}.typeName"))
+        stored = self.facts.get("notifications", ())
+        return next((setting for setting in stored if (setting["id"], setting["typeName"]) == named), None)
+
+    # --- template --------------------------------------------------------------------------------------
+
+    @cached_property
+    def whole(self) -> list[forms.BoundField]:
+        names = ("group", "eventTypeName", "name", "severity", "enabled")
+        return [self[name] for name in names if name in self.fields]
+
+    @cached_property
+    def scope_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("forAllGroups", "groupIds", "tags") if name in self.fields]
+
+    @cached_property
+    def text_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("description", "runbookUrl")]
+
+    @cached_property
+    def grouping_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in ("grouping", "groupWaitSec")]
+
+    def thresholds(self) -> list[tuple[str, str, list[forms.BoundField], Sequence[str]]]:
+        return [
+            (
+                part,
+                label_of(part),
+                [self[name] for name in self.fields if name.startswith(f"{part}.")],
+                self.part_faults.get(part, ()),
+            )
+            for part in self.parts
+        ]
+
+    @property
+    def matchers(self) -> RowPart:
+        return self.row_part("matchers")
+
+    @property
+    def notifications(self) -> RowPart:
+        return self.row_part("notifications")
+
+    def shown_input(self, form: forms.BaseForm, row: str, name: str) -> RowInput:
+        """Add the types of notifications that have the input."""
+        shown, types = super().shown_input(form, row, name), INPUT_TYPES.get(name, {})
+        boxes = [
+            (value, ROLE_WORDS[Role(value)].name, kind)
+            for kind, field in types.items()
+            if isinstance(field, ListOf) and isinstance(field.child, OneOf)
+            for value in field.child.allowed
+        ]
+        return replace(shown, types=" ".join(types), boxes=boxes)
+
+    def teams(self) -> list[Offer]:
+        return offered_teams(self.operator)
+
+    # --- preview ---------------------------------------------------------------------------------------
+
+    preview_name = PREVIEW
+
+    @property
+    def is_unchecked(self) -> bool:
+        """Whether the form was sent only to be shown again, also with the preview of a webhook."""
+        return super().is_unchecked or (self.is_bound and PREVIEW in self.data)
+
+    def _preview(self, data: Mapping[str, str], row: str) -> None:
+        """Show what the webhook of a row sends about a sample alert. Its other inputs are not checked."""
+        typed = (data.get(f"{row}.{name}", "") for name in ("webhookTemplate", "webhookBody"))
+        try:
+            self.previewed = preview_of(*typed)
+        except InvalidField as error:
+            self.preview_faults = [
+                fault_sentence(fault.field, fault.message, fault.allowed) for fault in error.bad_fields
+            ]
+        else:
+            self.preview_faults = () if self.previewed else (NOTHING_TO_PREVIEW,)
+
+    # --- trial -----------------------------------------------------------------------------------------
+
+    try_name = TRY
+
+    def is_valid(self) -> bool:
+        """Not valid while only a trial is requested, so that nothing is saved."""
+        return TRY not in self.data and super().is_valid()
+
+    @property
+    def offers_trial(self) -> bool:
+        """Whether to show the button: a stored global configuration has no project to try it on."""
+        return not self.is_global
+
+    @cached_property
+    def trial(self) -> Trial | str | None:
+        """What the configuration would have done, or why it was not tried; None without a valid request."""
+        if TRY not in self.data or not self.is_bound or self.errors:
+            return None
+        if self.is_global:
+            return "Choose a project to try the configuration."
+        group_id, values = self.tried()
+        try:
+            return trial_of(group_id=group_id, values=values, now=clock.now())
+        except ApiError as refusal:
+            return str(refusal.document()["detail"])
+
+    def tried(self) -> tuple[str, Mapping[str, Any]]:
+        """The project and the values of the configuration, by column."""
+        if self.row is None or self.row.group_id is None:
+            raise ValueError("only a configuration of a project can be tried")
+        return self.row.group_id, self.replacement(self.row)
+
+    # --- result ----------------------------------------------------------------------------------------
+
+    def body(self) -> Mapping[str, Any]:
+        """The request body, without the scope of global configurations for a project's one."""
+        known = AlertConfigDocument().fields if not self.is_global else GlobalAlertConfigDocument().fields
+        return {name: value for name, value in super().body().items() if name in known}
+
+    def row_body(self, part: str, row: str) -> Mapping[str, Any]:
+        """The document of a matcher or a notification."""
+        values = super().row_body(part, row)
+        return values if part == "matchers" else notification_body(values, self._before(row))
+
+    def replacement(self, stored: AlertConfig) -> Mapping[str, Any]:
+        """The input, checked against the current configuration like the API's PUT.
+
+        Raises:
+            ApiError: with every wrong field.
+        """
+        facts = found_facts(stored.id, stored.group_id)
+        context = {"stored": facts, "group_id": stored.group_id, "settings": list(stored.settings.all())}
+        return config_document(stored.group_id)(context=context).read(self.body())
+
+    def read(self) -> Mapping[str, Any]:
+        """The input of the action.
+
+        Raises:
+            ApiError: with every wrong field.
+        """
+        if self.data.get("updated") != self.facts["updated"]:
+            self.add_error(None, _CHANGED)
+        if self.row is not None:
+            self.replacement(self.row)
+        return {"read": self.replacement}
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        return self._values
+
+
+GLOBAL = "global"
+"""The choice for a global configuration, in place of a project."""
+
+
+class NewConfigForm(ConfigForm):
+    """Create a configuration, global or in a project where the operator may."""
+
+    from_address = frozenset({"group"})
+
+    def stored(self) -> Mapping[str, Any]:
+        """Enabled, notifying immediately."""
+        only = the_only([group_id for group_id, _ in self._first_projects])
+        return {"group": only or "", "enabled": True}
+
+    @property
+    def group(self) -> str:
+        return self.input_text("group") or ""
+
+    @property
+    def is_global(self) -> bool:
+        return self.group == GLOBAL
+
+    @property
+    def offers_global(self) -> bool:
+        """Whether the operator may create one."""
+        return may_write_global(self.operator)
+
+    @cached_property
+    def facts(self) -> Facts:
+        return {}
+
+    def inputs(self) -> Inputs:
+        """Puts the project first."""
+        everywhere = (
+            [(GLOBAL, "All or several projects (global configuration)")] if self.offers_global else []
+        )
+        choices = [("", "–"), *everywhere, *self._projects]
+        widget = forms.Select(choices=choices)
+        help_text = f"Shows the first {MOST_OFFERED} projects by name." if len(choices) > MOST_OFFERED else ""
+        group = forms.CharField(required=False, label="Project", widget=widget, help_text=help_text)
+        return {"group": group, **super().inputs()}
+
+    @cached_property
+    def _first_projects(self) -> list[Offer]:
+        return writable_projects(self.operator)
+
+    @property
+    def _projects(self) -> list[Offer]:
+        """The first projects by name, and the selected one."""
+        if self.group in {"", GLOBAL, *(group_id for group_id, _ in self._first_projects)}:
+            return self._first_projects
+        return writable_projects(self.operator, self.group)
+
+    def scope(self) -> Scope:
+        return INSTALLATION if self.is_global else Scope(group_id=self.group)
+
+    @property
+    def offers_trial(self) -> bool:
+        """Always: the project is chosen in the form."""
+        return True
+
+    def tried(self) -> tuple[str, Mapping[str, Any]]:
+        """The chosen project and the values."""
+        return self._values["group_id"], self._values["values"]
+
+    def read(self) -> Mapping[str, Any]:
+        """As the API's POST reads it."""
+        if not self.group:
+            self.add_error("group", "Is required.")
+            return {}
+        access = WRITE_GLOBAL if self.is_global else WRITE
+        self.operator.authorise_at(access.roles, self.scope())
+        group_id = None if self.is_global else self.group
+        context = {"stored": {} if group_id is None else {"groupId": group_id}, "group_id": group_id}
+        values = config_document(group_id)(context=context).read(self.body())
+        return {"group_id": group_id, "values": values}
+
+
+class CopyForm(NewConfigForm):
+    """Create a copy of a configuration, without secrets."""
+
+    def stored(self) -> Mapping[str, Any]:
+        """The original, without IDs and secrets."""
+        if self.row is None:
+            return super().stored()
+        original = found_facts(self.row.id, self.row.group_id)
+        copies = [_without_secrets(setting) for setting in original["notifications"]]
+        return {**original, "notifications": copies, "group": self.row.group_id or GLOBAL}
+
+
+def _without_secrets(notification: Mapping[str, Any]) -> Mapping[str, Any]:
+    left_out = {"id", *NOTIFICATION_TYPES[notification["typeName"]].secret_fields}
+    return {name: value for name, value in notification.items() if name not in left_out}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotificationChoice:
+    """A notification in words: its number, recipient and schedule."""
+
+    id: str
+    number: int
+    receiver: str
+    rhythm: str
+
+
+def destinations_of(config: AlertConfig) -> list[NotificationChoice]:
+    """The notifications of a configuration, in their order.
+
+    Raises:
+        ApiError: ALERT_CONFIG_NOT_FOUND or GLOBAL_ALERT_CONFIG_NOT_FOUND, when it was deleted in the
+            meantime.
+    """
+    return [
+        NotificationChoice(
+            id=shown["id"],
+            number=number,
+            receiver=receiver_sentence(shown),
+            rhythm=rhythm_sentence(shown),
+        )
+        for number, shown in enumerate(found_facts(config.id, config.group_id)["notifications"], start=1)
+    ]
+
+
+class TestNotificationForm(ConsoleForm):
+    """The notification to test; the URL may preselect it."""
+
+    from_address = frozenset({"notification"})
+
+    notification = forms.ChoiceField(required=False, label="Send to", widget=forms.RadioSelect)
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        found = destinations_of(self.row)
+        every = [("", f"All {len(found)} notifications")] if len(found) > 1 else []
+        single = [(choice.id, f"Notification {choice.number}: {choice.receiver}") for choice in found]
+        field = cast(forms.ChoiceField, self.fields["notification"])
+        field.choices = [*every, *single]
+        self.initial.setdefault("notification", field.choices[0][0])
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The ID of the notification; None for all."""
+        return {"notification_id": self.cleaned_data["notification"] or None}

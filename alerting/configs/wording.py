@@ -1,0 +1,109 @@
+"""Conditions, limits and matchers in words for people. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from alerting.configs.matchers import Matcher, MatcherOperator
+from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.engine.transition import ConfigView
+from automation.metrics import Metric, base_unit
+from automation.quantities import quantity_of, readable_quantity, unit_words
+from automation.units import Unit, convert
+from events.types import EventType
+from events.wording import in_words
+
+_COMPARED: Mapping[MatcherOperator, str] = {
+    MatcherOperator.EQUALS: "is",
+    MatcherOperator.NOT_EQUALS: "is not",
+    MatcherOperator.CONTAINS: "contains",
+    MatcherOperator.NOT_CONTAINS: "does not contain",
+    MatcherOperator.STARTS_WITH: "starts with",
+    MatcherOperator.ENDS_WITH: "ends with",
+    MatcherOperator.REGEX: "matches",
+}
+_SIDES: Mapping[ThresholdOperator, str] = {
+    ThresholdOperator.GREATER_THAN: "above",
+    ThresholdOperator.LESS_THAN: "below",
+}
+_SIGNS: Mapping[ThresholdOperator, str] = {
+    ThresholdOperator.GREATER_THAN: ">",
+    ThresholdOperator.LESS_THAN: "<",
+}
+_COUNTED: Mapping[EventType, str] = {
+    EventType.TOO_FEW_HEALTHY_MEMBERS: "Healthy members",
+    EventType.TOO_MANY_UNHEALTHY_MEMBERS: "Unhealthy members",
+}
+
+
+def condition_words(config: ConfigView, *, with_matchers: bool = True) -> str:
+    """The condition of a configuration: `Connections above 900, where HOSTNAME starts with “db”`."""
+    where = where_words(config.matchers) if with_matchers else ""
+    return ", ".join(filter(None, (_threshold_words(config), where)))
+
+
+def config_title(
+    event_type: str, metric_threshold: MetricThreshold | None, threshold: CountThreshold | None
+) -> str:
+    """The condition of a configuration in a few words: `Used cache > 12 GB`, `Host down`."""
+    words = in_words(event_type)
+    if metric_threshold:
+        return _compared_words(metric_threshold.metric.spec.words, metric_threshold)
+    if threshold:
+        return _compared_words(_COUNTED.get(EventType(event_type), words), threshold)
+    return words
+
+
+def _compared_words(words: str, threshold: MetricThreshold | CountThreshold) -> str:
+    return f"{words} {_SIGNS[threshold.operator]} {_limit(threshold)}"
+
+
+def limit_words(threshold: MetricThreshold | CountThreshold) -> str:
+    """On which side of a threshold a value is outside: `above 2 GB`."""
+    return f"{_SIDES[threshold.operator]} {_limit(threshold)}"
+
+
+def value_words(metric: Metric, value: float, threshold: MetricThreshold | None) -> str:
+    """A stored value of a metric: in the threshold's units, or, where none is known, as it reads best."""
+    if threshold is None:
+        return quantity_of(metric, value)
+    return readable_quantity(convert(value, base_unit(metric), threshold.units), threshold.units)
+
+
+def _threshold_words(config: ConfigView) -> str:
+    if config.metric_threshold:
+        return f"{config.metric_threshold.metric.spec.words} {limit_words(config.metric_threshold)}"
+    counted = in_words(config.event_type)
+    if config.threshold:
+        return f"{_COUNTED.get(config.event_type, counted)} {limit_words(config.threshold)}"
+    return counted
+
+
+def comparison(metric: Metric, value: float, threshold: MetricThreshold) -> str:
+    """A value outside its threshold: `2 GB > 1 GB`, with enough digits to show the difference."""
+    shown, limit = value_words(metric, value, threshold), _limit(threshold)
+    if shown == limit:
+        shown = _in_full(convert(value, base_unit(metric), threshold.units), threshold.units)
+        limit = _in_full(threshold.threshold, threshold.units)
+    return f"{shown} {_SIGNS[threshold.operator]} {limit}"
+
+
+def _limit(threshold: MetricThreshold | CountThreshold) -> str:
+    return readable_quantity(threshold.threshold, threshold.units)
+
+
+def _in_full(number: float, units: Unit) -> str:
+    return f"{number:,.15g} {unit_words(units)}".rstrip()
+
+
+def matcher_words(matcher: Matcher) -> str:
+    """A matcher in words: `HOSTNAME starts with “db”`."""
+    return f"{matcher.field.value} {_COMPARED[matcher.operator]} “{matcher.value}”"
+
+
+def where_words(matchers: Sequence[Matcher]) -> str:
+    """The matchers of a condition: `where HOSTNAME starts with “db”`; empty without matchers."""
+    return f"where {' and '.join(map(matcher_words, matchers))}" if matchers else ""
+
+
+def counted_words(number: int, noun: str) -> str:
+    """For example: no alerts, 1 alert, 1,200 alerts."""
+    return f"{f'{number:,}' if number else 'no'} {noun}{'' if number == 1 else 's'}"

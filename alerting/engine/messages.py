@@ -1,0 +1,241 @@
+"""Builds the message that a channel sends for a notification: the alert's or event's document, and facts."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+
+from django.conf import settings as django_settings
+from django.core.exceptions import ObjectDoesNotExist
+
+from accesslist.models import Project
+from alerting.configs.models import AlertConfig, NotificationSetting
+from alerting.configs.store import config_view
+from alerting.engine.changed_messages import EarlierMessages
+from alerting.engine.message_facts import (
+    TARGETS_NAMED,
+    alert_facts,
+    alert_headline,
+    event_facts,
+    facts_of_test,
+    incident_facts,
+    incident_headline,
+    with_acknowledgement,
+)
+from alerting.engine.models import Notification
+from alerting.incidents.models import Alert, Incident
+from alerting.incidents.resource import AlertDocument
+from alerting.incidents.store import IncidentMessage, IncidentView, row_of
+from alerting.incidents.topology import RECOVERED, Picture, root_words
+from alerting.incidents.wording import target_of
+from events.log.resource import GLOBAL_EVENTS, EventDocument
+from events.log.store import EventRow, event_row
+from events.models import Event
+from events.types import Severity, severity_of
+from events.wording import in_words, sentence
+from integrations.choices import ENDS, MessageKind
+from integrations.messages import Message
+from opsapi.api.links import Links
+from opsapi.clock import wire_time
+from opsapi.own_url import own_url
+from opsapi.page_paths import CONSOLE_PATH
+from opsapi.wire_json import without_nulls
+
+MOST_ALERTS_NAMED = 100
+"""The most alerts that the message about an incident names."""
+
+
+def messages_of(
+    notifications: Sequence[Notification],
+    *,
+    incidents: Mapping[str, IncidentMessage],
+    settings: Iterable[NotificationSetting],
+    now: datetime,
+) -> dict[str, Message]:
+    """Build the messages of notifications at `now`, by notification id.
+
+    Messages whose alert, event or project was deleted are left out. `incidents` are what messages about
+    alerts say, by notification id. `settings` are the notification settings that still exist.
+    """
+    alerts = _shown_alerts(incidents.values())
+    known = {setting.id: setting.config for setting in settings}
+    configs = {config.id: config for config in known.values()}
+    if others := {alert.config_id for alert in alerts.values()} - configs.keys():
+        configs |= AlertConfig.objects.in_bulk(others)
+    messages: dict[str, Message] = {}
+    for notification in notifications:
+        incident = incidents.get(notification.id)
+        if incident is not None and (alert := alerts.get(incident.alert_id)):
+            config = configs.get(alert.config_id)
+            messages[notification.id] = _of_alert(notification, alert, config, incident, now=now)
+        elif not notification.alert_id:
+            with suppress(ObjectDoesNotExist):
+                messages[notification.id] = _of_event(notification, known.get(notification.setting_id))
+    return messages
+
+
+def _shown_alerts(incidents: Collection[IncidentMessage]) -> dict[str, Alert]:
+    """The alerts whose documents the messages have, by id."""
+    leads = {each.view.lead.id: each.view.lead for each in incidents}
+    shown = {each.alert_id for each in incidents}
+    others = shown - leads.keys()
+    found = {**leads, **Alert.objects.select_related("group").in_bulk(others)} if others else leads
+    return {alert_id: found[alert_id] for alert_id in shown if alert_id in found}
+
+
+def _times(incident: Incident) -> dict[str, str]:
+    times = {"created": wire_time(incident.created)}
+    return {**times, "resolved": wire_time(incident.ended)} if incident.ended else times
+
+
+def _with_picture(message: Message, view: IncidentView, picture: Picture) -> Message:
+    """The message about an incident that groups alerts, from the message about its alert."""
+    root = root_words(picture.root)
+    named = incident_facts(
+        root,
+        [alert.facts for alert in view.open[:TARGETS_NAMED]],
+        len(view.open),
+        has_recovered=picture.root == RECOVERED,
+    )
+    document = {
+        **message.document,
+        "incident": without_nulls(
+            {
+                "id": view.incident.id,
+                "root": root,
+                "severity": message.severity.value,
+                "alertCount": len(view.open),
+                "alertIds": [alert.id for alert in view.open[:MOST_ALERTS_NAMED]],
+            }
+        ),
+    }
+    return replace(
+        message,
+        occurred_at=view.incident.ended or view.incident.created,
+        document=document,
+        headline=incident_headline(message.headline, len(view.open)),
+        target=root or message.target,
+        known={**message.known, **named},
+    )
+
+
+def with_earlier_messages(message: Message, earlier: EarlierMessages) -> Message:
+    """The message that changes an earlier message about its alert.
+
+    It says when the alert was acknowledged, because the message that said so is no longer there. While the
+    alert is open, it does so only as long as the acknowledgement counts.
+    """
+    known = message.known
+    if earlier.acknowledged and ("Acknowledged until" in known or message.kind in ENDS):
+        known = with_acknowledgement(known, earlier.acknowledged)
+    return replace(message, handle=earlier.handle, known=known)
+
+
+def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Message:
+    """The message of a test: the event that records the test, marked as a test."""
+    # Never saved: the log only has alerts and events.
+    unsaved = Notification(
+        group_id=config.group_id, event_id=event_id, kind=MessageKind.INFORM.value, created=now
+    )
+    message = _of_event(unsaved, config)
+    return replace(
+        message,
+        severity=Severity.INFO,
+        event_type_name=config.event_type,
+        headline=in_words(config.event_type),
+        known=facts_of_test(message.document, config_view(config), project=message.project_name),
+        # The test of a configuration that is not stored yet.
+        config_link=None if config._state.adding else _page(_links(), "alerting/alertconfig", config.id),
+        is_test=True,
+    )
+
+
+def _of_alert(
+    notification: Notification,
+    alert: Alert,
+    config: AlertConfig | None,
+    incident: IncidentMessage,
+    *,
+    now: datetime,
+) -> Message:
+    """Return the message about an incident, whose document is of the alert.
+
+    `config` is its configuration, if it still exists.
+    """
+    links, kind = _links(), MessageKind(notification.kind)
+    document = AlertDocument.present(row_of(alert), links, now=now)
+    # A change of a configuration ends its alerts: it may be another since the alert.
+    is_same = config is not None and (alert.resolved is None or config.updated < alert.resolved)
+    current = config if is_same else None
+    view = config_view(current) if current else None
+    timed = document | _times(incident.view.incident) if incident.picture else document
+    message = Message(
+        delivery_id=notification.id,
+        kind=kind,
+        occurred_at=alert.resolved or alert.created,
+        thread_key=incident.view.incident.id,
+        document=document,
+        event_type_name=alert.event_type,
+        severity=incident.view.severity or alert.effective_severity,
+        headline=alert_headline(timed, view, kind=kind, now=now),
+        known=alert_facts(timed, view, project=alert.group.name),
+        project_name=alert.group.name,
+        target=target_of(document),
+        link=_page(links, "alerting/alert", alert.id),
+        config_link=_page(links, "alerting/alertconfig", config.id)
+        if config and config.deleted is None
+        else None,
+        description=current.description if current else "",
+        runbook_url=current.runbook_url or None if current else None,
+    )
+    return _with_picture(message, incident.view, incident.picture) if incident.picture else message
+
+
+def _of_event(notification: Notification, config: AlertConfig | None) -> Message:
+    """Return the message about an event. `config` is the configuration that notifies of it, if it exists."""
+    row = event_row(notification.event_id or "")
+    if row is None:
+        raise Event.DoesNotExist(f"the event of notification {notification.id} is gone")
+    links, project = _links(), _project_name(row["group_id"])
+    document = EventDocument.present(row, links, among=_found_among(row))
+    target = target_of(document)
+    # Channels show the target next to the headline.
+    headline = in_words(row["event_type"]) if target else sentence(row["event_type"], document, project)
+    return Message(
+        delivery_id=notification.id,
+        kind=MessageKind.INFORM,
+        occurred_at=notification.created,
+        thread_key=row["id"],
+        document=document,
+        event_type_name=row["event_type"],
+        severity=severity_of(config.severity if config else None, row["event_type"]),
+        headline=headline,
+        known=event_facts(document, project=project),
+        project_name=project,
+        target=target,
+        link=_page(links, "events/event", row["id"]),
+        description=config.description if config else "",
+        runbook_url=config.runbook_url or None if config else None,
+    )
+
+
+def _found_among(row: EventRow) -> str:
+    """The path of the list that contains an event: of its project or organization, or the installation."""
+    if row["group_id"]:
+        return f"/groups/{row['group_id']}/events"
+    return f"/orgs/{row['org_id']}/events" if row["org_id"] else GLOBAL_EVENTS
+
+
+def _project_name(group_id: str | None) -> str | None:
+    """None for an event without a project, even if the configuration of a project notifies of it."""
+    return Project.with_deleted.values_list("name", flat=True).get(id=group_id) if group_id else None
+
+
+def _links() -> Links:
+    """Links in messages: no request is involved, so the settings provide the base URL."""
+    return Links(django_settings.OPSAPI_PUBLIC_URL or own_url())
+
+
+def _page(links: Links, model: str, row_id: str) -> str:
+    """A page of the console, without `reverse`: a worker then imports none of the pages."""
+    return f"{links.base}{CONSOLE_PATH}{model}/{row_id}/change/"

@@ -1,0 +1,208 @@
+"""Decides which due notifications maintenance windows mute, in slices of time.
+
+The windows, matchers and labels of a project decide how long this takes. So each step of a worker spends
+MUTE_SECONDS on it, projects that took least time first, and keeps what it found for the next step. A
+notification without a decision goes back to the queue, and other notifications do not wait for it. While a
+search is unfinished, the worker claims no notifications of its project.
+
+Nothing is locked meanwhile. `delivery` locks the windows before it writes decisions, and leaves out the
+notifications of projects whose windows have changed since.
+"""
+
+import logging
+import time
+from collections import Counter, deque
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from alerting.engine.models import Notification
+from alerting.engine.rules import LEAST_COUNTED_SECONDS, Clock, Costs, Mute, TimeSlice
+from alerting.engine.share_counts import usage_add
+from alerting.incidents.store import targets_of_messages
+from alerting.windows.mute_search import MuteSearch
+from alerting.windows.store import Versions, begun_versions, mute_searches
+
+logger = logging.getLogger("opsapi.delivery")
+
+MUTE_SECONDS = 0.1
+"""The seconds of a step for decisions about windows; more if reading the windows takes longer."""
+TURN_SECONDS = 0.01
+"""Projects take turns of this length."""
+MOST_DROPPED = 3
+"""How often the search of a project starts again because a window was changed, has begun or has ended."""
+REMEMBERED_SECONDS = 60.0
+"""The time that a project took is forgotten after as long."""
+
+
+@dataclass(slots=True)
+class Muting:
+    """The decisions about notifications, by their id.
+
+    `mutes`: the muted notifications. `undecided`: notifications without a decision yet. `faults`:
+    notifications whose windows cannot be evaluated. `versions`: the windows of each project that the
+    decisions depend on; a project without windows that have begun is left out. `held_up`: notifications
+    whose alerts or windows another transaction has locked or changed in the meantime.
+    """
+
+    mutes: dict[str, Mute] = field(default_factory=dict)
+    undecided: set[str] = field(default_factory=set)
+    faults: dict[str, Exception] = field(default_factory=dict)
+    versions: Mapping[str, Versions] = field(default_factory=dict)
+    held_up: set[str] = field(default_factory=set)
+
+
+class MuteDesk:
+    """The decisions of one worker: keeps unfinished searches, and how long each project took."""
+
+    def __init__(self, clock: Clock = time.monotonic) -> None:
+        self._clock = clock
+        self._searches: dict[str, MuteSearch] = {}
+        self._dropped: Counter[str] = Counter()
+        """How often the search of a project was dropped since its last results."""
+        self._used: dict[str, float] = {}
+        self._forget_at = clock() + REMEMBERED_SECONDS
+        self._costs: dict[str, Costs] = {}
+        """The seconds that each window took, by project and window, until they are counted."""
+
+    @classmethod
+    def undivided(cls) -> "MuteDesk":
+        """Return a desk that decides on all notifications, however long it takes."""
+        return cls(clock=lambda: 0.0)
+
+    @property
+    def searching(self) -> frozenset[str]:
+        """The projects with an unfinished search: until its end, their notifications need no claim."""
+        return frozenset(group_id for group_id, search in self._searches.items() if not search.is_done)
+
+    def go_on(self, *, now: datetime) -> None:
+        """Continue unfinished searches; drop searches with changed windows. Every step begins with this."""
+        self._forget(self._clock())
+        if searching := self.searching:
+            versions = begun_versions(searching, now)
+            for group_id in searching:
+                self._drop_invalid(group_id, versions.get(group_id, {}), now)
+            self._search(self.searching, TimeSlice(self._clock, MUTE_SECONDS))
+
+    def settle(self, claimed: Sequence[Notification], *, now: datetime) -> Muting:
+        """Decide on as many notifications as time allows."""
+        time_slice = TimeSlice(self._clock, MUTE_SECONDS)
+        found = Muting(versions=begun_versions({row.group_id for row in claimed if row.group_id}, now))
+        by_project: dict[str, list[Notification]] = {}
+        for row in claimed:
+            if row.group_id in found.versions:
+                by_project.setdefault(row.group_id, []).append(row)
+        if not by_project:
+            return found
+        targets = targets_of_messages([row for rows in by_project.values() for row in rows])
+        faults = self._begin(by_project, targets, found.versions, now)
+        time_slice.allow_as_much_as_since(time_slice.began)
+        faults |= self._search(by_project.keys() & self._searches.keys(), time_slice)
+        for group_id, rows in by_project.items():
+            if search := self._searches.get(group_id):
+                _answer(search, rows, targets, found, now)
+                if search.is_done:
+                    del self._searches[group_id]
+                    del self._dropped[group_id]
+            else:
+                found.faults |= {row.id: faults[group_id] for row in rows}
+        return found
+
+    def count(self, *, now: datetime) -> None:
+        """Count the time that projects took, as their share of the workers' time."""
+        counted = [
+            group_id for group_id, costs in self._costs.items() if costs.total() >= LEAST_COUNTED_SECONDS
+        ]
+        for group_id in counted:
+            costs = self._costs.pop(group_id)
+            usage_add(group_id=group_id, seconds=costs.total(), window_id=costs.dearest(), now=now)
+
+    def _begin(
+        self,
+        by_project: Mapping[str, Sequence[Notification]],
+        targets: Mapping[str, Sequence[str]],
+        versions: Mapping[str, Versions],
+        now: datetime,
+    ) -> dict[str, Exception]:
+        """Begin the searches of projects without one, or with one for windows that have changed.
+
+        Return the faults of projects by their id.
+        """
+        for group_id in by_project:
+            self._drop_invalid(group_id, versions[group_id], now)
+        new = {
+            group_id: {target for row in rows for target in targets[row.id]}
+            for group_id, rows in by_project.items()
+            if group_id not in self._searches
+        }
+        begun = mute_searches(new, versions, now=now)
+        self._searches |= begun.searches
+        for group_id, error in begun.faults.items():
+            logger.error("windows of project %s cannot be read", group_id, exc_info=error)
+        return begun.faults
+
+    def _drop_invalid(self, group_id: str, versions: Versions, now: datetime) -> None:
+        """Drop a search whose windows have changed, unless the search was dropped MOST_DROPPED times.
+
+        Without this limit, a search that takes longer than the time between changes would never end. After
+        the limit, the search continues, and the changed windows mute nothing.
+        """
+        search = self._searches.get(group_id)
+        if search and not search.is_valid(versions, now) and self._dropped[group_id] < MOST_DROPPED:
+            self._dropped[group_id] += 1
+            del self._searches[group_id]
+
+    def _search(self, group_ids: AbstractSet[str], time_slice: TimeSlice) -> dict[str, Exception]:
+        """Let projects take turns until all is found or the time is over. Return their faults."""
+        faults: dict[str, Exception] = {}
+        waiting = deque(sorted(group_ids, key=self._used_by))
+        while waiting and not time_slice.is_over():
+            group_id = waiting.popleft()
+            try:
+                self._take_turn(group_id)
+            except Exception as error:
+                logger.exception("windows of project %s cannot be evaluated", group_id)
+                faults[group_id] = error
+                del self._searches[group_id]
+            else:
+                if not self._searches[group_id].is_done:
+                    waiting.append(group_id)
+        return faults
+
+    def _forget(self, moment: float) -> None:
+        """Forget the time that projects took, and searches whose notifications have gone."""
+        if moment > self._forget_at:
+            self._forget_at = moment + REMEMBERED_SECONDS
+            self._used.clear()
+            self._costs.clear()
+            for group_id in self._searches.keys() - self.searching:
+                del self._searches[group_id]
+
+    def _used_by(self, group_id: str) -> tuple[float, str]:
+        return self._used.get(group_id, 0.0), group_id
+
+    def _take_turn(self, group_id: str) -> None:
+        turn, costs = TimeSlice(self._clock, TURN_SECONDS), self._costs.setdefault(group_id, Costs())
+        before = turn.began
+        for window_id in self._searches[group_id].steps:
+            is_over = turn.is_over()
+            costs.add(window_id, turn.last_look - before)
+            before = turn.last_look
+            if is_over:
+                break
+        self._used[group_id] = self._used.get(group_id, 0.0) + before - turn.began
+
+
+def _answer(
+    search: MuteSearch,
+    rows: Sequence[Notification],
+    targets: Mapping[str, Sequence[str]],
+    found: Muting,
+    now: datetime,
+) -> None:
+    for row in rows:
+        if not search.is_done or not search.covers(targets[row.id]):
+            found.undecided.add(row.id)
+        elif mute := search.mute(targets[row.id], found.versions[row.group_id or ""], now):
+            found.mutes[row.id] = mute

@@ -1,0 +1,162 @@
+"""Repairs stored times that lie ahead: they were written while the clock of the database was ahead.
+
+A time that lies more than a minute ahead says nothing about when something happened, but comparisons would
+believe it until then: a dead agent would count as alive for a day. The first worker that finds such times
+replaces them and says so in the log. docs/clocks.md lists all stored times.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from accesslist.invitations.rules import LASTS
+from alerting.destinations.rules import PROBE_EVERY
+from automation.leases.rules import LEASE_INTERVALS, SHORTEST_LEASE
+from automation.reports.rules import NEWEST
+from events.choices import Work
+from events.outbox.changes import wake_workers
+from opsapi.clock import AHEAD
+from opsapi.sql import database_time, execute
+
+logger = logging.getLogger("opsapi.clock")
+
+
+_PROMPT = "clock_timestamp() < %(begun)s + interval '10 s'"
+"""A worker that was suspended meanwhile would take the times of living agents for times that lie ahead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Replaces the times of one column that lie ahead.
+
+    `changes` are the assignments. `latest` is the latest time that the column can have. Rows that somebody
+    locks are repaired by the next search.
+    """
+
+    table: str
+    column: str
+    changes: str
+    latest: str = "%(ahead)s"
+    only: str = "true"
+    key: str = "id"
+
+    @property
+    def statement(self) -> str:
+        """The statement that repairs the rows."""
+        return (
+            f"UPDATE {self.table} SET {self.changes} WHERE ({self.key}) IN ("  # noqa: S608 - built from constants
+            f"SELECT {self.key} FROM {self.table}"
+            f" WHERE {self.column} > {self.latest} AND {self.only} AND {_PROMPT}"
+            " FOR NO KEY UPDATE SKIP LOCKED)"
+        )
+
+
+def _is_now(table: str, column: str, **options: str) -> Repair:
+    return Repair(table, column, f"{column} = %(now)s", **options)
+
+
+REPAIRS: Sequence[Repair] = (
+    # An agent or host counts as heard now: if it is dead, its heartbeat timeout begins now.
+    _is_now("automation_agent", "last_report"),
+    _is_now("automation_agent", "returned"),
+    _is_now("automation_host", "last_report"),
+    _is_now("automation_agent", "observed"),
+    _is_now("automation_agent", "waiting_observed"),
+    _is_now("automation_agent", "waiting_since"),
+    _is_now("automation_host", "observed"),
+    _is_now("automation_host", "measured"),
+    _is_now("automation_host", "unmeasured_since"),
+    # The hosts of an agent that does not ask any more become free.
+    Repair(
+        "automation_watcher",
+        "until",
+        "until = %(now)s, asked = least(asked, %(now)s)",
+        latest="%(ahead)s + greatest(interval * %(lease_intervals)s, %(shortest_lease)s)",
+    ),
+    _is_now("automation_watcher", "asked"),
+    _is_now("automation_hostlease", "free_from", latest="%(ahead)s + interval '1 day'"),
+    Repair("automation_hostlease", "since", "since = %(now)s, created = least(created, %(now)s)"),
+    _is_now("automation_reportanswer", "created"),
+    _is_now("automation_processstatus", "reported"),
+    _is_now("accesslist_accesslistentry", "last_used"),
+    _is_now("accesslist_digestuse", "used", key="nonce, nc"),
+    _is_now("accesslist_secondfactor", "created"),
+    Repair(
+        "accesslist_invitation",
+        "expires",
+        "expires = %(now)s + %(invitation_lasts)s",
+        latest="%(ahead)s + %(invitation_lasts)s",
+    ),
+    _is_now("alerting_workerheartbeat", "stuck", key="name"),
+    # Delays, reminders and retries keep their distance from the time at which they were written.
+    Repair(
+        "alerting_notification",
+        "created",
+        "due = %(now)s + greatest(due - created, interval '0'), created = %(now)s,"
+        " first_attempt = least(first_attempt, %(now)s)",
+        latest="%(ahead)s + %(reports_ahead)s",
+        only="status = 'PENDING' AND lease_token IS NULL AND due > %(now)s AND attempts = 0",
+    ),
+    Repair(
+        "alerting_notification",
+        "due",
+        "due = %(now)s",
+        latest="%(now)s",
+        only="status = 'PENDING' AND lease_token IS NULL AND attempts > 0 AND EXISTS ("
+        "SELECT FROM alerting_notificationattempt AS last"
+        " WHERE last.notification_id = alerting_notification.id"
+        " AND last.number = alerting_notification.attempts AND last.ended > %(ahead)s)",
+    ),
+    Repair(
+        "alerting_alert",
+        "created",
+        "opens = %(now)s + (opens - created), created = %(now)s, updated = least(updated, %(now)s)",
+        latest="%(ahead)s + %(reports_ahead)s",
+        only="status = 'TRACKING'",
+    ),
+    Repair(
+        "alerting_destination",
+        "tried",
+        "tried = %(now)s, next_try = NULL, paused_until = NULL, updated = least(updated, %(now)s)",
+    ),
+    Repair("alerting_destination", "slowed", "slowed = %(now)s"),
+    Repair("alerting_destination", "updated", "updated = %(now)s, next_try = NULL, paused_until = NULL"),
+    # Its secrets are deleted from then on.
+    _is_now("alerting_alertconfig", "deleted"),
+    _is_now("alerting_unreachablehost", "next_try", latest="%(ahead)s + %(probe)s", key="host"),
+)
+"""All columns whose times are compared and can lie ahead. Other columns are compared on both sides."""
+
+
+@transaction.atomic
+def times_repair(*, clock: Callable[[], datetime]) -> int:
+    """Replace stored times that lie ahead of `clock`, that of the database. Return their number."""
+    begun = database_time()
+    now = clock()
+    values: dict[str, Any] = {
+        "begun": begun,
+        "now": now,
+        "ahead": now + AHEAD,
+        "lease_intervals": LEASE_INTERVALS,
+        "shortest_lease": SHORTEST_LEASE,
+        "invitation_lasts": LASTS,
+        "reports_ahead": NEWEST,
+        "probe": PROBE_EVERY,
+    }
+    repaired = 0
+    for repair in REPAIRS:
+        if rows := execute(repair.statement, values):
+            repaired += rows
+            logger.warning(
+                "%d times of %s.%s were ahead of the clock of the database and are replaced",
+                rows,
+                repair.table,
+                repair.column,
+            )
+    if repaired:
+        wake_workers(Work.MESSAGES)
+    return repaired

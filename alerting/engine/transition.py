@@ -1,0 +1,206 @@
+"""What an observation does to the alert of one configuration: matching, threshold, lifecycle, in this order.
+
+`step` is a pure function: evaluation reads the facts, calls it, and writes the result. A configuration has at
+most one active alert for each target, which `target_key` writes as a text.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+import orjson
+
+from alerting.configs.matchers import Matcher, matches
+from alerting.configs.rules import (
+    CountThreshold,
+    MetricThreshold,
+    ThresholdState,
+    ThresholdVerdict,
+    evaluate_count,
+    evaluate_threshold,
+)
+from alerting.engine.observations import Condition, Observation
+from alerting.reasons import AlertReason
+from automation.metrics import Metric
+from events.types import EVENT_TYPES, EventType, Severity, Target, severity_of
+
+_HOST = ("hostname", "port")
+# A host is identified by its address, which signals of unknown hosts have as well.
+_FACTS: Mapping[Target, tuple[str, ...]] = {
+    Target.AGENT: ("sourceTypeName", "hostname"),
+    Target.HOST: _HOST,
+    Target.HOST_METRIC: (*_HOST, "metricName"),
+    Target.REPLICA_SET: ("replicaSetName", "clusterName", "shardName"),
+    Target.CLUSTER: ("clusterName", "shardName"),
+    Target.GROUP: (),
+}
+# An index accepts no longer key; names may have hundreds of characters of four bytes each.
+_LONGEST = 500
+
+
+def target_key(target: Target, facts: Mapping[str, Any]) -> str:
+    """The target of a signal as text, from its facts under their wire names.
+
+    Host names are equal in any case. Missing facts stay empty: such a signal has the same target as other
+    signals with the same facts missing. A key that is too long for an index is hashed.
+    """
+    values = [_fact(target, name, facts) for name in _FACTS[target]]
+    key = orjson.dumps([target.value, *values])
+    if len(key) <= _LONGEST:
+        return key.decode()
+    return f"{target.value} {hashlib.sha256(key).hexdigest()}"
+
+
+def _fact(target: Target, name: str, facts: Mapping[str, Any]) -> Any:
+    value = facts.get(name)
+    if name == "hostname" and value:
+        return value.lower()
+    # A set name is unique in its cluster. Its members may disagree on the shard, or report it later.
+    if target is Target.REPLICA_SET and name == "shardName" and facts.get("replicaSetName"):
+        return None
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigView:
+    """The facts of an enabled configuration for rules. `messages`: the number of its notifications.
+
+    `name` is only in views of a configuration that was read alone.
+    """
+
+    id: str
+    event_type: EventType
+    matchers: Sequence[Matcher] = ()
+    metric_threshold: MetricThreshold | None = None
+    threshold: CountThreshold | None = None
+    is_global: bool = False
+    tags: Sequence[str] = ()
+    messages: int = 1
+    chosen_severity: str | None = None
+    name: str = ""
+
+    @property
+    def severity(self) -> Severity:
+        return severity_of(self.chosen_severity, self.event_type)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertView:
+    """The active alert of a configuration and target; `created` None when it does not matter."""
+
+    current_value: float | None = None
+    created: datetime | None = None
+
+
+class AlertAction(StrEnum):
+    """The effect on the alert."""
+
+    NOTHING = "NOTHING"
+    START = "START"
+    """A new alert: tracked, or open at once when nothing is delayed."""
+    UPDATE = "UPDATE"
+    """Keep the current value current."""
+    CLOSE = "CLOSE"
+    CANCEL = "CANCEL"
+    """End it because its target is gone."""
+    NOTIFY = "NOTIFY"
+
+
+STILL_MET = frozenset({AlertReason.OUTSIDE, AlertReason.STILL_HOLDS})
+"""The condition of an active alert is still met."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The answer for one configuration and observation; `value` in the metric's base unit."""
+
+    action: AlertAction
+    reason: AlertReason
+    value: float | None = None
+
+
+def target_of(observation: Observation, metric: Metric | None = None) -> str:
+    """The target key of an alert on the observation; `metric` if the alert is about one."""
+    facts = dict(observation.facts)
+    if metric:
+        facts["metricName"] = metric.value
+    return target_key(EVENT_TYPES[observation.event_type].target, facts)
+
+
+def step(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
+    """Decide what the observation changes; `alert` is the active alert of the configuration and target."""
+    # Matchers decide where an alert may start. An active alert ends with its condition, whatever has changed
+    # about its target in between: a primary that comes back as a secondary is up as well.
+    if alert is None and not matches(config.matchers, observation.subject):
+        return Decision(AlertAction.NOTHING, AlertReason.MATCHER)
+    match observation.condition:
+        case Condition.HAPPENED:
+            return Decision(AlertAction.NOTIFY, AlertReason.HAPPENED)
+        case Condition.MEASURED:
+            return _measured(config, observation, alert)
+        case Condition.HOLDS:
+            begins = Decision(AlertAction.START, AlertReason.HOLDS)
+            return Decision(AlertAction.NOTHING, AlertReason.STILL_HOLDS) if alert else begins
+        case Condition.ENDED:
+            return _over(observation, alert)
+        case Condition.GONE:
+            threshold = config.metric_threshold
+            is_other = threshold is not None and threshold.metric.value not in observation.samples
+            return _ended(None if is_other else alert, AlertReason.GONE, action=AlertAction.CANCEL)
+
+
+def _over(observation: Observation, alert: AlertView | None) -> Decision:
+    if alert and _is_older(observation, alert):
+        return Decision(AlertAction.NOTHING, AlertReason.ENDED_BEFORE)
+    return _ended(alert, AlertReason.ENDED)
+
+
+def _is_older(observation: Observation, alert: AlertView) -> bool:
+    """Whether the reporter says that it happened before the alert; reporters use whole seconds."""
+    if observation.happened is None or alert.created is None:
+        return False
+    return observation.happened < alert.created.replace(microsecond=0)
+
+
+def _measured(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
+    verdict = threshold_verdict(config, observation)
+    # The number of members decides, but it is not shown as the value of the alert.
+    value = verdict.value if config.metric_threshold else None
+    match verdict.state:
+        case ThresholdState.NO_DATA:
+            return Decision(AlertAction.NOTHING, AlertReason.METRIC_NOT_REPORTED)
+        case ThresholdState.INSIDE:
+            return _ended(alert, AlertReason.INSIDE_THRESHOLD, value)
+        case ThresholdState.OUTSIDE:
+            if alert is None:
+                return Decision(AlertAction.START, AlertReason.OUTSIDE, value)
+            changed = alert.current_value != value
+            return Decision(
+                AlertAction.UPDATE if changed else AlertAction.NOTHING, AlertReason.STILL_HOLDS, value
+            )
+
+
+def threshold_verdict(config: ConfigView, observation: Observation) -> ThresholdVerdict:
+    """Compare the observation with the threshold of the configuration; NO_DATA without a threshold."""
+    if config.metric_threshold:
+        return evaluate_threshold(
+            config.metric_threshold, observation.samples.get(config.metric_threshold.metric.value, ())
+        )
+    if config.threshold:
+        return evaluate_count(config.threshold, observation.count)
+    return ThresholdVerdict(ThresholdState.NO_DATA)
+
+
+def _ended(
+    alert: AlertView | None,
+    reason: AlertReason,
+    value: float | None = None,
+    *,
+    action: AlertAction = AlertAction.CLOSE,
+) -> Decision:
+    if alert is None:
+        return Decision(AlertAction.NOTHING, AlertReason.NO_ALERT)
+    return Decision(action, reason, value)

@@ -1,1 +1,0 @@
-"""Console forms of alerting, a module per resource."""

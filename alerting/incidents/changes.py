@@ -1,0 +1,428 @@
+"""The life of alerts, with their events and notifications: start, opening, acknowledgement and end."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F, Q, QuerySet
+
+from accesslist.changes import acting
+from accesslist.locks import scopes_lock_shared
+from alerting.configs.store import shortest_delays
+from alerting.engine.postgresql import POSTGRESQL
+from alerting.engine.schedule import schedule_acknowledged
+from alerting.engine.transition import ConfigView
+from alerting.incidents.choices import ACTIVE, AlertStatus
+from alerting.incidents.grouping import ends_schedule, openings_schedule
+from alerting.incidents.models import Alert
+from alerting.incidents.rules import Acknowledgement, acknowledged
+from alerting.incidents.store import alert_acknowledgement, current_value, incident_of, of_incident
+from automation.models import Host
+from events.choices import DiffType, SignalKind, Work
+from events.diffs import diff
+from events.facts import EventFacts
+from events.log.changes import NewEvent, events_record, groups_events_record
+from events.models import Signal
+from events.outbox.changes import wake_workers
+from events.types import EventType, closing_type
+from integrations.choices import MessageKind
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, BadField, get_or_404
+from opsapi.api.principal import SYSTEM, Actor
+from opsapi.batches import batches
+from opsapi.clock import wire_time
+from opsapi.fields import Among
+from opsapi.ids import derived_id, first_id
+from opsapi.roles import Scope
+from opsapi.sql import execute
+
+ALERT_FACTS = (
+    "clusterId",
+    "clusterName",
+    "hostId",
+    "hostname",
+    "port",
+    "replicaSetName",
+    "shardName",
+    "sourceTypeName",
+)
+"""The facts of its first signal that an alert keeps, under their wire names."""
+WRITTEN_AT_ONCE = 1_000
+"""The most alerts that start or end in one statement: PostgreSQL accepts 65,535 parameters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewAlert:
+    """An alert that starts at `at`; `facts` under their wire names, `value` in the metric's base unit.
+
+    `known`: for an alert that began in a late report, the time of the evaluation. The alert opens when the
+    signals that were held with this report are evaluated, and never if it has ended by then.
+
+    The id follows from the signal: if the signal is evaluated again after a crash or a restored backup, the
+    alert and its notifications get the same ids.
+    """
+
+    signal: Signal
+    config: ConfigView
+    target: str
+    facts: Mapping[str, Any]
+    at: datetime
+    value: float | None = None
+    known: datetime | None = None
+
+    @property
+    def id(self) -> str:
+        """The alert's id. It sorts by time, as all ids do."""
+        key = (str(self.signal.pk), self.signal.group_id or "", self.config.id, self.target)
+        return derived_id(first_id(self.signal.created), *key, time_digits=12)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertEnd:
+    """The end of an alert's condition at `at`; `value` is the last value, None if unknown.
+
+    `signals_done`: ids of earlier signals that were evaluated, and are deleted later in the transaction.
+    """
+
+    signal: Signal
+    at: datetime
+    value: float | None = None
+    signals_done: Collection[int] = ()
+
+
+@dataclass(slots=True)
+class AlertChanges:
+    """The changes by signals of one project, in order: new alerts, new values, and ends.
+
+    Values and ends are by alert id, each value with its time. `over`: when the condition ended according to a
+    late report, or None if it has not ended, with the time of the evaluation.
+    """
+
+    starts: list[NewAlert] = field(default_factory=list)
+    values: dict[str, tuple[float | None, datetime]] = field(default_factory=dict)
+    ends: dict[str, AlertEnd] = field(default_factory=dict)
+    over: dict[str, tuple[datetime | None, datetime]] = field(default_factory=dict)
+
+    def extend(self, later: "AlertChanges") -> None:
+        self.starts += later.starts
+        self.over |= later.over
+        self.values |= later.values
+        self.ends |= later.ends
+
+
+_SignalEvent = tuple[int, NewEvent]
+"""An event, and the id of the signal that causes it."""
+
+_KEEP_VALUES = """
+UPDATE alerting_alert AS alert SET current_value = seen.value, updated = seen.at
+  FROM unnest(%(ids)s::text[], %(values)s::float8[], %(at)s::timestamptz[]) AS seen(id, value, at)
+ WHERE alert.id = seen.id
+"""
+_KEEP_OVER = """
+UPDATE alerting_alert AS alert SET over = seen.over, updated = seen.at
+  FROM unnest(%(ids)s::text[], %(over)s::timestamptz[], %(at)s::timestamptz[]) AS seen(id, over, at)
+ WHERE alert.id = seen.id
+"""
+_CLOSE = """
+UPDATE alerting_alert AS alert
+   SET status = 'CLOSED', resolved = ended.at, updated = ended.known, over = NULL,
+       incident_id = ended.incident, current_value = coalesce(ended.value, alert.current_value)
+  FROM unnest(%(ids)s::text[], %(incidents)s::text[], %(values)s::float8[], %(at)s::timestamptz[],
+              %(known)s::timestamptz[]) AS ended(id, incident, value, at, known)
+ WHERE alert.id = ended.id
+"""
+
+
+@transaction.atomic(savepoint=False)
+def alerts_change(*, changes: AlertChanges, group_id: str, now: datetime) -> None:
+    """Write the changes, and record their events in the order of the signals.
+
+    An alert starts as TRACKING, or OPEN if no notification is delayed. An alert that another worker has
+    started in the meantime stays as it is. An alert that ends before its delay has passed never opens and
+    leaves no event.
+    """
+    events: list[_SignalEvent] = []
+    for starts in batches(changes.starts, WRITTEN_AT_ONCE):
+        events += _start(starts, group_id, now)
+    ending = []
+    # Locked in the same order as by deliveries. Their delays may have passed since they were read.
+    for ids in batches(sorted({*changes.values, *changes.over, *changes.ends}), WRITTEN_AT_ONCE):
+        locked = Alert.objects.filter(Among("id", ids)).order_by("id").select_for_update()
+        ending += [alert for alert in locked if alert.id in changes.ends]
+    # Alerts that open only now are notified in the order of their ends.
+    ending.sort(key=lambda alert: changes.ends[alert.id].signal.pk)
+    _keep_values(changes.values)
+    _keep_over(changes.over)
+    for alert in ending:
+        alert.current_value = changes.values.get(alert.id, (alert.current_value,))[0]
+    for alerts in batches(ending, WRITTEN_AT_ONCE):
+        events += _close(alerts, changes.ends, now)
+    events.sort(key=lambda pair: pair[0])
+    events_record(events=[event for _, event in events], actor=SYSTEM, now=now, group_id=group_id)
+
+
+def _start(starts: Sequence[NewAlert], group_id: str, now: datetime) -> list[_SignalEvent]:
+    delays = shortest_delays({start.config.id for start in starts})
+    rows = [_row(start, group_id, delays.get(start.config.id, timedelta()), now) for start in starts]
+    Alert.objects.bulk_create(rows, ignore_conflicts=True)
+    begun = set(Alert.objects.filter(Among("id", [row.id for row in rows])).values_list("id", flat=True))
+    opened = [
+        (start.signal.pk, row)
+        for start, row in zip(starts, rows, strict=True)
+        if row.id in begun and row.status == AlertStatus.OPEN.value
+    ]
+    openings_schedule(alerts=[row for _, row in opened], ledger=POSTGRESQL)
+    return [(signal, _opened_event(row)) for signal, row in opened]
+
+
+def _arrival(signal: Signal, at: datetime, now: datetime) -> datetime:
+    """Return when the platform knew of a change at `at`: the report may have come late.
+
+    A message is not due before. A time that was written by a clock that is ahead counts as now.
+    """
+    return max(at, min(signal.created, now))
+
+
+def _row(new_alert: NewAlert, group_id: str, delay: timedelta, now: datetime) -> Alert:
+    opens = max(new_alert.at + delay, new_alert.known or new_alert.at)
+    status = AlertStatus.OPEN if opens <= new_alert.at else AlertStatus.TRACKING
+    return Alert(
+        id=new_alert.id,
+        group_id=group_id,
+        config_id=new_alert.config.id,
+        is_global=new_alert.config.is_global,
+        tags=list(new_alert.config.tags),
+        event_type=new_alert.config.event_type.value,
+        severity=new_alert.config.severity.value,
+        status=status.value,
+        target_key=new_alert.target,
+        facts={name: new_alert.facts[name] for name in ALERT_FACTS if new_alert.facts.get(name) is not None},
+        metric_name=new_alert.config.metric_threshold.metric.value
+        if new_alert.config.metric_threshold
+        else None,
+        current_value=new_alert.value,
+        incident_id=new_alert.id if status is AlertStatus.OPEN else None,
+        created=new_alert.at,
+        updated=_arrival(new_alert.signal, new_alert.at, now),
+        opens=opens,
+        late=new_alert.known is not None,
+    )
+
+
+def _keep_values(values: Mapping[str, tuple[float | None, datetime]]) -> None:
+    if values:
+        numbers, moments = zip(*values.values(), strict=True)
+        execute(_KEEP_VALUES, {"ids": list(values), "values": list(numbers), "at": list(moments)})
+
+
+def _keep_over(over: Mapping[str, tuple[datetime | None, datetime]]) -> None:
+    if over:
+        times, moments = zip(*over.values(), strict=True)
+        execute(_KEEP_OVER, {"ids": list(over), "over": list(times), "at": list(moments)})
+
+
+def _close(alerts: Sequence[Alert], ends: Mapping[str, AlertEnd], now: datetime) -> list[_SignalEvent]:
+    events: list[_SignalEvent] = []
+    late = [alert for alert in alerts if _outlasted_its_delay(alert, ends[alert.id])]
+    for alert in late:
+        signal = ends[alert.id].signal
+        alert.status, alert.incident_id = AlertStatus.OPEN.value, alert.id
+        alert.updated = _arrival(signal, alert.opens, now) if signal.observed else alert.opens
+        events.append((ends[alert.id].signal.pk, _opened_event(alert)))
+    openings_schedule(alerts=late, ledger=POSTGRESQL)
+    unknown = {alert.id for alert in alerts if alert.late and alert.status == AlertStatus.TRACKING.value}
+    if unknown:  # Users have not seen these alerts, and nothing refers to them.
+        Alert.objects.filter(Among("id", unknown)).delete()
+        alerts = [alert for alert in alerts if alert.id not in unknown]
+    for alert in alerts:
+        end = ends[alert.id]
+        if end.value is not None:
+            alert.current_value = end.value
+        if event := _closed_event(alert):
+            events.append((end.signal.pk, replace(event, happened=end.at)))
+    ended = [ends[alert.id] for alert in alerts]
+    known = {alert.id: _arrival(ends[alert.id].signal, ends[alert.id].at, now) for alert in alerts}
+    values: Mapping[str, Any] = {
+        "ids": list(known),
+        "incidents": [alert.incident_id for alert in alerts],
+        "values": [end.value for end in ended],
+        "at": [end.at for end in ended],
+        "known": list(known.values()),
+    }
+    execute(_CLOSE, values)
+    ends_schedule(alerts=alerts, at=known, kind=MessageKind.CLOSE, ledger=POSTGRESQL)
+    return events
+
+
+@transaction.atomic(savepoint=False)
+def alerts_close_over(*, alerts: Sequence[Alert], group_id: str, now: datetime) -> None:
+    """Close the locked alerts of a project that are over according to late reports."""
+    by_none = Signal(id=0, group_id=group_id, created=now)
+    ends = {alert.id: AlertEnd(signal=by_none, at=alert.over) for alert in alerts if alert.over}
+    events = _close([alert for alert in alerts if alert.id in ends], ends, now)
+    events_record(events=[event for _, event in events], actor=SYSTEM, now=now, group_id=group_id)
+
+
+@transaction.atomic(savepoint=False)
+def alerts_open(*, alerts: Sequence[Alert], now: datetime) -> None:
+    """Open alerts whose shortest delay has passed, and schedule their notifications."""
+    for alert in alerts:
+        alert.status, alert.updated, alert.incident_id = AlertStatus.OPEN.value, now, alert.id
+    opened = Alert.objects.filter(Among("id", [alert.id for alert in alerts]))
+    opened.update(status=AlertStatus.OPEN.value, updated=now, incident_id=F("id"))
+    events = [(alert.group_id, _opened_event(alert)) for alert in alerts]
+    groups_events_record(events=events, actor=SYSTEM, now=now)
+    openings_schedule(alerts=alerts, ledger=POSTGRESQL)
+
+
+@transaction.atomic
+def alerts_delay(*, config_id: str, delay: timedelta) -> None:
+    """Set the new shortest delay of a configuration; it applies to its TRACKING alerts.
+
+    If it has passed already, the workers open the alerts in their next step; they are woken. The caller holds
+    the configuration's lock.
+    """
+    opens = F("created") + delay
+    tracked = Alert.objects.filter(config_id=config_id, status=AlertStatus.TRACKING.value)
+    other = tracked.exclude(opens=opens).select_for_update().order_by("id").values("id")
+    if Alert.objects.filter(id__in=other).update(opens=opens):
+        wake_workers(Work.SIGNALS)
+
+
+@transaction.atomic
+def alerts_cancel(*, alerts: QuerySet[Alert], actor: Actor, now: datetime) -> None:
+    """Cancel the active alerts, because their configuration or target was removed by `actor`."""
+    active = alerts.filter(status__in=ACTIVE)
+    for ending in batches(active.select_for_update().order_by("id")):
+        _cancel(ending, actor, now)
+
+
+def _cancel(ending: Sequence[Alert], actor: Actor, now: datetime) -> None:
+    Alert.objects.filter(Among("id", [alert.id for alert in ending])).update(
+        status=AlertStatus.CANCELLED.value, resolved=now, updated=now
+    )
+    were_open = [alert for alert in ending if alert.status == AlertStatus.OPEN.value]
+    events = [(alert.group_id, _event(alert, EventType.ALERT_CANCELLED_AUDIT)) for alert in were_open]
+    groups_events_record(events=events, actor=actor, now=now)
+    ends_schedule(
+        alerts=ending, at={alert.id: now for alert in ending}, kind=MessageKind.CANCEL, ledger=POSTGRESQL
+    )
+
+
+def _outlasted_its_delay(alert: Alert, end: AlertEnd) -> bool:
+    """Whether the alert should have opened before it ended, but no worker opened it in time.
+
+    False if a signal from before that moment still waits, for example while a changed configuration is
+    compared with the current state: that signal may have ended the condition earlier. Late signals concern
+    only hosts of their agent and the replica sets of these hosts, as in `evaluation.open_tracked`.
+    """
+    if alert.status != AlertStatus.TRACKING.value or alert.opens > end.at or alert.over:
+        return False
+    if alert.late and alert.opens == end.at:  # The report that ended the wait ended the alert as well.
+        return False
+    earlier = Q(observed__lt=alert.opens) | Q(observed=None, created__lt=alert.opens)
+    waiting = Signal.objects.filter(
+        Q(agent_id=None) | Q(agent_id__in=_reporting(alert)),
+        earlier,
+        group_id=alert.group_id,
+        failed=None,
+        held_by=None,
+    )
+    return not waiting.exclude(id__in=end.signals_done).exclude(kind=SignalKind.CONFIG.value).exists()
+
+
+def _reporting(alert: Alert) -> QuerySet[Host, str | None]:
+    """The agents that report the host of an alert, or the members of its replica set."""
+    about = Q(id=alert.facts.get("hostId", "")) | Q(replica_set_name=alert.facts.get("replicaSetName", ""))
+    hosts = Host.objects.filter(about, group_id=alert.group_id).exclude(reported_by=None)
+    return hosts.values_list("reported_by_id", flat=True)
+
+
+def alert_facts(alert: Alert) -> EventFacts:
+    """The facts of an alert in events: its configuration, its target, and its value if it has one."""
+    return EventFacts.of_document(
+        {
+            **alert.facts,
+            "alertConfigId": alert.config_id,
+            "metricName": alert.metric_name,
+            "currentValue": current_value(alert.metric_name, alert.current_value),
+        }
+    )
+
+
+def _event(alert: Alert, event_type: EventType) -> NewEvent:
+    return NewEvent(event_type=event_type, alert_id=alert.id, facts=alert_facts(alert))
+
+
+def _opened_event(alert: Alert) -> NewEvent:
+    """The event of an alert that opened when it was last updated."""
+    return replace(_event(alert, EventType(alert.event_type)), happened=alert.updated)
+
+
+def _closed_event(alert: Alert) -> NewEvent | None:
+    """The event of an alert that ends; None if it never opened."""
+    closing = closing_type(EventType(alert.event_type))
+    return _event(alert, closing) if closing and alert.status == AlertStatus.OPEN.value else None
+
+
+def alert_acknowledge(
+    *, alert_id: str, group_id: str, until: datetime, comment: str | None, actor: Actor, now: datetime
+) -> None:
+    """Acknowledge an alert until a time; a time in the past removes the acknowledgement.
+
+    Raises:
+        ApiError: INVALID_ALERT_STATUS, when the alert is over; ALERT_NOT_FOUND, when it is gone.
+    """
+    with acting(actor, now, here=Scope(group_id=group_id), locks=()) as act:
+        # Ending the alert takes this lock too: the acknowledgement comes before the end, or is refused.
+        related = Alert.objects.filter(of_incident(alert_id)).order_by("id")
+        locked = list(related.select_for_update())
+        alert = next((row for row in locked if (row.id, row.group_id) == (alert_id, group_id)), None)
+        # The project is locked after the alert, as in its deletion.
+        is_there = group_id in scopes_lock_shared(groups=[group_id]).orgs_of_groups
+        alert = get_or_404(alert if is_there else None, ErrorCode.ALERT_NOT_FOUND, alert_id, group_id)
+        _refuse_when_over(alert)
+        before = alert_acknowledgement(alert, now)
+        after = acknowledged(before, until=until, comment=comment, username=actor.name, now=now)
+        if after == before:
+            return
+        _keep(alert, after, now)
+        event = NewEvent(
+            event_type=EventType.ALERT_ACKNOWLEDGED_AUDIT if after else EventType.ALERT_UNACKNOWLEDGED_AUDIT,
+            alert_id=alert.id,
+            facts=alert_facts(alert),
+            # ALERT_CONFIG is the most similar of the closed set of diff types.
+            diffs=diff(DiffType.ALERT_CONFIG, alert.id, old=_shown(before), new=_shown(after)),
+        )
+        act.record(event)
+        if incident := incident_of(alert, locked):
+            schedule_acknowledged(incident=incident, now=now, ledger=POSTGRESQL)
+
+
+def _refuse_when_over(alert: Alert) -> None:
+    if alert.status not in ACTIVE:
+        message = f"the alert is {alert.status}, so it cannot be acknowledged"
+        allowed = [status.value for status in ACTIVE]
+        raise ApiError.of_fields([BadField("status", ErrorCode.INVALID_ALERT_STATUS, message, allowed)])
+
+
+def _keep(alert: Alert, after: Acknowledgement | None, now: datetime) -> None:
+    alert.acknowledged_until = after.until if after else None
+    alert.acknowledgement_comment = after.comment if after else None
+    alert.acknowledging_username = after.username if after else None
+    alert.updated = now
+    alert.save(
+        update_fields=["acknowledged_until", "acknowledgement_comment", "acknowledging_username", "updated"]
+    )
+
+
+def _shown(acknowledgement: Acknowledgement | None) -> dict[str, str | None]:
+    if acknowledgement is None:
+        return {}
+    return {
+        "acknowledgedUntil": wire_time(acknowledgement.until),
+        "acknowledgementComment": acknowledgement.comment,
+        "acknowledgingUsername": acknowledgement.username,
+    }

@@ -1,0 +1,16 @@
+"""Closed sets of alerts; the values are the wire values."""
+
+from enum import StrEnum
+
+
+class AlertStatus(StrEnum):
+    """An alert's state."""
+
+    TRACKING = "TRACKING"
+    OPEN = "OPEN"
+    CLOSED = "CLOSED"
+    CANCELLED = "CANCELLED"
+
+
+ACTIVE = (AlertStatus.TRACKING, AlertStatus.OPEN)
+"""At most one of these per configuration and target."""

@@ -1,0 +1,439 @@
+"""Lets alerts join and leave incidents, and schedules the messages of these.
+
+Alerts join and leave incidents in the transaction that opens or ends them, under the lock of their project.
+So an incident cannot end while an alert joins it. An alert whose configuration groups no alerts is an
+incident by itself. Delivery decides what a message says (docs/grouping.md).
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+
+from alerting.configs.choices import Grouping
+from alerting.configs.models import AlertConfig, NotificationSetting
+from alerting.destinations.changes import known_destinations
+from alerting.engine.choices import IncidentPart, NotificationStatus
+from alerting.engine.ledger import Ledger
+from alerting.engine.models import Notification
+from alerting.engine.schedule import alert_row, schedule_ends
+from alerting.incidents.choices import AlertStatus
+from alerting.incidents.models import GROUPED, Alert, Incident
+from alerting.incidents.topology import (
+    OpenIncident,
+    Opening,
+    Picture,
+    deciding_labels,
+    first_message_due,
+    grouped,
+    kept_units,
+)
+from alerting.reasons import NotificationReason
+from integrations.choices import MessageKind
+from opsapi.fields import Among
+from opsapi.ids import derived_id
+from opsapi.sql import execute, fetch_rows
+
+Settings = Mapping[str, Sequence[NotificationSetting]]
+
+# --- openings -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedIncidents:
+    """How alerts joined incidents.
+
+    `leads`: the alerts that began an incident. `lasting`: the other incidents, by id, each with the first of
+    the alerts that joined it.
+    """
+
+    leads: set[str] = field(default_factory=set)
+    lasting: dict[str, tuple[Incident, Alert]] = field(default_factory=dict)
+
+
+def openings_schedule(*, alerts: Sequence[Alert], ledger: Ledger) -> None:
+    """Let opened alerts begin or join incidents, and schedule the messages of these.
+
+    The alerts opened when they were last updated. Each is stored with its own id as incident; an alert that
+    joins another incident is changed. The caller holds the lock of the project of grouped alerts.
+    """
+    if not alerts:
+        return
+    settings = ledger.settings_of_configs({alert.config_id for alert in alerts})
+    waits = {config_id: _wait(found[0].config) for config_id, found in settings.items()}
+    joined = incidents_join(alerts, waits, ledger)
+    _schedule_openings(alerts, joined.leads, settings, waits, ledger)
+    _schedule_changes(
+        [incident for incident, _ in joined.lasting.values()],
+        settings=settings,
+        at={incident_id: alert.updated for incident_id, (_, alert) in joined.lasting.items()},
+        version={incident_id: alert.id for incident_id, (_, alert) in joined.lasting.items()},
+        ledger=ledger,
+    )
+
+
+def _wait(config: AlertConfig) -> timedelta | None:
+    """How long the messages of an incident wait for more alerts; None if no other alert can join it."""
+    if config.grouping != Grouping.TOPOLOGY.value:
+        return None
+    return timedelta(seconds=config.group_wait_sec)
+
+
+def incidents_join(
+    alerts: Sequence[Alert], waits: Mapping[str, timedelta | None], ledger: Ledger
+) -> JoinedIncidents:
+    """Let opened alerts begin or join incidents, by their configuration and project.
+
+    `waits`: how long the messages of an incident wait for more alerts, by configuration; None if no other
+    alert can join it.
+    """
+    joined = JoinedIncidents()
+    alone: list[Alert] = []
+    related: dict[tuple[str, str], list[Alert]] = defaultdict(list)
+    for alert in alerts:
+        is_alone = waits.get(alert.config_id) is None
+        (alone if is_alone else related[alert.config_id, alert.group_id]).append(alert)
+    if alone:
+        ledger.incidents_begin(alone)
+        joined.leads.update(alert.id for alert in alone)
+    for (config_id, _), some in sorted(related.items()):
+        _join_related(some, waits[config_id] or timedelta(), joined, ledger)
+    return joined
+
+
+_BEGIN = """
+INSERT INTO alerting_incident (id, group_id, config_id, lead_id, units, created, grown)
+SELECT id, project, config, id, '{}', at, at
+  FROM unnest(%(ids)s::text[], %(projects)s::text[], %(configs)s::text[], %(at)s::timestamptz[])
+       AS begun(id, project, config, at)
+    ON CONFLICT (id) DO NOTHING
+"""
+
+
+def incidents_begin(alerts: Sequence[Alert]) -> None:
+    """Begin an incident for each alert by itself, unless it has begun."""
+    values: Mapping[str, Any] = {
+        "ids": [alert.id for alert in alerts],
+        "projects": [alert.group_id for alert in alerts],
+        "configs": [alert.config_id for alert in alerts],
+        "at": [alert.updated for alert in alerts],
+    }
+    execute(_BEGIN, values)
+
+
+_JOIN = """
+UPDATE alerting_alert AS alert SET incident_id = joined.incident
+  FROM unnest(%(ids)s::text[], %(incidents)s::text[]) AS joined(id, incident)
+ WHERE alert.id = joined.id
+"""
+
+
+def incidents_to_join(config_id: str, group_id: str) -> list[Incident]:
+    """Return the incidents of a configuration and project that an alert can join, the oldest first."""
+    # A worker of a version without grouping, during an upgrade, ends alerts and leaves their incident open.
+    is_open = Exists(Alert.objects.filter(incident_id=OuterRef("id"), status=AlertStatus.OPEN.value))
+    lasting = Incident.objects.filter(GROUPED, is_open, config_id=config_id, group_id=group_id, ended=None)
+    first_target = Alert.objects.filter(id=OuterRef("lead_id")).values("target_key")
+    return list(lasting.order_by("created", Subquery(first_target), "id"))
+
+
+def incident_save(incident: Incident) -> None:
+    """Write a new incident, or an incident that has grown."""
+    incident.save()
+
+
+def alerts_join(alerts: Sequence[Alert]) -> None:
+    """Write the incidents of alerts."""
+    incidents = [alert.incident_id for alert in alerts]
+    execute(_JOIN, {"ids": [alert.id for alert in alerts], "incidents": incidents})
+
+
+def _join_related(alerts: Sequence[Alert], wait: timedelta, joined: JoinedIncidents, ledger: Ledger) -> None:
+    """Let alerts of one configuration and project join the incidents of related alerts."""
+    units = ledger.alert_units(alerts)
+    by_id = {alert.id: alert for alert in alerts}
+    in_order = sorted(alerts, key=lambda alert: (alert.created, alert.target_key))
+    openings = [Opening(alert.id, units[alert.id], alert.updated) for alert in in_order]
+    known = {row.id: row for row in ledger.incidents_to_join(alerts[0].config_id, alerts[0].group_id)}
+    still_open = [
+        OpenIncident(row.id, frozenset(row.units), row.created, row.grown) for row in known.values()
+    ]
+    deciding = deciding_labels(openings, still_open, wait=wait)
+    labels = ledger.labels_of_a_part(alerts[0].group_id, deciding)
+    for incident_id, group in grouped(openings, still_open, wait=wait, labels=labels):
+        members = [by_id[opening.alert_id] for opening in group]
+        incident = known[incident_id] if incident_id else _begin(members)
+        if incident_id:
+            joined.lasting.setdefault(incident_id, (incident, members[0]))
+        else:
+            joined.leads.add(members[0].id)
+        incident.units = kept_units(incident.units, group)
+        incident.grown = max(incident.grown, *(alert.updated for alert in members))
+        ledger.incident_save(incident)
+        for alert in members:
+            alert.incident_id = incident.id
+    ledger.alerts_join(alerts)
+
+
+def _begin(members: Sequence[Alert]) -> Incident:
+    """A new incident, which is not saved; its id follows from its first alert."""
+    lead = members[0]
+    return Incident(
+        id=derived_id(lead.id, "incident"),
+        group_id=lead.group_id,
+        config_id=lead.config_id,
+        lead_id=lead.id,
+        created=lead.updated,
+        grown=lead.updated,
+    )
+
+
+def _schedule_openings(
+    alerts: Sequence[Alert],
+    leads: Collection[str],
+    settings: Settings,
+    waits: Mapping[str, timedelta | None],
+    ledger: Ledger,
+) -> None:
+    """Schedule the first message of each new incident, and note for the other alerts where they are said."""
+    due = [
+        (alert, setting, first_message_due(alert.created, alert.updated, delay=setting.delay, wait=wait))
+        for alert in alerts
+        for wait in [waits.get(alert.config_id) or timedelta()]
+        for setting in settings.get(alert.config_id, ())
+    ]
+    destinations = known_destinations(
+        (
+            (setting, alert.group_id, alert.is_global)
+            for alert, setting, at in due
+            if alert.id in leads and at <= alert.updated
+        ),
+        ledger=ledger,
+    )
+    rows = []
+    for alert, setting, at in due:
+        row = alert_row(setting, MessageKind.OPEN, alert, due=at, now=alert.updated)
+        if alert.id in leads:
+            row.destination = destinations.get((setting.id, alert.group_id, alert.is_global), "")
+        else:
+            row.status, row.due = NotificationStatus.DROPPED.value, alert.updated
+            row.reason = NotificationReason.IN_INCIDENT.value
+        rows.append(row)
+    ledger.insert(rows)
+
+
+def _schedule_changes(
+    incidents: Sequence[Incident],
+    *,
+    settings: Settings,
+    at: Mapping[str, datetime],
+    version: Mapping[str, str],
+    ledger: Ledger,
+) -> None:
+    """Let delivery decide, after the wait, whether incidents have important changes.
+
+    A message that waits and is not being sent says it anyway; it is locked, so that it is not sent before the
+    change is committed. If it is muted, it is decided again, because the incident may not be muted any more.
+    """
+    if not incidents:
+        return
+    waiting = _waiting(incidents, ledger)
+    leads = ledger.alerts([incident.lead_id for incident in incidents])
+    rows = []
+    for incident in incidents:
+        for setting in settings.get(incident.config_id, ()):
+            moment = at[incident.id]
+            due = moment + timedelta(seconds=setting.config.group_wait_sec)
+            lead = leads.get(incident.lead_id)
+            if known := waiting.get((incident.id, setting.id)):
+                for message in known:
+                    if message.silenced_by and message.due > due:
+                        ledger.due_at(message, due)
+            if lead is None or known:
+                continue
+            number = f"change {version[incident.id]}"
+            row = alert_row(setting, MessageKind.UPDATE, lead, due=due, now=moment, number=number)
+            row.part = IncidentPart.CHANGE.value
+            rows.append(row)
+    ledger.insert(rows)
+
+
+def _pending_messages(incidents: Sequence[Incident]) -> QuerySet[Notification]:
+    """The messages about incidents that nobody is sending; all belong to the first alerts."""
+    return Notification.objects.filter(
+        Among("alert_id", {incident.lead_id for incident in incidents}),
+        Among("incident_id", {incident.id for incident in incidents}),
+        status=NotificationStatus.PENDING.value,
+        lease_token=None,
+    )
+
+
+def _waiting(incidents: Sequence[Incident], ledger: Ledger) -> dict[tuple[str, str], list[Notification]]:
+    """The first messages and changes that wait, by incident and setting; locks these."""
+    found: dict[tuple[str, str], list[Notification]] = {}
+    for row in ledger.messages_wait(incidents):
+        found.setdefault((str(row.incident_id), row.setting_id), []).append(row)
+    return found
+
+
+def messages_wait(incidents: Sequence[Incident]) -> list[Notification]:
+    """Lock the first messages and changes of incidents that wait, and return them."""
+    # A message to one address of several says nothing to the others.
+    to_all = _pending_messages(incidents).filter(Q(channel=None) | Q(channel=F("type_name")))
+    kept = to_all.exclude(kind=MessageKind.UPDATE.value, part=None)
+    return list(kept.select_for_update().order_by("id"))
+
+
+def due_at(message: Notification, due: datetime) -> None:
+    """Write the due time of a locked notification."""
+    message.due = due
+    message.save(update_fields=["due"])
+
+
+# --- ends ---------------------------------------------------------------------------------------------
+
+
+_END = """
+UPDATE alerting_incident AS incident SET ended = left_by.at
+  FROM unnest(%(ids)s::text[], %(at)s::timestamptz[]) AS left_by(id, at)
+ WHERE incident.id = left_by.id AND incident.ended IS NULL
+RETURNING incident.id, incident.lead_id, incident.ended
+"""
+
+
+class EndedIncident(NamedTuple):
+    """An incident that has ended. `lead_id`: its first alert. `kind`: the kind of its last messages."""
+
+    id: str
+    lead_id: str
+    at: datetime
+    kind: MessageKind
+
+
+class LeftIncidents(NamedTuple):
+    """The incidents of alerts that ended: `lasting` incidents have other open alerts."""
+
+    ended: Sequence[EndedIncident] = ()
+    lasting: Sequence[Incident] = ()
+
+
+def ends_schedule(
+    *, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: MessageKind, ledger: Ledger
+) -> None:
+    """Schedule the messages of alerts that end with `kind`; an incident ends with its last open alert.
+
+    `at` is the time of each end, by alert id. The ends are written already. Alerts that never opened have no
+    incident and no messages.
+    """
+    left = incidents_leave(alerts=alerts, at=at, kind=kind, ledger=ledger)
+    for each in (MessageKind.CLOSE, MessageKind.CANCEL):
+        ended = {incident.lead_id: incident.at for incident in left.ended if incident.kind is each}
+        schedule_ends(ended=ended, kind=each, ledger=ledger)
+    if not left.lasting:
+        return
+    last = {alert.incident_id: alert.id for alert in alerts}
+    _schedule_changes(
+        left.lasting,
+        settings=ledger.settings_of_configs({incident.config_id for incident in left.lasting}),
+        at={incident.id: at[last[incident.id]] for incident in left.lasting},
+        version={incident.id: f"{last[incident.id]} ended" for incident in left.lasting},
+        ledger=ledger,
+    )
+
+
+def incidents_leave(
+    *, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: MessageKind, ledger: Ledger
+) -> LeftIncidents:
+    """Let alerts that ended leave their incidents; an incident ends with its last open alert.
+
+    `at` is the time of each end, by alert id. The ends are written already. An incident whose last alerts
+    ended with CANCEL is closed if another of its alerts was closed.
+    """
+    moments = {alert.incident_id: at[alert.id] for alert in alerts if alert.incident_id}
+    if not moments:
+        return LeftIncidents()
+    # No other transaction ends the other alerts meanwhile: the caller has the lock of the project. A join in
+    # `_END` could take the square of the alerts, if PostgreSQL does not know yet how many are open.
+    lasting_ids = ledger.incidents_with(AlertStatus.OPEN, among=moments)
+    over = {name: moment for name, moment in moments.items() if name not in lasting_ids}
+    ended = ledger.incidents_end(over) if over else []
+    closed = {incident_id for incident_id, _, _ in ended}
+    if kind is MessageKind.CANCEL and ended:
+        closed = ledger.incidents_with(AlertStatus.CLOSED, among=closed)
+    others = moments.keys() - over.keys()
+    return LeftIncidents(
+        [EndedIncident(*row, MessageKind.CLOSE if row[0] in closed else MessageKind.CANCEL) for row in ended],
+        ledger.incidents_lock(others) if others else [],
+    )
+
+
+def incidents_with(status: AlertStatus, *, among: Collection[str]) -> set[str]:
+    """Return which of these incidents have an alert with the status."""
+    members = Alert.objects.filter(Among("incident_id", among), status=status.value)
+    return {str(incident_id) for incident_id in members.values_list("incident_id", flat=True).distinct()}
+
+
+def incidents_end(at: Mapping[str, datetime]) -> list[tuple[str, str, datetime]]:
+    """End incidents, by id, and return each that had not ended, with its first alert and its end."""
+    ended = fetch_rows(_END, {"ids": list(at), "at": list(at.values())})
+    return [(incident_id, lead_id, moment) for incident_id, lead_id, moment in ended]
+
+
+def incidents_lock(ids: Collection[str]) -> list[Incident]:
+    """Lock the incidents that have not ended among these, and return them."""
+    rows = Incident.objects.filter(Among("id", ids), ended=None).order_by("id")
+    return list(rows.select_for_update())
+
+
+def incidents_ungroup(*, config: AlertConfig, now: datetime, ledger: Ledger) -> None:
+    """Notify each open incident of the configuration once more, with all its open alerts.
+
+    Its incidents last until their alerts end; no alert joins them. The caller holds the lock of the
+    configuration.
+    """
+    settings = list(config.settings.all())
+    incidents = ledger.incidents_grouped(config.id)
+    waiting = _waiting(incidents, ledger)
+    ungrouped = IncidentPart.UNGROUPED.value
+    ledger.changes_become(ungrouped, incidents, now=now)
+    leads = ledger.alerts([incident.lead_id for incident in incidents])
+    rows = []
+    for incident in incidents:
+        for setting in settings if incident.lead_id in leads else ():
+            if (incident.id, setting.id) not in waiting:
+                lead, number = leads[incident.lead_id], f"ungrouped {now.isoformat()}"
+                row = alert_row(setting, MessageKind.UPDATE, lead, due=now, now=now, number=number)
+                row.part = ungrouped
+                rows.append(row)
+    ledger.insert(rows)
+
+
+def incidents_grouped(config_id: str) -> list[Incident]:
+    """Return the open incidents of a configuration that group alerts."""
+    return list(Incident.objects.filter(GROUPED, config_id=config_id, ended=None).order_by("id"))
+
+
+def changes_become(part: str, incidents: Sequence[Incident], *, now: datetime) -> None:
+    """Give the messages about changes of incidents that wait another part, created and due now."""
+    changes = _pending_messages(incidents).filter(part=IncidentPart.CHANGE.value)
+    changes.update(part=part, created=now, due=now)
+
+
+_KEEP_PICTURES = """
+UPDATE alerting_notification AS message SET said_members = picture.members, said_root = picture.root
+  FROM unnest(%(ids)s::text[], %(members)s::integer[], %(roots)s::text[]) AS picture(id, members, root)
+ WHERE message.id = picture.id
+"""
+
+
+def pictures_keep(pictures: Mapping[str, Picture]) -> None:
+    """Keep the pictures that messages show, by notification; the caller has their leases."""
+    values: Mapping[str, Any] = {
+        "ids": list(pictures),
+        "members": [picture.members for picture in pictures.values()],
+        "roots": [picture.root for picture in pictures.values()],
+    }
+    execute(_KEEP_PICTURES, values)

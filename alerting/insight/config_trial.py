@@ -1,0 +1,155 @@
+"""What a configuration would have done in the last days: a dry run, as the form shows it before saving."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from alerting.configs.models import AlertConfig
+from alerting.configs.rules import MetricThreshold
+from alerting.configs.store import config_view
+from alerting.configs.wording import counted_words, value_words
+from alerting.incidents.wording import target_words
+from alerting.insight.dry_run_alerts import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
+from alerting.insight.dry_run_documents import kept_for
+from alerting.insight.dry_runs import DryRunResult, dry_run
+from alerting.insight.measurement_spans import Span
+from alerting.insight.measurement_window import host_measurements
+from alerting.insight.suggestions import suggestion_sentences
+from automation.quantities import unit_words
+from events.types import EventType
+from opsapi.clock import age_words, time_words
+from opsapi.console.widgets import Plot
+from opsapi.first_rows import MOST_SHOWN, more_words
+
+TRIED: Final = timedelta(days=7)
+"""The longest time of a trial."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRow:
+    """An alert or event of a trial, in words."""
+
+    target: str
+    began: datetime
+    length: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """The result of a trial in words, its first alerts, and a plot of the host with the most alerts.
+
+    `suggestions`: changes that would halve the alerts.
+    """
+
+    sentence: str
+    suggestions: Sequence[str]
+    notes: Sequence[str]
+    rows: Sequence[TrialRow]
+    more: str
+    plot: Plot | None
+    plot_words: str
+
+
+def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Trial:
+    """Try a valid configuration on the last days; `values` by column.
+
+    Raises:
+        ApiError: RATE_LIMITED, when other dry runs leave no room.
+    """
+    kept, _ = kept_for(EventType(values["event_type"]))
+    start = now - min(TRIED, kept)
+    found = dry_run(group_id=group_id, values=values, start=start, end=now)
+    columns = {name: values.get(name) for name in ("event_type", "metric_threshold")}
+    threshold = config_view(AlertConfig(**columns)).metric_threshold
+    plot, words = _plot(found, threshold)
+    rows = _rows(found, threshold)
+    return Trial(
+        sentence=_sentence(found),
+        suggestions=suggestion_sentences(found.suggestions),
+        notes=_notes(found),
+        rows=rows[:MOST_SHOWN],
+        more=more_words(len(rows) - MOST_SHOWN) if len(rows) > MOST_SHOWN else "",
+        plot=plot,
+        plot_words=words,
+    )
+
+
+def _sentence(found: DryRunResult) -> str:
+    if not found.evaluated:
+        words = next(LIMIT_WORDS[limit] for limit in found.limits if limit in NOT_EVALUATED)
+        return f"The configuration cannot be tried. {words}"
+    sent = counted_words(found.sent, "notification")
+    if found.events:
+        events = counted_words(len(found.events), "event")
+        return f"The configuration would have reported {events} {_span(found)}: {sent}."
+    times = {0: "not have alerted", 1: "have alerted once"}.get(
+        len(found.alerts), f"have alerted {len(found.alerts):,} times"
+    )
+    return f"The configuration would {times} {_span(found)}: {sent}."
+
+
+def _span(found: DryRunResult) -> str:
+    if found.cut:
+        return f"in {age_words(found.until - found.start)} from {time_words(found.start)}"
+    return f"in the last {counted_words((found.end - found.start).days, 'day')}"
+
+
+def _notes(found: DryRunResult) -> list[str]:
+    notes = []
+    if found.cut:
+        notes.append("The trial ended early: the result is complete for that time only.")
+    if found.never_opened:
+        times = counted_words(found.never_opened, "time")
+        notes.append(f"The condition ended {times} before the smallest delay had passed.")
+    if found.leads:
+        incidents = counted_words(len(set(found.leads)), "incident")
+        notes.append(f"The alerts form {incidents}. Notifications are counted for each incident.")
+    if found.muted:
+        muted = counted_words(found.muted, "notification")
+        notes.append(f"Maintenance windows would have muted {muted}.")
+    return [*notes, *(LIMIT_WORDS[limit] for limit in found.limits if limit not in NOT_EVALUATED)]
+
+
+def _rows(found: DryRunResult, threshold: MetricThreshold | None) -> list[TrialRow]:
+    return [
+        *(_row(alert, found.until, threshold) for alert in found.alerts),
+        *(
+            TrialRow(target=target_words(event.facts), began=event.at, length="", value="")
+            for event in found.events
+        ),
+    ]
+
+
+def _row(alert: DryRunAlert, until: datetime, threshold: MetricThreshold | None) -> TrialRow:
+    ended = alert.ended_by(until)
+    value = alert.start_value
+    return TrialRow(
+        target=target_words(alert.facts),
+        began=alert.created,
+        length=age_words(ended - alert.created) if ended else "still open",
+        value=value_words(threshold.metric, value, threshold) if threshold and value is not None else "",
+    )
+
+
+def _plot(found: DryRunResult, threshold: MetricThreshold | None) -> tuple[Plot | None, str]:
+    """The host with the most alerts, and its alerts; none without alerts on a metric."""
+    if threshold is None or not found.alerts:
+        return None, ""
+    (target, _), *_ = Counter(alert.target for alert in found.alerts).most_common(1)
+    alerts = [alert for alert in found.alerts if alert.target == target]
+    name = target_words(alerts[0].facts)
+    span = Span(found.start, found.until)
+    measured = host_measurements(alerts[0].facts["hostId"], threshold.metric, span, threshold)
+    plot = Plot(
+        label=f"{threshold.metric.spec.words} of {name}",
+        units=unit_words(measured.units),
+        since=found.start,
+        until=found.until,
+        points=measured.points,
+        threshold=threshold.threshold,
+        spans=[(alert.created, alert.ended_by(found.until) or found.until) for alert in alerts],
+    )
+    return plot, f"{name}, with {counted_words(len(alerts), 'alert')} shaded. {measured.words}"

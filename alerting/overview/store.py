@@ -1,0 +1,127 @@
+"""Reading what the overview of the console shows."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet, Value
+
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.due_notifications import HELD_BACK
+from alerting.engine.models import Notification
+from alerting.engine.notification_log import of_own_configs
+from alerting.incidents.choices import ACTIVE
+from alerting.incidents.models import Alert
+from alerting.incidents.store import acknowledged_at, first_active
+from alerting.windows.models import MaintenanceWindow
+from alerting.windows.store import not_over
+from opsapi.api.principal import VisibleScope
+from opsapi.first_rows import (
+    MOST_COUNTED,
+    MOST_SHOWN,
+    FirstRows,
+    bounded_count,
+    first_rows,
+    in_visible_scope,
+)
+
+_HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
+_AHEAD = timedelta(days=7)
+# Clocks of machines differ: the youngest range has no lower limit.
+_AGES = ((None, _HOUR), (_HOUR, _DAY), (_DAY, None))
+"""Ranges of ages: at least the first, which is included, and below the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class AgeCount:
+    """The number of active alerts of an age range, up to MOST_COUNTED plus one.
+
+    `unacknowledged` is the number of unacknowledged alerts among them.
+    """
+
+    count: int
+    unacknowledged: int
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveAlerts:
+    """Alerts that are open or tracking: the first of them, and all by age, the youngest first."""
+
+    rows: Sequence[Alert]
+    ages: Sequence[AgeCount]
+
+    @property
+    def count(self) -> int:
+        """The number of all, as far as they were counted."""
+        return sum(age.count for age in self.ages)
+
+
+def active_alerts(*, visible_scope: VisibleScope, now: datetime) -> ActiveAlerts:
+    """Open and pending alerts in the order of every list."""
+    alerts = in_visible_scope(
+        Alert.objects.filter(status__in=[status.value for status in ACTIVE]), visible_scope
+    )
+    rows = first_active(alerts.select_related("group"), now=now)
+    return ActiveAlerts(rows, _age_counts(alerts, now))
+
+
+def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Notification]:
+    """Notifications that failed for good in the last day, or wait for another try; the latest first."""
+    # Together the condition of the index notification_failing.
+    failed = Q(status=NotificationStatus.FAILED.value)
+    tried = Q(status=NotificationStatus.PENDING.value, attempts__gt=0)
+    # A first attempt in progress has no reason yet. Notifications that are held back did not fail.
+    first_try = Q(reason=None)
+    rows = Notification.objects.filter(failed | tried, due__gte=now - _DAY, group__deleted=None)
+    waiting = rows.exclude(first_try).exclude(HELD_BACK, status=NotificationStatus.PENDING.value)
+    shown = waiting if visible_scope.everything else of_own_configs(in_visible_scope(waiting, visible_scope))
+    return first_rows(shown.select_related("group", "alert").order_by("-due", "-sequence", "-id"))
+
+
+def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[MaintenanceWindow]:
+    """Active maintenance windows, and windows that begin within seven days, in the order of their start."""
+    ahead = in_visible_scope(
+        MaintenanceWindow.objects.filter(not_over(now), start__lt=now + _AHEAD, group__deleted=None),
+        visible_scope,
+    ).order_by("start", "id")
+    once, recurring = ahead.filter(recurrence__isnull=True), ahead.filter(recurrence__isnull=False)
+    first = once.values("id")[: MOST_SHOWN + 1].union(recurring.values("id")[:MOST_COUNTED], all=True)
+    starts = {
+        row: row.start if row.recurrence is None else _next_start(row, now)
+        for row in MaintenanceWindow.objects.filter(id__in=first).select_related("group")
+    }
+    found = sorted(
+        (start, row.id, row) for row, start in starts.items() if start is not None and start < now + _AHEAD
+    )
+    single = sum(row.recurrence is None for row in starts)
+    more = bounded_count(once) - single if single > MOST_SHOWN else 0
+    return FirstRows([row for _, _, row in found[:MOST_SHOWN]], min(len(found) + more, MOST_COUNTED + 1))
+
+
+def _next_start(window: MaintenanceWindow, now: datetime) -> datetime | None:
+    current = next(window.rule.occurrences(now), None)
+    return current.start if current else None
+
+
+def _age_counts(alerts: QuerySet[Alert], now: datetime) -> list[AgeCount]:
+    """The count of each range of _AGES, in one statement that reads at most MOST_COUNTED + 1 rows a range."""
+    is_acknowledged = ExpressionWrapper(acknowledged_at(now), BooleanField())
+    youngest, *older = (
+        _of_age(alerts, now, *age).values_list(Value(place), is_acknowledged)[: MOST_COUNTED + 1]
+        for place, age in enumerate(_AGES)
+    )
+    found = Counter((place, bool(acknowledged)) for place, acknowledged in youngest.union(*older, all=True))
+    waiting = [found[place, False] for place in range(len(_AGES))]
+    return [AgeCount(found[place, True] + count, count) for place, count in enumerate(waiting)]
+
+
+def _of_age(
+    alerts: QuerySet[Alert], now: datetime, at_least: timedelta | None, below: timedelta | None
+) -> QuerySet[Alert]:
+    if at_least is not None:
+        alerts = alerts.filter(created__lte=now - at_least)
+    if below is not None:
+        alerts = alerts.filter(created__gt=now - below)
+    return alerts.order_by()

@@ -1,1 +1,0 @@
-"""Pure decisions: functions of immutable values and `now` that return a reason."""

@@ -1,1 +1,0 @@
-"""Alerting as the API shows and takes it."""

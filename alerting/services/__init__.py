@@ -1,1 +1,0 @@
-"""Everything that writes alerting; each in one transaction with its events."""

@@ -1,0 +1,235 @@
+"""Maintenance windows in the console."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from unfold.decorators import display
+
+from alerting.access import WRITE
+from alerting.incidents.models import Alert
+from alerting.windows.changes import window_change, window_create, window_delete
+from alerting.windows.forms import NewWindowForm, WindowForm
+from alerting.windows.input import matcher_lines
+from alerting.windows.models import MaintenanceWindow
+from alerting.windows.previews import shown_window, window_extents
+from alerting.windows.recurrence import recurrence_words
+from alerting.windows.rules import MuteExtent, WindowState, category_list
+from alerting.windows.store import in_state
+from opsapi import clock
+from opsapi.console.actions import Action, ActionCall, ActionOutcome
+from opsapi.console.admin_urls import list_url
+from opsapi.console.display import Context, link, project, short
+from opsapi.console.filters import ChoiceFilter, RelatedFilter
+from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.widgets import Tone
+
+WINDOW_WORDS: Mapping[WindowState, str] = {
+    WindowState.PENDING: "scheduled",
+    WindowState.ACTIVE: "active",
+    WindowState.EXPIRED: "ended",
+}
+_WINDOW_TONES: Mapping[WindowState, Tone] = {
+    WindowState.PENDING: Tone.INFO,
+    WindowState.ACTIVE: Tone.WARNING,
+    WindowState.EXPIRED: Tone.PLAIN,
+}
+WINDOW_LABELS = {word: _WINDOW_TONES[state] for state, word in WINDOW_WORDS.items()}
+"""By word, as the columns of the theme need it."""
+
+
+def window_badge(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
+    """The state of a maintenance window, in a word."""
+    state = window.rule.state(now)
+    return WINDOW_WORDS[state], _WINDOW_TONES[state]
+
+
+def muted_words(extent: MuteExtent) -> str:
+    """What a saved window mutes, in a sentence."""
+    counted = "" if extent.is_narrow else f": {extent.open_words} now"
+    return f"This window mutes {extent.sentence}{counted}."
+
+
+Rows = QuerySet[MaintenanceWindow]
+_VERBS = {
+    WindowState.PENDING: ("This window will mute", Tone.WARNING),
+    WindowState.ACTIVE: ("This window mutes", Tone.BAD),
+    WindowState.EXPIRED: ("This window has ended. It muted", Tone.PLAIN),
+}
+"""The effect of a window, and the emphasis of the text."""
+_OF_PREVIEW = ("start", "end", "alert_types", "recurrence", "matchers")
+
+
+def _create(call: ActionCall) -> ActionOutcome:
+    values = call.values
+    window = window_create(
+        group_id=values["group_id"], values=values["window"], actor=call.actor, now=call.now
+    )
+    return ActionOutcome(row=window, warnings=[_muted(window)])
+
+
+def _change(call: ActionCall) -> ActionOutcome:
+    window = call.row
+    window_change(
+        group_id=window.group_id, window_id=window.id, changes=call.values, actor=call.actor, now=call.now
+    )
+    window.refresh_from_db(fields=["alert_types"])
+    return ActionOutcome(warnings=[_muted(window)])
+
+
+def _muted(window: MaintenanceWindow) -> str:
+    return muted_words(window_extents([window])[window.id])
+
+
+class WindowStateFilter(ChoiceFilter):
+    """Filter by state."""
+
+    title = "state"
+    parameter_name = "state"
+    offered = tuple((state.value, word) for state, word in WINDOW_WORDS.items())
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        """Windows in the state."""
+        return rows.filter(in_state(rows, WindowState(value), clock.now()))
+
+
+@admin.register(MaintenanceWindow)
+class MaintenanceWindowAdmin(ConsoleAdmin):
+    """Maintenance windows, the last to end first."""
+
+    help = "life-of-an-alert#while-it-is-open"
+    section = Section.ALERTING
+    icon = "build_circle"
+    rank = 30
+    group_path = "group_id"
+    add_action = Action(
+        label="New maintenance window",
+        done="Created",
+        text="Mutes notifications for the selected alert types, in the whole project or for some targets, "
+        "once or regularly. Alerts still open and close.",
+        run=_create,
+        access=WRITE,
+        form=NewWindowForm,
+    )
+    actions_of_row = {
+        "change": Action(
+            label="Change",
+            done="Changed",
+            text="Notifications that the window no longer mutes are sent immediately.",
+            run=_change,
+            access=WRITE,
+            form=WindowForm,
+            icon="edit",
+        ),
+        "delete": Action(
+            label="Delete",
+            done="Deleted",
+            text="Muted notifications are sent, unless another window mutes them too.",
+            run=lambda call: window_delete(
+                group_id=call.row.group_id, window_id=call.row.id, actor=call.actor, now=call.now
+            ),
+            access=WRITE,
+            icon="delete",
+            danger=True,
+            bulk=True,
+        ),
+    }
+
+    list_display = ["description_or_id", "state", "mutes", "start", "end", "repeats", project]
+    list_filter = [WindowStateFilter, ("group", RelatedFilter)]
+    list_select_related = ["group"]
+    search_fields = ["description", "id__exact", "group__id__exact", "group__name"]
+    search_help_text = "Part of a description or project name, or the full ID of a window or project."
+    ordering = ["-end", "-id"]
+    fields = [
+        "description",
+        "state",
+        "start",
+        "end",
+        "repeats",
+        "types",
+        "targets",
+        "group",
+        "alerts",
+        "id",
+        "created",
+        "updated",
+    ]
+    empty_text = (
+        "No maintenance windows. A window mutes alerts of its types in one project, once or regularly."
+    )
+
+    class Media:
+        css = {"all": ["console/windows.css"]}
+
+    def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
+        """Counts what the windows mute, in one go."""
+        extents = window_extents(rows)
+        for row in rows:
+            row.extent = extents[row.id]
+
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
+        """Add what the window mutes, in the tense of its state, and its next occurrences."""
+        now = clock.now()
+        verb, tone = _VERBS[row.rule.state(now)]
+        values = {name: getattr(row, name) for name in _OF_PREVIEW}
+        shown = {
+            "extent": row.extent,
+            "verb": verb,
+            "tone": tone.value,
+            "over": tone is Tone.PLAIN,
+            "shown": shown_window(group_id=row.group_id, values=values, now=now),
+        }
+        return {**super().page_context(request, row), **shown}
+
+    @admin.display(description="mutes")
+    def mutes(self, window: Any) -> SafeString | str:
+        """The full effect; for ended windows only the alert types."""
+        extent: MuteExtent = window.extent
+        state = window.rule.state(clock.now())
+        if state is WindowState.EXPIRED:
+            return self.types(window)
+        tone = _VERBS[state][1].value
+        if extent.is_narrow:
+            return format_html("<span>{}</span>", extent.alerts)
+        words = '<span>{}<small class="console-name console-toned console-tone-{}">{} now</small></span>'
+        return format_html(words, extent.alerts, tone, extent.open_words)
+
+    @display(description="state", label=WINDOW_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
+    def state(self, window: MaintenanceWindow) -> str:
+        """Whether the window is scheduled, active or ended."""
+        word, _tone = window_badge(window, clock.now())
+        return word
+
+    @admin.display(description="window", ordering="description")
+    def description_or_id(self, window: MaintenanceWindow) -> str | SafeString | None:
+        """The description, otherwise what the window mutes and when."""
+        return short(window.rule.title)
+
+    @admin.display(description="alerts")
+    def alerts(self, window: MaintenanceWindow) -> SafeString:
+        """Active alerts of the project."""
+        url = list_url(Alert, status="active", group__id__exact=window.group_id)
+        return link(url, "Open alerts of the project")
+
+    @admin.display(description="alert types")
+    def types(self, window: MaintenanceWindow) -> str:
+        """The alert types."""
+        return category_list(window.alert_types)
+
+    @admin.display(description="repeats")
+    def repeats(self, window: MaintenanceWindow) -> str:
+        """How the window repeats, in words."""
+        recurrence = window.rule.recurrence
+        return recurrence_words(recurrence) if recurrence else "no"
+
+    @admin.display(description="targets")
+    def targets(self, window: MaintenanceWindow) -> SafeString | str:
+        """The hosts and the other matchers, as the form shows them."""
+        shown = matcher_lines(window.matchers)
+        return format_html_join(mark_safe("<br>"), "{}", [(line,) for line in shown]) if shown else "all"

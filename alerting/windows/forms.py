@@ -1,0 +1,219 @@
+"""Forms that create and change a maintenance window."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.functional import cached_property
+
+from accesslist.forms import InProjectForm, lines
+from accesslist.models import Project
+from alerting.configs.matchers import hosts_matcher
+from alerting.windows.input import (
+    REPEAT_WORDS,
+    UTC_NAME,
+    Repeat,
+    in_zone,
+    local_time,
+    matchers_shown,
+    recurrence_shown,
+    recurrence_typed,
+)
+from alerting.windows.previews import ShownWindow, mute_extent, shown_window
+from alerting.windows.recurrence import MAX_RRULE_LENGTH, TIME_ZONES, WEEKDAYS
+from alerting.windows.resource import WindowChange, WindowDocument
+from alerting.windows.rules import MuteExtent
+from events.types import ALERT_CATEGORIES, Category
+from events.wording import in_words
+from opsapi import clock
+from opsapi.console.document_forms import DocumentForm, RowPart
+from opsapi.console.forms import DateTimeText, LinesField, folded_boxes
+
+_CATEGORIES = [category.value for category in ALERT_CATEGORIES]
+_SELDOM = frozenset(
+    {Category.BI_CONNECTOR, Category.DATA_EXPLORER, Category.BACKUP, Category.TEAM, Category.USER}
+)
+"""Categories that windows seldom mute; the form shows them on request."""
+_PERIOD = ("Period", ["startDate", "endDate", "timeZone", "repeat", "weekdays", "rrule"])
+_TARGETS = ("Alerts", ["alertTypeNames", "hosts"])
+_MATCHER = re.compile(r"matchers\[([0-9]+)\](.*)")
+
+
+class WindowFields(DocumentForm):
+    """The fields of a window, with a preview of what it mutes. The hosts are its first matcher."""
+
+    fields_template = "console/window_fields.html"
+    fieldsets = [_PERIOD, _TARGETS, ("", ["description"])]
+    arrays = {"matchers": "Matcher"}
+    labels = {"fieldName": "Field"}
+    preview_name = "preview"
+    """The button that shows what the window mutes, without saving."""
+
+    class Media:
+        css = {"all": ["console/windows.css"]}
+
+    startDate = DateTimeText(label="Start", help_text="Notifications are muted from this time.")
+    endDate = DateTimeText(label="End", help_text="Notifications are sent again from this time.")
+    timeZone = forms.ChoiceField(
+        label="Time zone",
+        required=False,
+        choices=[(name, name) for name in TIME_ZONES],
+        initial=UTC_NAME,
+        help_text="Start and end are in this time zone. A repeating window starts at the same local time all "
+        "year.",
+    )
+    repeat = forms.ChoiceField(
+        label="Repeat",
+        required=False,
+        choices=[(repeat.value, words) for repeat, words in REPEAT_WORDS.items()],
+    )
+    weekdays = forms.MultipleChoiceField(
+        label="Weekdays",
+        required=False,
+        choices=list(WEEKDAYS.items()),
+        widget=forms.CheckboxSelectMultiple,
+        help_text="The weekdays of “Every week”. If you select none, the window repeats on the weekday of "
+        "its start.",
+    )
+    rrule = forms.CharField(
+        label="Rule",
+        required=False,
+        max_length=MAX_RRULE_LENGTH,
+        widget=forms.TextInput({"placeholder": "FREQ=MONTHLY;BYDAY=2TU"}),
+        help_text="This is an RRULE of RFC 5545. The example means the second Tuesday of each month.",
+    )
+    alertTypeNames = forms.MultipleChoiceField(
+        label="Alert types",
+        choices=[
+            *((name.value, in_words(name)) for name in ALERT_CATEGORIES if name not in _SELDOM),
+            (
+                "More alert types",
+                [(name.value, in_words(name)) for name in ALERT_CATEGORIES if name in _SELDOM],
+            ),
+        ],
+        widget=folded_boxes(),
+        help_text="The window mutes alerts of these types, in the whole project or only for the targets "
+        "below.",
+    )
+    hosts = LinesField(
+        label="Hosts",
+        required=False,
+        help_text="The window mutes only alerts of these hosts, one host:port per line. They need the alert "
+        "type Host. Leave this blank for all hosts.",
+    )
+
+    def is_valid(self) -> bool:
+        """Not valid while only a preview is requested, so that nothing is saved."""
+        return self.preview_name not in self.data and super().is_valid()
+
+    def stored(self) -> Mapping[str, Any]:
+        """The stored values; times in the time zone of the window."""
+        values = super().stored()
+        if not values:
+            return values
+        recurrence = recurrence_shown(self.row.recurrence)
+        dates = {name: local_time(values[name], recurrence["timeZone"]) for name in ("startDate", "endDate")}
+        return {**values, **dates, **recurrence, **matchers_shown(self.row.matchers)}
+
+    def body(self) -> Mapping[str, Any]:
+        """The request body of an API client."""
+        typed, body = self.cleaned_data, super().body()
+        hosts = lines(typed["hosts"])
+        zone = typed["timeZone"] or UTC_NAME
+        dates = {name: in_zone(typed[name], zone) for name in ("startDate", "endDate")}
+        parts = {
+            "recurrence": recurrence_typed(typed["repeat"], typed["weekdays"], typed["rrule"], zone),
+            "matchers": [*([hosts_matcher(hosts)] if hosts else []), *body.get("matchers", ())],
+        }
+        # Only a change says that there is none: in a new window, an empty value means the same as none.
+        given = parts if self.document.is_change else {name: value for name, value in parts.items() if value}
+        return {**body, **dates, **given}
+
+    def field_of(self, path: str) -> str | None:
+        """The input for a path of the document."""
+        if path == "recurrence.timeZone":
+            return "timeZone"
+        if path.startswith("recurrence"):
+            return "rrule" if self.cleaned_data.get("repeat") == Repeat.RULE else "repeat"
+        return super().field_of(self._without_hosts(path))
+
+    def _without_hosts(self, path: str) -> str:
+        """The path of the input: the rows begin after the matcher of the hosts."""
+        if not self.cleaned_data.get("hosts"):
+            return path
+        place = _MATCHER.fullmatch(path)
+        if place and int(place[1]):
+            return f"matchers[{int(place[1]) - 1}]{place[2]}"
+        return "hosts" if place or (path == "matchers" and not self.has_rows("matchers")) else path
+
+    @property
+    def matchers(self) -> RowPart:
+        """The matchers, without that of the hosts."""
+        return self.row_part("matchers")
+
+    @cached_property
+    def extent(self) -> MuteExtent | None:
+        """What the window mutes, as far as the form is filled in; None without a project or types."""
+        group, chosen = self.muted_project(), self["alertTypeNames"].value() or []
+        categories = [name for name in _CATEGORIES if name in chosen]
+        if group is None or not categories:
+            return None
+        return mute_extent(
+            group_id=group.id,
+            project=str(group),
+            categories=categories,
+            is_narrow=bool(self["hosts"].value()) or self.has_rows("matchers"),
+            not_only=self.muted_target(),
+        )
+
+    @cached_property
+    def shown(self) -> ShownWindow | None:
+        """The occurrences, hosts and alerts of the window; None as long as an input is missing or wrong."""
+        group = self.muted_project()
+        if group is None or not self.is_bound or self.is_unchecked or self.errors:
+            return None
+        return shown_window(group_id=group.id, values=self._values, now=clock.now())
+
+    def muted_project(self) -> Project | None:
+        """The project of the window."""
+        project: Project | None = self.row.group if self.row else None
+        return project
+
+    def muted_target(self) -> str:
+        """The host or set for which the form was opened; empty for none."""
+        return ""
+
+
+class NewWindowForm(WindowFields, InProjectForm):
+    """Create a window; the URL may contain initial values."""
+
+    document = WindowDocument
+    fieldsets = [("", ["group"]), *WindowFields.fieldsets]
+    from_address = frozenset({"group", "startDate", "endDate", "alertTypeNames", "hosts", "description"})
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        # The URL lists several as `HOST,REPLICA_SET`.
+        names = self.initial.get("alertTypeNames", [])
+        self.initial["alertTypeNames"] = names.split(",") if isinstance(names, str) else names
+
+    def muted_project(self) -> Project | None:
+        """The selected project, if the operator may select it."""
+        try:
+            project: Project = self.fields["group"].clean(self["group"].value())
+        except ValidationError:
+            return None
+        return project
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """The project ID and the values of the document."""
+        return {"group_id": self.cleaned_data["group"].id, "window": super().values}
+
+
+class WindowForm(WindowFields):
+    """Change a window."""
+
+    document = WindowChange
