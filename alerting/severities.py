@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from django.db.models import CharField, Q, Value
+from django.db.models import CharField, IntegerField, Q, Value
 from django.db.models.expressions import Case, F, When
 from django.db.models.functions import Coalesce
 
@@ -33,3 +33,10 @@ def has_severity(severity: str) -> Q:
 def types_of(severity: str) -> Sequence[str]:
     """The event types whose rows without a severity have this severity."""
     return _TYPES[severity]
+
+
+SEVERITY_RANK = Case(
+    *(When(has_severity(severity.value), then=Value(severity.rank)) for severity in Severity),
+    output_field=IntegerField(),
+)
+"""The place of the severity of a row in the order of severities, to sort by."""

@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, QuerySet
 from django.http import HttpRequest
+from django.template.defaultfilters import linebreaksbr
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -40,7 +41,7 @@ from alerting.configs.setup import checklist_dismiss, host_down_notice_dismiss
 from alerting.configs.store import config_audits, config_view
 from alerting.configs.wording import condition_words, counted_words, where_words
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import alert_badge
+from alerting.incidents.presentation import SeverityFilter, alert_badge, severity_badge
 from alerting.incidents.store import active_first_rows
 from alerting.incidents.targets import targets_of
 from alerting.incidents.wording import target_words
@@ -49,6 +50,7 @@ from alerting.insight.noise import noise_sentences
 from alerting.insight.noise_counts import NoiseFigure, noise_of
 from alerting.insight.questions import HostQuestion
 from alerting.insight.threshold_suggestions import with_suggested_threshold
+from alerting.severities import SEVERITY_RANK
 from alerting.windows.store import muting_windows
 from events.types import EVENT_TYPES, EventType
 from events.wording import acting, in_words
@@ -288,6 +290,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     actions_of_row = OF_ROW
     list_display = [
         "title",
+        "severity_label",
         "enabled",
         "covers",
         "recipients",
@@ -300,21 +303,26 @@ class AlertConfigAdmin(ConsoleAdmin):
     list_filter = [
         ("group", RelatedFilter),
         "enabled",
+        SeverityFilter,
         CategoryFilter,
         EventTypeFilter,
         RecipientFilter,
     ]
     list_select_related = ["group"]
-    search_fields = ["event_type", "group__name", "id__exact", "group__id__exact"]
+    search_fields = ["name", "event_type", "group__name", "id__exact", "group__id__exact"]
     search_help_text = (
-        "Part of an event type or project name, or the full ID of an alert configuration or project."
+        "Part of a name, event type or project name, or the full ID of an alert configuration or project."
     )
     ordering = ["group__name", "created", "id"]
     fields = [
+        "name",
         "event",
+        "severity_label",
         "projects",
         "enabled",
         "condition",
+        "text",
+        "runbook",
         "alerts",
         "noise",
         "happened",
@@ -381,11 +389,28 @@ class AlertConfigAdmin(ConsoleAdmin):
         sentences = noise_sentences(with_suggested_threshold(config.noise, config))
         return format_html_join("", "<p>{}</p>", ((sentence,) for sentence in sentences))
 
-    @admin.display(description="condition", ordering="event_type")
+    @admin.display(description="name and condition", ordering="event_type")
     def title(self, config: AlertConfig) -> SafeString:
-        """The condition in words; its matchers below, its event type as a tooltip."""
-        words, where = tipped(str(config), config.event_type), where_words(config_view(config).matchers)
-        return format_html('{} <small class="console-where">{}</small>', words, where) if where else words
+        """The name; the condition and its matchers below. Without a name, the condition is in its place."""
+        condition = tipped(config.condition, config.event_type)
+        where = where_words(config_view(config).matchers)
+        lines = [line for line in (condition if config.name else "", where) if line]
+        if not lines:
+            return condition
+        below = format_html_join(", ", "{}", ((line,) for line in lines))
+        return format_html('{} <small class="console-where">{}</small>', config.name or condition, below)
+
+    @admin.display(description="severity", ordering=SEVERITY_RANK)
+    def severity_label(self, config: AlertConfig) -> SafeString:
+        return badge(*severity_badge(config))
+
+    @admin.display(description="description")
+    def text(self, config: AlertConfig) -> SafeString | None:
+        return linebreaksbr(config.description) if config.description else None
+
+    @admin.display(description="runbook")
+    def runbook(self, config: AlertConfig) -> SafeString | None:
+        return link(config.runbook_url, config.runbook_url) if config.runbook_url else None
 
     @admin.display(description="type", ordering="event_type")
     def event(self, config: AlertConfig) -> SafeString:
@@ -468,13 +493,22 @@ class NotificationSettingAdmin(ConsoleAdmin):
     help = "channels/index"
     group_path = "config__group_id"
 
-    list_display = ["type_name", "config", "delay_min", "interval_min"]
+    list_display = ["type_name", "config", "delay_min", "interval_min", "min_severity"]
     list_filter = ["type_name"]
     list_select_related = ["config"]
     search_fields = ["id__exact", "config__id__exact"]
     search_help_text = "Full ID of a notification setting or an alert configuration."
     ordering = ["config_id", "position"]
-    fields = ["id", "config", "position", "type_name", "delay_min", "interval_min", "fields_json"]
+    fields = [
+        "id",
+        "config",
+        "position",
+        "type_name",
+        "delay_min",
+        "interval_min",
+        "min_severity",
+        "fields_json",
+    ]
     empty_text = "No alert configuration has notifications."
 
     fields_json = staticmethod(json_field("fields"))

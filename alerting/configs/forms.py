@@ -33,8 +33,8 @@ from alerting.configs.store import (
     offered_teams,
     writable_projects,
 )
+from alerting.incidents.presentation import SEVERITY_WORDS
 from alerting.insight.config_trial import Trial, trial_of
-from events.types import Severity
 from integrations.inputs import NOTHING_TO_PREVIEW, preview_of
 from integrations.webhooks.preview import PreviewedRequest
 from opsapi import clock
@@ -56,7 +56,7 @@ _CHANGED = (
 )
 _SEVERITIES = [
     ("", "The severity of the event type"),
-    *((severity.value, severity.capitalize()) for severity in reversed(Severity)),
+    *SEVERITY_WORDS.items(),
 ]
 _GROUPINGS = [
     ("", "Separate: messages for each alert"),

@@ -40,6 +40,12 @@ def condition_words(config: ConfigView, *, with_matchers: bool = True) -> str:
     return ", ".join(filter(None, (_threshold_words(config), where)))
 
 
+def config_words(config: ConfigView, *, with_matchers: bool = True) -> str:
+    """The name and the condition: `Too busy: Connections above 900, where HOSTNAME starts with “db”`."""
+    words = condition_words(config, with_matchers=with_matchers)
+    return f"{config.name}: {words}" if config.name else words
+
+
 def config_title(
     event_type: str, metric_threshold: MetricThreshold | None, threshold: CountThreshold | None
 ) -> str:

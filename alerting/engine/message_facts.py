@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from alerting.configs.rules import MetricThreshold
-from alerting.configs.wording import _compared_words, comparison, condition_words, limit_words, value_words
+from alerting.configs.wording import _compared_words, comparison, config_words, limit_words, value_words
 from alerting.engine.transition import ConfigView
 from alerting.incidents.wording import target_words
 from automation.metrics import Metric
@@ -116,9 +116,8 @@ def config_facts(config: ConfigView | None) -> Facts:
     """
     if config is None:
         return {}
-    words = condition_words(config, with_matchers=not config.is_global)
-    named = f"{config.name}: {words}" if config.name else words
-    return {"Configuration": f"{named} (global)" if config.is_global else named}
+    words = config_words(config, with_matchers=not config.is_global)
+    return {"Configuration": f"{words} (global)" if config.is_global else words}
 
 
 def with_wire_name(words: str, name: str) -> str:

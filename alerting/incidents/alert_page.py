@@ -14,7 +14,7 @@ from alerting.engine.models import Notification
 from alerting.engine.rules import muted_by
 from alerting.incidents.choices import ACTIVE
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import alert_badge
+from alerting.incidents.presentation import alert_badge, severity_badge
 from alerting.incidents.store import incident_summary
 from alerting.incidents.targets import targets_of
 from alerting.incidents.wording import target_words
@@ -112,6 +112,7 @@ def _heading(alert: Alert, now: datetime) -> Context:
     state, tone = alert_badge(alert, now, is_muted=muted.is_muted(alert.id))
     return {
         "words": alert.words,
+        "severity": severity_badge(alert),
         "target": target_words(alert.facts),
         "target_url": page_url(target) if target else "",
         "state": state,

@@ -17,7 +17,7 @@ from alerting.incidents.alert_page import page_of
 from alerting.incidents.changes import alert_acknowledge
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert
-from alerting.incidents.presentation import alert_badge
+from alerting.incidents.presentation import SeverityFilter, alert_badge, severity_badge
 from alerting.incidents.resource import AcknowledgementDocument
 from alerting.incidents.rules import MORNING, AcknowledgementPreset, alert_state, until_of
 from alerting.incidents.store import (
@@ -266,9 +266,10 @@ class AlertAdmin(ConsoleAdmin):
     group_path = "group_id"
     actions_of_row = OF_ALERT
 
-    list_display = ["event", "state", "target", project, "age", "acknowledged"]
+    list_display = ["event", "severity_label", "state", "target", project, "age", "acknowledged"]
     list_filter = [
         StatusFilter,
+        SeverityFilter,
         ("group", RelatedFilter),
         TypeFilter,
         AgeFilter,
@@ -288,6 +289,7 @@ class AlertAdmin(ConsoleAdmin):
         "id",
         "state",
         "status",
+        "severity_label",
         "event_type",
         "target",
         "group",
@@ -347,6 +349,10 @@ class AlertAdmin(ConsoleAdmin):
     @admin.display(description="state")
     def state(self, alert: Any) -> SafeString:
         return badge(*alert_badge(alert, clock.now(), is_muted=alert.is_muted))
+
+    @admin.display(description="severity")
+    def severity_label(self, alert: Alert) -> SafeString:
+        return badge(*severity_badge(alert))
 
     @admin.display(description="target")
     def target(self, alert: Any) -> str | SafeString | None:

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from accesslist.models import User
 from alerting.configs.rules import MetricThreshold
-from alerting.configs.wording import condition_words
+from alerting.configs.wording import config_words
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert
 from alerting.incidents.rules import Acknowledgement
@@ -30,7 +30,7 @@ NOT_SHOWN = "a global alert configuration; you need a global role to see it"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimelineConfig:
-    """The configuration of the alert: its condition in words, if the reader may see it.
+    """The configuration of the alert: its name, condition and texts, if the reader may see it.
 
     `changed_since`: it may have changed since the alert.
     """
@@ -39,6 +39,8 @@ class TimelineConfig:
     words: str
     is_there: bool = False
     changed_since: bool = False
+    description: str = ""
+    runbook_url: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,9 +103,11 @@ def _timeline_config(explanation: AlertExplanation, *, sees_config: bool) -> Tim
         return TimelineConfig(id=alert.config_id, words=gone)
     return TimelineConfig(
         id=config.id,
-        words=condition_words(explanation.view),
+        words=config_words(explanation.view),
         is_there=config.deleted is None,
         changed_since=facts.config_changed,
+        description=config.description,
+        runbook_url=config.runbook_url,
     )
 
 

@@ -93,7 +93,7 @@ def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
         rank=10,
         title="Open and pending alerts",
         unit="alerts open or pending",
-        headers=["Alert", "Target", "Project", "State", "Age"],
+        headers=["Alert", "Severity", "Target", "Project", "State", "Age"],
         rows=[_alert(row, targets.get(row.id), muted.is_muted(row.id), now) for row in found.rows],
         count=found.count,
         url=list_url(Alert, status="active"),
@@ -107,10 +107,10 @@ def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
 
 
 def _alert(alert: Alert, target: Model | None, is_muted: bool | None, now: datetime) -> Sequence[Cell]:
-    what, state, age = alert_cells(alert, now, is_muted=is_muted)
+    what, severity, state, age = alert_cells(alert, now, is_muted=is_muted)
     about = Cell(target_words(alert.facts), page_url(target) if target else "")
     project = Cell(alert.group.name, page_url(alert.group))
-    return [what, about, project, state, age]
+    return [what, severity, about, project, state, age]
 
 
 def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
@@ -285,7 +285,7 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
         name="alerts",
         title="Open alerts",
         unit="open alerts",
-        headers=["Alert", "Status", "Age"],
+        headers=["Alert", "Severity", "Status", "Age"],
         rows=[alert_cells(row, now, is_muted=muted.is_muted(row.id)) for row in found.rows],
         count=found.count,
         url=list_url(Alert, status="active", **of_host),
