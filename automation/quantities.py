@@ -74,3 +74,8 @@ def number_words(number: float) -> str:
         return f"{number:g}"
     text = f"{number:,.3f}"
     return text.rstrip("0").rstrip(".")
+
+
+def counted_words(number: int, noun: str) -> str:
+    """For example: no alerts, 1 alert, 1,200 alerts."""
+    return f"{f'{number:,}' if number else 'no'} {noun}{'' if number == 1 else 's'}"

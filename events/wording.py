@@ -88,3 +88,20 @@ def _about(details: Mapping[str, Any]) -> Iterator[str]:
         if name in details:
             port = details.get("port") if name == "hostname" else None
             yield host_and_port(str(details[name]), port)
+
+
+def target_of(shown: Mapping[str, Any]) -> str | None:
+    """The host, replica set or cluster of an alert or event, from its facts or document."""
+    if hostname := shown.get("hostname"):
+        return host_and_port(hostname, shown.get("port"))
+    return shown.get("hostnameAndPort") or shown.get("replicaSetName") or shown.get("clusterName")
+
+
+def target_words(facts: Mapping[str, Any]) -> str:
+    """The target of an alert in words, from its facts."""
+    address = target_of(facts)
+    if address is None:
+        return "the project"
+    if facts.get("hostname") and facts.get("port") is None and facts.get("sourceTypeName"):
+        return f"the {in_words(facts['sourceTypeName']).lower()} agent on {address}"
+    return address

@@ -4,11 +4,10 @@
 
 Each module that imports another module of the same app counts once. The imports are
 - *slice*: within a folder of a feature, such as `accesslist/teams`;
-- *layer*: within a folder of a layer, such as `services`;
 - *shared*: of a module at the top of the app, which all features share;
 - *between*: all others. `--between` prints them.
 
-*Upward* imports lead from a room to a room that should import it, such as from a model to a service.
+*Upward* imports lead from a room to a room that should import it, such as from a model to `changes`.
 `--lines` prints the lines of code by package and kind of room.
 
 Left out are the migrations, and the agent, a program of its own.
@@ -27,15 +26,14 @@ PROGRAMS = ("automation.agent",)
 ROOMS = {
     "console": ("console", "admin", "forms", "panels"),
     "views": ("views",),
-    "changes": ("changes", "services"),
-    "resource": ("resource", "serializers"),
-    "store": ("store", "selectors"),
+    "changes": ("changes",),
+    "resource": ("resource",),
+    "store": ("store",),
     "models": ("models",),
     "rules": ("rules", "choices"),
 }
-"""The kinds of rooms with their names in slices and in layers. A room imports only rooms below it."""
+"""The kinds of rooms with the names of their files. A room imports only rooms below it."""
 LEVELS = {"console": 0, "views": 0, "changes": 1, "resource": 2, "store": 3, "models": 4, "rules": 5}
-LAYERS = frozenset(name for names in ROOMS.values() for name in names)
 KINDS = (*ROOMS, "other", "agent", "migrations")
 
 
@@ -81,9 +79,7 @@ def place(module: str, other: str) -> str:
     here, there = folder(module), folder(other)
     if not there:
         return "shared"
-    if here != there:
-        return "between"
-    return "layer" if here in LAYERS else "slice"
+    return "slice" if here == there else "between"
 
 
 def is_upward(module: str, other: str) -> bool:
@@ -111,8 +107,7 @@ def main() -> None:
         pairs = list(imports(app))
         places = Counter(place(*pair) for pair in pairs)
         shares = ", ".join(
-            f"{name} {100 * places[name] / len(pairs):.0f} %"
-            for name in ("slice", "layer", "shared", "between")
+            f"{name} {100 * places[name] / len(pairs):.0f} %" for name in ("slice", "shared", "between")
         )
         upward = [pair for pair in pairs if is_upward(*pair)]
         files = f"{len(modules(app))} modules, {len(pairs)} imports"

@@ -15,8 +15,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from tools.imports_within import LAYERS
-
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("accesslist", "automation", "integrations", "alerting")
 LEFT_OUT = frozenset({"locks.py"})
@@ -44,12 +42,11 @@ RECORDING = frozenset({"event_record", "events_record", "groups_events_record"})
 
 
 def services() -> Iterator[Path]:
-    """The modules of all services: in apps with layers the services, in slices all modules that may write."""
+    """The modules of all services: in slices all modules that may write."""
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             _, *folders, name = path.relative_to(ROOT).with_suffix("").parts
-            in_slice = len(folders) == 1 and not LAYERS.intersection(folders) and name not in ONLY_READING
-            if ("services" in (*folders, name) or in_slice) and path.name not in LEFT_OUT:
+            if len(folders) == 1 and name not in ONLY_READING and path.name not in LEFT_OUT:
                 yield path
 
 

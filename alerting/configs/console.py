@@ -39,12 +39,11 @@ from alerting.configs.preset_part import added_words
 from alerting.configs.recipients import unreachable
 from alerting.configs.setup import checklist_dismiss, host_down_notice_dismiss
 from alerting.configs.store import config_audits, config_view
-from alerting.configs.wording import condition_words, counted_words, where_words
+from alerting.configs.wording import condition_words, where_words
 from alerting.incidents.models import Alert
 from alerting.incidents.presentation import SeverityFilter, alert_badge, severity_badge
 from alerting.incidents.store import active_first_rows
 from alerting.incidents.targets import targets_of
-from alerting.incidents.wording import target_words
 from alerting.insight.host_explanations import explain_config
 from alerting.insight.noise import noise_sentences
 from alerting.insight.noise_counts import NoiseFigure, noise_of
@@ -52,8 +51,9 @@ from alerting.insight.questions import HostQuestion
 from alerting.insight.threshold_suggestions import with_suggested_threshold
 from alerting.severities import SEVERITY_RANK
 from alerting.windows.store import muting_windows
+from automation.quantities import counted_words
 from events.types import EVENT_TYPES, EventType
-from events.wording import acting, in_words
+from events.wording import acting, in_words, target_words
 from opsapi import clock
 from opsapi.api.permissions import Access, Where
 from opsapi.clock import age_words, time_words

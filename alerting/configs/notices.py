@@ -10,9 +10,9 @@ from accesslist.roles.rules import INVITERS
 from alerting.access import DISMISS_CHECKLIST, WRITE
 from alerting.configs.models import AlertConfig
 from alerting.configs.setup import MOST_NAMED, OverShare, UnwatchedProject, noticed_projects, setup_progress
-from alerting.configs.wording import counted_words
 from alerting.engine.rules import SHARE_SECONDS
 from alerting.engine.share_counts import Dearest, dearest_of
+from automation.quantities import counted_words
 from opsapi import clock
 from opsapi.api.principal import Operator
 from opsapi.console.admin_urls import add_url, creation_url, list_url, page_url, page_url_of

@@ -22,8 +22,8 @@ from alerting.configs.preset_configs import AddedPresets, configs_of_presets, pr
 from alerting.configs.presets import Preset, PresetSubject, presets_of
 from alerting.configs.resource import config_document
 from alerting.configs.setup import host_down_is_watched
-from alerting.configs.wording import counted_words
 from automation.metrics import Engine
+from automation.quantities import counted_words
 from automation.wording import ENGINE_WORDS
 from events.types import EventType
 from integrations.channels import CHANNELS

@@ -52,13 +52,13 @@ def config_title(
     """The condition of a configuration in a few words: `Used cache > 12 GB`, `Host down`."""
     words = in_words(event_type)
     if metric_threshold:
-        return _compared_words(metric_threshold.metric.spec.words, metric_threshold)
+        return compared_words(metric_threshold.metric.spec.words, metric_threshold)
     if threshold:
-        return _compared_words(_COUNTED.get(EventType(event_type), words), threshold)
+        return compared_words(_COUNTED.get(EventType(event_type), words), threshold)
     return words
 
 
-def _compared_words(words: str, threshold: MetricThreshold | CountThreshold) -> str:
+def compared_words(words: str, threshold: MetricThreshold | CountThreshold) -> str:
     return f"{words} {_SIGNS[threshold.operator]} {_limit(threshold)}"
 
 
@@ -108,8 +108,3 @@ def matcher_words(matcher: Matcher) -> str:
 def where_words(matchers: Sequence[Matcher]) -> str:
     """The matchers of a condition: `where HOSTNAME starts with “db”`; empty without matchers."""
     return f"where {' and '.join(map(matcher_words, matchers))}" if matchers else ""
-
-
-def counted_words(number: int, noun: str) -> str:
-    """For example: no alerts, 1 alert, 1,200 alerts."""
-    return f"{f'{number:,}' if number else 'no'} {noun}{'' if number == 1 else 's'}"

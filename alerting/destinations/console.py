@@ -11,15 +11,14 @@ from django.utils.safestring import SafeString
 from unfold.decorators import display
 
 from alerting.access import WRITE, WRITE_GLOBAL
-from alerting.configs.wording import counted_words
 from alerting.destinations.choices import DestinationState
 from alerting.destinations.models import Destination, UnreachableHost
 from alerting.destinations.store import host_unreachable, waiting_for, with_state, with_waiting
 from alerting.engine.models import Notification
 from alerting.engine.notification_log import NotifiedEvent, events_of_notifications
 from alerting.engine.resend import destination_send_now
-from alerting.incidents.wording import target_words
-from events.wording import in_words
+from automation.quantities import counted_words
+from events.wording import in_words, target_words
 from opsapi import clock
 from opsapi.api.permissions import Access
 from opsapi.api.principal import VisibleScope

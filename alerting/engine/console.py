@@ -30,9 +30,9 @@ from alerting.engine.notification_log import (
 from alerting.engine.resend import notification_resend
 from alerting.engine.rules import NotificationState, muted_by, notification_state
 from alerting.incidents.targets import targets_of
-from alerting.incidents.wording import target_words
 from alerting.insight.timeline_entries import UPDATED_IN_PLACE, TimelineNotification
 from alerting.windows.models import MaintenanceWindow
+from events.wording import target_words
 from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi import clock

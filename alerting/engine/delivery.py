@@ -48,13 +48,11 @@ from alerting.destinations.changes import (
     last_failure,
 )
 from alerting.engine.choices import NotificationStatus
-from alerting.engine.due_notifications import SentMessages, due_notification, due_notification_with_setting
 from alerting.engine.leases import LAPSES_AT_MOST, LONGEST_ATTEMPT, AttemptResult, TriedAttempt, leased_at
-from alerting.engine.ledger import DestinationConfigs, Ledger, NamedDestination
-from alerting.engine.merged_notifications import merged_notifications
+from alerting.engine.ledger import DestinationConfigs, Ledger, NamedDestination, SentMessages
 from alerting.engine.messages import with_earlier_messages
 from alerting.engine.models import Notification
-from alerting.engine.muting import MuteDesk, Muting
+from alerting.engine.muting import MuteDesk, Muting, begun_versions
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.rules import (
     Costs,
@@ -68,6 +66,7 @@ from alerting.engine.rules import (
     not_retried,
 )
 from alerting.engine.schedule import ForPeople, PeopleLookup, recipients_replace, schedule_follow_ups
+from alerting.engine.store import due_notification, due_notification_with_setting, merged_notifications
 from alerting.incidents.store import (
     IncidentMessage,
     IncidentState,
@@ -81,7 +80,6 @@ from alerting.incidents.store import (
 )
 from alerting.incidents.topology import Picture
 from alerting.reasons import AttemptFailure, NotificationReason
-from alerting.windows.store import begun_versions
 from integrations.channels import CHANNELS
 from integrations.channels.delivery import deliver
 from integrations.channels.outcome import Outcome, next_attempt

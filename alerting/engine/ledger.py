@@ -6,6 +6,7 @@ same rules without SQL, for the simulation. Each call reads or writes a set.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -15,8 +16,6 @@ from alerting.configs.models import NotificationSetting
 from alerting.configs.store import ChannelCredentials
 from alerting.destinations.models import Destination
 from alerting.destinations.rules import Health
-from alerting.engine.changed_messages import EarlierMessages
-from alerting.engine.due_notifications import Notified, SentMessages
 from alerting.engine.leases import AttemptResult, TriedAttempt
 from alerting.engine.models import Notification
 from alerting.engine.rules import Candidate, LeasedNotification, SameDestination
@@ -55,6 +54,75 @@ class OpeningsSoFar(NamedTuple):
     kind: str
     status: str
     number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Notified:
+    """A receiver that was notified of an alert; the fields are columns of the notification."""
+
+    group_id: str
+    alert_id: str
+    setting_id: str
+    type_name: str
+    channel: str
+    destination: str
+    subject: str
+    recipient: str
+    incident_id: str | None = None
+    changes_messages: bool = False
+    """Whether a message to it is changed by later messages about the alert."""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """The identity of the receiver; rows from before destinations were stored have only a recipient."""
+        return (self.alert_id, self.setting_id, self.channel, self.destination or self.recipient)
+
+
+NOTIFIED = [column.name for column in fields(Notified)][:-1]
+"""The columns of a notification that name its receiver."""
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessages:
+    """The messages about the alerts and events of notifications that were, or perhaps were, received."""
+
+    _notified: AbstractSet[tuple[str, str]]
+    """Alert or event, and destination, of messages that are not ends; older rows name no destination."""
+    _settings: Mapping[tuple[str, str], AbstractSet[str]]
+    """The settings of all messages, by alert or event, and destination."""
+
+    @classmethod
+    def of(cls, rows: Collection[tuple[str, str, str, bool]]) -> "SentMessages":
+        """The messages of these rows: alert or event, destination, setting, and whether it is an end."""
+        settings: dict[tuple[str, str], set[str]] = {}
+        for about, destination, setting_id, _ in rows:
+            settings.setdefault((about, destination), set()).add(setting_id)
+        return cls({row[:2] for row in rows if not row[3]}, settings)
+
+    def has_notified(self, notification: Notification) -> bool:
+        """Whether the destination was, or perhaps was, notified before the end."""
+        about = _about(notification)
+        return not self._notified.isdisjoint({(about, notification.destination), (about, "")})
+
+    def can_include(self, notification: Notification) -> bool:
+        """Whether a message of another setting to the destination may be the message of the notification."""
+        settings = self._settings.get((_about(notification), notification.destination), frozenset())
+        return bool(notification.destination) and not settings <= {notification.setting_id}
+
+
+def _about(notification: Notification) -> str:
+    return notification.alert_id or notification.event_id or ""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierMessages:
+    """The message about an alert that the next message changes, and the last acknowledgement.
+
+    `handle` is None if the receiver has no message, or its name is not known.
+    """
+
+    handle: str | None = None
+    acknowledged: datetime | None = None
 
 
 class Ledger(Protocol):

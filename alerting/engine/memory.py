@@ -20,9 +20,7 @@ from alerting.destinations.changes import destination_host, last_failure
 from alerting.destinations.models import Destination, UnreachableHost
 from alerting.destinations.rules import PROBE_EVERY, PROBED_AFTER, Health, probe_gap
 from alerting.engine import rules as claim_order
-from alerting.engine.changed_messages import EarlierMessages
 from alerting.engine.choices import NotificationStatus
-from alerting.engine.due_notifications import NOTIFIED, Notified, SentMessages
 from alerting.engine.leases import (
     LEASE,
     RELEASED,
@@ -31,7 +29,15 @@ from alerting.engine.leases import (
     attempt_without_outcome,
     is_lapsed,
 )
-from alerting.engine.ledger import DestinationConfigs, NamedDestination, OpeningsSoFar
+from alerting.engine.ledger import (
+    NOTIFIED,
+    DestinationConfigs,
+    EarlierMessages,
+    NamedDestination,
+    Notified,
+    OpeningsSoFar,
+    SentMessages,
+)
 from alerting.engine.models import LONGEST_RECIPIENT, Notification, NotificationAttempt
 from alerting.engine.queues import LONGEST_PAUSE
 from alerting.engine.rules import Candidate, LeasedNotification, SameDestination, not_retried

@@ -12,17 +12,19 @@ notifications of projects whose windows have changed since.
 import logging
 import time
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from accesslist.models import Project
 from alerting.engine.models import Notification
 from alerting.engine.rules import LEAST_COUNTED_SECONDS, Clock, Costs, Mute, TimeSlice
 from alerting.engine.share_counts import usage_add
 from alerting.incidents.store import targets_of_messages
 from alerting.windows.mute_search import MuteSearch
-from alerting.windows.store import Versions, begun_versions, mute_searches
+from alerting.windows.store import Versions, mute_searches
+from opsapi.sql import fetch_rows
 
 logger = logging.getLogger("opsapi.delivery")
 
@@ -206,3 +208,32 @@ def _answer(
             found.undecided.add(row.id)
         elif mute := search.mute(targets[row.id], found.versions[row.group_id or ""], now):
             found.mutes[row.id] = mute
+
+
+# The version of a row is the transaction that wrote it. After a restored backup or a failover, PostgreSQL may
+# give its number a second time; the time of the update differs then.
+_BEGUN = """
+SELECT id, group_id, updated::text || ' ' || xmin FROM alerting_maintenancewindow
+ WHERE group_id = ANY(%(groups)s) AND start <= %(now)s
+   AND ("end" > %(now)s OR recurrence IS NOT NULL AND (last_end IS NULL OR last_end > %(now)s))
+ ORDER BY id
+"""
+_LOCK_BEGUN = f"{_BEGUN} FOR SHARE SKIP LOCKED"
+
+
+def begun_versions(
+    group_ids: Collection[str], now: datetime, *, lock: bool = False
+) -> Mapping[str, Versions]:
+    """The windows of each project that have begun and are not over; projects without any are left out.
+
+    `lock`: the windows are locked until the transaction ends, and windows that another transaction changes
+    are left out. Windows of a deleted project mute nothing.
+    """
+    found: dict[str, dict[str, str]] = {}
+    if group_ids:
+        statement = _LOCK_BEGUN if lock else _BEGUN
+        for window_id, group_id, version in fetch_rows(statement, {"groups": sorted(group_ids), "now": now}):
+            found.setdefault(group_id, {})[window_id] = version
+    # Read last, and without a lock: deleting a project locks its windows first.
+    live = set(Project.objects.filter(id__in=found).values_list("id", flat=True)) if found else set()
+    return {group_id: versions for group_id, versions in found.items() if group_id in live}

@@ -12,13 +12,18 @@ from alerting.configs.store import settings_of
 from alerting.destinations import changes as destinations
 from alerting.engine import leases
 from alerting.engine import schedule as notifications
-from alerting.engine.changed_messages import earlier_messages
-from alerting.engine.due_notifications import lapses_of, notified_receivers, sent_messages
 from alerting.engine.ledger import Ledger
-from alerting.engine.merged_notifications import configs_of_settings, delivered_notifications
 from alerting.engine.messages import messages_of
 from alerting.engine.models import Notification
 from alerting.engine.queues import claim_candidates, leased_notifications, undecided_notifications
+from alerting.engine.store import (
+    configs_of_settings,
+    delivered_notifications,
+    earlier_messages,
+    lapses_of,
+    notified_receivers,
+    sent_messages,
+)
 from alerting.incidents.fleet_units import alert_units, fleets_around, labels_of_a_part
 from alerting.incidents.grouping import (
     alerts_join,

@@ -12,10 +12,10 @@ from alerting.configs.models import NotificationSetting
 from alerting.configs.store import credentials_gone, setting_of, stands_for_people
 from alerting.destinations.models import Destination, UnreachableHost
 from alerting.engine.choices import NotificationStatus
-from alerting.engine.due_notifications import due_notification_with_setting
 from alerting.engine.models import Notification
 from alerting.engine.rules import drop_reason
 from alerting.engine.schedule import notifications_drop, notifications_retry_now
+from alerting.engine.store import due_notification_with_setting
 from alerting.incidents.changes import alert_facts
 from alerting.incidents.store import IncidentView, incident_views, members_lock
 from alerting.reasons import NotificationReason

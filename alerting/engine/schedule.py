@@ -20,10 +20,10 @@ from alerting.configs.recipients import (
 )
 from alerting.configs.store import recipient_shown, type_of
 from alerting.engine.choices import NotificationStatus
-from alerting.engine.due_notifications import Notified, each_receiver
-from alerting.engine.ledger import Ledger, OpeningsSoFar
+from alerting.engine.ledger import Ledger, Notified, OpeningsSoFar
 from alerting.engine.models import LONGEST_RECIPIENT, Notification
 from alerting.engine.rules import LONGEST_REASON, not_retried_words, recent_since, repeat_due
+from alerting.engine.store import each_receiver
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
 from alerting.incidents.store import IncidentState, IncidentView

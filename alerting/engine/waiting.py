@@ -3,9 +3,9 @@
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from alerting.configs.wording import counted_words
 from alerting.engine.queues import DESTINATIONS_WITH_MESSAGES, PROJECTS_WITH_SIGNALS, PROJECTS_WITH_UNDECIDED
 from alerting.engine.rules import noticed_minutes
+from automation.quantities import counted_words
 from opsapi.clock import age_words
 from opsapi.sql import fetch_rows
 

@@ -17,7 +17,6 @@ from alerting.incidents.models import Alert
 from alerting.incidents.presentation import alert_badge, severity_badge
 from alerting.incidents.store import incident_summary
 from alerting.incidents.targets import targets_of
-from alerting.incidents.wording import target_words
 from alerting.insight.measurement_spans import MeasurementWindow
 from alerting.insight.message_reasons import NotificationExplanation
 from alerting.insight.questions import UserQuestion
@@ -36,6 +35,7 @@ from automation.metrics import Metric
 from automation.models import Agent, Host, ReplicaSet
 from automation.quantities import unit_words
 from events.models import Event
+from events.wording import target_words
 from opsapi.api.principal import Operator
 from opsapi.clock import age_words, ago_words, time_words
 from opsapi.console.admin_urls import action_url, list_url, page_url, page_url_of

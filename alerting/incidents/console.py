@@ -29,7 +29,6 @@ from alerting.incidents.store import (
     urgent_first,
 )
 from alerting.incidents.targets import targets_of
-from alerting.incidents.wording import target_words
 from alerting.insight.questions import UserQuestion
 from alerting.windows.changes import window_create
 from alerting.windows.console import muted_words
@@ -40,7 +39,7 @@ from alerting.windows.rules import named_target
 from alerting.windows.store import muting_windows
 from events.models import Event
 from events.types import EVENT_TYPES, AlertEffect, EventType
-from events.wording import in_words
+from events.wording import in_words, target_words
 from opsapi import clock
 from opsapi.clock import time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of

@@ -8,10 +8,9 @@ from django.db.models.functions import Coalesce, Collate, Lower
 
 from accesslist.models import Project
 from alerting.incidents.choices import ACTIVE, AlertStatus
-from alerting.incidents.wording import target_words
 from automation.metrics import Metric
 from events.types import Severity, severity_of
-from events.wording import in_words
+from events.wording import in_words, target_words
 from opsapi.fields import IdField, OptionalIdField, PrimaryIdField
 
 TARGET_NAME = Collate(

@@ -8,10 +8,10 @@ from accesslist.models import User
 from alerting.configs.matchers import subject_of
 from alerting.configs.models import NotificationSetting
 from alerting.configs.store import config_view
-from alerting.engine.merged_notifications import merged_when_due
 from alerting.engine.notification_log import setting_words
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.rules import DeliveryStep, DeliveryVerdict
+from alerting.engine.store import merged_when_due
 from alerting.engine.transition import ConfigView
 from alerting.incidents.models import Alert
 from alerting.insight.host_reasons import ComparedMatcher

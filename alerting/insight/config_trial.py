@@ -9,16 +9,16 @@ from typing import Any, Final
 from alerting.configs.models import AlertConfig
 from alerting.configs.rules import MetricThreshold
 from alerting.configs.store import config_view
-from alerting.configs.wording import counted_words, value_words
-from alerting.incidents.wording import target_words
+from alerting.configs.wording import value_words
 from alerting.insight.dry_run_alerts import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
 from alerting.insight.dry_run_documents import kept_for
 from alerting.insight.dry_runs import DryRunResult, dry_run
 from alerting.insight.measurement_spans import Span
 from alerting.insight.measurement_window import host_measurements
 from alerting.insight.suggestions import suggestion_sentences
-from automation.quantities import unit_words
+from automation.quantities import counted_words, unit_words
 from events.types import EventType
+from events.wording import target_words
 from opsapi.clock import age_words, time_words
 from opsapi.console.widgets import Plot
 from opsapi.first_rows import MOST_SHOWN, more_words

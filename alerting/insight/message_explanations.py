@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from alerting.configs.models import AlertConfig, NotificationSetting
-from alerting.engine.due_notifications import due_notification, is_below_minimum
 from alerting.engine.models import Notification
 from alerting.engine.rules import DeliveryVerdict, Mute, decide_delivery
+from alerting.engine.store import due_notification, is_below_minimum
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
 from alerting.incidents.store import IncidentView, incident_of, of_incident

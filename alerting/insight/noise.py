@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from alerting.configs.wording import counted_words
 from alerting.insight.suggestions import Suggestion, suggestion_sentences
+from automation.quantities import counted_words
 from opsapi.clock import age_words
 
 PERIOD = timedelta(days=28)

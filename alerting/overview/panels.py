@@ -25,7 +25,6 @@ from alerting.incidents.models import Alert
 from alerting.incidents.presentation import alert_cells
 from alerting.incidents.store import Age, active_first_rows, alerts_matching
 from alerting.incidents.targets import targets_of
-from alerting.incidents.wording import target_words
 from alerting.overview.store import AgeCount, active_alerts, notifications_failing, windows_ahead
 from alerting.windows.console import window_badge
 from alerting.windows.models import MaintenanceWindow
@@ -33,6 +32,7 @@ from alerting.windows.rules import category_list
 from alerting.windows.store import muting_windows
 from automation.models import Host
 from events.types import Category
+from events.wording import target_words
 from integrations.choices import ChannelType
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words

@@ -8,23 +8,16 @@ from datetime import datetime, timedelta
 from django.db.models import BooleanField, ExpressionWrapper, Q, QuerySet, Value
 
 from alerting.engine.choices import NotificationStatus
-from alerting.engine.due_notifications import HELD_BACK
 from alerting.engine.models import Notification
 from alerting.engine.notification_log import of_own_configs
+from alerting.engine.store import HELD_BACK
 from alerting.incidents.choices import ACTIVE
 from alerting.incidents.models import Alert
 from alerting.incidents.store import acknowledged_at, first_active
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.store import not_over
 from opsapi.api.principal import VisibleScope
-from opsapi.first_rows import (
-    MOST_COUNTED,
-    MOST_SHOWN,
-    FirstRows,
-    bounded_count,
-    first_rows,
-    in_visible_scope,
-)
+from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, bounded_count, first_rows, in_visible_scope
 
 _HOUR = timedelta(hours=1)
 _DAY = timedelta(days=1)

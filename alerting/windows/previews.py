@@ -15,7 +15,6 @@ from django.db.models.functions import Cast
 
 from alerting.budgets import Budget, OutOfTimeError, slot_of
 from alerting.configs.matchers import MatchSubject
-from alerting.configs.wording import counted_words
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
 from alerting.windows.calendar import Calendar, window_calendar
@@ -26,6 +25,7 @@ from alerting.windows.subjects import MOST_LABELED_HOSTS, Subjects, TargetFacts
 from automation.hosts.store import facts_of_replica_set, hosts_of
 from automation.labels import LabelSets, label_texts
 from automation.models import Agent, Cluster, Host, ReplicaSet
+from automation.quantities import counted_words
 from events.types import EVENT_TYPES, Category, EventType
 from opsapi.api.errors import ApiError
 from opsapi.first_rows import MOST_SHOWN, FirstRows, more_words

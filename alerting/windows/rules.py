@@ -7,8 +7,6 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from alerting.configs.matchers import Matcher, MatcherField, MatchSubject, compared_in_steps, matcher_of
-from alerting.configs.wording import counted_words
-from alerting.incidents.wording import target_of, target_words
 from alerting.windows.recurrence import (
     Occurrence,
     Recurrence,
@@ -17,8 +15,9 @@ from alerting.windows.recurrence import (
     recurrence_of,
     recurrence_words,
 )
+from automation.quantities import counted_words
 from events.types import ALERT_CATEGORIES, Category
-from events.wording import in_words, inner_words
+from events.wording import in_words, inner_words, target_of, target_words
 
 
 class WindowState(StrEnum):

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from django.db.models import Q, QuerySet
 
-from accesslist.models import Project
 from alerting.budgets import Budget, OutOfTimeError
 from alerting.incidents.models import Alert
 from alerting.windows.models import MaintenanceWindow
@@ -25,7 +24,6 @@ from alerting.windows.subjects import MOST_LABELED_HOSTS, Subjects, TargetFacts,
 from events.models import Event
 from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
-from opsapi.sql import fetch_rows
 
 
 def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
@@ -189,34 +187,6 @@ def category_of(alert: Alert) -> str:
 
 Versions = Mapping[str, str]
 """The versions of the windows of a project that have begun and are not over, by the id of the window."""
-
-# The version of a row is the transaction that wrote it. After a restored backup or a failover, PostgreSQL may
-# give its number a second time; the time of the update differs then.
-_BEGUN = """
-SELECT id, group_id, updated::text || ' ' || xmin FROM alerting_maintenancewindow
- WHERE group_id = ANY(%(groups)s) AND start <= %(now)s
-   AND ("end" > %(now)s OR recurrence IS NOT NULL AND (last_end IS NULL OR last_end > %(now)s))
- ORDER BY id
-"""
-_LOCK_BEGUN = f"{_BEGUN} FOR SHARE SKIP LOCKED"
-
-
-def begun_versions(
-    group_ids: Collection[str], now: datetime, *, lock: bool = False
-) -> Mapping[str, Versions]:
-    """The windows of each project that have begun and are not over; projects without any are left out.
-
-    `lock`: the windows are locked until the transaction ends, and windows that another transaction changes
-    are left out. Windows of a deleted project mute nothing.
-    """
-    found: dict[str, dict[str, str]] = {}
-    if group_ids:
-        statement = _LOCK_BEGUN if lock else _BEGUN
-        for window_id, group_id, version in fetch_rows(statement, {"groups": sorted(group_ids), "now": now}):
-            found.setdefault(group_id, {})[window_id] = version
-    # Read last, and without a lock: deleting a project locks its windows first.
-    live = set(Project.objects.filter(id__in=found).values_list("id", flat=True)) if found else set()
-    return {group_id: versions for group_id, versions in found.items() if group_id in live}
 
 
 class BegunSearches(NamedTuple):

@@ -14,6 +14,7 @@ def test_a_room_imports_only_rooms_below_it(app: str) -> None:
 def test_it_finds_a_model_that_imports_a_service() -> None:
     assert kind("accesslist.teams.models") == "models"
     assert kind("alerting.incidents.changes") == "changes"
+    assert kind("alerting.engine.delivery") == "other"
     assert kind("automation.agent.mongodb.engine") == "agent"
     assert kind("automation.agents.store") == "store"
     assert is_upward("accesslist.teams.models", "accesslist.teams.changes")

@@ -16,8 +16,9 @@ import pytest
 from alerting.destinations import changes as destinations
 from alerting.destinations import rules as destination_health
 from alerting.destinations.rules import Health
-from alerting.engine import claims, delivery, memory, merged_notifications
+from alerting.engine import claims, delivery, memory
 from alerting.engine import rules as claim_order
+from alerting.engine import store as merged_notifications
 from alerting.engine.leases import AttemptResult
 from alerting.engine.memory import MemoryLedger
 from alerting.engine.rules import Candidate, RunningRequest, not_retried

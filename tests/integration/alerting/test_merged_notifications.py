@@ -9,10 +9,10 @@ from accesslist.models import Project
 from alerting.configs.changes import alert_config_update
 from alerting.engine import delivery
 from alerting.engine.claims import claim
-from alerting.engine.merged_notifications import merged_when_due
 from alerting.engine.notification_log import alert_notifications
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.resource import LoggedNotificationDocument
+from alerting.engine.store import merged_when_due
 from alerting.incidents.changes import alert_acknowledge
 from alerting.insight.dry_runs import dry_run
 from alerting.insight.timeline import alert_timeline

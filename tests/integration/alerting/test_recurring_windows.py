@@ -10,9 +10,10 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
+from alerting.engine.muting import begun_versions
 from alerting.models import Alert, MaintenanceWindow, Notification
 from alerting.windows.changes import window_change, window_create
-from alerting.windows.store import begun_versions, muting_windows
+from alerting.windows.store import muting_windows
 from automation.choices import HostType
 from events.facts import EventFacts
 from events.log.changes import event_record

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from alerting.incidents.wording import target_of
+from events.wording import target_of
 from tests.each import each
 
 

@@ -9,10 +9,11 @@ from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.configs.wording import condition_words, config_title, limit_words, value_words
 from alerting.engine.transition import ConfigView
-from alerting.incidents.wording import _STARTED, down_reason, started_words, target_words
+from alerting.insight.timeline_events import _STARTED, down_reason, started_words
 from automation.metrics import Metric
 from automation.units import Unit
 from events.types import EVENT_TYPES, AlertEffect, EventType
+from events.wording import target_words
 from tests.each import each
 
 _ABOVE, _BELOW = ThresholdOperator.GREATER_THAN, ThresholdOperator.LESS_THAN

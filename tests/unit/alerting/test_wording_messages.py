@@ -6,7 +6,7 @@ from typing import Any
 from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
 from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.configs.wording import comparison
-from alerting.engine.message_facts import alert_facts, alert_headline, event_facts, facts_of_test
+from alerting.engine.messages import alert_facts, alert_headline, event_facts, facts_of_test
 from alerting.engine.transition import ConfigView
 from automation.metrics import Metric
 from automation.units import Unit
