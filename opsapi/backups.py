@@ -95,8 +95,8 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
     newest_key()
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        found = directory.stat()
-        if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+        status = directory.stat()
+        if status.st_uid != os.geteuid() or status.st_mode & 0o022:
             raise BackupError(f"{directory}: other users can write to it")
         if any(directory.iterdir()):
             raise BackupError(f"{directory}: is not empty")
@@ -120,8 +120,8 @@ def back_up(directory: Path, *, now: datetime) -> Manifest:
         )
         fields = asdict(manifest)
         key_id, hmac_hex = sign(_signed_octets(fields))
-        shown = {**fields, _SIGNATURE: {"key_id": key_id, "hmac_sha256": hmac_hex}}
-        _write_last(directory / MANIFEST, orjson.dumps(shown, option=orjson.OPT_INDENT_2) + b"\n")
+        signed = {**fields, _SIGNATURE: {"key_id": key_id, "hmac_sha256": hmac_hex}}
+        _write_last(directory / MANIFEST, orjson.dumps(signed, option=orjson.OPT_INDENT_2) + b"\n")
     except OSError as error:
         raise BackupError(f"{error.filename or directory}: {error.strerror}") from None
     return manifest
@@ -268,13 +268,13 @@ def _connection_parts() -> tuple[str, Mapping[str, str]]:
     Raises: BackupError: a secret has no variable, and arguments are visible to all users of the machine.
     """
     given = connection.get_connection_params()
-    found = [
+    options = [
         (option.keyword.decode(), option)
         for option in Conninfo.get_defaults()
         if option.keyword != b"client_encoding"
     ]
     named, variables = {}, {}
-    for name, option in found:
+    for name, option in options:
         if name not in given:
             continue
         if name == "dbname" or (option.envvar is None and not option.dispchar):
@@ -292,7 +292,7 @@ def _program(name: str, at_least: int) -> tuple[Path, int]:
     A program cannot dump a newer server or read the dump of a newer program, and an older server may not
     accept what a newer program writes. Of one major version, the newest minor version counts.
     """
-    found: list[tuple[int, int, Path]] = []
+    candidates: list[tuple[int, int, Path]] = []
     paths = [Path(path)] if (path := shutil.which(name)) else []
     with suppress(EmbeddedDatabaseError):
         paths.append(find_binaries(settings.OPSAPI_POSTGRESQL_BIN) / name)
@@ -302,8 +302,8 @@ def _program(name: str, at_least: int) -> tuple[Path, int]:
         except OSError:
             continue  # it is missing or cannot be run
         if version := _VERSION.search(done.stdout):
-            found.append((int(version[1]), -int(version[2] or 0), program))
-    fitting = sorted(each for each in found if each[0] >= at_least)
+            candidates.append((int(version[1]), -int(version[2] or 0), program))
+    fitting = sorted(candidate for candidate in candidates if candidate[0] >= at_least)
     if not fitting:
         raise BackupError(
             f"{name} {at_least} or newer is not installed: install PostgreSQL's client programs"

@@ -71,5 +71,5 @@ def _is_in_database(column: EncryptedColumn) -> bool:
         if table not in connection.introspection.table_names(cursor):
             return False
         return column.name in {
-            found.name for found in connection.introspection.get_table_description(cursor, table)
+            field.name for field in connection.introspection.get_table_description(cursor, table)
         }

@@ -65,13 +65,13 @@ def keys(name: str, file: Path) -> list[str]:
     """Encryption keys, newest first: from the setting, otherwise from the file, otherwise none."""
     named = words(name, allowed=f"keys, the first of at least {SHORTEST_KEY} characters")
     in_file = None if named else existing_secret(file)
-    found = named or ([] if in_file is None else [in_file])
-    if found and len(found[0]) < SHORTEST_KEY:
+    key_texts = named or ([] if in_file is None else [in_file])
+    if key_texts and len(key_texts[0]) < SHORTEST_KEY:
         source = f"{name}: the first key" if named else f"{file}: the key"
         raise ImproperlyConfigured(
-            f"{source} has {len(found[0])} characters, at least {SHORTEST_KEY} are needed"
+            f"{source} has {len(key_texts[0])} characters, at least {SHORTEST_KEY} are needed"
         )
-    return found
+    return key_texts
 
 
 def choice(name: str, default: str, allowed: tuple[str, ...]) -> str:

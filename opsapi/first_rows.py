@@ -35,9 +35,9 @@ class FirstRows(Generic[T]):
 
 def first_rows(rows: QuerySet[T]) -> FirstRows[T]:
     """Read the first rows in order; counts only if there are more."""
-    found = list(rows[: MOST_SHOWN + 1])
-    count = len(found) if len(found) <= MOST_SHOWN else bounded_count(rows)
-    return FirstRows(found[:MOST_SHOWN], count)
+    head = list(rows[: MOST_SHOWN + 1])
+    count = len(head) if len(head) <= MOST_SHOWN else bounded_count(rows)
+    return FirstRows(head[:MOST_SHOWN], count)
 
 
 def bounded_count(rows: QuerySet[Any]) -> int:
@@ -50,11 +50,11 @@ def ends_of(rows: QuerySet[T], *, first: int, newest: int) -> tuple[list[T], int
 
     The number is exact as long as the table has at most MOST_BETWEEN rows.
     """
-    found = list(rows.order_by("-created", "-id")[: newest + first])
-    if len(found) < newest + first:
-        return found, 0
+    newest_rows = list(rows.order_by("-created", "-id")[: newest + first])
+    if len(newest_rows) < newest + first:
+        return newest_rows, 0
     oldest = list(rows.order_by("created", "id")[:first])
-    ends = list({row.pk: row for row in (*found[:newest], *reversed(oldest))}.values())
+    ends = list({row.pk: row for row in (*newest_rows[:newest], *reversed(oldest))}.values())
     return ends, max(0, rows.order_by()[:MOST_BETWEEN].count() - len(ends))
 
 

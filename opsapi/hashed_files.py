@@ -38,10 +38,10 @@ class HashedFiles(StaticFilesStorage):
 
     def url(self, name: str | None, force: bool = False) -> str:
         """Return the URL of the file with its hashed name. ValueError if the file does not exist."""
-        found = hashed_file(str(name))
-        if found is None:
+        file = hashed_file(str(name))
+        if file is None:
             raise ValueError(f"the static file {name} does not exist")
-        return super().url(found.name)
+        return super().url(file.name)
 
 
 def is_text(path: str) -> bool:
@@ -51,8 +51,8 @@ def is_text(path: str) -> bool:
 
 def plain_name(name: str) -> str | None:
     """Return the name without its checksum; None if it contains no checksum."""
-    found = _HASHED.fullmatch(name)
-    return found["start"] + found["end"] if found else None
+    match = _HASHED.fullmatch(name)
+    return match["start"] + match["end"] if match else None
 
 
 @cache
@@ -74,10 +74,10 @@ def hashed_file(name: str) -> HashedFile | None:
 
 
 def _with_hashed_addresses(sheet: bytes, directory: str) -> bytes:
-    def changed(found: re.Match[bytes]) -> bytes:
-        target = hashed_file(posixpath.normpath(posixpath.join(directory, found[2].decode())))
+    def changed(match: re.Match[bytes]) -> bytes:
+        target = hashed_file(posixpath.normpath(posixpath.join(directory, match[2].decode())))
         if target is None:
-            return found[0]
-        return b"url(" + found[1] + posixpath.relpath(target.name, directory or ".").encode()
+            return match[0]
+        return b"url(" + match[1] + posixpath.relpath(target.name, directory or ".").encode()
 
     return _ADDRESS.sub(changed, sheet)

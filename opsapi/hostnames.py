@@ -38,8 +38,8 @@ def _canonical_name(text: str) -> str | None:
 
 def name_and_port(text: str) -> tuple[str, int | None]:
     """Split `hostname:port`, with an IPv6 address in brackets; without a port, the whole text is the name."""
-    found = _WITH_PORT.fullmatch(text)
-    return (found[1] or found[2], int(found[3])) if found else (text, None)
+    match = _WITH_PORT.fullmatch(text)
+    return (match[1] or match[2], int(match[3])) if match else (text, None)
 
 
 def host_and_port(hostname: str, port: int | None = None) -> str:

@@ -60,10 +60,10 @@ def _in_memory(data_dir: Path) -> Path | None:
 
 def _is_ours(directory: Path) -> bool:
     try:
-        found = directory.lstat()
+        status = directory.lstat()
     except OSError:
         return False
-    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o077
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid() and not status.st_mode & 0o077
 
 
 def _in_data_dir(data_dir: Path) -> Path:

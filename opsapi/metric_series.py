@@ -127,8 +127,8 @@ def _is_begun(file: Path) -> bool:
 
 
 def _merged(files: list[str]) -> Iterable[Metric]:
-    found: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]  # the library is typed in parts
-    return found
+    merged_metrics: Iterable[Metric] = MultiProcessCollector.merge(files)  # type: ignore[no-untyped-call]  # the library is typed in parts
+    return merged_metrics
 
 
 class _FromDatabase(Collector):
@@ -141,12 +141,12 @@ class _FromDatabase(Collector):
     def collect(self) -> Iterable[Metric]:
         """Yield the metrics of every app, and whether they could be queried."""
         try:
-            found = _of_apps()
+            app_metrics = _of_apps()
         except Error as error:
             logger.error("the database failed: %s", str(error).split("\n", maxsplit=1)[0])
-            found = None
-        yield _DATABASE_UP.of(0 if found is None else 1)
-        yield from found or []
+            app_metrics = None
+        yield _DATABASE_UP.of(0 if app_metrics is None else 1)
+        yield from app_metrics or []
 
 
 @transaction.atomic

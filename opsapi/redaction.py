@@ -88,5 +88,5 @@ def _redact_word(word: str) -> str:
 
 
 def _redact_user_info(part: str) -> str:
-    found = _USER_INFO.match(part)
-    return f"{MASK}@{part[found.end() :]}" if found else part
+    match = _USER_INFO.match(part)
+    return f"{MASK}@{part[match.end() :]}" if match else part

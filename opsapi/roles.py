@@ -167,12 +167,12 @@ def _directly_implied(role: Role) -> frozenset[Role]:
 
 
 def _closure(role: Role) -> frozenset[Role]:
-    found, open_roles = {role}, [role]
+    closure, open_roles = {role}, [role]
     while open_roles:
-        fresh = _directly_implied(open_roles.pop()) - found
-        found |= fresh
+        fresh = _directly_implied(open_roles.pop()) - closure
+        closure |= fresh
         open_roles.extend(fresh)
-    return frozenset(found)
+    return frozenset(closure)
 
 
 IMPLIED: Mapping[Role, frozenset[Role]] = {role: _closure(role) for role in Role}

@@ -69,8 +69,8 @@ def fetch_rows(sql: str, params: Any = None) -> list[tuple[Any, ...]]:
     """Return all rows of a statement."""
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
-        found: list[tuple[Any, ...]] = cursor.fetchall()
-        return found
+        rows: list[tuple[Any, ...]] = cursor.fetchall()
+        return rows
 
 
 @contextmanager

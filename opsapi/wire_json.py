@@ -81,12 +81,12 @@ def _text(body: bytes | str) -> str:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     for name, value in pairs:
-        if name in found:
+        if name in document:
             raise ValueError(f"the key {name[:50]!r} is given twice")
-        found[name] = value
-    return found
+        document[name] = value
+    return document
 
 
 def _no_constant(name: str) -> NoReturn:

@@ -105,9 +105,9 @@ def _hops(peer: Address | None, forwarded_for: str) -> list[Address | None]:
 
 def _hop(text: str) -> Address | None:
     """Return the address of a hop of X-Forwarded-For, with or without its port."""
-    found = _WITH_PORT.fullmatch(text)
-    if found is None:
+    match = _WITH_PORT.fullmatch(text)
+    if match is None:
         return address_of(text)
-    ipv4, ipv6, port = found.groups()
+    ipv4, ipv6, port = match.groups()
     is_odd = int(port) > _LAST_PORT or (ipv6 and ":" not in ipv6)
     return None if is_odd else address_of(ipv4 or ipv6)

@@ -36,10 +36,10 @@ class Answer(Document):
     answer_order: ClassVar[Sequence[str]] = ()
 
     @classmethod
-    def of(cls, shown: Any, **given: Any) -> JsonObject:
+    def of(cls, item: Any, **given: Any) -> JsonObject:
         """Return the document of an object. `given`: the values of fields that the object does not have."""
         read, steps = _compiled(cls, tuple(given))
-        values = (*read(shown), *given.values()) if given else read(shown)
+        values = (*read(item), *given.values()) if given else read(item)
         document = {}
         for name, place, write in steps:
             value = values[place]
@@ -73,18 +73,18 @@ def _reading(sources: list[str], functions: list[Callable[[Any], Any]]) -> Calla
     """Return a function that reads the attributes and calls the functions; attrgetter alone is fastest."""
     getters: list[Callable[[Any], Any]] = [*map(attrgetter, sources), *functions]
     if len(sources) < 2:
-        return lambda shown: tuple([read(shown) for read in getters])
+        return lambda item: tuple([read(item) for read in getters])
     attributes = attrgetter(*sources)
     if not functions:
         return attributes
-    return lambda shown: (*attributes(shown), *[read(shown) for read in functions])
+    return lambda item: (*attributes(item), *[read(item) for read in functions])
 
 
 def _writing(field: _Field) -> _Write | None:
     """Return how a value of the field is written; None if it is a value of JSON already."""
     if isinstance(field, Answer):
         of = type(field).of
-        return lambda shown: shown if type(shown) is dict else of(shown)
+        return lambda item: item if type(item) is dict else of(item)
     if isinstance(field, serializers.DateTimeField):
         return wire_time
     if isinstance(field, (serializers.ChoiceField, serializers.CharField)):

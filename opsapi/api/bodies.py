@@ -114,16 +114,16 @@ def _gunzipped(body: bytes, limit: int) -> Iterator[bytes]:
         member: Any = zlib.decompressobj(wbits=_GZIP_ONLY)
         while left and not member.eof:
             given, left = left[:_PIECE], left[_PIECE:]
-            found = _inflated(member, given)
-            while found:
-                size += len(found)
+            piece = _inflated(member, given)
+            while piece:
+                size += len(piece)
                 if size > limit:
                     note = "The limit applies to the decompressed body."
                     raise ApiError(ErrorCode.REQUEST_TOO_LARGE, str(limit), note=note)
-                yield found
+                yield piece
                 # A full piece can leave output that needs no more input.
-                is_more = len(found) == _PIECE or member.unconsumed_tail
-                found = _inflated(member, member.unconsumed_tail) if is_more else b""
+                is_more = len(piece) == _PIECE or member.unconsumed_tail
+                piece = _inflated(member, member.unconsumed_tail) if is_more else b""
             if member.eof:
                 left = memoryview(body)[len(body) - len(left) - len(member.unused_data) :]
         if not member.eof:

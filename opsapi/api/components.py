@@ -211,10 +211,10 @@ def refusals_of(
     }
     if view.linked and action in view.answers:
         codes.add(ErrorCode.INVALID_ATTRIBUTE)  # A Host that is not allowed.
-    found: dict[int, list[ErrorCode]] = {}
+    by_status: dict[int, list[ErrorCode]] = {}
     for code in sorted(codes, key=list(ErrorCode).index):
-        found.setdefault(code.status, []).append(code)
-    return found
+        by_status.setdefault(code.status, []).append(code)
+    return by_status
 
 
 def _of_access(access: Access) -> Iterator[ErrorCode]:

@@ -85,6 +85,6 @@ class ContentSecurityPolicy(CSPMiddleware):
         """Return the policy of the view, otherwise of the path, otherwise of the settings."""
         parts = super().get_policy_parts(request, response, report_only)
         if parts.config is None and not report_only:
-            found = (policy for path, policy in _OF_PATHS.items() if request.path_info.startswith(path))
-            parts.config = next((dict[str, Any](policy) for policy in found), None)
+            policies = (policy for path, policy in _OF_PATHS.items() if request.path_info.startswith(path))
+            parts.config = next((dict[str, Any](policy) for policy in policies), None)
         return parts

@@ -55,10 +55,10 @@ class BadField:
         return BadField(f"{prefix}{joint}{self.field}", self.code, self.message, self.allowed)
 
     def document(self) -> JsonObject:
-        shown: JsonObject = {"field": self.field, "message": self.message}
+        document: JsonObject = {"field": self.field, "message": self.message}
         if self.allowed:
-            shown["allowed"] = list(self.allowed)
-        return shown
+            document["allowed"] = list(self.allowed)
+        return document
 
 
 class ApiError(Exception):
@@ -102,7 +102,7 @@ class ApiError(Exception):
         return self.code.status
 
     def document(self) -> JsonObject:
-        shown: JsonObject = {
+        document: JsonObject = {
             "error": self.status,
             "reason": reason_phrase(self.status),
             "errorCode": self.code.value,
@@ -110,8 +110,8 @@ class ApiError(Exception):
             "parameters": self.parameters,
         }
         if self.bad_fields:
-            shown["badFields"] = [bad.document() for bad in self.bad_fields]
-        return shown
+            document["badFields"] = [bad.document() for bad in self.bad_fields]
+        return document
 
 
 def must_be_one_of(allowed: Sequence[str]) -> str:

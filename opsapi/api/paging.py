@@ -35,15 +35,15 @@ def list_document(
     number, size = query["pageNum"], query["itemsPerPage"]
     start = (number - 1) * size
     # One more row than requested shows whether there is a next page, without counting.
-    found = list(rows[start : start + size + 1]) if start < 2**62 else []
+    page_rows = list(rows[start : start + size + 1]) if start < 2**62 else []
     document: JsonObject = {
-        "results": [present(row) for row in found[:size]],
-        "links": _links(request, base, number=number, size=size, has_next=len(found) > size),
+        "results": [present(row) for row in page_rows[:size]],
+        "links": _links(request, base, number=number, size=size, has_next=len(page_rows) > size),
     }
     if query["includeCount"]:
         # The last page gives the count without a query; a page after it does not.
-        last = len(found) <= size and (found or number == 1)
-        document["totalCount"] = start + len(found) if last else rows.count()
+        last = len(page_rows) <= size and (page_rows or number == 1)
+        document["totalCount"] = start + len(page_rows) if last else rows.count()
     return document
 
 

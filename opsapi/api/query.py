@@ -146,19 +146,19 @@ def read_query(
     Raises: ApiError: with every wrong parameter in `badFields`; a repeated parameter is named once for each
     kind of fault.
     """
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     bad: list[BadField] = []
     for parameter in parameters:
         texts = _texts(parameter, query, headers or {})
         values, faults = _read_each(parameter, texts if parameter.repeatable else texts[-1:])
         bad.extend(BadField(parameter.name, parameter.code, fault, parameter.allowed) for fault in faults)
         if parameter.repeatable:
-            found[parameter.name] = values
+            by_name[parameter.name] = values
         else:
-            found[parameter.name] = values[0] if values else parameter.default
+            by_name[parameter.name] = values[0] if values else parameter.default
     if bad:
         raise ApiError.of_fields(bad)
-    return found
+    return by_name
 
 
 def _texts(parameter: Parameter, query: QueryDict, headers: Mapping[str, str]) -> list[str]:
@@ -187,9 +187,9 @@ def _with_what_was_sent(fault: str, wrong: Sequence[str]) -> str:
 def _echo(sent: Sequence[str]) -> str:
     """Return the first of the sent values, without duplicates and shortened, and the number of the others."""
     texts = list(dict.fromkeys(sent))
-    shown = [f'"{text}"' if len(text) <= _ECHO_LENGTH else f'"{text[:_ECHO_LENGTH]}…"' for text in texts]
+    echoes = [f'"{text}"' if len(text) <= _ECHO_LENGTH else f'"{text[:_ECHO_LENGTH]}…"' for text in texts]
     more = len(texts) - _MOST_ECHOED
-    return ", ".join(shown[:_MOST_ECHOED]) + (f" and {more} more" if more > 0 else "")
+    return ", ".join(echoes[:_MOST_ECHOED]) + (f" and {more} more" if more > 0 else "")
 
 
 def asks_for(request: HttpRequest, parameter: Parameter) -> bool:

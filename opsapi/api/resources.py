@@ -107,8 +107,8 @@ class Resource(Document):
         """
         named = {**place, **facts, **{name: quote(facts[name], safe="") for name in cls.encoded}}
         relations = cls.relations.items() if alone else ()
-        found = without_nulls((name, _formatted(path, named)) for name, path in relations)
-        return {**facts, LINKS: links.related(cls.path.format_map(named), found) if cls.path else []}
+        paths = without_nulls((name, _formatted(path, named)) for name, path in relations)
+        return {**facts, LINKS: links.related(cls.path.format_map(named), paths) if cls.path else []}
 
 
 @cache

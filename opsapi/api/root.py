@@ -239,8 +239,8 @@ def docs_page(request: HttpRequest) -> HttpResponse:
 def metrics_page(request: HttpRequest) -> HttpResponse:
     """Metrics of the installation, and of the processes on this machine."""
     if not _may_read(request):
-        shown = str(peer_address(request) or "unknown")
-        return plain_answer(ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, _LIST))
+        address = str(peer_address(request) or "unknown")
+        return plain_answer(ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, address, _LIST))
     return HttpResponse(exposition(), content_type=CONTENT_TYPE_PLAIN_0_0_4)
 
 

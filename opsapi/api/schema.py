@@ -114,13 +114,13 @@ def _necessity(document: Document, schema: Mapping[str, Any]) -> JsonObject:
     required = set(schema.get("required", ()))
     older = {name: field for name, field in document.older_names.items() if field in required}
     optional = schema.get("properties", {}).keys() - required - older.keys()
-    found: JsonObject = {_NULLABLE: sorted(optional)}
+    keywords: JsonObject = {_NULLABLE: sorted(optional)}
     if older:
-        found["required"] = sorted(required - set(older.values()))
-        found["allOf"] = [
+        keywords["required"] = sorted(required - set(older.values()))
+        keywords["allOf"] = [
             {"anyOf": [{"required": [field]}, {"required": [name]}]} for name, field in older.items()
         ]
-    return found
+    return keywords
 
 
 def describe_nulls(result: JsonObject, **_: Any) -> JsonObject:
@@ -188,9 +188,9 @@ class DeclaredSchema(AutoSchema):
         """Return the declared response with its status, and other responses that are not refusals."""
         status = self._api_view.statuses.get(self._action, 200)
         answer = self._api_view.answers.get(self._action)
-        shown = _list_of(answer[0]) if isinstance(answer, list) else answer
-        shown = shown or OpenApiResponse(description="No body.")
-        return {status: shown, **self._api_view.also_answers.get(self._action, {})}
+        response = _list_of(answer[0]) if isinstance(answer, list) else answer
+        response = response or OpenApiResponse(description="No body.")
+        return {status: response, **self._api_view.also_answers.get(self._action, {})}
 
     def is_deprecated(self) -> bool:
         """Whether the path is an old name of another path."""

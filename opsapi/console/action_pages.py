@@ -229,8 +229,8 @@ class ActionPage:
 
     def _answer(self, template: str, context: Mapping[str, Any]) -> HttpResponse:
         site = self.admin.admin_site.each_context(self.request)
-        shown = {**site, "title": self.action.label, "opts": self.admin.opts, **context}
-        return TemplateResponse(self.request, template, shown)
+        page_context = {**site, "title": self.action.label, "opts": self.admin.opts, **context}
+        return TemplateResponse(self.request, template, page_context)
 
 
 def _only(outcomes: Sequence[ActionOutcome]) -> ActionOutcome | None:

@@ -26,5 +26,5 @@ class ConsoleConfig(SimpleAdminConfig):
 
 def _check_pages(**arguments: Any) -> list[checks.CheckMessage]:
     autodiscover()
-    found: list[checks.CheckMessage] = check_admin_app(**arguments)
-    return found
+    messages: list[checks.CheckMessage] = check_admin_app(**arguments)
+    return messages

@@ -116,9 +116,11 @@ class DocumentForm(ConsoleForm):
     @cached_property
     def _written(self) -> Mapping[str, Any]:
         """The declared fields of the document: a change does not make them optional."""
-        shown = self.declared()
+        serializer = self.declared()
         return {
-            name: shown._declared_fields[name] for name, field in shown.fields.items() if not field.read_only
+            name: serializer._declared_fields[name]
+            for name, field in serializer.fields.items()
+            if not field.read_only
         }
 
     def _text_input(self, name: str, field: Text) -> forms.Field:
@@ -174,8 +176,8 @@ class DocumentForm(ConsoleForm):
         blank = self.row_inputs(part, "")
         sent = self._number_rows(part, blank) if self.is_bound else len(stored)
         asks_for_row = self.is_bound and self.data.get(ADD) == part and sent < self._most_rows(part)
-        shown = max(sent + asks_for_row, int(self._written[part].required))
-        names = [f"{part}[{place}]" for place in range(shown)]
+        count = max(sent + asks_for_row, int(self._written[part].required))
+        names = [f"{part}[{place}]" for place in range(count)]
         self._shown_rows[part], self._sent_rows[part] = names, names[:sent]
         for place, row in enumerate(names):
             values = stored[place] if place < len(stored) else None
@@ -237,8 +239,8 @@ class DocumentForm(ConsoleForm):
         return FormRow(
             row,
             self.arrays[part],
-            [shown for shown in inputs if not shown.field.is_hidden],
-            [shown.field for shown in inputs if shown.field.is_hidden],
+            [row_input for row_input in inputs if not row_input.field.is_hidden],
+            [row_input.field for row_input in inputs if row_input.field.is_hidden],
             self.part_faults.get(row, ()),
         )
 

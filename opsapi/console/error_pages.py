@@ -186,8 +186,8 @@ def _names(*roles: Role) -> str:
 def _place(request: HttpRequest, error: RoleNeededError) -> str:
     """The scope of the required role, in words."""
     if error.scope and error.scope.group_id:
-        found = operator_of(request).groups(ids=[error.scope.group_id])
-        return f"in the project {found[0].name}" if found else "in this project"
+        groups = operator_of(request).groups(ids=[error.scope.group_id])
+        return f"in the project {groups[0].name}" if groups else "in this project"
     if error.scope and error.scope.org_id:
         return "in this organization"
     if all(role.is_global for role in error.roles):
@@ -212,8 +212,8 @@ def _answer(request: HttpRequest, page: ErrorPage) -> HttpResponse:
     links = [*page.links, (reverse("admin:index"), "Go to the start page")]
     context = {"page": page, "links": links, "title": page.title}
     if page.status < 500 and _has_frame(request):
-        shown = {**admin.site.each_context(request), **context}
-        text = render_to_string("console/error.html", shown, request=request)
+        page_context = {**admin.site.each_context(request), **context}
+        text = render_to_string("console/error.html", page_context, request=request)
     else:
         # Without the request, because its context processors would read the session.
         text = render_to_string("console/error_alone.html", {**context, "site_title": UNFOLD["SITE_TITLE"]})

@@ -111,8 +111,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def is_shown_to(self, visible_scope: VisibleScope) -> bool:
         """Whether any rows can be visible to an operator with this scope."""
-        found = visible_scope if self.in_any_scope else self.group_path and visible_scope.group_ids
-        return visible_scope.everything or bool(found)
+        scopes = visible_scope if self.in_any_scope else self.group_path and visible_scope.group_ids
+        return visible_scope.everything or bool(scopes)
 
     def shows(self, row: models.Model, visible_scope: VisibleScope) -> bool:
         """Whether the row is visible in this scope. Queries only if no project decides it."""
@@ -172,8 +172,10 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         if is_too_long(search_term):
             messages.warning(request, TOO_LONG)
             return queryset.none(), False
-        found: tuple[models.QuerySet[Any], bool] = super().get_search_results(request, queryset, search_term)
-        return found
+        results: tuple[models.QuerySet[Any], bool] = super().get_search_results(
+            request, queryset, search_term
+        )
+        return results
 
     # --- what can be done ------------------------------------------------------------------------------
 

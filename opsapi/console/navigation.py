@@ -36,10 +36,10 @@ def navigation(request: HttpRequest, admins: Iterable[Any]) -> list[Context]:
     listed = sorted(
         (admin for admin in admins if isinstance(admin, ConsoleAdmin)), key=lambda admin: admin.rank
     )
-    shown = [admin for admin in listed if admin.has_module_permission(request)]
+    permitted_admins = [admin for admin in listed if admin.has_module_permission(request)]
     home = reverse("admin:index")
     first = {"items": [_item(_OVERVIEW, home, icon="space_dashboard", active=request.path == home)]}
-    sections = [_section(section, shown, request) for section in Section]
+    sections = [_section(section, permitted_admins, request) for section in Section]
     return [first, *[section for section in sections if section["items"]]]
 
 

@@ -73,8 +73,8 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
 
     def each_context(self, request: HttpRequest) -> Context:
         """The context of every page."""
-        shown = super().each_context(request)
-        return {**shown, "empty_value": EMPTY, "help_url": help_url(request, self._registry.values())}
+        context = super().each_context(request)
+        return {**context, "empty_value": EMPTY, "help_url": help_url(request, self._registry.values())}
 
     def get_sidebar_list(self, request: HttpRequest) -> list[Context]:
         """The lists the operator may see."""

@@ -220,27 +220,27 @@ ContributeRowPanel = Callable[[VisibleScope, Any, datetime], Panel]
 
 def overview() -> list[ContributeWidgets]:
     """Return the `overview` of every app's AppConfig: the widgets of the start page, alerts first."""
-    contributed = [contribute for each in contributions("overview") for contribute in each]
+    contributed = [contribute for app_widgets in contributions("overview") for contribute in app_widgets]
     return contributed[::-1]
 
 
 def project_notices(operator: Operator, group_id: str | None = None) -> list[Notice]:
     """Return the `project_notices` of every app's AppConfig: about a project, or all readable projects."""
-    made = [make for each in contributions("project_notices") for make in each]
+    made = [make for app_notices in contributions("project_notices") for make in app_notices]
     return [notice for make in made for notice in make(operator, group_id)]
 
 
 def checklists(operator: Operator) -> list[Checklist]:
     """Return the `checklists` of every app's AppConfig, for the start page."""
-    made = (make(operator) for each in contributions("checklists") for make in each)
+    made = (make(operator) for app_checklists in contributions("checklists") for make in app_checklists)
     return [checklist for checklist in made if checklist is not None]
 
 
 def host_panels() -> list[ContributeRowPanel]:
     """Return the `host_panels` of every app's AppConfig, for the page of a host."""
-    return [contribute for each in contributions("host_panels") for contribute in each]
+    return [contribute for app_panels in contributions("host_panels") for contribute in app_panels]
 
 
 def host_links() -> list[LinkOfRows]:
     """Return the `host_links` of every app's AppConfig, for the list of hosts."""
-    return [link for each in contributions("host_links") for link in each]
+    return [link for app_links in contributions("host_links") for link in app_links]

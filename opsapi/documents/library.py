@@ -121,10 +121,10 @@ class Library:
         if file != HOME:
             return ()
         labels: dict[str, str] = {}
-        for link, found in self._linked(name):
-            if found.startswith(f"{directory}/"):
-                labels.setdefault(found, _label(link))
-        return [NavigationEntry(found, label) for found, label in labels.items()]
+        for link, page in self._linked(name):
+            if page.startswith(f"{directory}/"):
+                labels.setdefault(page, _label(link))
+        return [NavigationEntry(page, label) for page, label in labels.items()]
 
     def _address(self, source: str, link: str) -> str:
         """The address of a link or picture in the document `source`; other addresses stay."""
@@ -146,8 +146,8 @@ class Library:
             for matched, score, hit in self._scored(name, words)
             if matched
         ]
-        complete = [each for each in scored if each[0] == len(words)]
-        best = sorted(complete or scored, key=lambda each: each[:2], reverse=True)
+        complete = [section for section in scored if section[0] == len(words)]
+        best = sorted(complete or scored, key=lambda section: section[:2], reverse=True)
         return Found(
             hits=[hit() for _, _, hit in best[:MOST_HITS]], count=len(best), all_words=bool(complete)
         )
@@ -172,10 +172,10 @@ class Library:
 def _published(root: Path, patterns: Sequence[str]) -> Sequence[Path]:
     """The files of the patterns, sorted, without hidden files and symbolic links, as editors leave them."""
     real = root.resolve()
-    found = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
+    paths = {path for pattern in patterns for path in root.glob(pattern) if path.is_file()}
     return sorted(
         path
-        for path in found
+        for path in paths
         if (not path.name.startswith(".") or path.relative_to(root).as_posix() in patterns)
         and path.resolve() == real / path.relative_to(root)
     )
@@ -216,8 +216,8 @@ def _snippet(text: str, words: Sequence[str]) -> Sequence[tuple[str, bool]]:
     either = re.compile(
         "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)), re.IGNORECASE
     )
-    found = either.search(text)
-    start = max(0, found.start() - _SNIPPET // 3) if found else 0
+    match = either.search(text)
+    start = max(0, match.start() - _SNIPPET // 3) if match else 0
     if start:
         start = text.rfind(" ", 0, start) + 1
     cut = text[start : start + _SNIPPET]

@@ -103,7 +103,7 @@ def _missing() -> HttpResponse:
 
 def _answer(template: str, context: Mapping[str, Any]) -> HttpResponse:
     # Without the request, because its context processors would read the session.
-    shown = {
+    page_context = {
         **context,
         "home": DOCUMENTS_PATH,
         "search": f"{DOCUMENTS_PATH}{SEARCH}",
@@ -111,7 +111,7 @@ def _answer(template: str, context: Mapping[str, Any]) -> HttpResponse:
         "site_title": UNFOLD["SITE_TITLE"],
         "version": VERSION,
     }
-    return HttpResponse(render_to_string(template, shown), headers={"Cache-Control": _CACHED})
+    return HttpResponse(render_to_string(template, page_context), headers={"Cache-Control": _CACHED})
 
 
 def _place_of(name: str, parts: Sequence[Part]) -> _Place:

@@ -104,10 +104,10 @@ def diagram_title(diagram: str) -> str:
 
     Raises: ValueError: there is no such line.
     """
-    found = _DIAGRAM_TITLE.search(diagram)
-    if found is None:
+    match = _DIAGRAM_TITLE.search(diagram)
+    if match is None:
         raise ValueError(f"a diagram has no line accTitle: {diagram[:60]!r}")
-    return found[1]
+    return match[1]
 
 
 def anchor_of(heading: str) -> str:

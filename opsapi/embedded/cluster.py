@@ -66,8 +66,8 @@ def program_version(program: Path) -> int:
     Raises: EmbeddedDatabaseError: the program cannot run.
     """
     try:
-        with Popen([str(program), "--version"], stdout=PIPE, stderr=STDOUT, text=True) as shown:  # noqa: S603 a program of PostgreSQL
-            said = shown.communicate()[0]
+        with Popen([str(program), "--version"], stdout=PIPE, stderr=STDOUT, text=True) as process:  # noqa: S603 a program of PostgreSQL
+            said = process.communicate()[0]
     except OSError as error:
         said = str(error.strerror)
     if version := _VERSION.search(said):

@@ -73,11 +73,11 @@ class Layout:
         if self.socket_dir == self.home:
             return
         try:
-            found = self.socket_dir.lstat()
+            status = self.socket_dir.lstat()
         except FileNotFoundError:
             return
         owner = self.home.stat().st_uid if self.home.exists() else os.geteuid()
-        if not stat.S_ISDIR(found.st_mode) or found.st_uid != owner or found.st_mode & 0o077:
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != owner or status.st_mode & 0o077:
             raise ImproperlyConfigured(
                 f"OPSAPI_DATA_DIR: its path is too long for a socket, and {self.socket_dir}, used in its"
                 f" place, is not a directory that only the owner of {self.home} may enter"

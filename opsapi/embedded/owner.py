@@ -72,8 +72,8 @@ def server_owner() -> Owner:
 
 
 def _inaccessible(name: str, path: Path, directory: Path) -> str:
-    found = directory.stat() if os.access(directory.parent, os.X_OK, effective_ids=True) else None
-    mode = f"{found.st_mode & 0o7777:04o}" if found else "unknown"
+    status = directory.stat() if os.access(directory.parent, os.X_OK, effective_ids=True) else None
+    mode = f"{status.st_mode & 0o7777:04o}" if status else "unknown"
     return (
         f"the user {name}, which PostgreSQL runs as, cannot enter {directory} (mode {mode}) on the way to"
         f" {path}: allow it (chmod o+x) or move the installation"

@@ -95,13 +95,15 @@ class ServerProcesses:
         Raises: EmbeddedDatabaseError: a PostgreSQL other than `binary` runs in the data directory.
         """
         home = self.layout.home.resolve()
-        found = {int(entry.name): _program(entry) for entry in Path("/proc").iterdir() if _is_in(entry, home)}
-        for number, program in found.items():
+        programs = {
+            int(entry.name): _program(entry) for entry in Path("/proc").iterdir() if _is_in(entry, home)
+        }
+        for number, program in programs.items():
             if program is not None and program.name == "postgres" and program != self.binary:
                 raise EmbeddedDatabaseError(
                     f"another PostgreSQL, process {number} ({program}), runs in {home}"
                 )
-        return frozenset(number for number, program in found.items() if program == self.binary)
+        return frozenset(number for number, program in programs.items() if program == self.binary)
 
     def postmaster(self) -> int | None:
         """Return the process of the pid file; None if the file is missing, truncated or stale."""
@@ -316,17 +318,17 @@ def _make_owned(directory: Path, owner: Owner) -> None:
 
 
 def _refuse_foreign(directory: Path, owner: Owner) -> None:
-    found = directory.lstat()
+    status = directory.lstat()
     if not directory.is_dir() or directory.is_symlink():
         raise EmbeddedDatabaseError(f"{directory}: is not a directory")
-    if found.st_uid != owner.uid:
+    if status.st_uid != owner.uid:
         raise EmbeddedDatabaseError(
-            f"{directory}: belongs to user id {found.st_uid}, not to {owner.name}, which PostgreSQL runs as:"
+            f"{directory}: belongs to user id {status.st_uid}, not to {owner.name}, which PostgreSQL runs as:"
             " start as its owner or choose another OPSAPI_DATA_DIR"
         )
-    if found.st_mode & 0o077:
+    if status.st_mode & 0o077:
         raise EmbeddedDatabaseError(
-            f"{directory}: mode {found.st_mode & 0o777:04o} gives other users access; set mode 0700"
+            f"{directory}: mode {status.st_mode & 0o777:04o} gives other users access; set mode 0700"
         )
 
 

@@ -113,13 +113,13 @@ def _refuse_foreign(cluster: DatabaseCluster) -> None:
     Refuse also a directory of the server that is a mount point: files cannot be renamed across it.
     """
     data_dir, home = cluster.layout.data_dir, cluster.layout.home
-    found = data_dir.stat()
-    if found.st_uid != os.geteuid() or found.st_mode & 0o022:
+    status = data_dir.stat()
+    if status.st_uid != os.geteuid() or status.st_mode & 0o022:
         raise EmbeddedDatabaseError(
             f"{data_dir} belongs to another user, or other users can write to it: run this command as the"
             " user of the platform"
         )
-    if home.exists() and home.stat().st_dev != found.st_dev:
+    if home.exists() and home.stat().st_dev != status.st_dev:
         raise EmbeddedDatabaseError(
             f"{home} is on another disk than {data_dir}: mount the disk at {data_dir}"
         )
@@ -149,10 +149,10 @@ def _old_programs(cluster: DatabaseCluster, version: int, programs: Path | None)
                 f"{directory / program} does not exist: install the package postgresql-{version}, or name the"
                 " directory of its programs with --old-programs"
             )
-    found = replace(cluster, binaries=directory).program_version()
-    if found != version:
+    actual_version = replace(cluster, binaries=directory).program_version()
+    if actual_version != version:
         raise EmbeddedDatabaseError(
-            f"{directory} has the programs of PostgreSQL {found}: name the directory of PostgreSQL"
+            f"{directory} has the programs of PostgreSQL {actual_version}: name the directory of PostgreSQL"
             f" {version} with --old-programs"
         )
     return directory.resolve()

@@ -72,19 +72,19 @@ def resolve(host: str, port: int, timeout: float) -> list[Address]:
     Raises: socket.gaierror: the name is invalid or has no address. TimeoutError: the resolver did not answer
     within `timeout` seconds.
     """
-    found: Future[list[Address]] = Future()
+    addresses: Future[list[Address]] = Future()
     # A separate thread: a resolver that hangs blocks only this look-up.
-    threading.Thread(target=_look_up, args=(host, port, found), daemon=True).start()
-    return found.result(timeout)
+    threading.Thread(target=_look_up, args=(host, port, addresses), daemon=True).start()
+    return addresses.result(timeout)
 
 
-def _look_up(host: str, port: int, found: Future[list[Address]]) -> None:
+def _look_up(host: str, port: int, addresses: Future[list[Address]]) -> None:
     try:
-        found.set_result(_addresses(host, port))
+        addresses.set_result(_addresses(host, port))
     except OSError as error:
-        found.set_exception(error)
+        addresses.set_exception(error)
     except UnicodeError:
-        found.set_exception(socket.gaierror(socket.EAI_NONAME, "not a host name"))
+        addresses.set_exception(socket.gaierror(socket.EAI_NONAME, "not a host name"))
 
 
 def _addresses(host: str, port: int) -> list[Address]:

@@ -78,11 +78,11 @@ def proxy_answer(source: io.BufferedIOBase) -> ProxyAnswer:
         line = source.readline(_LINE_LIMIT)
         if not line.endswith(b"\n"):
             raise ConnectionAbortedError(errno.ECONNABORTED, "the proxy closed the connection")
-        found = _STATUS_LINE.match(line)
-        if found is None:
+        match = _STATUS_LINE.match(line)
+        if match is None:
             raise HTTPException("no status line")
         fields, is_whole = _fields(source, _USED | _SAID)
-        answer = ProxyAnswer(int(found["status"]), line[found.end() :], fields)
+        answer = ProxyAnswer(int(match["status"]), line[match.end() :], fields)
         if answer.is_taken and not is_whole:
             raise ConnectionAbortedError(errno.ECONNABORTED, "the proxy did not finish its answer")
         if answer.status >= 200:
@@ -94,13 +94,13 @@ def _head(source: io.BufferedIOBase) -> bytes:
     """Read the head of the first response that is not interim, and return the part that is used."""
     for _ in range(INTERIM_AT_MOST + 1):
         line = source.readline(_LINE_LIMIT)
-        found = _STATUS_LINE.match(line)
-        if found is None:
+        match = _STATUS_LINE.match(line)
+        if match is None:
             return line  # http.client says what is wrong with it
         fields, is_whole = _fields(source, _FRAMING | _USED)
-        if not found["status"].startswith(b"1"):
-            version = b"1.1" if found["version"] == b"1.1" else b"1.0"
-            start = b"HTTP/%s %s \r\n" % (version, found["status"])
+        if not match["status"].startswith(b"1"):
+            version = b"1.1" if match["version"] == b"1.1" else b"1.0"
+            start = b"HTTP/%s %s \r\n" % (version, match["status"])
             is_framed = is_whole and _has_one_length(fields)
             used = [field for name, field in fields if is_framed or name not in _FRAMING]
             return b"".join([start, *used, b"" if is_framed else _NOTHING_FOLLOWS, b"\r\n"])

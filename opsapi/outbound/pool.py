@@ -147,12 +147,12 @@ class Pool:
 
     def take(self, key: Hashable, *, may_use: Callable[[Sequence[Address]], bool]) -> OpenConnection | None:
         """Return an idle connection that its receiver has not closed; None without one."""
-        while (found := self._pop(key)) is not None:
+        while (connection := self._pop(key)) is not None:
             # Readable data means that the receiver closed the connection, or belongs to no request.
-            if found.http.is_connected and may_use(found.addresses):
-                found.is_new = False
-                return found
-            found.close()
+            if connection.http.is_connected and may_use(connection.addresses):
+                connection.is_new = False
+                return connection
+            connection.close()
         return None
 
     def keep(self, key: Hashable, connection: OpenConnection, *, seconds: float = IDLE_SECONDS) -> None:

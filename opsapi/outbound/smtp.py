@@ -122,10 +122,10 @@ class _Client(smtplib.SMTP):
         code: int | None = None
         lines: list[bytes] = []
         for _ in range(_LINES_READ):
-            found = self._line(lines_of_server, is_first=code is None)
-            if found is None:
+            matched_line = self._line(lines_of_server, is_first=code is None)
+            if matched_line is None:
                 break
-            match, line = found
+            match, line = matched_line
             code = max(code or 0, int(match["code"]))
             if len(lines) < _LINES_AT_MOST:
                 lines.append(line[match.end() :].strip())
@@ -151,8 +151,8 @@ class _Client(smtplib.SMTP):
             return None
         if not line and is_first:
             raise smtplib.SMTPServerDisconnected("the server closed the connection")
-        found = _REPLY.match(line)
-        return (found, line) if found else None
+        match = _REPLY.match(line)
+        return (match, line) if match else None
 
 
 class _Conversation:

@@ -79,7 +79,7 @@ class ProxyRoute:
 
     def refusal(self, status: int, said: Sequence[str] = ()) -> OutboundError:
         """The failure, also in the log, if the proxy answered with an error. `said` are its texts."""
-        text = "; ".join(without_secrets(each, self.proxy.secrets) for each in said)
+        text = "; ".join(without_secrets(piece, self.proxy.secrets) for piece in said)
         self.log(Stage.PROXY_ANSWER, f"{status} {text[:_SAID_AT_MOST]}".strip())
         return OutboundError(OutboundReason.REFUSED, stage=Stage.PROXY_ANSWER, code=status)
 

@@ -70,8 +70,8 @@ def refuses_writes(error: BaseException) -> bool:
 
 def _is_of_standby(error: BaseException | None) -> bool:
     diagnostic = getattr(error, "diag", None)
-    found = (getattr(error, "sqlstate", None), getattr(diagnostic, "source_function", None))
-    return found == _UNLOGGED_ON_A_STANDBY
+    origin = (getattr(error, "sqlstate", None), getattr(diagnostic, "source_function", None))
+    return origin == _UNLOGGED_ON_A_STANDBY
 
 
 def is_transient(error: Exception) -> bool:

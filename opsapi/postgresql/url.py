@@ -104,9 +104,9 @@ def database_of(url: str) -> dict[str, Any]:
     # Django's setting has the directory of a socket as it is.
     if "," in servers or given_servers[:3].upper() == "%2F":
         read["HOST"], read["PORT"] = _servers(servers)
-    found = {name: str(read[name]) for name in _PARTS.values()}
-    options = _options(given, found)
-    return {**found, "OPTIONS": with_defaults(options, hosts=found["HOST"])}
+    settings = {name: str(read[name]) for name in _PARTS.values()}
+    options = _options(given, settings)
+    return {**settings, "OPTIONS": with_defaults(options, hosts=settings["HOST"])}
 
 
 def with_defaults(options: Mapping[str, str], *, hosts: str) -> dict[str, str]:
@@ -117,8 +117,8 @@ def with_defaults(options: Mapping[str, str], *, hosts: str) -> dict[str, str]:
 
 def _servers(text: str) -> tuple[str, str]:
     """The hosts and the ports of a list of servers, each separated by commas, one port for each host."""
-    found = [_server(server) for server in text.split(",")]
-    hosts, ports = zip(*found, strict=True)
+    servers = [_server(server) for server in text.split(",")]
+    hosts, ports = zip(*servers, strict=True)
     return ",".join(hosts), ",".join(port or _STANDARD_PORT for port in ports) if any(ports) else ""
 
 
@@ -133,17 +133,17 @@ def _server(text: str) -> tuple[str, str]:
     return host, port
 
 
-def _options(given: list[tuple[str, str]], found: dict[str, str]) -> dict[str, str]:
-    """Check the options. Options that are parts of the URL go to `found`."""
+def _options(given: list[tuple[str, str]], settings: dict[str, str]) -> dict[str, str]:
+    """Check the options. Options that are parts of the URL go to `settings`."""
     options: dict[str, str] = {}
     for name, value in given:
         part = _PARTS.get(name)
-        if name in options or (part and found[part]):
+        if name in options or (part and settings[part]):
             raise ImproperlyConfigured(f"DATABASE_URL: {name} is given twice")
         if fault := _fault(name, value):
             raise ImproperlyConfigured(f"DATABASE_URL: {name}: {fault}")
         if part:
-            found[part] = value
+            settings[part] = value
         else:
             options[name] = value
     return options

@@ -74,7 +74,7 @@ def _state_of(files: Sequence[Path]) -> _State:
 
 def _state(file: Path) -> tuple[int, ...]:
     try:
-        found = os.stat(file)  # noqa: PTH116 follows links, as certbot makes
+        status = os.stat(file)  # noqa: PTH116 follows links, as certbot makes
     except OSError:
         return ()
-    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
