@@ -171,6 +171,6 @@ class UserPrincipal(GrantsPrincipal):
 
     def _group(self, group_id: str) -> Group | None:
         if group_id not in self._groups:
-            found = Project.objects.filter(id=group_id).values_list("id", "name", "org_id").first()
-            self._groups[group_id] = Group(*found) if found else None
+            row = Project.objects.filter(id=group_id).values_list("id", "name", "org_id").first()
+            self._groups[group_id] = Group(*row) if row else None
         return self._groups[group_id]

@@ -53,7 +53,7 @@ def access_list_entries_create(
             AccessListEntry(api_key_id=of.key_id, created=now, updated=now, **values) for values in new
         )
         first = [] if blocks else entries[:1]
-        act.record(*(_event(of, each, new=_facts(each), is_only=each in first) for each in entries))
+        act.record(*(_event(of, entry, new=_facts(entry), is_only=entry in first) for entry in entries))
         return entries
 
 
@@ -110,7 +110,7 @@ def access_list_clear(*, of: AccessList, by: ListWriter, now: datetime) -> int:
         _blocks(of)
         entries = AccessListEntry.objects.filter(api_key_id=of.key_id).order_by("created", "id")
         gone = list(entries)
-        act.record(*(_event(of, each, old=_facts(each), is_only=each is gone[-1]) for each in gone))
+        act.record(*(_event(of, entry, old=_facts(entry), is_only=entry is gone[-1]) for entry in gone))
         entries.delete()
         return len(gone)
 

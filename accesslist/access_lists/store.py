@@ -64,14 +64,14 @@ def recent_callers(key_id: str | None, *, now: datetime) -> list[SeenCaller]:
     30 days are read, so the cost does not depend on the length of the log.
     """
     keys = [key_id] if key_id else _keys_with_global_roles()
-    found: dict[tuple[str, str], SeenCaller] = {}
+    callers: dict[tuple[str, str], SeenCaller] = {}
     for row in event_rows(EventFilter(min_date=now - RECENT))[:_MOST_EVENTS]:
         details = row["details"]
         address = details.get("remoteAddress")
         if address and details.get("apiKeyId") in keys:
             caller = SeenCaller(details["publicKey"], address, parse_time(row["wire_created"]))
-            found.setdefault((caller.public_key, address), caller)
-    return list(found.values())
+            callers.setdefault((caller.public_key, address), caller)
+    return list(callers.values())
 
 
 def _keys_with_global_roles() -> Collection[str | None]:

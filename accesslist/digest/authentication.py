@@ -136,8 +136,8 @@ def _refuse_other_uri(credentials: digest.DigestCredentials, request: HttpReques
     target = request.META.get("RAW_URI") or request.get_full_path()
     if credentials.uri != target:
         count_failure(FailedAuthentication.OTHER_URI)
-        shown = (text[:_LONGEST_SHOWN_URI] for text in (credentials.uri, target))
-        raise ApiError(ErrorCode.INVALID_AUTHORIZATION_URI, *shown)
+        uris = (text[:_LONGEST_SHOWN_URI] for text in (credentials.uri, target))
+        raise ApiError(ErrorCode.INVALID_AUTHORIZATION_URI, *uris)
 
 
 def _ha1(credentials: digest.DigestCredentials, record: CallerRecord) -> str | None:
@@ -180,8 +180,8 @@ def _check_access_lists(principal: KeyPrincipal, record: CallerRecord) -> None:
     )
     if result.refuses:
         count_failure(FailedAuthentication.REFUSED_ADDRESS)
-        shown = principal.actor().remote_address or "unknown"
-        raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, shown, result.value)
+        address = principal.actor().remote_address or "unknown"
+        raise ApiError(ErrorCode.IP_ADDRESS_NOT_ON_ACCESS_LIST, address, result.value)
 
 
 def _note_use(principal: KeyPrincipal, record: CallerRecord, now: datetime) -> None:

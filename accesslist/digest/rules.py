@@ -105,14 +105,14 @@ def _parameters(text: str) -> dict[str, str]:
     parameters: dict[str, str] = {}
     position = 0
     while position < len(text):
-        found = _PARAMETER.match(text, position)
-        if found is None:
+        match = _PARAMETER.match(text, position)
+        if match is None:
             raise MalformedCredentials(f"no parameter can be read at character {position}")
-        name = found[1].lower()
+        name = match[1].lower()
         if name in parameters:
             raise MalformedCredentials(f"{name} is given twice")
-        parameters[name] = _unquoted(found[2])
-        position = found.end()
+        parameters[name] = _unquoted(match[2])
+        position = match.end()
     return parameters
 
 

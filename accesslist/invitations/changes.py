@@ -254,19 +254,20 @@ def _claim(proof: Proof, now: datetime) -> tuple[Invitation, list[Grant], list[G
 
     REVOCATIONS_LOCK is held, so neither the invitation nor the roles of the inviter change meanwhile.
     """
-    found = invitation_proved(proof, now)
-    if isinstance(found, LinkFault):
-        raise LinkRefusedError(found)
+    invitation = invitation_proved(proof, now)
+    if isinstance(invitation, LinkFault):
+        raise LinkRefusedError(invitation)
     existing = scopes_lock_shared(
-        groups=[found.project_id] if found.project_id else (), orgs=[found.org_id] if found.org_id else ()
+        groups=[invitation.project_id] if invitation.project_id else (),
+        orgs=[invitation.org_id] if invitation.org_id else (),
     )
     if not existing.orgs_of_groups and not existing.orgs:
         raise LinkRefusedError(LinkFault.REVOKED)
-    Invitation.objects.select_for_update(of=["self"]).get(id=found.id)
-    given, lost = roles_split(found)
+    Invitation.objects.select_for_update(of=["self"]).get(id=invitation.id)
+    given, lost = roles_split(invitation)
     if not given:
         raise LinkRefusedError(LinkFault.ROLES_LOST)
-    return found, given, lost
+    return invitation, given, lost
 
 
 def _accepted(invitation: Invitation, user: User, actor: Actor, now: datetime) -> None:

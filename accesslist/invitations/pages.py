@@ -69,11 +69,11 @@ def _with_invitation(page: Page) -> Callable[[HttpRequest], HttpResponse]:
         if proof is None:
             status = 200 if request.method != "POST" else 403
             return _page(request, "console/invitation_token.html", InvitationTokenForm(), status)
-        found = invitation_proved(proof, clock.now())
-        if isinstance(found, LinkFault):
-            return _refused(request, found)
+        invitation = invitation_proved(proof, clock.now())
+        if isinstance(invitation, LinkFault):
+            return _refused(request, invitation)
         try:
-            return page(request, proof, found)
+            return page(request, proof, invitation)
         except LinkRefusedError as refusal:
             return _refused(request, refusal.fault)
 
@@ -92,10 +92,10 @@ def token_page(request: HttpRequest) -> HttpResponse:
         form.add_refusal(refusal)
         return _limited(_page(request, "console/invitation_token.html", form, refusal.status), refusal)
     proof = proof_of(form.cleaned_data["token"]) if form.is_valid() else None
-    found = invitation_proved(proof, clock.now()) if proof else LinkFault.UNKNOWN
-    if proof is None or isinstance(found, LinkFault):
+    invitation = invitation_proved(proof, clock.now()) if proof else LinkFault.UNKNOWN
+    if proof is None or isinstance(invitation, LinkFault):
         count_failure(FailedAuthentication.CONSOLE_CREDENTIALS)
-        return _refused(request, found if isinstance(found, LinkFault) else LinkFault.UNKNOWN)
+        return _refused(request, invitation if isinstance(invitation, LinkFault) else LinkFault.UNKNOWN)
     response = redirect("invitation")
     response.set_signed_cookie(
         COOKIE,

@@ -91,7 +91,9 @@ def link_fault(proof: Proof, state: TokenState, now: datetime) -> LinkFault | No
     Only a visitor with a secret of the invitation learns more than that the link is not valid.
     """
     is_current = hmac.compare_digest(proof.token_hash, state.token_hash)
-    was_current = [hmac.compare_digest(proof.token_hash, each) for each in state.replaced_hashes]
+    was_current = [
+        hmac.compare_digest(proof.token_hash, replaced_hash) for replaced_hash in state.replaced_hashes
+    ]
     if not is_current and not any(was_current):
         return LinkFault.UNKNOWN
     if state.outcome is InvitationOutcome.ACCEPTED:

@@ -64,9 +64,9 @@ def places_to_invite(by: Sequence[Grant]) -> Places:
     if not _is_everywhere(by):
         orgs, projects = _orgs(by), _projects(by)
     shown_orgs = list(orgs.order_by("name", "id")[: MOST_PLACES + 1])
-    shown = list(projects.order_by("name", "id")[: MOST_PLACES + 1])
-    is_cut = len(shown_orgs) > MOST_PLACES or len(shown) > MOST_PLACES
-    return Places(shown_orgs[:MOST_PLACES], shown[:MOST_PLACES], is_cut)
+    shown_projects = list(projects.order_by("name", "id")[: MOST_PLACES + 1])
+    is_cut = len(shown_orgs) > MOST_PLACES or len(shown_projects) > MOST_PLACES
+    return Places(shown_orgs[:MOST_PLACES], shown_projects[:MOST_PLACES], is_cut)
 
 
 def roles_to_give(here: Scope, by: Sequence[Grant]) -> list[Role]:

@@ -123,12 +123,12 @@ class InvitationViewSet(PlaceViewSet):
         stored = self._stored(issued.invitation.id)
         invited = hand_over(issued, by_email=by_email, base=self.links.base, now=self.now)
         mailed = invited.invitation.mailed
-        shown: dict[str, Any] = {
+        delivery: dict[str, Any] = {
             "emailSentAt": wire_time(mailed) if mailed else "",
             "link": invited.link,
             "emailError": invited.fault,
         }
-        extra = {name: value for name, value in shown.items() if value}
+        extra = {name: value for name, value in delivery.items() if value}
         return self.alone(self.document, {**stored, **extra})
 
     @property

@@ -199,8 +199,8 @@ def user_roles_replace(
         user, wanted = User.objects.select_for_update().filter(id=user_id).first(), roles.grants()
         current = grants_of(user) if user else []
         orgs = orgs_of_groups([*current, *wanted])
-        shown = [grant for grant in current if seen_in.shows(scope_of(grant, orgs))]
-        refuse_elsewhere(wanted, shown=shown, by=roles.by, orgs_of_groups=orgs)
+        visible_grants = [grant for grant in current if seen_in.shows(scope_of(grant, orgs))]
+        refuse_elsewhere(wanted, visible_grants=visible_grants, by=roles.by, orgs_of_groups=orgs)
         before, after = (
             [grant for grant in grants if administers(roles.by, grant, orgs)] for grants in (current, wanted)
         )

@@ -233,15 +233,15 @@ class WithRoles(ConsoleAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """Loads the visible roles and their scopes in a fixed number of queries."""
-        shown = roles_shown(operator_of(request).visible_scope(), self.model)
-        grants = RoleGrant.objects.filter(shown).select_related("org", "project").order_by("id")
+        condition = roles_shown(operator_of(request).visible_scope(), self.model)
+        grants = RoleGrant.objects.filter(condition).select_related("org", "project").order_by("id")
         return super().get_queryset(request).prefetch_related(Prefetch("grants", grants, to_attr=_SHOWN))
 
     @admin.display(description="roles")
     def roles(self, holder: ApiKey | User | Team) -> SafeString | None:
         """Each role with its scope, and its name in the API as a tooltip."""
-        shown = ((grant.role, role_words(grant)) for grant in getattr(holder, _SHOWN))
-        return format_html_join(", ", '<span title="{}">{}</span>', shown) or None
+        titled_roles = ((grant.role, role_words(grant)) for grant in getattr(holder, _SHOWN))
+        return format_html_join(", ", '<span title="{}">{}</span>', titled_roles) or None
 
 
 @admin.register(RoleGrant)

@@ -237,17 +237,17 @@ def administers(by: Sequence[Grant], grant: Grant, orgs_of_groups: Mapping[str, 
 def refuse_elsewhere(
     wanted: Iterable[Grant],
     *,
-    shown: Collection[Grant],
+    visible_grants: Collection[Grant],
     by: Sequence[Grant],
     orgs_of_groups: Mapping[str, str],
 ) -> None:
-    """Refuse new roles in scopes that the caller does not administer; roles that were `shown` stay.
+    """Refuse new roles in scopes that the caller does not administer; `visible_grants` stay.
 
     Raises:
         ApiError: CANNOT_ADD_GLOBAL_ROLE, USER_UNAUTHORIZED with the roles that are sufficient.
     """
     for grant in wanted:
-        if grant in shown or administers(by, grant, orgs_of_groups):
+        if grant in visible_grants or administers(by, grant, orgs_of_groups):
             continue
         if grant.role.is_global:
             raise ApiError(ErrorCode.CANNOT_ADD_GLOBAL_ROLE, grant.role.value)
@@ -279,10 +279,10 @@ def require_manageable_scopes(held: Iterable[tuple[Grant, Scope]], *, by: Sequen
     Raises:
         ApiError: USER_UNAUTHORIZED, when there is none.
     """
-    found = manageable_scopes(held, by=by)
-    if not found:
+    scopes = manageable_scopes(held, by=by)
+    if not scopes:
         raise needs_role((*GLOBAL_WRITERS, *ORG_WRITERS, *GROUP_WRITERS))
-    return found
+    return scopes
 
 
 def is_within_scope(scope: Scope, managed: Scope) -> bool:

@@ -202,8 +202,8 @@ class UserAdmin(WithRoles):
 
     def _shown_list_actions(self, request: HttpRequest) -> list[Context]:
         """Also Invite, which creates a user when the invitation is accepted."""
-        shown = super()._shown_list_actions(request)
-        return [*shown, invite_button()] if may_invite(request) else shown
+        actions = super()._shown_list_actions(request)
+        return [*actions, invite_button()] if may_invite(request) else actions
 
     def list_note(self, request: HttpRequest) -> str:
         """Says who can invite, to operators who cannot."""
@@ -245,11 +245,13 @@ class UserAdmin(WithRoles):
 
     def get_fields(self, request: HttpRequest, obj: Any = None) -> list[Any]:
         """Operators who only share an organization see no contact data and no security settings."""
-        shown = list(super().get_fields(request, obj))
+        fields = list(super().get_fields(request, obj))
         if obj is not None and not _administers(request, obj):
-            shown = [name for name in shown if name not in _CONTACTS]
+            fields = [name for name in fields if name not in _CONTACTS]
         return (
-            [*shown, "last_login", "second_factor", "password_given"] if _sees_guard(request, obj) else shown
+            [*fields, "last_login", "second_factor", "password_given"]
+            if _sees_guard(request, obj)
+            else fields
         )
 
     @admin.display(description="second factor", boolean=True)

@@ -217,8 +217,8 @@ class FirstUserViewSet(ApiViewSet):
             now=self.now,
         )
         new = UserDocument.found(with_id(users_seen(), user.id), ErrorCode.USER_NOT_FOUND, user.id)
-        shown = UserDocument.present(new, self.links)
+        user_document = UserDocument.present(new, self.links)
         if key is None:
-            return Response({"user": shown})
+            return Response({"user": user_document})
         issued = ApiKeyDocument.present(key.facts, self.links, place={"base": "/admin"}, alone=True)
-        return Response({"programmaticApiKey": issued, "user": shown})
+        return Response({"programmaticApiKey": issued, "user": user_document})

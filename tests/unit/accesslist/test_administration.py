@@ -64,7 +64,7 @@ def test_shown_roles_and_administered_scopes_are_accepted(
     wanted: Sequence[Grant], shown: Sequence[Grant]
 ) -> None:
     by = [Grant(Role.GROUP_USER_ADMIN, group_id=GROUP)]
-    refuse_elsewhere(wanted, shown=shown, by=by, orgs_of_groups=ORGS_OF_GROUPS)
+    refuse_elsewhere(wanted, visible_grants=shown, by=by, orgs_of_groups=ORGS_OF_GROUPS)
 
 
 @each(
@@ -92,7 +92,7 @@ def test_new_roles_in_other_scopes_are_refused(
 ) -> None:
     by = [Grant(Role.GROUP_USER_ADMIN, group_id=GROUP)]
     with pytest.raises(ApiError) as refused:
-        refuse_elsewhere(wanted, shown=shown, by=by, orgs_of_groups=ORGS_OF_GROUPS)
+        refuse_elsewhere(wanted, visible_grants=shown, by=by, orgs_of_groups=ORGS_OF_GROUPS)
     assert refused.value.code == code
     assert named in refused.value.parameters[0]
 
