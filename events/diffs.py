@@ -34,12 +34,12 @@ def _status(old: Document | None, new: Document | None) -> DiffStatus:
 
 
 def _param(name: str, old: Document, new: Document) -> dict[str, str]:
-    shown = {"param": name, "display": name}
+    param = {"param": name, "display": name}
     if old.get(name) is not None:
-        shown["old"] = _text(old[name])
+        param["old"] = _text(old[name])
     if new.get(name) is not None:
-        shown["new"] = _text(new[name])
-    return shown
+        param["new"] = _text(new[name])
+    return param
 
 
 def compact_json(value: Any) -> str:

@@ -445,7 +445,9 @@ class EventType(StrEnum):
     MAIL_SERVER_TESTED_AUDIT = _integration.audit("MAIL_SERVER_TESTED_AUDIT")
 
 
-EVENT_TYPES: Mapping[EventType, EventTypeSpec] = MappingProxyType({each: each.spec for each in EventType})
+EVENT_TYPES: Mapping[EventType, EventTypeSpec] = MappingProxyType(
+    {event_type: event_type.spec for event_type in EventType}
+)
 """The properties of every event type."""
 
 ALERT_CATEGORIES: tuple[Category, ...] = tuple(
@@ -473,4 +475,4 @@ def closing_type(name: EventType) -> EventType | None:
 @cache
 def openers_of(name: EventType) -> tuple[EventType, ...]:
     """The types whose alerts this type closes; empty if it closes none."""
-    return tuple(each for each in EventType if each.spec.closed_by == name)
+    return tuple(event_type for event_type in EventType if event_type.spec.closed_by == name)

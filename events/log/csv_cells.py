@@ -31,7 +31,7 @@ def text_cell(text: str) -> str:
 
 def json_cell(value: Any) -> str:
     """A value as compact JSON that parses to the same value, with the first character of formulas escaped."""
-    return _JSON_TEXT.sub(lambda found: "".join(map(_escaped, _parts(found[0]))), compact_json(value))
+    return _JSON_TEXT.sub(lambda match: "".join(map(_escaped, _parts(match[0]))), compact_json(value))
 
 
 def csv_lines(records: Iterable[Sequence[str]]) -> str:

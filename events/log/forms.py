@@ -119,10 +119,10 @@ class EventFilters(forms.Form):
         typed = self.cleaned_data["project"]
         if not typed:
             return None
-        found = self.operator.groups(ids=[typed]) if is_id(typed) else self.operator.groups(name=typed)
-        if not found:
+        groups = self.operator.groups(ids=[typed]) if is_id(typed) else self.operator.groups(name=typed)
+        if not groups:
             raise ValidationError("You have access to no project with this name or ID.")
-        return found[0].id
+        return groups[0].id
 
     def clean_q(self) -> dict[str, str]:
         """The kind of the ID, for the search."""

@@ -91,9 +91,9 @@ def _read(visible_scope: VisibleScope, first: datetime, running: datetime) -> Co
     """Count all hours from `first`; only the current hour if the number of past events stays the same."""
     key = f"events.log.panels:{_name(visible_scope)}:{running.timestamp():.0f}:past"
     number = event_number(visible_scope, since=first, until=running)
-    found: tuple[int, Counts] | None = cache.get(key)
-    if found is not None and found[0] == number:
-        return {**found[1], **_counted(visible_scope, running, running + _HOUR)}
+    cached: tuple[int, Counts] | None = cache.get(key)
+    if cached is not None and cached[0] == number:
+        return {**cached[1], **_counted(visible_scope, running, running + _HOUR)}
     counts = _counted(visible_scope, first, running + _HOUR)
     past = {place: count for place, count in counts.items() if place[0] < running}
     cache.set(key, (number, past), timeout=_HOUR.total_seconds())

@@ -65,7 +65,7 @@ class EventDocument(Document):
     ) -> JsonObject:
         """Return an event; `among` is the path of the list that contains it, which its self link uses."""
         scope = {"groupId": row["group_id"], "orgId": row["org_id"], "alertId": row["alert_id"]}
-        shown = {
+        document = {
             "id": row["id"],
             "created": row["wire_created"],
             "eventTypeName": row["event_type"],
@@ -73,8 +73,8 @@ class EventDocument(Document):
             **row["details"],
         }
         # The host type of a backup is for alerts only; the event document does not have it.
-        shown.pop("sourceTypeName", None)
-        return {**shown, "links": links.related(f"{among}/{row['id']}", _relations(row) if alone else {})}
+        document.pop("sourceTypeName", None)
+        return {**document, "links": links.related(f"{among}/{row['id']}", _relations(row) if alone else {})}
 
 
 class DiffParamDocument(Document):

@@ -51,12 +51,12 @@ class EventSearch:
     @property
     def between(self) -> Q:
         """The time range."""
-        found = Q()
+        condition = Q()
         if self.start is not None:
-            found &= Q(created__gte=self.start)
+            condition &= Q(created__gte=self.start)
         if self.end is not None:
-            found &= Q(created__lt=second_after(self.end))
-        return found
+            condition &= Q(created__lt=second_after(self.end))
+        return condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +212,9 @@ class _Line:
         return Q(created__lte=horizon.created) & ~horizon.newer
 
 
-def _page(found: list[Event], size: int, direction: Direction, horizon: EventPosition | None) -> SearchPage:
-    events = found[:size]
-    last = EventPosition(events[-1].created, events[-1].id) if len(found) > size else None
+def _page(rows: list[Event], size: int, direction: Direction, horizon: EventPosition | None) -> SearchPage:
+    events = rows[:size]
+    last = EventPosition(events[-1].created, events[-1].id) if len(rows) > size else None
     if direction is Direction.NEWER:
         events.reverse()
     return SearchPage(events, last or horizon, None if last else horizon)

@@ -116,9 +116,9 @@ class ChangeViewSet(EventViewSet):
 
     def present(self, row: EventRow, *, alone: bool) -> JsonObject:
         """Return the document of an event with its diffs."""
-        shown = super().present(row, alone=alone)
+        document = super().present(row, alone=alone)
         raw = {"raw": row["raw"]} if self.query["includeRaw"] else {}
-        return {**shown, "diffs": row["diffs"], **raw}
+        return {**document, "diffs": row["diffs"], **raw}
 
 
 class GroupEventViewSet(ChangeViewSet):
