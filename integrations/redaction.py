@@ -45,13 +45,13 @@ def replaced_alike(
     }
 
 
-def _replaced(shown: Any, old: Any, new: Any) -> Any:
+def _replaced(shown_form: Any, old: Any, new: Any) -> Any:
     """The shown form with a mark; of an object, at the members that were changed."""
-    if not isinstance(shown, Mapping):
-        return f"{shown} (replaced)"
+    if not isinstance(shown_form, Mapping):
+        return f"{shown_form} (replaced)"
     before = old if isinstance(old, Mapping) else {}
     after = new if isinstance(new, Mapping) else {}
     return {
         name: f"{text} (replaced)" if before.get(name) != after.get(name) or not before else text
-        for name, text in shown.items()
+        for name, text in shown_form.items()
     }

@@ -104,8 +104,8 @@ def _why_not(
     value = stored[field.name]
     if value is None:
         return UNREADABLE
-    shown = field.shown(value)
-    if (shown if member is None else shown.get(member)) != raw:
+    shown_form = field.shown(value)
+    if (shown_form if member is None else shown_form.get(member)) != raw:
         return UNKNOWN
     moved = field.goes_with is not None and values.get(field.goes_with) != stored.get(field.goes_with)
     return f"must be sent again, because {field.goes_with} was changed" if moved else None

@@ -43,9 +43,9 @@ def peer_text(text: str, *, secrets: Iterable[str] = ()) -> str:
     """
     # Cut without a mark of it, so that a secret at the end is recognized.
     line = redact_urls(without_secrets(printable(text[:_LONGEST_READ], _LONGEST_READ), secrets))
-    line = _CREDENTIAL.sub(lambda found: f"{found[1]}{MASK}", line)
+    line = _CREDENTIAL.sub(lambda match: f"{match[1]}{MASK}", line)
     line = _MAIL_ADDRESS.sub(MASK, line)
-    line = _ADDRESS.sub(lambda found: MASK if _is_internal(found[0]) else found[0], line)
+    line = _ADDRESS.sub(lambda match: MASK if _is_internal(match[0]) else match[0], line)
     return printable(_INTERNAL_NAME.sub(MASK, line), LONGEST_TEXT)
 
 
@@ -75,12 +75,12 @@ def json_number(body: bytes, members: Sequence[str]) -> str | None:
     if not members:
         return None
     try:
-        found = orjson.loads(body)
+        value = orjson.loads(body)
     except orjson.JSONDecodeError:
         return None
     for name in members:
-        found = found.get(name) if isinstance(found, dict) else None
-    return str(found) if isinstance(found, int) and not isinstance(found, bool) else None
+        value = value.get(name) if isinstance(value, dict) else None
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def _said(document: Any, depth: int) -> list[str]:
@@ -91,7 +91,7 @@ def _said(document: Any, depth: int) -> list[str]:
         case int() if not isinstance(document, bool):
             return [str(document)]
         case list() if depth:
-            return [text for each in document[:_PIECES_AT_MOST] for text in _said(each, depth - 1)]
+            return [text for item in document[:_PIECES_AT_MOST] for text in _said(item, depth - 1)]
         case dict() if depth:
             return _of_fields(document, depth)
     return []

@@ -595,7 +595,7 @@ def row_of(rows: Sequence[StageRow], stage: Stage, answer: str | int) -> StageRo
 
     Raises: LookupError: the table has no such row.
     """
-    here = {each: row for row in rows if row.stage is stage for each in row.answers}
+    here = {known_answer: row for row in rows if row.stage is stage for known_answer in row.answers}
     text = str(answer)
     of_class = f"{text[0]}xx" if isinstance(answer, int) else text
     fallbacks = (ANYTHING, UNREADABLE_CODE)

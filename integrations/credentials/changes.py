@@ -26,8 +26,10 @@ Read = Callable[[Secrets], Values]
 
 
 def _named(here: Scope, integration_type: str) -> Integration:
-    found = _of(here, integration_type)
-    return get_or_404(found, ErrorCode.INTEGRATION_NOT_CONFIGURED, integration_type, here.group_id or "")
+    integration = _of(here, integration_type)
+    return get_or_404(
+        integration, ErrorCode.INTEGRATION_NOT_CONFIGURED, integration_type, here.group_id or ""
+    )
 
 
 def _of(here: Scope, integration_type: str) -> Integration | None:

@@ -29,8 +29,8 @@ class TypedIntegration(TypedDocument):
     @classmethod
     def sample(cls) -> Mapping[str, Any]:
         name = cls.kind.type
-        shown = cls.kind.shown(cls.kind.example)
-        return {"type": name, **shown, "links": self_link(f"/groups/{AN_ID}/integrations/{name}")}
+        facts = cls.kind.shown(cls.kind.example)
+        return {"type": name, **facts, "links": self_link(f"/groups/{AN_ID}/integrations/{name}")}
 
 
 DOCUMENTS: Mapping[str, type[TypedIntegration]] = {

@@ -26,8 +26,8 @@ def integration_of(group_id: str, integration_type: str) -> Integration | None:
 def integration_facts(integration: Integration) -> Facts:
     """An integration without its links, with redacted secrets, as in answers and diffs."""
     fields, stored = INTEGRATION_TYPES[integration.type].fields, integration.fields
-    shown = {field.name: stored[field.name] for field in fields if field.name in stored}
-    return {"type": integration.type, **shown}
+    values = {field.name: stored[field.name] for field in fields if field.name in stored}
+    return {"type": integration.type, **values}
 
 
 def live_integration(group_id: str, integration_type: str) -> Integration | None:
@@ -48,17 +48,17 @@ def integration_secrets(integration: Integration) -> Secrets:
 
 
 def readable(
-    names: Collection[str], shown: Collection[str], opened: Callable[[], Mapping[str, Any]]
+    names: Collection[str], stored: Collection[str], opened: Callable[[], Mapping[str, Any]]
 ) -> Secrets:
     """Stored secrets by field; None for each that cannot be decrypted.
 
-    `names`: the secret fields. `shown`: the stored fields. `opened` returns their values, or raises
+    `names`: the secret fields. `stored`: the stored fields. `opened` returns their values, or raises
     CannotDecryptError.
     """
     try:
         values: Mapping[str, Any] = opened()
     except CannotDecryptError:
-        values = dict.fromkeys(shown)
+        values = dict.fromkeys(stored)
     return {name: values[name] for name in names if name in values}
 
 

@@ -96,8 +96,8 @@ def _scraper(group_id: str | None) -> Integration | None:
     """The enabled SCRAPER integration of the project in the path."""
     if group_id is None or not is_id(group_id):
         return None
-    found = live_integration(group_id, SCRAPER.type)
-    return found if found and found.fields["enabled"] else None
+    integration = live_integration(group_id, SCRAPER.type)
+    return integration if integration and integration.fields["enabled"] else None
 
 
 def _known(scraper: Integration | None, username: str, password: str) -> bool:

@@ -42,8 +42,8 @@ class DiscoveryViewSet(ApiViewSet):
         """
         scraper = integration_of(self.group.id, SCRAPER.type)
         port = exporter_port(scraper.fields["listenAddress"] if scraper else DEFAULT_LISTEN_ADDRESS)
-        found = target_groups(processes_of(self.group.id), group=self.group, exporter_port=port)
-        return Response(found[_page(self.query)])
+        targets = target_groups(processes_of(self.group.id), group=self.group, exporter_port=port)
+        return Response(targets[_page(self.query)])
 
 
 def _page(query: Mapping[str, Any]) -> slice:

@@ -276,8 +276,8 @@ def _is_known(name: str, words: Collection[str]) -> bool:
 
 
 def _reference(inside: str) -> Reference | None:
-    found = _REFERENCE.fullmatch(inside)
-    return Reference(found[1], int(found[2]) if found[2] else None) if found else None
+    match = _REFERENCE.fullmatch(inside)
+    return Reference(match[1], int(match[2]) if match[2] else None) if match else None
 
 
 def references_of(document: Any) -> Iterator[Reference]:
