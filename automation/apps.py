@@ -29,13 +29,13 @@ class AutomationConfig(AppConfig):
     @property
     def readiness(self) -> dict[str, object]:
         """Somebody must act if no worker looks for agents and hosts that stopped reporting."""
-        return {"detection": lambda: self._detection_words(lambda found: found.has_failed)}
+        return {"detection": lambda: self._detection_words(lambda state: state.has_failed)}
 
     @property
     def readiness_notes(self) -> dict[str, object]:
         """After the platform was away, agents and hosts get their time to report again."""
-        return {"detection": lambda: self._detection_words(lambda found: found.is_pausing)}
+        return {"detection": lambda: self._detection_words(lambda state: state.is_pausing)}
 
     def _detection_words(self, wanted: Callable[[Detection], bool]) -> str | None:
-        found, now = self.detection_now()
-        return detection_words(found, now) if wanted(found) else None
+        state, now = self.detection_now()
+        return detection_words(state, now) if wanted(state) else None

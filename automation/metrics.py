@@ -548,5 +548,5 @@ def by_subject(metrics: Iterable[Metric]) -> Iterator[tuple[MetricSubject, Seque
     """The metrics by subject, in the order of subjects."""
     given = list(metrics)
     for subject in MetricSubject:
-        if found := [metric for metric in given if metric.spec.subject is subject]:
-            yield subject, found
+        if subject_metrics := [metric for metric in given if metric.spec.subject is subject]:
+            yield subject, subject_metrics

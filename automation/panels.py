@@ -42,8 +42,8 @@ _LISTED = "A host is listed here when its agent can't reach it or stops reportin
 
 
 def _detection() -> Iterator[Notice]:
-    found, at = detection_now()
-    if words := detection_words(found, at):
+    state, at = detection_now()
+    if words := detection_words(state, at):
         yield Notice(f"{words[0].upper()}{words[1:]}.")
 
 
@@ -68,11 +68,11 @@ def _growth(visible_scope: VisibleScope, disk: DatabaseDisk | None, now: datetim
         headers=["Project", "Today (UTC)", f"A day, mean of {DAYS} days"],
         rows=[
             [
-                Cell(each.name, page_url_of("accesslist.project", each.group_id)),
-                Cell(_bytes(each.today)),
-                Cell(_bytes(each.mean)),
+                Cell(project.name, page_url_of("accesslist.project", project.group_id)),
+                Cell(_bytes(project.today)),
+                Cell(_bytes(project.mean)),
             ]
-            for each in projects
+            for project in projects
         ],
         count=count,
         url=list_url(Project),
@@ -93,7 +93,7 @@ def _add_agent() -> Cell:
     return Cell("Add agent", add_url(Agent))
 
 
-def _hosts(found: FirstRows[Host], whole: PanelWhole, unknown: int, now: datetime) -> Panel:
+def _hosts(hosts: FirstRows[Host], whole: PanelWhole, unknown: int, now: datetime) -> Panel:
     return Panel(
         name="hosts",
         rank=20,
@@ -101,8 +101,8 @@ def _hosts(found: FirstRows[Host], whole: PanelWhole, unknown: int, now: datetim
         is_wide=True,
         unit="hosts down",
         headers=["Host", "Project", "Replica set", "Last report"],
-        rows=[_host(host, _set_of(host), now) for host in found.rows],
-        count=found.count,
+        rows=[_host(host, _set_of(host), now) for host in hosts.rows],
+        count=hosts.count,
         url=list_url(Host, down__exact=1),
         empty=f"{_up_words(unknown)} {_LISTED}",
         remedy=Cell("All hosts", list_url(Host)),
@@ -118,15 +118,15 @@ def _up_words(unknown: int) -> str:
     return f"No host is reported down. The state of {hosts} is unknown."
 
 
-def _without_data(found: FirstRows[Host], whole: PanelWhole, now: datetime) -> Panel:
+def _without_data(hosts: FirstRows[Host], whole: PanelWhole, now: datetime) -> Panel:
     return Panel(
         name="unheard",
         rank=25,
         title="Hosts without data",
         unit="hosts without data",
         headers=["Host", "Project", "Agent", "Last report"],
-        rows=[_host(host, _agent_of(host), now) for host in found.rows],
-        count=found.count,
+        rows=[_host(host, _agent_of(host), now) for host in hosts.rows],
+        count=hosts.count,
         url=list_url(Host, data="none"),
         empty="All hosts report. A host is listed here after four minutes without a report.",
         remedy=Cell("All hosts", list_url(Host)),
@@ -154,20 +154,20 @@ def _agent_of(host: Host) -> Cell:
 
 
 def _agents(visible_scope: VisibleScope, now: datetime) -> Panel:
-    found = agents_not_reporting(visible_scope, now)
+    agents = agents_not_reporting(visible_scope, now)
     return Panel(
         name="agents",
         rank=30,
         title="Agents not reporting",
         unit="agents not reporting",
         headers=["Agent", "Type", "Project", "Last report"],
-        rows=[_agent(agent, now) for agent in found.rows],
-        count=found.count,
+        rows=[_agent(agent, now) for agent in agents.rows],
+        count=agents.count,
         url=list_url(Agent, reports="no"),
         empty="All agents report. An agent is listed here after four minutes without a report.",
         remedy=Cell("All agents", list_url(Agent)),
         whole=PanelWhole(
-            found.count or agents_count(visible_scope), "No agent has reported yet.", _add_agent()
+            agents.count or agents_count(visible_scope), "No agent has reported yet.", _add_agent()
         ),
         tone=Tone.BAD,
     )

@@ -156,7 +156,7 @@ class AgentProcess:
         while not self._stop.is_set():
             if time.monotonic() >= self._ask_again and self._take_central():
                 self._look()
-            found = self._round()
+            poll_round = self._round()
             if self._has_update() and not len(self._spool) and not self._stop.is_set():
                 # The platform has everything, so the next report that it accepts is of the new file.
                 self._is_replaced = True
@@ -164,7 +164,7 @@ class AgentProcess:
             # From start to start. After the machine slept, missed rounds are not repeated.
             wait = self._settings.interval if self._leases.again is None else self._leases.again
             # The agent asks for newly found hosts immediately, then at the usual interval.
-            is_early = bool(found.found) and not is_early
+            is_early = bool(poll_round.found) and not is_early
             due = time.monotonic() if is_early else max(due + wait, time.monotonic())
             self._stop.wait(due - time.monotonic())
         return OK
@@ -214,12 +214,14 @@ class AgentProcess:
         self._poller.round(lambda _: lambda _: False)
 
     def _once(self) -> int:
-        found = self._round()
-        if found.found:
-            found = self._round()
+        poll_round = self._round()
+        if poll_round.found:
+            poll_round = self._round()
         sent = self._sender.drain(ONCE_SECONDS, self._stop)
         # Other agents watch all hosts, so there is nothing to do.
-        works = any(reading.reachable for reading in found.readings) or (found.others and not found.readings)
+        works = any(reading.reachable for reading in poll_round.readings) or (
+            poll_round.others and not poll_round.readings
+        )
         return OK if sent and works else FAILED
 
     def _choose(self, hosts: Sequence[ServerAddress]) -> Choice:
@@ -240,10 +242,10 @@ class AgentProcess:
         return self._leases.watches
 
     def _round(self) -> PollRound:
-        found = self._poller.round(self._choose)
+        poll_round = self._poller.round(self._choose)
         if self._stop.is_set():
-            return found  # Half a round: a host that was not polled yet is not down.
-        readings = self._backups.added(found.readings)
+            return poll_round  # Half a round: a host that was not polled yet is not down.
+        readings = self._backups.added(poll_round.readings)
         bodies = list(
             bodies_of(
                 readings,
@@ -255,7 +257,7 @@ class AgentProcess:
                 lease_of=self._leases.lease_of,
             )
         )
-        if self._leases.has_answer and not found.readings:
+        if self._leases.has_answer and not poll_round.readings:
             bodies = []  # Asking for hosts has already reported that this agent is up.
             self._prove()
         for body in bodies:
@@ -265,16 +267,16 @@ class AgentProcess:
         sent, self._sent = self._sender.sent - self._sent, self._sender.sent
         log.info(
             "hosts=%d reachable=%d late=%d others=%d measurements=%d took=%.2fs sent=%d waiting=%d",
-            len(found.readings),
-            sum(reading.reachable for reading in found.readings),
-            found.late,
-            found.others,
+            len(poll_round.readings),
+            sum(reading.reachable for reading in poll_round.readings),
+            poll_round.late,
+            poll_round.others,
             measurements_in(readings, self._sender.unknown),
-            found.seconds,
+            poll_round.seconds,
             sent,
             len(self._spool),
         )
-        return found
+        return poll_round
 
 
 def allow_most_files() -> None:

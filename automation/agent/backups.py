@@ -106,16 +106,16 @@ class _Marker:
         self.was_read = True
         known, self.written = self.written, None
         try:
-            found = self._calls.answer(self.path.stat)
+            status = self._calls.answer(self.path.stat)
         except NotHere:
             return "does not answer: its file system hangs"
         except OSError as error:
             if isinstance(error, FileNotFoundError):
                 self.written = known  # No newer backup: some jobs remove the file while they run.
             return f"cannot be seen ({error.strerror})"
-        if not stat.S_ISREG(found.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return "is no regular file"
-        if found.st_mtime > now + MOST_AHEAD:
+        if status.st_mtime > now + MOST_AHEAD:
             return "has a time in the future"
-        self.written = found.st_mtime
+        self.written = status.st_mtime
         return ""

@@ -66,9 +66,9 @@ NOTHING = CentralSettings()
 
 def merged(own: Settings, central: CentralSettings) -> Settings:
     """The settings of this machine, and for each setting that it does not name the platform's."""
-    found = {name: value for name, value in central.values().items() if name not in own.sources}
-    sources = {**own.sources, **dict.fromkeys(found, PLATFORM)}
-    return replace(own, **found, sources=sources)
+    values = {name: value for name, value in central.values().items() if name not in own.sources}
+    sources = {**own.sources, **dict.fromkeys(values, PLATFORM)}
+    return replace(own, **values, sources=sources)
 
 
 def changes_of(before: Settings, after: Settings) -> Sequence[str]:
@@ -119,13 +119,13 @@ def _strings(document: Mapping[str, Any], name: str, faults: list[str]) -> Seque
     if not isinstance(given, list) or len(given) > MOST_STRINGS:
         faults.append(f"{PREFIX}{name.upper()} is not a list of at most {MOST_STRINGS} connection strings")
         return []
-    found = []
+    strings = []
     for number, text in enumerate(given, 1):
         if isinstance(text, str) and text and len(text.split()) == 1:
-            found.append(text)
+            strings.append(text)
         else:
             faults.append(f"{PREFIX}{name.upper()}: connection string {number} is not a text without blanks")
-    return found
+    return strings
 
 
 def _is_interval(value: object) -> bool:

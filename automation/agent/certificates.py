@@ -42,8 +42,8 @@ class ServerCertificate:
             self._due = self.clock() + DATABASES_EVERY
             self._ends, self.problem = None, ""
             try:
-                found = ask()
-                self._ends = not_after(found) if found else None
+                certificate = ask()
+                self._ends = not_after(certificate) if certificate else None
             except (OSError, ValueError) as error:
                 self.problem = f"{type(error).__name__}: {error}"
         return (self._ends - now).total_seconds() / _SECONDS_A_DAY if self._ends else None
@@ -84,12 +84,12 @@ def presented_certificate(
             unusable = f" (the certificate of the agent cannot be read: {error})"
     try:
         with context.wrap_socket(connection, server_hostname=hostname) as secured:
-            found = secured.getpeercert(binary_form=True)
+            certificate = secured.getpeercert(binary_form=True)
     except OSError as error:
         raise OSError(f"{error}{unusable}") from error
-    if not found:
+    if not certificate:
         raise ValueError("the server presents no certificate")
-    return found
+    return certificate
 
 
 def not_after(certificate: bytes) -> datetime:
@@ -111,15 +111,15 @@ def not_after(certificate: bytes) -> datetime:
 
 
 def _time(tag: int, text: str) -> datetime:
-    found = datetime.strptime(text, _TIMES[tag]).replace(tzinfo=timezone.utc)
+    moment = datetime.strptime(text, _TIMES[tag]).replace(tzinfo=timezone.utc)
     # `strptime` reads 50 to 68 as 2050 to 2068.
-    is_old = tag == min(_TIMES) and found.year >= 2000 + _FIRST_OF_1900
-    return found.replace(year=found.year - 100) if is_old else found
+    is_old = tag == min(_TIMES) and moment.year >= 2000 + _FIRST_OF_1900
+    return moment.replace(year=moment.year - 100) if is_old else moment
 
 
 def _parts(content: bytes) -> Sequence[tuple[int, bytes]]:
     """Tag and content of each part, in order (X.690, 8.1). Raises: ValueError, IndexError: a part is cut."""
-    found: list[tuple[int, bytes]] = []
+    parts: list[tuple[int, bytes]] = []
     place = 0
     while place < len(content):
         tag, length = content[place], content[place + 1]
@@ -130,6 +130,6 @@ def _parts(content: bytes) -> Sequence[tuple[int, bytes]]:
             place += count
         if place + length > len(content):
             raise ValueError("not a certificate: it is cut")
-        found.append((tag, content[place : place + length]))
+        parts.append((tag, content[place : place + length]))
         place += length
-    return found
+    return parts

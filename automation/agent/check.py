@@ -83,8 +83,8 @@ def _central_steps(settings: Settings, central: CentralSource) -> Iterator[Check
     names: dict[str, list[str]] = {}
     for name, setting in FIELDS.items():
         names.setdefault(settings.sources.get(setting, "the default"), []).append(name)
-    for source, found in names.items():
-        yield CheckStep(f"settings from {source}: {', '.join(found)}")
+    for source, variables in names.items():
+        yield CheckStep(f"settings from {source}: {', '.join(variables)}")
     for fault in central.current.faults:
         yield CheckStep("settings of the platform", fault)
     if offer := central.current.update:

@@ -57,7 +57,7 @@ def read_challenge(headers: Iterable[str]) -> Challenge:
 
     Raises: NoChallenge: no challenge is a Digest with qop `auth` and a supported algorithm.
     """
-    offered = [found for header in headers for found in _digests(header[:_LONGEST])]
+    offered = [challenge for header in headers for challenge in _digests(header[:_LONGEST])]
     for algorithm in _ALGORITHMS:
         for parameters in offered:
             offers = {word.strip() for word in parameters.get("qop", "").lower().split(",")}
@@ -96,7 +96,7 @@ def authorization(
 
 def _digests(header: str) -> list[dict[str, str]]:
     """The parameters of each Digest challenge in a header, which can contain several schemes."""
-    found: list[dict[str, str]] = []
+    challenges: list[dict[str, str]] = []
     scheme, position = "", 0
     while position < len(header):
         parameter = _PARAMETER.match(header, position)
@@ -104,7 +104,7 @@ def _digests(header: str) -> list[dict[str, str]]:
             if scheme == "digest":
                 quoted, token = parameter[2], parameter[3]
                 value = token if quoted is None else re.sub(r"\\(.)", r"\1", quoted)
-                found[-1][parameter[1].lower()] = value
+                challenges[-1][parameter[1].lower()] = value
             position = parameter.end()
             continue
         begins = _SCHEME.match(header, position)
@@ -112,8 +112,8 @@ def _digests(header: str) -> list[dict[str, str]]:
             break
         scheme, position = begins[1].lower(), begins.end()
         if scheme == "digest":
-            found.append({})
-    return found
+            challenges.append({})
+    return challenges
 
 
 def _quoted(text: str) -> str:
@@ -257,10 +257,10 @@ class _Connections(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
 
     def cut(self) -> None:
         """Make pending reads of the newest connection fail."""
-        found = self._newest.sock if self._newest is not None else None
-        if found is not None:
+        sock = self._newest.sock if self._newest is not None else None
+        if sock is not None:
             with suppress(OSError):  # The connection has already ended.
-                found.shutdown(socket.SHUT_RDWR)
+                sock.shutdown(socket.SHUT_RDWR)
 
     def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
         return self.do_open(self._kept(http.client.HTTPConnection), request)

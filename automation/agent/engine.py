@@ -240,13 +240,13 @@ def connection_steps(what: str, hostname: str, port: int) -> Generator[CheckStep
     A single address is enough: `localhost` often has two, and a server listens on one of them.
     """
     try:
-        found = socket.getaddrinfo(hostname, port, type=socket.SOCK_STREAM)
+        rows = socket.getaddrinfo(hostname, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "not a valid name"
         todo = "check the spelling, and DNS and /etc/hosts on this machine"
         yield CheckStep(f"{what}: name {hostname}", f"it does not resolve ({reason}): {todo}")
         return False
-    addresses = list(dict.fromkeys(str(row[4][0]) for row in found))
+    addresses = list(dict.fromkeys(str(row[4][0]) for row in rows))
     yield CheckStep(f"{what}: name {hostname} is {', '.join(addresses)}")
     refusals = {address: _refusal(address, port) for address in addresses}
     is_open = not all(refusals.values())

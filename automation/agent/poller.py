@@ -137,11 +137,11 @@ class Poller:
         if isinstance(answer, _Failed):
             return
         try:
-            found = engine.learn(target, answer)
+            hosts = engine.learn(target, answer)
         except Exception as error:  # noqa: BLE001 - the answer of a server must not stop the agent.
             log_unexpected(target.address, error)
             return
-        for fresh in found:
+        for fresh in hosts:
             if fresh.address not in self._known:
                 self._known.add(fresh.address)
                 self._found += not self._is_ours(fresh.address)

@@ -156,18 +156,18 @@ def _without(document: Document, bad_fields: Iterable[str]) -> tuple[bytes | Non
             optional.append(label)
             unknown |= {name} & {_LABELS}
             continue
-        found = _FIELD.fullmatch(name)
-        if found is None:
+        match = _FIELD.fullmatch(name)
+        if match is None:
             return None, frozenset(unknown)
-        host = hosts[int(found[1])]
-        owner = host if found[2] is None else host["databases"][int(found[2])]
-        if found[3] is not None:
-            measurement = owner["measurements"][int(found[3])]
+        host = hosts[int(match[1])]
+        owner = host if match[2] is None else host["databases"][int(match[2])]
+        if match[3] is not None:
+            measurement = owner["measurements"][int(match[3])]
             refused.add(id(measurement))
-            unknown |= {measurement["metricName"]} if found[4] == "metricName" else set()
-        elif owner is host and found[4] in _OPTIONAL and found[4] in host:
-            optional.append((host, found[4]))
-            unknown |= {found[4]} & _ADDED
+            unknown |= {measurement["metricName"]} if match[4] == "metricName" else set()
+        elif owner is host and match[4] in _OPTIONAL and match[4] in host:
+            optional.append((host, match[4]))
+            unknown |= {match[4]} & _ADDED
         else:
             refused.add(id(owner))
     if not refused and not optional:
@@ -201,10 +201,10 @@ def _label(document: Document, field: str) -> tuple[Document, str] | None:
 
     Raises KeyError if the report does not have the label.
     """
-    found = _LABEL_FIELD.fullmatch(field)
-    if found is None:
+    match = _LABEL_FIELD.fullmatch(field)
+    if match is None:
         return None
-    owner, name = (document[_LABELS], found[1]) if found[1] else (document, _LABELS)
+    owner, name = (document[_LABELS], match[1]) if match[1] else (document, _LABELS)
     if name not in owner:
         raise KeyError(name)
     return owner, name

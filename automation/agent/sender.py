@@ -95,11 +95,11 @@ class Spool:
         for left in directory.iterdir():
             if left.name.endswith(UNFINISHED) and _NAME.fullmatch(left.name[: -len(UNFINISHED)]):
                 left.unlink()
-        found = {path.name: path.stat() for path in directory.iterdir() if _NAME.fullmatch(path.name)}
-        self._sizes = {name: status.st_size for name, status in found.items()}
-        self._since = {name: status.st_mtime for name, status in found.items()}
+        files = {path.name: path.stat() for path in directory.iterdir() if _NAME.fullmatch(path.name)}
+        self._sizes = {name: status.st_size for name, status in files.items()}
+        self._since = {name: status.st_mtime for name, status in files.items()}
         self._unwritten: dict[str, bytes] = {}
-        self._unchecked = set(found)
+        self._unchecked = set(files)
         self._last = max((int(name[:15]) for name in self._sizes), default=0)
 
     def close(self) -> None:

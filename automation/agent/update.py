@@ -66,8 +66,8 @@ def read_offer(document: object) -> Offer | None:
     """The offer of an answer. Raises: ValueError: it is not readable."""
     if document is None:
         return None
-    found = document if isinstance(document, dict) else {}
-    version, sha256, size = (found.get(name) for name in ("version", "sha256", "size"))
+    offer = document if isinstance(document, dict) else {}
+    version, sha256, size = (offer.get(name) for name in ("version", "sha256", "size"))
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
         raise ValueError("has no version")
     if not isinstance(sha256, str) or not _SHA256.fullmatch(sha256):

@@ -85,14 +85,14 @@ def _check_version(
 
 
 def _strings(
-    sent: Mapping[str, Any], shown: Mapping[str, Any], old: Mapping[str, Any] | None
+    sent: Mapping[str, Any], redacted: Mapping[str, Any], old: Mapping[str, Any] | None
 ) -> dict[str, list[str]]:
     """The sent connection strings in full, by field. Raises ApiError with the faults."""
-    found: dict[str, list[str]] = {}
+    strings: dict[str, list[str]] = {}
     faults: list[BadField] = []
     for name in STRINGS:
-        meant = stored_partners(sent.get(name, []), shown[name], None if old is None else old[name])
-        found[name] = [text for text in meant if text is not None]
+        meant = stored_partners(sent.get(name, []), redacted[name], None if old is None else old[name])
+        strings[name] = [text for text in meant if text is not None]
         for place, text in enumerate(meant):
             field = f"{name}[{place}]"
             if text is None:
@@ -102,7 +102,7 @@ def _strings(
                 faults.append(BadField(field, ErrorCode.INVALID_ATTRIBUTE, "is given twice"))
     if faults:
         raise ApiError.of_fields(faults[:MOST_FAULTS])
-    return found
+    return strings
 
 
 def _write(row: AgentSettings, values: Mapping[str, Any]) -> None:

@@ -49,16 +49,16 @@ class AgentSettingsForm(InProjectForm):
             self._add_settings(group_id)
 
     def _add_settings(self, group_id: str) -> None:
-        shown = shown_settings(shown_agent_settings_of(group_id))
+        settings = shown_settings(shown_agent_settings_of(group_id))
         self.initial.update(
             {
                 self.asked_for: group_id,
-                "version": shown["version"],
-                "mongodb": "\n".join(shown["mongodb"]),
-                "postgresql": "\n".join(shown["postgresql"]),
-                "intervalSeconds": shown.get("intervalSeconds"),
-                "labels": "\n".join(label_texts(shown.get("labels"))),
-                "selfUpdate": shown["selfUpdate"],
+                "version": settings["version"],
+                "mongodb": "\n".join(settings["mongodb"]),
+                "postgresql": "\n".join(settings["postgresql"]),
+                "intervalSeconds": settings.get("intervalSeconds"),
+                "labels": "\n".join(label_texts(settings.get("labels"))),
+                "selfUpdate": settings["selfUpdate"],
             }
         )
         kept = "Leave a line with ****** unchanged to keep its password."
@@ -106,9 +106,9 @@ class AgentSettingsForm(InProjectForm):
         self.data = kept = sent.copy()  # A dictionary of it would have lists of values.
         for engine, name in ((Engine.MONGODB, "mongodb"), (Engine.POSTGRESQL, "postgresql")):
             typed = _lines(kept.get(name, ""))
-            shown = shown_again(engine, typed, stored=_lines(self.initial[name]))
-            if shown != typed:
-                kept[name] = "\n".join(shown)
+            redacted = shown_again(engine, typed, stored=_lines(self.initial[name]))
+            if redacted != typed:
+                kept[name] = "\n".join(redacted)
                 # The field of the form has its text already.
                 self[name].help_text += f" {_TYPE_AGAIN}"
 

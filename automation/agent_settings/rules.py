@@ -52,14 +52,14 @@ class StringForm:
 
     def fault(self, text: str) -> str | None:
         """Return why the text is no connection string of the engine; None if it is."""
-        found = _PARTS.fullmatch(text)
-        if found is None or found["scheme"] not in self.schemes or _BLANK.search(text):
+        match = _PARTS.fullmatch(text)
+        if match is None or match["scheme"] not in self.schemes or _BLANK.search(text):
             return f"is not a connection string: {self.form}"
         if _NO_ESCAPE.search(text):
             return "has a % that is not part of an escape: write it as %25"
-        if found["password"] and not found["user"]:
+        if match["password"] and not match["user"]:
             return "has a password without a user"
-        return self._option_fault(found["query"] or "") or self._host_fault(found)
+        return self._option_fault(match["query"] or "") or self._host_fault(match)
 
     def _option_fault(self, query: str) -> str | None:
         for option in query.split("&") if query else ():
@@ -70,13 +70,13 @@ class StringForm:
                 return f"must not have the options {', '.join(sorted(self.refused))}"
         return None
 
-    def _host_fault(self, found: re.Match[str]) -> str | None:
-        hosts = found["hosts"].split(",")
-        if found["scheme"] == self.lookup:
+    def _host_fault(self, match: re.Match[str]) -> str | None:
+        hosts = match["hosts"].split(",")
+        if match["scheme"] == self.lookup:
             is_name = len(hosts) == 1 and ":" not in hosts[0] and canonical_hostname(hosts[0]) is not None
             return None if is_name else "must have exactly one host name, without a port"
-        names = {unquote(option.partition("=")[0]).lower() for option in (found["query"] or "").split("&")}
-        if found["hosts"] == "" and names & set(self.host_options):
+        names = {unquote(option.partition("=")[0]).lower() for option in (match["query"] or "").split("&")}
+        if match["hosts"] == "" and names & set(self.host_options):
             return None
         if all(map(_is_host, hosts)):
             return None
@@ -109,14 +109,14 @@ FORMS = {
 
 def redacted_string(text: str) -> str:
     """Return a connection string without faults with `******` for its password and secret options."""
-    found = _PARTS.fullmatch(text)
-    if found is None:
+    match = _PARTS.fullmatch(text)
+    if match is None:
         return MASK
-    password = f":{MASK}" if found["password"] else ""
-    user = "" if found["user"] is None else f"{found['user']}{password}@"
-    query = found["query"]
+    password = f":{MASK}" if match["password"] else ""
+    user = "" if match["user"] is None else f"{match['user']}{password}@"
+    query = match["query"]
     options = "" if query is None else f"?{'&'.join(map(_redacted_option, query.split('&')))}"
-    return f"{found['scheme']}://{user}{found['hosts']}{found['path'] or ''}{options}"
+    return f"{match['scheme']}://{user}{match['hosts']}{match['path'] or ''}{options}"
 
 
 def shown_again(engine: Engine, typed: Sequence[str], *, stored: Collection[str]) -> list[str]:
@@ -129,8 +129,8 @@ def shown_again(engine: Engine, typed: Sequence[str], *, stored: Collection[str]
 
 
 def _shown_again(typed: str, fault: str | None, stored: Collection[str]) -> str:
-    shown = redacted_string(typed)
-    return MASK if fault or (shown != typed and shown in stored) else shown
+    redacted = redacted_string(typed)
+    return MASK if fault or (redacted != typed and redacted in stored) else redacted
 
 
 def is_redacted(text: str) -> bool:
@@ -139,22 +139,22 @@ def is_redacted(text: str) -> bool:
 
 
 def stored_partners(
-    sent: Sequence[str], shown: Sequence[str], stored: Sequence[str] | None
+    sent: Sequence[str], redacted: Sequence[str], stored: Sequence[str] | None
 ) -> list[str | None]:
     """Return the stored string that each sent string means; None if that is unknown or ambiguous.
 
     A string in full means itself. `shown` are the redacted forms of `stored`, which is None if the stored
     strings cannot be decrypted.
     """
-    places = partners(sent, shown, array="")
+    places = partners(sent, redacted, array="")
     return [
-        _meant(text, place, shown, stored) if is_redacted(text) else text
+        _meant(text, place, redacted, stored) if is_redacted(text) else text
         for text, place in zip(sent, places, strict=True)
     ]
 
 
-def _meant(text: str, place: int | None, shown: Sequence[str], stored: Sequence[str] | None) -> str | None:
-    return stored[place] if stored is not None and place is not None and shown[place] == text else None
+def _meant(text: str, place: int | None, redacted: Sequence[str], stored: Sequence[str] | None) -> str | None:
+    return stored[place] if stored is not None and place is not None and redacted[place] == text else None
 
 
 def replaced_strings(old: Sequence[str] | None, new: Sequence[str]) -> list[str]:
@@ -164,11 +164,11 @@ def replaced_strings(old: Sequence[str] | None, new: Sequence[str]) -> list[str]
     """
     before = {redacted_string(text) for text in old or ()}
     return [
-        f"{shown} (replaced)"
-        if is_redacted(shown) and (old is None or (shown in before and text not in old))
-        else shown
+        f"{redacted} (replaced)"
+        if is_redacted(redacted) and (old is None or (redacted in before and text not in old))
+        else redacted
         for text in new
-        for shown in [redacted_string(text)]
+        for redacted in [redacted_string(text)]
     ]
 
 

@@ -55,8 +55,8 @@ def _of(group_id: str) -> QuerySet[AgentSettings]:
 
 def shown_settings(stored: AgentSettings | None) -> Facts:
     """Return the settings with their version, with secrets redacted."""
-    shown = stored.shown if stored else _NOTHING
-    return {SELF_UPDATE: False, **shown, "version": version_of(stored)}
+    values = stored.shown if stored else _NOTHING
+    return {SELF_UPDATE: False, **values, "version": version_of(stored)}
 
 
 def full_settings(stored: AgentSettings | None) -> Facts:
@@ -64,13 +64,13 @@ def full_settings(stored: AgentSettings | None) -> Facts:
 
     Raises: ApiError: SERVICE_UNAVAILABLE, if the encryption key of the secrets is no longer configured.
     """
-    found = _NOTHING if stored is None else opened_settings(stored)
-    if found is None:
+    values = _NOTHING if stored is None else opened_settings(stored)
+    if values is None:
         raise unavailable(
             "the settings of the agents cannot be read without their encryption key, which is not in "
             "OPSAPI_ENCRYPTION_KEYS"
         )
-    settings = {name: value for name, value in found.items() if name != SELF_UPDATE}
+    settings = {name: value for name, value in values.items() if name != SELF_UPDATE}
     update = {"agentFile": agent_file_facts()} if _updates_agents(stored) else {}
     return {**settings, **update, "version": _version_for_agents(stored)}
 
@@ -88,8 +88,8 @@ def _version_for_agents(stored: AgentSettings | None) -> str:
 def opened_settings(stored: AgentSettings) -> Mapping[str, Any] | None:
     """Return the settings with their secrets; None, and a line in the log, if they cannot be decrypted."""
     try:
-        found: Mapping[str, Any] = json.loads(decrypt(stored.secrets or "", owner=stored.id))
+        values: Mapping[str, Any] = json.loads(decrypt(stored.secrets or "", owner=stored.id))
     except CannotDecryptError as error:
         logger.error("the settings of the agents of project %s: %s", stored.group_id, error)
         return None
-    return found
+    return values

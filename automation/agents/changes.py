@@ -75,8 +75,8 @@ def heartbeats_sweep(*, clock: Callable[[], datetime]) -> None:
 
 
 def _groups_with_timeouts(limit: datetime, now: datetime) -> list[str]:
-    found = (_timed_out_agents(limit), _timed_out_hosts(limit, now), _unmeasured_hosts(limit, now))
-    agents, *hosts = (rows.filter(group__deleted=None).values_list("group_id") for rows in found)
+    querysets = (_timed_out_agents(limit), _timed_out_hosts(limit, now), _unmeasured_hosts(limit, now))
+    agents, *hosts = (rows.filter(group__deleted=None).values_list("group_id") for rows in querysets)
     return [group_id for (group_id,) in agents.union(*hosts)[:PROJECTS_AT_ONCE]]
 
 

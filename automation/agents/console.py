@@ -87,7 +87,7 @@ _WHY: Sequence[tuple[MetricState, str, Tone]] = (
 def agent_context(agent: Agent, now: datetime) -> Mapping[str, Any]:
     """The state of the agent and its panels."""
     state, tone = agent_state(agent, now)
-    found = watching(agent, now)
+    coverage = watching(agent, now)
     return {
         "state": state,
         "tone": tone,
@@ -98,20 +98,20 @@ def agent_context(agent: Agent, now: datetime) -> Mapping[str, Any]:
             *([("Update", Cell(agent.update_problem))] if agent.update_problem else []),
         ],
         "alerts": alerts_about(agent.hostname, agent.group_id),
-        "panels": [_hosts(agent, found, now), _metrics(agent, found)],
+        "panels": [_hosts(agent, coverage, now), _metrics(agent, coverage)],
     }
 
 
-def _hosts(agent: Agent, found: Watching, now: datetime) -> Panel:
-    shown = found.hosts[:MOST_SHOWN]
-    known = hosts_at(agent.group_id, [watched.address.key for watched in shown])
+def _hosts(agent: Agent, coverage: Watching, now: datetime) -> Panel:
+    first_hosts = coverage.hosts[:MOST_SHOWN]
+    known = hosts_at(agent.group_id, [watched.address.key for watched in first_hosts])
     return Panel(
         name="watched",
         title="Watched hosts",
         unit="hosts",
         headers=["Host", "State", "Until"],
-        rows=[_host(watched, known.get(watched.address.key), now) for watched in shown],
-        count=len(found.hosts),
+        rows=[_host(watched, known.get(watched.address.key), now) for watched in first_hosts],
+        count=len(coverage.hosts),
         url=list_url(Host, reported_by__id__exact=agent.id),
         empty="This agent has no host leases. An agent that does not share hosts has none.",
         remedy=Cell("Reported hosts", list_url(Host, reported_by__id__exact=agent.id)),
@@ -130,13 +130,13 @@ def _metric(name: str) -> Cell:
     return Cell(Metric(name).spec.words, hint=name) if known else Cell(name)
 
 
-def _metrics(agent: Agent, found: Watching) -> Panel:
+def _metrics(agent: Agent, coverage: Watching) -> Panel:
     hosts: dict[int, list[str]] = defaultdict(list)
-    for watched in found.hosts:
+    for watched in coverage.hosts:
         if watched.metric_set is not None:
             hosts[watched.metric_set].append(str(watched.address))
     missing: dict[tuple[int, str, str], list[str]] = defaultdict(list)
-    for place, metric_set in enumerate(found.metric_sets):
+    for place, metric_set in enumerate(coverage.metric_sets):
         for rank, (state, _, _) in enumerate(_WHY):
             role = metric_set.get("role", "") if state is MetricState.REFUSED else ""
             for metric in metric_set.get(state.value.lower(), ()):
@@ -154,7 +154,7 @@ def _metrics(agent: Agent, found: Watching) -> Panel:
         count=len(rows),
         url=list_url(Host, reported_by__id__exact=agent.id),
         empty="The agent reports all metrics of its hosts."
-        if found.metric_sets
+        if coverage.metric_sets
         else "The agent has not sent its metric coverage yet.",
     )
 
@@ -318,11 +318,13 @@ class AgentAdmin(ConsoleAdmin):
     def first_report(self, request: HttpRequest, key_id: str) -> HttpResponse:
         """What agents of the project have reported since the key was created."""
         self.require_reading(request)
-        found, visible_scope = project_of_agent_key(key_id), operator_of(request).visible_scope()
-        if found is None or not (visible_scope.everything or found[1] in visible_scope.group_ids):
+        key_and_group, visible_scope = project_of_agent_key(key_id), operator_of(request).visible_scope()
+        if key_and_group is None or not (
+            visible_scope.everything or key_and_group[1] in visible_scope.group_ids
+        ):
             text = "You have access to no agent key with this ID."
             raise MissingError(text, (self.list_url(), "All agents"))
-        key, group_id = found
+        key, group_id = key_and_group
         context = {
             **self.admin_site.each_context(request),
             **waiting_context(key.id, key.created, group_id),

@@ -143,11 +143,11 @@ class WatchingAgentDocument(AgentDocument):
 
 
 def _metrics(metric_set: Mapping[str, Any]) -> list[dict[str, str]]:
-    found = []
+    rows = []
     for state in MetricState:
         role = (
             {"roleName": metric_set["role"]} if state is MetricState.REFUSED and "role" in metric_set else {}
         )
         named = metric_set.get(state.value.lower(), ())
-        found += [{"metricName": metric, "stateName": state.value, **role} for metric in named]
-    return sorted(found, key=lambda row: row["metricName"])
+        rows += [{"metricName": metric, "stateName": state.value, **role} for metric in named]
+    return sorted(rows, key=lambda row: row["metricName"])

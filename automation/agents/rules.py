@@ -112,26 +112,26 @@ def detection(
 _UNNOTICED = "agents and hosts that stop reporting are not noticed"
 
 
-def detection_words(found: Detection, now: datetime) -> str | None:
+def detection_words(state: Detection, now: datetime) -> str | None:
     """Why agents and hosts that stop reporting are not noticed, and until when; None if they are.
 
     None as well while there is no agent.
     """
-    since = time_words(found.since) if found.since else ""
-    match found.gap:
+    since = time_words(state.since) if state.since else ""
+    match state.gap:
         case DetectionGap.NEVER_SWEPT:
             return f"{_UNNOTICED} until a worker runs: no worker has looked for them yet"
-        case DetectionGap.NOT_SWEPT if found.since:
-            ago = ago_words(found.since, now)
+        case DetectionGap.NOT_SWEPT if state.since:
+            ago = ago_words(state.since, now)
             return f"{_UNNOTICED} until a worker runs: no worker has looked for them since {since}, {ago}"
         case DetectionGap.CLOCK_AHEAD:
             return (
                 f"{_UNNOTICED} until a worker looks for them again: a clock was wrong, and the last search"
                 f" has the time {since}"
             )
-        case DetectionGap.COUNTING if found.until:
+        case DetectionGap.COUNTING if state.until:
             return (
-                f"{_UNNOTICED} until {time_words(found.until)}: they have four minutes from {since} to"
+                f"{_UNNOTICED} until {time_words(state.until)}: they have four minutes from {since} to"
                 " report, because the platform was away or no agent reported"
             )
     return None

@@ -56,8 +56,8 @@ def detection_now() -> tuple[Detection, datetime]:
     Workers sweep by the clock of the database, so the clock of this machine does not count.
     """
     [(any_agent, counting_since, swept, now)] = fetch_rows(_DETECTION)
-    found = detection(any_agent=any_agent, counting_since=counting_since, swept=swept, now=now)
-    return found, now
+    state = detection(any_agent=any_agent, counting_since=counting_since, swept=swept, now=now)
+    return state, now
 
 
 def not_reporting(now: datetime) -> Q:
@@ -171,8 +171,8 @@ class Watching:
 def leases_named(group_id: str, keys: Collection[Key]) -> dict[Key, HostLease]:
     """Return the leases of these hosts of a project, by host."""
     named = HostLease.objects.filter(Among("hostname", {name for name, _ in keys}), group_id=group_id)
-    found = {(lease.hostname, lease.port): lease for lease in named}
-    return {key: found[key] for key in keys & found.keys()}
+    leases = {(lease.hostname, lease.port): lease for lease in named}
+    return {key: leases[key] for key in keys & leases.keys()}
 
 
 def watching(agent: Agent, now: datetime) -> Watching:

@@ -39,8 +39,8 @@ def _in_words(refusal: ApiError) -> list[str]:
         fault_sentence(fault["field"], fault["message"], fault.get("allowed", ()))
         for fault in document.get("badFields", ())
     ]
-    shown, left_out = cut(faults, _MOST_SHOWN)
-    return [*shown, *([more_words(left_out)] if left_out else [])] or [document["detail"]]
+    sentences, left_out = cut(faults, _MOST_SHOWN)
+    return [*sentences, *([more_words(left_out)] if left_out else [])] or [document["detail"]]
 
 
 class RestoreForm(ConsoleForm):
@@ -82,10 +82,10 @@ class RestoreForm(ConsoleForm):
         for effect in plan["effects"]:
             if "at" in effect:
                 effect["at"] = time_words(clock.parse_time(effect["at"]))
-        shown = {name: cut(rows, _MOST_SHOWN) for name, rows in plan.items()}
+        parts = {name: cut(rows, _MOST_SHOWN) for name, rows in plan.items()}
         return {
-            **{name: rows for name, (rows, _) in shown.items()},
-            "more": {name: more_words(left_out) for name, (_, left_out) in shown.items()},
+            **{name: rows for name, (rows, _) in parts.items()},
+            "more": {name: more_words(left_out) for name, (_, left_out) in parts.items()},
             "is_same": not draft.changes_something,
         }
 
@@ -138,8 +138,8 @@ def _side_by_side(revision: AutomationRevision) -> RevisionComparison | None:
     if rows is None:
         why_not = f"Too large to compare here: more than {MOST_LINES:,} lines."
         return RevisionComparison(before=number, why_not=why_not)
-    shown, left_out = cut(rows, _MOST_ROWS)
-    return RevisionComparison(before=number, rows=shown, more=more_words(left_out))
+    first_rows, left_out = cut(rows, _MOST_ROWS)
+    return RevisionComparison(before=number, rows=first_rows, more=more_words(left_out))
 
 
 def _text_at(number: int, group_id: str) -> str | None:
@@ -233,8 +233,8 @@ class AutomationRevisionAdmin(ConsoleAdmin):
     def document_json(self, revision: AutomationRevision) -> SafeString:
         """The document; a very large document is cut."""
         text = document_text(revision)
-        shown = text if len(text) <= _LONGEST_DOCUMENT else text[:_LONGEST_DOCUMENT] + "\n…"
-        return format_html('<pre class="json">{}</pre>', shown)
+        excerpt = text if len(text) <= _LONGEST_DOCUMENT else text[:_LONGEST_DOCUMENT] + "\n…"
+        return format_html('<pre class="json">{}</pre>', excerpt)
 
 
 @admin.register(ProcessStatus)

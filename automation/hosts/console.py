@@ -197,14 +197,14 @@ def _event(event: Event, now: datetime) -> Sequence[Cell]:
 
 def _members(host: Host, now: datetime) -> Panel:
     same = Host.objects.filter(replica_set=host.replica_set_id).order_by("hostname", "port")
-    found = first_rows(same.select_related("reported_by") if host.replica_set_id else Host.objects.none())
+    members = first_rows(same.select_related("reported_by") if host.replica_set_id else Host.objects.none())
     return Panel(
         name="members",
         title="Replica set",
         unit="members",
         headers=["Member", "Type", "State"],
-        rows=[_member(member, now) for member in found.rows],
-        count=found.count,
+        rows=[_member(member, now) for member in members.rows],
+        count=members.count,
         url=page_url(host.replica_set) if host.replica_set else list_url(Host),
         empty="This host is not a member of a replica set.",
     )
@@ -217,14 +217,14 @@ def _member(host: Host, now: datetime) -> Sequence[Cell]:
 
 
 def _databases(host: Host) -> Panel:
-    found = first_rows(Database.objects.filter(host=host).order_by("name"))
+    databases = first_rows(Database.objects.filter(host=host).order_by("name"))
     return Panel(
         name="databases",
         title="Databases",
         unit="databases",
         headers=["Name"],
-        rows=[[Cell(database.name, page_url(database))] for database in found.rows],
-        count=found.count,
+        rows=[[Cell(database.name, page_url(database))] for database in databases.rows],
+        count=databases.count,
         url=list_url(Database, host__id__exact=host.id),
         empty="Agents report no databases of this host.",
     )
@@ -442,8 +442,8 @@ class HostAdmin(HostColumns, ConsoleAdmin):
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         visible_scope, wanted = operator_of(request).visible_scope(), request.GET.get("metric", "")
-        shown = host_context(row, visible_scope, wanted=wanted, now=clock.now())
-        return {**super().page_context(request, row), **shown}
+        context = host_context(row, visible_scope, wanted=wanted, now=clock.now())
+        return {**super().page_context(request, row), **context}
 
     @admin.display(description="host", ordering="hostname")
     def address(self, host: Host) -> str | SafeString | None:

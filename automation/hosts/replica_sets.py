@@ -145,8 +145,8 @@ def _known(group_id: str, keys: Iterable[SetKey]) -> dict[SetKey, str]:
     if not given:
         return {}
     names, clusters = [name for name, _ in given], [cluster or "" for _, cluster in given]
-    found = fetch_rows(_NAMED, {"group": group_id, "names": names, "clusters": clusters})
-    return {(name, cluster): set_id for name, cluster, set_id in found}
+    rows = fetch_rows(_NAMED, {"group": group_id, "names": names, "clusters": clusters})
+    return {(name, cluster): set_id for name, cluster, set_id in rows}
 
 
 def _members(set_ids: Collection[str]) -> tuple[dict[str, list[Members]], dict[str, str]]:

@@ -103,13 +103,13 @@ class Version:
 
 def read_version(text: str) -> Version | None:
     """The version; None if it cannot be parsed."""
-    found = _SHAPE.fullmatch(text)
-    if not found:
+    match = _SHAPE.fullmatch(text)
+    if not match:
         return None
-    numbers = [int(number) for number in found[1].split(".")]
+    numbers = [int(number) for number in match[1].split(".")]
     while numbers and not numbers[-1]:
         numbers.pop()
-    stage = _STAGE.match(found[2] or "")
+    stage = _STAGE.match(match[2] or "")
     if not stage:
         return Version(tuple(numbers), _RELEASED)
     return Version(tuple(numbers), (_STAGES.index(stage[1].lower()), int(stage[2] or 0)))
@@ -245,8 +245,8 @@ def engine_of(report: HostReport) -> Engine | None:
     if report.engine is not None:
         return report.engine
     measured = (report.samples, *(report.databases or {}).values())
-    found = {metric.spec.engines for samples in measured for metric in samples}
-    sole = {engines[0] for engines in found if len(engines) == 1}
+    engine_groups = {metric.spec.engines for samples in measured for metric in samples}
+    sole = {engines[0] for engines in engine_groups if len(engines) == 1}
     return sole.pop() if len(sole) == 1 else None
 
 

@@ -49,9 +49,9 @@ class WithMembers(ConsoleAdmin):
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         """Adds `members_now` to each row."""
-        found = members_now(self.members_by, [row.id for row in rows], clock.now())
+        members = members_now(self.members_by, [row.id for row in rows], clock.now())
         for row in rows:
-            row.members_now = found.get(row.id, MembersNow())
+            row.members_now = members.get(row.id, MembersNow())
 
     @admin.display(description="alerts")
     def alerts(self, row: Any) -> SafeString:

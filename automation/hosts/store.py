@@ -125,8 +125,8 @@ def hosts_deleted_between(group_id: str, first: datetime, last: datetime) -> set
     deletions = Event.objects.filter(
         group_id=group_id, event_type=EventType.DELETE_HOST_AUDIT.value, created__range=(first, last)
     )
-    found = deletions.values_list("details__hostname", "details__port")
-    return {Address(hostname, port).key for hostname, port in found}
+    rows = deletions.values_list("details__hostname", "details__port")
+    return {Address(hostname, port).key for hostname, port in rows}
 
 
 def facts_of_host(host: Host) -> EventFacts:
@@ -269,10 +269,10 @@ def members_now(
         unknown=Case(When(without_data(now), then=Value(True)), default=Value(False)),
         demonstration=Case(When(of_demonstration(now), then=Value(True)), default=Value(False)),
     )
-    found: dict[str, list[JsonObject]] = {}
+    rows_by_id: dict[str, list[JsonObject]] = {}
     for row in hosts.annotate(count=Count("id"), newest=Max("last_report")).order_by():
-        found.setdefault(row[of], []).append(row)
-    return {key: _members(rows) for key, rows in found.items()}
+        rows_by_id.setdefault(row[of], []).append(row)
+    return {key: _members(rows) for key, rows in rows_by_id.items()}
 
 
 def _members(rows: Collection[JsonObject]) -> MembersNow:
@@ -362,10 +362,10 @@ def labels_of_hosts(of: HostColumn, ids: Collection[str]) -> dict[str, LabelSets
     mutes the host also mutes that its alerts are cancelled.
     """
     hosts = (Host.with_deleted if of == "id" else Host.objects).filter(Among(of, ids)).order_by()
-    found: dict[str, list[tuple[str, ...]]] = {}
+    label_sets: dict[str, list[tuple[str, ...]]] = {}
     for key, labels in hosts.values_list(of, "labels").distinct():
-        found.setdefault(key, []).append(label_texts(labels))
-    return {key: tuple(sets) for key, sets in found.items()}
+        label_sets.setdefault(key, []).append(label_texts(labels))
+    return {key: tuple(sets) for key, sets in label_sets.items()}
 
 
 def readable_labels(of: HostColumn, ids: Collection[str], *, most: int) -> set[str]:

@@ -53,7 +53,9 @@ def leases_give(*, group_id: str, agent_id: str, request: LeaseRequest, now: dat
     rows = {(row.hostname, row.port): row for row in HostLease.objects.filter(group_id=group_id)}
     known = {key: Lease(row.held_by, row.free_from, row.wanted_by, row.together) for key, row in rows.items()}
     asking = (agent_id, request.instance)
-    me = next((each for each in watchers.values() if (each.agent_id, each.instance) == asking), None)
+    me = next(
+        (watcher for watcher in watchers.values() if (watcher.agent_id, watcher.instance) == asking), None
+    )
     _forget_watchers([watcher for watcher in watchers.values() if watcher is not me], now)
     if request.stops:
         if me is not None:

@@ -174,7 +174,7 @@ def _store(group_id: str, report: Report, actor: Actor, now: datetime) -> str:
     signalled = [
         (host, state)
         for is_new, hosts_reported in ((True, newest), (False, older))
-        for host in (hosts[each.address.key] for each in hosts_reported)
+        for host in (hosts[host_report.address.key] for host_report in hosts_reported)
         if (state := report_signal_state(host, measured.of.get(host.id), is_newest=is_new))
     ]
     if not _concerns_only_its_hosts(heartbeat.agent_id, [host for host, _ in signalled], moves):

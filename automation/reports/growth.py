@@ -96,9 +96,9 @@ def _write(group_id: str, known: _Day, ended: _Day) -> None:
         if ended.day != known.day and own:
             fetch_rows(_WRITE, {"group": group_id, "day": ended.day, "octets": own})
             own = 0
-        found = fetch_rows(_WRITE, {"group": group_id, "day": known.day, "octets": own})
+        rows = fetch_rows(_WRITE, {"group": group_id, "day": known.day, "octets": own})
     except DatabaseError:
         with _lock:
             known.own, known.since = known.own + own, None
         raise
-    known.written = next((octets for (octets,) in found), 0)
+    known.written = next((octets for (octets,) in rows), 0)

@@ -69,10 +69,10 @@ def first_answer(report: RepeatableReport, now: datetime) -> Mapping[str, Any] |
 
     Raises: ApiError: IDEMPOTENCY_KEY_REUSED, if the key was sent with another body.
     """
-    found = fetch_rows(_ANSWER, [report.id, now - REPEATED_WITHIN])
-    if not found:
+    rows = fetch_rows(_ANSWER, [report.id, now - REPEATED_WITHIN])
+    if not rows:
         return None
-    [(body, text)] = found
+    [(body, text)] = rows
     if body != report.body:
         raise ApiError(ErrorCode.IDEMPOTENCY_KEY_REUSED, report.key)
     answer: Mapping[str, Any] = json.loads(text)

@@ -26,10 +26,10 @@ def reached_limits(
     Only of readable projects; `group_id`: only of this project.
     """
     refused = ReachedLimit.objects.filter(refused__gt=now - SAID_FOR, refused__lte=now + AHEAD)
-    found = in_visible_scope(refused.filter(group__deleted=None), visible_scope)
+    limits = in_visible_scope(refused.filter(group__deleted=None), visible_scope)
     if group_id is not None:
-        found = found.filter(group_id=group_id)
-    return list(found.select_related("group").order_by("-refused", "id")[:MOST_SHOWN])
+        limits = limits.filter(group_id=group_id)
+    return list(limits.select_related("group").order_by("-refused", "id")[:MOST_SHOWN])
 
 
 DAYS = 7
@@ -104,7 +104,7 @@ def database_disk() -> DatabaseDisk | None:
     if not settings.OPSAPI_EMBEDDED_DATABASE:
         return None
     try:
-        found = shutil.disk_usage(settings.OPSAPI_DATA_DIR)
+        usage = shutil.disk_usage(settings.OPSAPI_DATA_DIR)
     except OSError:
         return None
-    return DatabaseDisk(found.free, found.total)
+    return DatabaseDisk(usage.free, usage.total)

@@ -46,7 +46,7 @@ def groups_of(cgroup: str, mounts: Sequence[Mount]) -> ControlGroup:
     for line in cgroup.splitlines():
         _, names, path = line.split(":", 2)
         paths.update(dict.fromkeys(names.split(","), path))
-    found: dict[str, Sequence[str]] = {}
+    directories: dict[str, Sequence[str]] = {}
     unified: set[str] = set()
     for controller in _CONTROLLERS:
         older = [mount for mount in mounts if mount.kind == "cgroup" and controller in mount.options]
@@ -55,9 +55,9 @@ def groups_of(cgroup: str, mounts: Sequence[Mount]) -> ControlGroup:
         for mount in (older or newer)[:1]:
             # A group outside of the own name space of groups begins with `/..`.
             if path and not path.startswith("/..") and is_within(path, mount.root):
-                found[controller] = _outwards(mount.point, path[len(mount.root.rstrip("/")) :])
+                directories[controller] = _outwards(mount.point, path[len(mount.root.rstrip("/")) :])
                 unified |= set() if older else {controller}
-    return ControlGroup(found, frozenset(unified))
+    return ControlGroup(directories, frozenset(unified))
 
 
 def memory_of(group: ControlGroup, machine: Numbers, read: Read) -> GroupNumbers:
@@ -82,13 +82,13 @@ def memory_of(group: ControlGroup, machine: Numbers, read: Read) -> GroupNumbers
     if current is None or cached is None:
         return GroupNumbers(place, {})
     used = max(0.0, current - cached)
-    found = {
+    numbers = {
         "memory/MemTotal_kb": limit / 1024,
         "memory/MemFree_kb": max(0.0, limit - current) / 1024,
         "memory/MemAvailable_kb": max(0.0, limit - used) / 1024,
         "memory/USED": used / 1024,
     }
-    return GroupNumbers(place, {**found, **(_swap(place, machine, read) if is_new else {})})
+    return GroupNumbers(place, {**numbers, **(_swap(place, machine, read) if is_new else {})})
 
 
 def cpu_of(group: ControlGroup, machine: Numbers, read: Read, ticks: int) -> GroupNumbers:

@@ -33,17 +33,17 @@ def read_cpu(stat: str, ticks: int) -> Numbers:
     cores = len(_CORE.findall(stat))
     if first[:1] != ["cpu"] or not cores:
         return {}
-    found = {f"cpu/{name}_ms": float(value) * 1000 / ticks for name, value in zip(_CPU, first[1:])}
-    return {**found, "cpu/num_cpus": float(cores)}
+    numbers = {f"cpu/{name}_ms": float(value) * 1000 / ticks for name, value in zip(_CPU, first[1:])}
+    return {**numbers, "cpu/num_cpus": float(cores)}
 
 
 def read_memory(meminfo: str) -> Numbers:
     """/proc/meminfo, in KiB; used memory is what programs cannot have."""
-    found = {f"memory/{name}_kb": float(value) for name, value in _MEMORY.findall(meminfo)}
+    numbers = {f"memory/{name}_kb": float(value) for name, value in _MEMORY.findall(meminfo)}
     for name, whole, free in (("USED", "MemTotal", "MemAvailable"), ("SWAP_USED", "SwapTotal", "SwapFree")):
-        if f"memory/{whole}_kb" in found and f"memory/{free}_kb" in found:
-            found[f"memory/{name}"] = found[f"memory/{whole}_kb"] - found[f"memory/{free}_kb"]
-    return found
+        if f"memory/{whole}_kb" in numbers and f"memory/{free}_kb" in numbers:
+            numbers[f"memory/{name}"] = numbers[f"memory/{whole}_kb"] - numbers[f"memory/{free}_kb"]
+    return numbers
 
 
 def read_load(loadavg: str) -> Numbers:
@@ -57,24 +57,24 @@ def read_network(netstat: str, snmp6: str) -> Numbers:
     lines = [line.split() for line in netstat.splitlines() if line.startswith("IpExt:")]
     if len(lines) != 2:  # a line of names, and a line of values
         return {}
-    found = dict(zip(*lines))
+    counters = dict(zip(*lines))
     newer = dict(_OCTETS.findall(snmp6))
     return {
-        path: float(found[name]) + float(newer.get(f"Ip6{name}", 0))
+        path: float(counters[name]) + float(newer.get(f"Ip6{name}", 0))
         for path, name in ((IN, "InOctets"), (OUT, "OutOctets"))
-        if name in found
+        if name in counters
     }
 
 
 def read_disks(diskstats: str) -> Mapping[str, Numbers]:
     """/proc/diskstats: the counters of a disk or partition by device number, `8:1`."""
-    found: dict[str, Numbers] = {}
+    disks: dict[str, Numbers] = {}
     for line in diskstats.splitlines():
         fields = line.split()
         if len(fields) < 14:  # Partitions of Linux before 2.6.25 have four fields
             continue
         reads, read_ms, writes, write_ms, busy_ms = (float(fields[place]) for place in (3, 6, 7, 10, 12))
-        found[f"{fields[0]}:{fields[1]}"] = {
+        disks[f"{fields[0]}:{fields[1]}"] = {
             "disk/reads": reads,
             "disk/writes": writes,
             "disk/operations": reads + writes,
@@ -82,7 +82,7 @@ def read_disks(diskstats: str) -> Mapping[str, Numbers]:
             "disk/write_time_ms": write_ms,
             "disk/io_time_ms": busy_ms,
         }
-    return found
+    return disks
 
 
 @dataclass(frozen=True)
@@ -103,24 +103,24 @@ class Mount:
 
 def read_mounts(mountinfo: str) -> Sequence[Mount]:
     """/proc/PID/mountinfo, in the order of mounting."""
-    found: list[Mount] = []
+    mounts: list[Mount] = []
     for line in mountinfo.splitlines():
         fields = line.split(" ")
         if "-" not in fields[6:]:
             continue
         rest = fields[fields.index("-", 6) + 1 :]
         options = frozenset(rest[2].split(",")) if len(rest) > 2 else frozenset()
-        found.append(Mount(fields[2], _plain(fields[3]), _plain(fields[4]), rest[0], options))
-    return found
+        mounts.append(Mount(fields[2], _plain(fields[3]), _plain(fields[4]), rest[0], options))
+    return mounts
 
 
 def mount_of(path: str, mounts: Iterable[Mount]) -> Mount | None:
     """The mount that holds an absolute path without symbolic links: the longest prefix, mounted last."""
-    found: Mount | None = None
+    holder: Mount | None = None
     for mount in mounts:
-        if is_within(path, mount.point) and (found is None or len(mount.point) >= len(found.point)):
-            found = mount
-    return found
+        if is_within(path, mount.point) and (holder is None or len(mount.point) >= len(holder.point)):
+            holder = mount
+    return holder
 
 
 def is_within(path: str, directory: str) -> bool:
@@ -184,10 +184,10 @@ def read_socket(table: str, peer: Peer) -> PeerSocket | None:
 
 def read_user(status: str) -> int | None:
     """/proc/PID/status: the user ID for files and sockets; None in another format."""
-    found = _USER.search(status)
-    return int(found[1]) if found else None
+    match = _USER.search(status)
+    return int(match[1]) if match else None
 
 
 def _plain(text: str) -> str:
     """A path without the octal escapes of blanks and backslashes."""
-    return _ESCAPED.sub(lambda found: chr(int(found[1], 8)), text)
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 8)), text)

@@ -72,8 +72,8 @@ class LocalMachine:
         """The connected TCP socket with this peer, in the network of the agent; None if there is none."""
         for name in ("net/tcp", "net/tcp6"):
             with suppress(FileNotFoundError):  # A machine without IPv6 has no such file.
-                if found := read_socket(self.read(name, _MOST_READS_OF_SOCKETS), peer):
-                    return found
+                if peer_socket := read_socket(self.read(name, _MOST_READS_OF_SOCKETS), peer):
+                    return peer_socket
         return None
 
     def processes(self) -> Sequence[int]:

@@ -239,26 +239,26 @@ class ServerMachine:
 
     def samples(self) -> Sequence[Sample]:
         """The samples of the machine; none if the server runs elsewhere."""
-        found = self._found
-        if found is None:
+        server = self._found
+        if server is None:
             return ()
         try:
-            spaces = self._calls.answer(lambda: _spaces(found))
+            spaces = self._calls.answer(lambda: _spaces(server))
         except NotHere as reason:
             self.leave(str(reason), Why.FAILED)
             return ()
         reading = self._last = self._machine.reading(self._last)
-        numbers, process = self._numbers(found, reading, spaces)
+        numbers, process = self._numbers(server, reading, spaces)
         now = NumbersAt(numbers, process, reading.seconds)
         values, self.missing = values_of(self._rows, self._before, now)
         self._before = now
         return [Sample(metric, number, reading.taken) for metric, number in values.items()]
 
     def _numbers(
-        self, found: LocatedServer, reading: MachineReading, spaces: Numbers
+        self, server: LocatedServer, reading: MachineReading, spaces: Numbers
     ) -> tuple[Numbers, object]:
         """All numbers, and the groups and the disk whose counters they are."""
-        memory, cpu = self._limits(found, reading)
+        memory, cpu = self._limits(server, reading)
         numbers = dict(reading.numbers)
         if memory is not WHOLE:
             numbers = {path: value for path, value in numbers.items() if not path.startswith("memory/")}
@@ -268,17 +268,17 @@ class ServerMachine:
                 path: value for path, value in numbers.items() if not path.startswith(("cpu/", "load/"))
             }
             numbers.update(cpu.numbers or {})
-        device = found.data.device if found.data else ""
+        device = server.data.device if server.data else ""
         numbers.update(reading.disks.get(device, {}))
         numbers.update(spaces)
         return numbers, (memory.place, cpu.place, device)
 
-    def _limits(self, found: LocatedServer, reading: MachineReading) -> tuple[GroupNumbers, GroupNumbers]:
+    def _limits(self, server: LocatedServer, reading: MachineReading) -> tuple[GroupNumbers, GroupNumbers]:
         """Memory and processor of the groups that may have less than the machine."""
         read, ticks = self._machine.read, self._machine.ticks
         return (
-            memory_of(found.group, reading.numbers, read),
-            cpu_of(found.group, reading.numbers, read, ticks),
+            memory_of(server.group, reading.numbers, read),
+            cpu_of(server.group, reading.numbers, read, ticks),
         )
 
     def _say(self, note: str) -> None:
@@ -372,15 +372,15 @@ def _proof(claim: ServerClaim, machine: LocalMachine, before: AnsweringProcess |
             raise NotHere(_ELSEWHERE)
     if claim.pid is not None:
         return _process(claim, claim.pid, ours, machine, before)
-    found = []
+    processes = []
     for pid in machine.processes():
         with suppress(NotHere):
-            found.append(_process(claim, pid, ours, machine, before))
-    if len(found) > 1 and ours is not None:
-        found = [process for process in found if _is_open(process, ours, machine)]
-    if len(found) != 1:
-        raise NotHere(_SEVERAL if found else f"{_ELSEWHERE}, or /proc hides it")
-    return found[0]
+            processes.append(_process(claim, pid, ours, machine, before))
+    if len(processes) > 1 and ours is not None:
+        processes = [process for process in processes if _is_open(process, ours, machine)]
+    if len(processes) != 1:
+        raise NotHere(_SEVERAL if processes else f"{_ELSEWHERE}, or /proc hides it")
+    return processes[0]
 
 
 def _is_open(process: AnsweringProcess, ours: PeerSocket, machine: LocalMachine) -> bool:
@@ -465,11 +465,11 @@ def _disks(mounts: Sequence[Mount]) -> frozenset[str]:
     )
 
 
-def _spaces(found: LocatedServer) -> Numbers:
+def _spaces(server: LocatedServer) -> Numbers:
     """The space of the directories; of the tablespaces, the space of the fullest file system."""
-    numbers = dict(_space(DATA, found.data) if found.data else {})
-    numbers.update(_space(LOG, found.log) if found.log else {})
-    spaces = [_space(OTHERS, place) for place in found.others]
+    numbers = dict(_space(DATA, server.data) if server.data else {})
+    numbers.update(_space(LOG, server.log) if server.log else {})
+    spaces = [_space(OTHERS, place) for place in server.others]
     if spaces and all(spaces):
         numbers.update(max(spaces, key=lambda room: room[f"{OTHERS}/PERCENT_USED"]))
     return numbers
@@ -480,7 +480,7 @@ def _space(section: str, place: DataDirectory) -> Numbers:
         room = os.statvfs(place.path)
     except OSError:  # The directory was removed or hidden since.
         return {}
-    found = dict(
+    numbers = dict(
         space(
             section,
             free=float(room.f_bavail * room.f_frsize),
@@ -489,8 +489,8 @@ def _space(section: str, place: DataDirectory) -> Numbers:
     )
     if section == DATA and room.f_files:
         used = room.f_files - room.f_ffree
-        found[f"{INODES}/PERCENT_USED"] = used / max(1, used + room.f_favail) * 100
-    return found
+        numbers[f"{INODES}/PERCENT_USED"] = used / max(1, used + room.f_favail) * 100
+    return numbers
 
 
 def _text(error: Exception) -> str:

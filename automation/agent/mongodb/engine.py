@@ -393,7 +393,7 @@ class MongoDB:
 
         If two clusters have the same name, the second one gets a new name.
         """
-        found: dict[ServerAddress, HostReading] = {}
+        readings: dict[ServerAddress, HostReading] = {}
         chosen: dict[str, Deployment] = {}
         for deployment in self._deployments:
             for name in deployment.clusters:
@@ -403,15 +403,15 @@ class MongoDB:
                 cluster = reading.cluster
                 if cluster and chosen.setdefault(cluster, deployment) is not deployment:
                     cluster = self._other_name(cluster, deployment.seed)
-                found.setdefault(reading.address, replace(reading, cluster=cluster))
-        return list(found.values())
+                readings.setdefault(reading.address, replace(reading, cluster=cluster))
+        return list(readings.values())
 
     def why_missing(self) -> Mapping[ServerAddress, Mapping[str, Why]]:
         """By server and metric: whether the metric was reported last time, or why not."""
         return {
-            address: found
+            address: reasons
             for deployment in self._deployments
-            for address, found in deployment.why_missing().items()
+            for address, reasons in deployment.why_missing().items()
         }
 
     def close(self) -> None:

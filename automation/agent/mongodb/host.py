@@ -403,8 +403,8 @@ class MongoHost:
     def _db_path(self, end: float) -> str | None:
         """The data directory of the server, read once per connection."""
         if self._databases.path_of is not self._session:
-            found = self._section(Command("getCmdLineOpts", {"getCmdLineOpts": 1}), end, set()) or {}
-            self._databases.path = printable(_data_directory(found.get("parsed")), 4096)
+            options = self._section(Command("getCmdLineOpts", {"getCmdLineOpts": 1}), end, set()) or {}
+            self._databases.path = printable(_data_directory(options.get("parsed")), 4096)
             self._databases.path_of = self._session
         return self._databases.path
 
@@ -506,20 +506,20 @@ class _MongoDatabases:
         if not due or self.sizes.keys() != due.keys() or marks == self._summed:
             return {}
         self._summed = marks
-        found: dict[str, float | None] = {}
+        totals: dict[str, float | None] = {}
         if isinstance(self.size_on_disk, (int, float)):
-            found["dbStats/SIZE_ON_DISK"] = float(self.size_on_disk)
+            totals["dbStats/SIZE_ON_DISK"] = float(self.size_on_disk)
         if not self.is_cut:
             for path, name in (("DATA_SIZE", "dataSize"), ("STORAGE_SIZE", "storageSize")):
                 known = [sizes.get(name) for sizes in self.sizes.values()]
                 numbers = [float(size) for size in known if isinstance(size, (int, float))]
                 # A sum without some of the databases would look like the sum of all.
-                found[f"dbStats/{path}"] = sum(numbers) if len(numbers) == len(known) else None
+                totals[f"dbStats/{path}"] = sum(numbers) if len(numbers) == len(known) else None
         newest = list(self.sizes.values())[-1]
         used, total = newest.get("fsUsedSize"), newest.get("fsTotalSize")
         if isinstance(used, (int, float)) and isinstance(total, (int, float)):
-            found.update(space("dbStats", free=float(total - used), used=float(used)))
-        return {path: value for path, value in found.items() if value is not None}
+            totals.update(space("dbStats", free=float(total - used), used=float(used)))
+        return {path: value for path, value in totals.items() if value is not None}
 
 
 def _data_directory(options: Mapping[str, Any] | None) -> object:
@@ -550,14 +550,14 @@ def _sections(data: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
 
     A process that is both shard and router nests them one level deeper.
     """
-    found: dict[str, Mapping[str, Any]] = {}
+    sections: dict[str, Mapping[str, Any]] = {}
     for name, part in data.items():
         if isinstance(part, Mapping):
             if name in {"common", "shard", "router"}:
-                found.update(_sections(part))
+                sections.update(_sections(part))
             else:
-                found.setdefault(name, part)
-    return found
+                sections.setdefault(name, part)
+    return sections
 
 
 def _text(value: object) -> str | None:

@@ -222,25 +222,25 @@ _NAMES = _names()
 
 def numbers_of(answers: Answers) -> Numbers:
     """Path → value, for every path of the table that the server answered."""
-    found: dict[str, float] = {}
-    _read(answers.sections, _NAMES, found)
-    found.update(_derived(answers, found))
-    return found
+    numbers: dict[str, float] = {}
+    _read(answers.sections, _NAMES, numbers)
+    numbers.update(_derived(answers, numbers))
+    return numbers
 
 
-def _read(part: Mapping[str, Any], names: Names, found: dict[str, float]) -> None:
+def _read(part: Mapping[str, Any], names: Names, numbers: dict[str, float]) -> None:
     """Add the named numbers of a part of an answer."""
     if isinstance(part, RawDocument):
-        part.numbers(names, found)
+        part.numbers(names, numbers)
         return
     for name, below in names.items():
         value = part.get(name.decode())
         if isinstance(below, str):
             number = _number(value)
             if number is not None:
-                found[below] = number
+                numbers[below] = number
         elif isinstance(value, Mapping):
-            _read(value, below, found)
+            _read(value, below, numbers)
 
 
 def days_of_support(version: str, today: date) -> int | None:
@@ -260,7 +260,7 @@ def _derived(answers: Answers, numbers: Numbers) -> Numbers:
     sections = answers.sections
     machine = sections.get("systemMetrics", {})
     virtual = numbers.get("serverStatus/mem/virtual")
-    found: dict[str, float | None] = {
+    derived: dict[str, float | None] = {
         "serverStatus/connections/TOTAL": _sum(
             numbers.get("serverStatus/connections/current"), numbers.get(_AVAILABLE)
         ),
@@ -268,27 +268,29 @@ def _derived(answers: Answers, numbers: Numbers) -> Numbers:
         "systemMetrics/cpu/num_cpus": _first(numbers, _CORES),
     }
     for name, whole, free in (("USED", "MemTotal", "MemAvailable"), ("SWAP_USED", "SwapTotal", "SwapFree")):
-        found[_MEMORY + name] = _less(numbers.get(f"{_MEMORY}{whole}_kb"), numbers.get(f"{_MEMORY}{free}_kb"))
-    found.update(_disks(machine.get("disks", {})))
-    found.update(_mount(machine.get("mounts", {}), answers.db_path))
-    found.update(_replication(answers, numbers))
-    found.update(_states(sections))
-    return {path: value for path, value in found.items() if value is not None}
+        derived[_MEMORY + name] = _less(
+            numbers.get(f"{_MEMORY}{whole}_kb"), numbers.get(f"{_MEMORY}{free}_kb")
+        )
+    derived.update(_disks(machine.get("disks", {})))
+    derived.update(_mount(machine.get("mounts", {}), answers.db_path))
+    derived.update(_replication(answers, numbers))
+    derived.update(_states(sections))
+    return {path: value for path, value in derived.items() if value is not None}
 
 
 def _disks(disks: Mapping[str, Mapping[str, Any]]) -> Mapping[str, float | None]:
     """The sums over all disks, and the busy time of each disk."""
-    found: dict[str, float | None] = {
+    numbers: dict[str, float | None] = {
         f"systemMetrics/disks/{name}/io_time_ms": _number(disk.get("io_time_ms"))
         for name, disk in disks.items()
     }
     for field in ("reads", "writes", "read_time_ms", "write_time_ms"):
         values = [value for disk in disks.values() if (value := _number(disk.get(field))) is not None]
-        found[f"systemMetrics/DISKS/{field}"] = sum(values) if values else None
-    found["systemMetrics/DISKS/operations"] = _sum(
-        found["systemMetrics/DISKS/reads"], found["systemMetrics/DISKS/writes"]
+        numbers[f"systemMetrics/DISKS/{field}"] = sum(values) if values else None
+    numbers["systemMetrics/DISKS/operations"] = _sum(
+        numbers["systemMetrics/DISKS/reads"], numbers["systemMetrics/DISKS/writes"]
     )
-    return found
+    return numbers
 
 
 def _mount(mounts: Mapping[str, Mapping[str, Any]], db_path: str | None) -> Mapping[str, float | None]:

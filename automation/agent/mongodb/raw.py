@@ -82,13 +82,13 @@ class RawDocument(Mapping[str, Any]):
     def __len__(self) -> int:
         return len(self._found())
 
-    def numbers(self, names: Names, found: dict[str, float]) -> None:
-        """Store the named numbers in `found`.
+    def numbers(self, names: Names, numbers: dict[str, float]) -> None:
+        """Store the named numbers in `numbers`.
 
         Raises: InvalidBSON: the document is not valid, or has an element that servers do not send.
         """
         try:
-            _read(self._octets, self._start, len(self._octets), names, found)
+            _read(self._octets, self._start, len(self._octets), names, numbers)
         except _WRONG as error:
             raise _invalid(error) from error
 
@@ -149,7 +149,7 @@ def _elements(octets: bytes, start: int) -> Iterator[tuple[str, tuple[int, int, 
         position = place + size
 
 
-def _read(octets: bytes, start: int, limit: int, names: Names, found: dict[str, float]) -> None:
+def _read(octets: bytes, start: int, limit: int, names: Names, numbers: dict[str, float]) -> None:
     """Read the document at `start`, which ends before `limit`, until all names are found."""
     position, end = start + 4, start + _LENGTH.unpack_from(octets, start)[0] - 1
     if not position <= end < limit:
@@ -170,7 +170,7 @@ def _read(octets: bytes, start: int, limit: int, names: Names, found: dict[str, 
             left -= 1
             if kind == _DOCUMENT:
                 if not isinstance(below, str):
-                    _read(octets, position, position + size, below, found)
+                    _read(octets, position, position + size, below, numbers)
             elif kind in _NUMBERS and isinstance(below, str):
-                found[below] = float(_NUMBERS[kind].unpack_from(octets, position)[0])
+                numbers[below] = float(_NUMBERS[kind].unpack_from(octets, position)[0])
         position += size

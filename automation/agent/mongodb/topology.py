@@ -151,7 +151,7 @@ def members_of_cluster(
     """
     config_set, config_hosts = _set_and_hosts(str(shard_map.get("config", "")))
     cluster = config_set or "sharded cluster"
-    found = [
+    parts = [
         _named(
             config_hosts, lambda address, _: NamedMember(address, CONFIG_SERVER, config_set, None, cluster)
         ),
@@ -167,10 +167,10 @@ def members_of_cluster(
         if set_name:
             places[set_name] = Shard(cluster, name)
         type_name = NO_DATA if set_name else "SHARD_STANDALONE"
-        found.append(_in_shard(hosts, type_name, set_name, name, cluster))
+        parts.append(_in_shard(hosts, type_name, set_name, name, cluster))
     return NamedServers(
-        tuple(member for part in found for member in part.members),
-        tuple(text for part in found for text in part.unreadable),
+        tuple(member for part in parts for member in part.members),
+        tuple(text for part in parts for text in part.unreadable),
         places,
     )
 
@@ -187,14 +187,14 @@ def _in_shard(
 
 
 def _named(texts: Iterable[str], member: Any) -> NamedServers:
-    found, unreadable = {}, []
+    members, unreadable = {}, []
     for text in sorted(texts):
         address = read_address(text, DEFAULT_PORT)
         if address is None:
             unreadable.append(text)
         else:
-            found[address] = member(address, text)
-    return NamedServers(tuple(found.values()), tuple(unreadable))
+            members[address] = member(address, text)
+    return NamedServers(tuple(members.values()), tuple(unreadable))
 
 
 def _set_and_hosts(text: str) -> tuple[str | None, list[str]]:

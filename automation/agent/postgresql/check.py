@@ -18,11 +18,11 @@ def postgresql_steps(uris: Iterable[str], hostname: str = "localhost") -> Iterat
     """`hostname` is the name of servers that are reached through a Unix socket."""
     for number, text in enumerate(uris, 1):
         try:
-            found = read(text, hostname)
+            accesses = read(text, hostname)
         except ValueError as error:
             yield CheckStep(f"{PREFIX}POSTGRESQL: connection URI {number}", str(error))
             continue
-        for access in found:
+        for access in accesses:
             yield from _server(access)
 
 

@@ -121,8 +121,8 @@ class PostgresAccess:
 
     def admission(self, error: psycopg.Error) -> Admission:
         """Whether a server that gave no session accepts sessions of other users or other parameters."""
-        found = error.pgconn
-        if found is None:
+        server = error.pgconn
+        if server is None:
             # The server answered a statement with an error, or the name does not exist.
             answered = error.sqlstate is not None and not error.sqlstate.startswith(_SHUT_DOWN)
             return Admission.OPEN if answered else Admission.NONE
@@ -132,7 +132,7 @@ class PostgresAccess:
         asked.update(passfile=_NO_FILE, sslmode="prefer")
         # An invalid parameter fails before a connection: libpq knows no address then. Otherwise connect to
         # the address, because resolving the name again may take long.
-        place = found.hostaddr.decode() or self.parameters.get("hostaddr")
+        place = server.hostaddr.decode() or self.parameters.get("hostaddr")
         asked.update({"hostaddr": place} if place else {"host": self.parameters["host"]})
         ping = pq.Ping(pq.PGconn.ping(make_conninfo("", **asked).encode()))
         if ping not in _ADMISSIONS and isinstance(self.socket_fault(), PermissionError):
@@ -202,8 +202,8 @@ class PostgresSession:
         """The process that listens on the Unix socket of this connection, on Linux; None for TCP."""
         if self._socket.family != socket.AF_UNIX or not hasattr(socket, "SO_PEERCRED"):
             return None
-        found = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        return int(struct.unpack("3i", found)[0])
+        credentials = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        return int(struct.unpack("3i", credentials)[0])
 
     def row(self, statement: str, *parameters: object) -> Row:
         """The first row of the answer; empty if there is none. Raises psycopg.Error."""
@@ -228,18 +228,18 @@ class PostgresSession:
         end = time.monotonic() + seconds
         waiting, most = list(statements), len(statements) if together else 1
         while waiting:
-            found: list[StatementAnswer] = []
+            answers: list[StatementAnswer] = []
             try:
-                self._ask(waiting[:most], end, found)
+                self._ask(waiting[:most], end, answers)
             except psycopg.Error:
                 self._connection.close()
-                yield from found
+                yield from answers
                 raise
-            waiting = waiting[len(found) :]
-            most = 1 if isinstance(found[-1], errors.QueryCanceled) else most
-            yield from found
+            waiting = waiting[len(answers) :]
+            most = 1 if isinstance(answers[-1], errors.QueryCanceled) else most
+            yield from answers
 
-    def _ask(self, statements: Sequence[str], end: float, found: list[StatementAnswer]) -> None:
+    def _ask(self, statements: Sequence[str], end: float, answers: list[StatementAnswer]) -> None:
         """Add the answers up to the first error. Raises: psycopg.Error: the session is lost."""
         server = self._connection.pgconn
         server.send_query(";\n".join(statements).encode())
@@ -248,8 +248,8 @@ class PostgresSession:
             server.consume_input()
         while (result := self._result(end)) is not None:
             is_answer = result.status == pq.ExecStatus.TUPLES_OK
-            found.append(_row(result) if is_answer else errors.error_from_result(result))
-        if not found:
+            answers.append(_row(result) if is_answer else errors.error_from_result(result))
+        if not answers:
             raise psycopg.OperationalError("the server answers nothing")
 
     def _result(self, end: float) -> pq.abc.PGresult | None:
@@ -307,12 +307,12 @@ class PostgresSession:
 
 def _row(result: pq.abc.PGresult) -> Row:
     """The first row of a result; empty if there is none."""
-    found: dict[str, Any] = {}
+    row: dict[str, Any] = {}
     for place in range(result.nfields if result.ntuples else 0):
         value, name = result.get_value(0, place), (result.fname(place) or b"").decode()
         known = None if value is None else value.decode(errors="replace")
-        found[name] = known if known is None else _TYPES.get(result.ftype(place), str)(known)
-    return found
+        row[name] = known if known is None else _TYPES.get(result.ftype(place), str)(known)
+    return row
 
 
 def read(text: str, machine: str = "localhost") -> Sequence[PostgresAccess]:
@@ -371,8 +371,12 @@ def _access(
             else "is not a host name (RFC 1123) or an IP address with a port from 1 to 65535"
         )
         raise ValueError(f"has a wrong host {place}: the host {reason}")
-    found = {"host": host or hostaddr, "port": number, **({"hostaddr": hostaddr} if hostaddr else {})}
-    return PostgresAccess(address, {**common, **found})
+    server_parameters = {
+        "host": host or hostaddr,
+        "port": number,
+        **({"hostaddr": hostaddr} if hostaddr else {}),
+    }
+    return PostgresAccess(address, {**common, **server_parameters})
 
 
 def _spread(text: str, count: int) -> Sequence[str] | None:

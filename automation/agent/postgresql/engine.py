@@ -63,13 +63,13 @@ class PostgreSQL:
 
     def sets(self) -> Mapping[ServerAddress, str]:
         """The set of each server that was seen in a set, and of the servers in the same URI."""
-        found: dict[ServerAddress, str] = {}
+        sets: dict[ServerAddress, str] = {}
         for address, together in self._together.items():
             seen = [self._seen[member] for member in (address, *together) if member in self._seen]
             name = next((set_of(other) for other in seen if self._type(other) != STANDALONE), None)
             if name:
-                found[address] = name[:200]
-        return found
+                sets[address] = name[:200]
+        return sets
 
     def learn(self, target: PostgresHost, answer: PostgresAnswer) -> Sequence[PostgresHost]:
         """Process an answer.
@@ -112,9 +112,9 @@ class PostgreSQL:
         for host in self._hosts.values():
             host.close()
 
-    def _add(self, found: Sequence[PostgresAccess]) -> None:
-        addresses = [access.address for access in found]
-        for access in found:
+    def _add(self, accesses: Sequence[PostgresAccess]) -> None:
+        addresses = [access.address for access in accesses]
+        for access in accesses:
             if access.address in self._hosts:
                 raise ValueError(f"names {access.address} again")
             self._hosts[access.address] = PostgresHost(access, machine=self._machine)

@@ -76,8 +76,8 @@ def process_changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Proc
     changes: list[ProcessChange] = []
     room = MOST_PARAMS
     for name, before, after in pairs(old, new):
-        found = changed_params(before or {}, after or {})
-        listed, more = first(min(room, MOST_PARAMS_OF_A_PROCESS), found)
+        param_changes = changed_params(before or {}, after or {})
+        listed, more = first(min(room, MOST_PARAMS_OF_A_PROCESS), param_changes)
         room -= len(listed)
         params = (*listed, ParamChange(f"… and {more} more", None, None)) if more else tuple(listed)
         if params:
@@ -130,7 +130,7 @@ def changed_params(old: Section, new: Section) -> Iterator[ParamChange]:
 
 
 def _params(
-    prefix: str, values: tuple[Section, Section], shown: tuple[Section, Section]
+    prefix: str, values: tuple[Section, Section], redacted_forms: tuple[Section, Section]
 ) -> Iterator[ParamChange]:
     """The values decide what changed; their redacted forms are shown."""
     old, new = values
@@ -138,17 +138,17 @@ def _params(
         before, after = old.get(name), new.get(name)
         path = prefix + shortened(name)
         if isinstance(before, Mapping) and isinstance(after, Mapping) and len(path) < _LONGEST_PATH:
-            members_shown = section(shown[0], name), section(shown[1], name)
+            members_shown = section(redacted_forms[0], name), section(redacted_forms[1], name)
             yield from _params(f"{path}.", (before, after), members_shown)
         elif canonical(before) != canonical(after):
-            yield ParamChange(path, _text(shown[0].get(name)), _text(shown[1].get(name)))
+            yield ParamChange(path, _text(redacted_forms[0].get(name)), _text(redacted_forms[1].get(name)))
 
 
 def _text(value: Any) -> str | None:
     if value is None:
         return None
-    shown = value if isinstance(value, str) else write(value)
-    return shown if len(shown) <= LONGEST_VALUE else shown[:LONGEST_VALUE] + "…"
+    value_text = value if isinstance(value, str) else write(value)
+    return value_text if len(value_text) <= LONGEST_VALUE else value_text[:LONGEST_VALUE] + "…"
 
 
 class ProcessAction(StrEnum):
@@ -194,11 +194,13 @@ class Pair:
 
 def effects(old: Mapping[str, Any], new: Mapping[str, Any], now: datetime) -> list[Effect]:
     """All effects: process by process in the order of the new document, then removed processes."""
-    found: list[Effect] = []
+    all_effects: list[Effect] = []
     for name, before, after in pairs(old, new):
         pair = Pair(name, before or {}, after or {}, now)
-        found.extend(removal(pair) if after is None else chain.from_iterable(rule(pair) for rule in _RULES))
-    return found
+        all_effects.extend(
+            removal(pair) if after is None else chain.from_iterable(rule(pair) for rule in _RULES)
+        )
+    return all_effects
 
 
 def removal(pair: Pair) -> Iterator[Effect]:
@@ -233,8 +235,8 @@ def settings(pair: Pair) -> Iterator[Effect]:
     )
     if names:
         more = f" and {others} more" if others else ""
-        shown = ", ".join(shortened(name) for name in names)
-        yield _effect(pair, ProcessAction.RECONFIGURE, f"changes {shown}{more}")
+        listed_names = ", ".join(shortened(name) for name in names)
+        yield _effect(pair, ProcessAction.RECONFIGURE, f"changes {listed_names}{more}")
 
 
 def restore(pair: Pair) -> Iterator[Effect]:

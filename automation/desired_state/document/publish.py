@@ -39,10 +39,10 @@ def document_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> l
 
     At most MOST_FAULTS, one for each place, in the documented order.
     """
-    found: dict[str, BadField] = {}
+    faults: dict[str, BadField] = {}
     for fault in (*schema_faults(document), *rule_faults(document, stored)):
-        found.setdefault(fault.field, fault)
-    return in_documented_order(found.values())[:MOST_FAULTS]
+        faults.setdefault(fault.field, fault)
+    return in_documented_order(faults.values())[:MOST_FAULTS]
 
 
 def rule_faults(document: Mapping[str, Any], stored: Mapping[str, Any]) -> list[BadField]:
@@ -130,8 +130,8 @@ def _fault(path: Iterable[str | int], message: str, allowed: tuple[str, ...] = (
 
 def _allowed(values: Iterable[str]) -> tuple[str, ...]:
     """The values, if they are short enough to be listed with every fault; otherwise none."""
-    shown = tuple(values)
-    return shown if sum(map(len, shown)) <= _LONGEST_ALLOWED else ()
+    texts = tuple(values)
+    return texts if sum(map(len, texts)) <= _LONGEST_ALLOWED else ()
 
 
 def bits_faults(document: Section, stored: Section) -> Iterator[BadField]:
@@ -158,12 +158,12 @@ def _set_aside(left: Counter[str], bits: str) -> bool:
 
 def _bits(document: Section) -> dict[str, list[tuple[Place, str]]]:
     """The identity of a build: its place, and its bits as text."""
-    found = defaultdict(list)
+    bits = defaultdict(list)
     for version_at, version in items(document, "databaseVersions"):
         for build_at, build in items(version, "builds"):
             known_by = [version.get("name"), *(build.get(name) for name in _KNOWN_BY), _modules(build)]
-            found[canonical(known_by)].append(((version_at, build_at), canonical(build.get("bits"))))
-    return found
+            bits[canonical(known_by)].append(((version_at, build_at), canonical(build.get("bits"))))
+    return bits
 
 
 def _modules(build: Section) -> list[str]:
@@ -262,8 +262,11 @@ def completed(document: Mapping[str, Any], stored: Mapping[str, Any]) -> JsonObj
     Agents keep the read-only `name` stored for their hostname. Fields outside the schema and the order of
     keys stay as sent.
     """
-    found: JsonObject = _completed(document, SCHEMA)
-    return {name: _kept(found, stored, name) if name in _AGENTS else value for name, value in found.items()}
+    full_document: JsonObject = _completed(document, SCHEMA)
+    return {
+        name: _kept(full_document, stored, name) if name in _AGENTS else value
+        for name, value in full_document.items()
+    }
 
 
 def _completed(value: Any, schema: Mapping[str, Any]) -> Any:
@@ -277,15 +280,15 @@ def _completed(value: Any, schema: Mapping[str, Any]) -> Any:
 
 def _object(value: Section, schema: Mapping[str, Any]) -> JsonObject:
     known = schema.get("properties", {})
-    found: JsonObject = {}
+    members: JsonObject = {}
     for name, member in value.items():
         field = known.get(name, {})
         if member is not None or not field:
-            found.setdefault(field.get("olderNameOf", name), _completed(member, field))
+            members.setdefault(field.get("olderNameOf", name), _completed(member, field))
     for name, field in known.items():
         if "default" in field:
-            found.setdefault(name, field["default"])
-    return found
+            members.setdefault(name, field["default"])
+    return members
 
 
 def _kept(document: Section, stored: Section, array: str) -> list[Any]:

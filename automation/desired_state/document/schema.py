@@ -35,8 +35,8 @@ def moment(text: str) -> datetime | None:
     """Parse an ISO 8601 time into UTC, keeping fractions; without a zone it is UTC. None if invalid."""
     if not is_time(text):
         return None
-    found = datetime.fromisoformat(text.upper())
-    return (found if found.tzinfo else found.replace(tzinfo=UTC)).astimezone(UTC)
+    instant = datetime.fromisoformat(text.upper())
+    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def is_time(text: str) -> bool:
@@ -111,13 +111,13 @@ def schema_faults(document: Any) -> list[BadField]:
     """
     if _fits(document, SCHEMA):
         return []
-    found: dict[str, BadField] = {}
+    faults: dict[str, BadField] = {}
     for error in _VALIDATOR.iter_errors(document):
         for fault in _faults(error):
-            found.setdefault(fault.field, fault)
-        if len(found) >= MOST_FAULTS:
+            faults.setdefault(fault.field, fault)
+        if len(faults) >= MOST_FAULTS:
             break
-    return in_documented_order(found.values())[:MOST_FAULTS]
+    return in_documented_order(faults.values())[:MOST_FAULTS]
 
 
 def _fits(value: Any, schema: Mapping[str, Any]) -> bool:

@@ -59,8 +59,8 @@ _remembered = lru_cache(maxsize=4096)(_below)
 
 def redacted(document: Mapping[str, Any]) -> JsonObject:
     """The document, or its upper part, with `******` for every secret."""
-    shown: JsonObject = redacted_value(document, Surroundings())
-    return shown
+    redacted_document: JsonObject = redacted_value(document, Surroundings())
+    return redacted_document
 
 
 def redacted_value(value: Any, around: Surroundings) -> Any:
@@ -87,8 +87,8 @@ def restored(document: Mapping[str, Any], stored: Mapping[str, Any]) -> tuple[Js
     if MASK not in write(document):
         return dict(document), []
     search = _Search()
-    found: JsonObject = search.value(document, _Stored(stored, redacted(stored)), (), Surroundings())
-    return found, search.faults
+    full_document: JsonObject = search.value(document, _Stored(stored, redacted(stored)), (), Surroundings())
+    return full_document, search.faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,8 @@ class _Stored:
         """For each sent item, the stored item that it matches."""
         if not isinstance(self.value, list):
             return [_Stored() for _ in sent]
-        found = partners(sent, self.shown, array=array)
-        return [_Stored() if at is None else _Stored(self.value[at], self.shown[at]) for at in found]
+        places = partners(sent, self.shown, array=array)
+        return [_Stored() if at is None else _Stored(self.value[at], self.shown[at]) for at in places]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class _Search:
         return sent
 
 
-def partners(sent: Sequence[Any], shown: Sequence[Any], *, array: str | int) -> list[int | None]:
+def partners(sent: Sequence[Any], redacted_items: Sequence[Any], *, array: str | int) -> list[int | None]:
     """Return for each sent item the index of the matching stored item; None if no match is certain.
 
     `shown` are the stored items with secrets redacted, `array` is the name of the array.
@@ -152,21 +152,21 @@ def partners(sent: Sequence[Any], shown: Sequence[Any], *, array: str | int) -> 
     an item matches the stored item that looks the same, at any place. An edited item matches the stored item
     at its place, if no other item was added, removed or moved.
     """
-    found: list[int | None] = [None] * len(sent)
-    stored = _by_identity(shown, array)
+    places: list[int | None] = [None] * len(sent)
+    stored = _by_identity(redacted_items, array)
     for identity, items in _by_identity(sent, array).items():
         for index, partner in _pairs(items, stored.get(identity, [])):
-            found[index] = partner
-    return found
+            places[index] = partner
+    return places
 
 
-def _pairs(sent: Items, shown: Items) -> list[tuple[int, int]]:
+def _pairs(sent: Items, stored: Items) -> list[tuple[int, int]]:
     """The indexes of items with the same identity and of their partners."""
-    if len(sent) != len(shown):
-        return _lookalikes(sent, shown)
-    side_by_side = list(zip(sent, shown, strict=True))
+    if len(sent) != len(stored):
+        return _lookalikes(sent, stored)
+    side_by_side = list(zip(sent, stored, strict=True))
     if len(side_by_side) == 1:
-        return [(sent[0][0], shown[0][0])]
+        return [(sent[0][0], stored[0][0])]
     edited = [pair for pair in side_by_side if pair[0][1] != pair[1][1]]
     moved = _lookalikes([item for item, _ in edited], [other for _, other in edited])
     same_place = [(item[0], other[0]) for item, other in side_by_side]
@@ -176,9 +176,9 @@ def _pairs(sent: Items, shown: Items) -> list[tuple[int, int]]:
     return moved + [pair for pair in same_place if pair[0] not in places]
 
 
-def _lookalikes(sent: Items, shown: Items) -> list[tuple[int, int]]:
+def _lookalikes(sent: Items, stored: Items) -> list[tuple[int, int]]:
     """Pairs of equal-looking items; pairs are left out if their number has changed."""
-    before, now = _by_shown_form(shown), _by_shown_form(sent)
+    before, now = _by_shown_form(stored), _by_shown_form(sent)
     return [
         pair
         for shown_form, indexes in now.items()
@@ -188,17 +188,17 @@ def _lookalikes(sent: Items, shown: Items) -> list[tuple[int, int]]:
 
 
 def _by_shown_form(items: Items) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = defaultdict(list)
+    indexes: dict[str, list[int]] = defaultdict(list)
     for index, item in items:
-        found[canonical(item)].append(index)
-    return found
+        indexes[canonical(item)].append(index)
+    return indexes
 
 
 def _by_identity(items: Sequence[Any], array: str | int) -> dict[Hashable, Items]:
-    found: dict[Hashable, Items] = defaultdict(list)
+    groups: dict[Hashable, Items] = defaultdict(list)
     for index, item in enumerate(items):
-        found[_identity(item, array)].append((index, item))
-    return found
+        groups[_identity(item, array)].append((index, item))
+    return groups
 
 
 def _identity(item: Any, array: str | int) -> Hashable:
@@ -211,4 +211,4 @@ def _identity(item: Any, array: str | int) -> Hashable:
         return text(item, "hostname")
     if text(item, "user") is not None:
         return text(item, "user"), text(item, "db")
-    return next((found for name in _IDENTITIES if (found := text(item, name)) is not None), None)
+    return next((name_text for name in _IDENTITIES if (name_text := text(item, name)) is not None), None)

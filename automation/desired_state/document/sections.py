@@ -24,38 +24,38 @@ _LONGEST_TOKEN = 200
 
 def section(document: Section, name: str) -> Section:
     """The object with that name; empty if missing."""
-    found = document.get(name)
-    return found if isinstance(found, Mapping) else {}
+    value = document.get(name)
+    return value if isinstance(value, Mapping) else {}
 
 
 def items(document: Section, name: str) -> Iterator[tuple[int, Section]]:
     """The objects in the array with that name, each with its index."""
-    found = document.get(name)
-    for index, item in enumerate(found if isinstance(found, list) else ()):
+    array = document.get(name)
+    for index, item in enumerate(array if isinstance(array, list) else ()):
         if isinstance(item, Mapping):
             yield index, item
 
 
 def text(document: Section, name: str) -> str | None:
     """The string with that name; None if missing."""
-    found = document.get(name)
-    return found if isinstance(found, str) else None
+    value = document.get(name)
+    return value if isinstance(value, str) else None
 
 
 def keyed(parts: Iterable[Item], identity: Callable[[Item], Hashable]) -> dict[Key, Item]:
     """The parts by their identities; equal identities are numbered."""
     seen: Counter[Hashable] = Counter()
-    found: dict[Key, Item] = {}
+    by_identity: dict[Key, Item] = {}
     for part in parts:
         name = identity(part)
-        found[name, seen[name]] = part
+        by_identity[name, seen[name]] = part
         seen[name] += 1
-    return found
+    return by_identity
 
 
-def first(most: int, found: Iterator[Item]) -> tuple[list[Item], int]:
-    """The first items found, up to the maximum, and the number of the others."""
-    return list(islice(found, most)), sum(1 for _ in found)
+def first(most: int, elements: Iterator[Item]) -> tuple[list[Item], int]:
+    """The first elements, up to the maximum, and the number of the others."""
+    return list(islice(elements, most)), sum(1 for _ in elements)
 
 
 def processes(document: Section) -> dict[Key, Section]:
@@ -65,13 +65,13 @@ def processes(document: Section) -> dict[Key, Section]:
 
 def addresses(document: Section) -> list[Address]:
     """The addresses of the processes without duplicates, in the stored form."""
-    found: dict[tuple[str, int], Address] = {}
+    by_key: dict[tuple[str, int], Address] = {}
     for _, process in items(document, "processes"):
         hostname = canonical_hostname(process_host(process))
         if hostname is not None:
             address = Address(hostname, process_port(process))
-            found.setdefault(address.key, address)
-    return list(found.values())
+            by_key.setdefault(address.key, address)
+    return list(by_key.values())
 
 
 def process_name(process: Section) -> str:

@@ -163,8 +163,8 @@ def without_unstorable(document: Mapping[str, Any]) -> tuple[JsonObject, list[Ba
     A value becomes null. A name that cannot be kept is dropped, and the fault is that of its object.
     """
     walk = _Walk()
-    found: JsonObject = walk.value(document, ())
-    return found, walk.faults
+    storable_document: JsonObject = walk.value(document, ())
+    return storable_document, walk.faults
 
 
 @dataclass(frozen=True, slots=True)
