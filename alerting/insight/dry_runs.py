@@ -30,7 +30,7 @@ from alerting.configs.store import (
     type_of,
 )
 from alerting.destinations.changes import destination_id
-from alerting.engine.due_notifications import is_below_minimum
+from alerting.engine.store import is_below_minimum
 from alerting.engine.transition import ConfigView
 from alerting.incidents.fleet_units import alert_units, fleet_around, labels_of_a_part
 from alerting.incidents.models import Alert
