@@ -10,9 +10,8 @@ import pytest
 from django.test import client
 from hypothesis import configuration
 
-from alerting.engine import waiting
+from alerting.engine import waiting, workers
 from alerting.engine.leases import worker_seen
-from alerting.overview import store as overview
 from automation.agents import rules as heartbeats
 from automation.agents.changes import sweep_begin
 from opsapi import clock
@@ -43,7 +42,7 @@ def assailant(
     """A Global owner who means no good, and whose requests are read as the web server's are."""
     monkeypatch.setattr(client, "WSGIRequest", Request)
     # Else the platform is not ready, which is no fault; all attempts may take longer than its minutes.
-    monkeypatch.setattr(overview, "_SEEN_WITHIN", timedelta(days=1))
+    monkeypatch.setattr(workers, "_SEEN_WITHIN", timedelta(days=1))
     monkeypatch.setattr(waiting, "LATE_AFTER", timedelta(days=1))
     worker_seen(name="worker", now=clock.now())
     sweep_begin(now=clock.now())
