@@ -1,0 +1,169 @@
+"""What a move should do to the observed state: so a plan to the end is drawn, move by move. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from automation.desired_state.plan.set_moves import members_after
+from automation.desired_state.plan.values import (
+    NO_SET_OBSERVED,
+    NOTHING_OBSERVED,
+    GoalProcess,
+    GoalUnit,
+    MemberConfig,
+    MemberState,
+    Move,
+    MoveKind,
+    ObservedFleet,
+    ObservedProcess,
+    ObservedSet,
+)
+from automation.desired_state.plan.versions import SERIES, series
+
+_STARTS = frozenset({MoveKind.START, MoveKind.RESTART, MoveKind.CHANGE_VERSION})
+_OF_MEMBERS = frozenset({MoveKind.ADD_MEMBER, MoveKind.CHANGE_MEMBER, MoveKind.REMOVE_MEMBER})
+_HEALTHY = (MemberState.PRIMARY, MemberState.SECONDARY)
+
+
+def expected(unit: GoalUnit, observed: ObservedFleet, move: Move) -> ObservedFleet:
+    """What is observed after the move of a process of the unit."""
+    model = _Model(unit, observed)
+    goal = next((process for process in unit.processes if process.name == move.process), None)
+    if move.kind in _STARTS and goal is not None:
+        model.start(goal, move)
+    elif move.kind in _OF_MEMBERS or move.kind is MoveKind.INITIATE:
+        model.change_members(move)
+    else:
+        model.change(move, goal)
+    # A member that steps down is not elected again before its restart.
+    model.elect(without=move.process if move.kind is MoveKind.STEP_DOWN else "")
+    return model.observed()
+
+
+class _Model:
+    def __init__(self, unit: GoalUnit, observed: ObservedFleet) -> None:
+        self.unit, self.before = unit, observed
+        self.processes = dict(observed.processes)
+        self.of_set: ObservedSet = observed.sets.get(unit.replica_set, NO_SET_OBSERVED)
+
+    def observed(self) -> ObservedFleet:
+        sets = self.before.sets
+        if self.unit.replica_set:
+            sets = {**sets, self.unit.replica_set: self.of_set}
+        return replace(self.before, processes=self.processes, sets=sets)
+
+    def seen(self, name: str) -> ObservedProcess:
+        return self.processes.get(name, NOTHING_OBSERVED)
+
+    def set(self, name: str, **values: object) -> None:
+        self.processes[name] = replace(self.seen(name), **values)  # type: ignore[arg-type]
+
+    def start(self, goal: GoalProcess, move: Move) -> None:
+        seen = self.seen(goal.name)
+        version = move.version or seen.version
+        feature_version = seen.feature_version
+        state = self._state_after_start(goal)
+        if not seen.has_data and state is not MemberState.ARBITER:
+            place = series(version)
+            feature_version = SERIES[place] if place is not None else None
+            if self._is_member(goal.name):
+                feature_version = self._set_feature_version() or feature_version
+        self.set(
+            goal.name,
+            is_running=True,
+            state=state,
+            version=version,
+            feature_version=feature_version,
+            settings=goal.settings,
+            restart=goal.restart if self._is_due(goal) else seen.restart,
+            has_data=seen.has_data or state is MemberState.STANDALONE,
+        )
+
+    def _is_due(self, goal: GoalProcess) -> bool:
+        return goal.restart is not None and goal.restart <= self.before.now
+
+    def _state_after_start(self, goal: GoalProcess) -> MemberState:
+        if goal.is_router:
+            return MemberState.ROUTER
+        if not goal.replica_set:
+            return MemberState.STANDALONE
+        member = self._member(goal.name)
+        if member is None:
+            was = self.seen(goal.name).state
+            return MemberState.REMOVED if was is MemberState.REMOVED else MemberState.UNINITIATED
+        return MemberState.ARBITER if member.is_arbiter else MemberState.SECONDARY
+
+    def change(self, move: Move, goal: GoalProcess | None) -> None:
+        seen = self.seen(move.process)
+        if move.kind is MoveKind.DOWNLOAD:
+            self.set(move.process, builds=(seen.builds or frozenset()) | {move.version})
+        elif move.kind is MoveKind.WRITE_FILE:
+            self.set(move.process, file=goal.settings if goal else {})
+        elif move.kind is MoveKind.SET_PARAMETER:
+            self.set(move.process, settings=goal.settings if goal else {})
+        elif move.kind is MoveKind.STOP:
+            self.set(move.process, is_running=False, state=None)
+        elif move.kind is MoveKind.STEP_DOWN:
+            self.set(move.process, state=MemberState.SECONDARY)
+        elif move.kind is MoveKind.SET_FEATURE_VERSION:
+            members = [member.process for member in self.of_set.config or ()] or [move.process]
+            for name in members:
+                self.set(name, feature_version=move.version)
+
+    def change_members(self, move: Move) -> None:
+        if move.kind is MoveKind.INITIATE:
+            joining: tuple[MemberConfig, ...] = move.members
+            config = joining
+        else:
+            config = members_after(self.of_set.config or (), move)
+            joining = move.members if move.kind is MoveKind.ADD_MEMBER else ()
+        if move.kind is MoveKind.REMOVE_MEMBER:
+            name = move.members[0].process
+            if self.seen(name).is_running:
+                self.set(name, state=MemberState.REMOVED)
+        feature_version = self._set_feature_version() or self.seen(move.process).feature_version
+        self.of_set = replace(self.of_set, config=config)
+        for member in joining:
+            state = MemberState.ARBITER if member.is_arbiter else MemberState.SECONDARY
+            own = {} if member.is_arbiter else {"feature_version": feature_version, "has_data": True}
+            self.set(member.process, state=state, **own)
+
+    def elect(self, without: str = "") -> None:
+        """The preferred healthy member becomes the primary, if there is none or if it is preferred to it."""
+        config = self.of_set.config or ()
+        able = [
+            member
+            for member in config
+            if member.is_electable
+            and member.process != without
+            and self.seen(member.process).is_running
+            and self.seen(member.process).state in _HEALTHY
+        ]
+        if not able or not self._has_majority(config):
+            return
+        now = next((member for member in able if self._is_primary(member)), None)
+        best = max(able, key=lambda member: member.priority)
+        if now is None or best.priority > now.priority:
+            if now is not None:
+                self.set(now.process, state=MemberState.SECONDARY)
+            self.set(best.process, state=MemberState.PRIMARY)
+
+    def _has_majority(self, config: tuple[MemberConfig, ...]) -> bool:
+        voters = [self.seen(member.process) for member in config if member.votes > 0]
+        healthy = [seen for seen in voters if seen.is_running and seen.state is not None]
+        return len(healthy) > len(voters) // 2
+
+    def _is_primary(self, member: MemberConfig) -> bool:
+        return self.seen(member.process).state is MemberState.PRIMARY
+
+    def _member(self, name: str) -> MemberConfig | None:
+        return next((member for member in self.of_set.config or () if member.process == name), None)
+
+    def _is_member(self, name: str) -> bool:
+        return self._member(name) is not None
+
+    def _set_feature_version(self) -> str | None:
+        for member in self.of_set.config or ():
+            if self._is_primary(member):
+                return self.seen(member.process).feature_version
+        return None

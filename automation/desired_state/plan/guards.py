@@ -1,0 +1,232 @@
+"""The guards before a disturbance: functions of the observed state that say why a move waits. Pure.
+
+A guard that depends on an unknown fact does not hold. A replica set of one voting member has no majority
+without it, whatever the plan does, so that only this member is guarded by neither majority nor primary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from automation.desired_state.plan.reasons import PlanReason
+from automation.desired_state.plan.values import (
+    NO_SET_OBSERVED,
+    NOTHING_OBSERVED,
+    GoalProcess,
+    GoalUnit,
+    MemberConfig,
+    MemberState,
+    ObservedFleet,
+    ObservedProcess,
+    ObservedSet,
+    PlanHold,
+)
+
+MOST_LAG = timedelta(seconds=10)
+LEAST_OPLOG = timedelta(hours=1)
+HEALTHY = frozenset({MemberState.PRIMARY, MemberState.SECONDARY, MemberState.ARBITER})
+
+
+@dataclass(frozen=True)
+class UnitState:
+    """A unit of the goal together with what is observed of it.
+
+    `config`: the members of the replica set as observed; empty for a unit without a replica set. `primaries`:
+    the members that are known to be primaries.
+    """
+
+    now: datetime
+    unit: GoalUnit
+    config: tuple[MemberConfig, ...]
+    observed: Mapping[str, ObservedProcess]
+    of_set: ObservedSet
+    goals: Mapping[str, GoalProcess]
+    members: Mapping[str, MemberConfig]
+    primaries: tuple[str, ...]
+
+    def process(self, name: str) -> ObservedProcess:
+        """What is known of a process."""
+        return self.observed.get(name, NOTHING_OBSERVED)
+
+    def state(self, name: str) -> MemberState | None:
+        """The state of a process that runs; None if it does not run, or if this is not known."""
+        seen = self.process(name)
+        return seen.state if seen.is_running else None
+
+    def is_known(self, name: str) -> bool:
+        """Whether it is known if the process is healthy."""
+        seen = self.process(name)
+        return seen.is_running is False or (seen.is_running is True and seen.state is not None)
+
+    def is_healthy(self, name: str) -> bool:
+        """Whether the process is known to be healthy."""
+        return self.state(name) in HEALTHY
+
+    def member(self, name: str) -> MemberConfig | None:
+        """The member of that process in the configuration."""
+        return self.members.get(name)
+
+    @property
+    def is_single(self) -> bool:
+        """Whether the replica set has only one voting member."""
+        return sum(member.votes > 0 for member in self.config) == 1
+
+    def is_wanted(self, name: str) -> bool:
+        """Whether the document wants the process to run as a member, and the plan manages it."""
+        goal = self.goals.get(name)
+        if goal is None or goal.is_disabled or goal.is_manual:
+            return False
+        stated = self.unit.members
+        return stated is None or any(member.process == name for member in stated)
+
+    def hold(self, reason: PlanReason, process: str, **names: object) -> PlanHold:
+        """A reason with its names."""
+        texts = tuple((name, str(value)) for name, value in names.items())
+        return PlanHold(reason, process, self.unit.replica_set, texts)
+
+
+def unit_state(unit: GoalUnit, observed: ObservedFleet) -> UnitState:
+    """What is observed of the unit."""
+    of_set = observed.sets.get(unit.replica_set, NO_SET_OBSERVED)
+    config = of_set.config or ()
+    processes = observed.processes
+    return UnitState(
+        now=observed.now,
+        unit=unit,
+        config=config,
+        observed=processes,
+        of_set=of_set,
+        goals={process.name: process for process in unit.processes},
+        members={member.process: member for member in config},
+        primaries=tuple(
+            member.process
+            for member in config
+            if (seen := processes.get(member.process, NOTHING_OBSERVED)).is_running
+            and seen.state is MemberState.PRIMARY
+        ),
+    )
+
+
+def disturbance_holds(state: UnitState, subject: str) -> list[PlanHold]:
+    """Why the member must not be disturbed now; empty if all guards hold.
+
+    A process that is not a member of an initiated replica set is not guarded.
+    """
+    if state.member(subject) is None:
+        return list(turn(state, subject))
+    guards = (turn, primary, majority, others_present, lag, oplog, alerts)
+    return [hold for guard in guards for hold in guard(state, subject)]
+
+
+def turn(state: UnitState, subject: str) -> Iterator[PlanHold]:
+    """No other process holds the turn of the replica set."""
+    holder = state.of_set.turn
+    if holder and holder != subject:
+        yield state.hold(PlanReason.TURN, subject, other=holder)
+
+
+def primary(state: UnitState, subject: str) -> Iterator[PlanHold]:
+    """There is exactly one primary."""
+    primaries = state.primaries
+    if len(primaries) > 1:
+        yield state.hold(PlanReason.SEVERAL_PRIMARIES, subject, others=", ".join(primaries))
+    elif not primaries and not state.is_single:
+        unknown = [member.process for member in state.config if not state.is_known(member.process)]
+        if unknown:
+            yield state.hold(PlanReason.MEMBER_UNKNOWN, subject, other=unknown[0])
+        else:
+            yield state.hold(PlanReason.NO_PRIMARY, subject)
+
+
+def majority(state: UnitState, subject: str) -> Iterator[PlanHold]:
+    """Without the subject, a majority of the voting members is healthy."""
+    if not state.is_single:
+        yield from majority_of(state, subject, state.config, without=subject)
+
+
+def majority_of(
+    state: UnitState, subject: str, members: Iterable[MemberConfig], *, without: str = ""
+) -> Iterator[PlanHold]:
+    """A majority of the voting members is healthy, if `without` is not counted as healthy."""
+    voters = [member.process for member in members if member.votes > 0]
+    needed = len(voters) // 2 + 1
+    healthy = [name for name in voters if name != without and state.is_healthy(name)]
+    if len(healthy) < needed:
+        unknown = [name for name in voters if name != without and not state.is_known(name)]
+        if unknown and len(healthy) + len(unknown) >= needed:
+            yield state.hold(PlanReason.MEMBER_UNKNOWN, subject, other=unknown[0])
+        else:
+            count = {"healthy": len(healthy), "voters": len(voters), "majority": needed}
+            yield state.hold(PlanReason.MAJORITY, subject, **count)
+
+
+def others_present(state: UnitState, subject: str) -> Iterator[PlanHold]:
+    """No other member starts, synchronizes or recovers, and the wanted members are healthy.
+
+    A wanted member that is away may be away because the plan disturbed it.
+    """
+    for member in state.config:
+        name = member.process
+        if name == subject or state.is_healthy(name):
+            continue
+        now = state.state(name)
+        if not state.is_known(name):
+            yield state.hold(PlanReason.MEMBER_UNKNOWN, subject, other=name)
+        elif now is not None and now is not MemberState.REMOVED:
+            yield state.hold(PlanReason.MEMBER_AWAY, subject, other=name, state=now.value)
+        elif state.is_wanted(name):
+            yield state.hold(PlanReason.MEMBER_AWAY, subject, other=name, state="DOWN")
+
+
+def lag(state: UnitState, subject: str) -> Iterator[PlanHold]:
+    """The secondaries that remain have nearly all writes. A delayed member may lag by its delay."""
+    for member in state.config:
+        name = member.process
+        if name == subject or state.state(name) is not MemberState.SECONDARY:
+            continue
+        behind = state.process(name).lag
+        if behind is None:
+            yield state.hold(PlanReason.LAG_UNKNOWN, subject, other=name)
+        elif behind - timedelta(seconds=member.delay) > MOST_LAG:
+            seconds = {"lag": int(behind.total_seconds()), "most": int(MOST_LAG.total_seconds())}
+            yield state.hold(PlanReason.LAG, subject, other=name, **seconds)
+
+
+def oplog(state: UnitState, subject: str) -> Iterator[PlanHold]:
+    """The oplog covers an hour and the time that the member was away last time.
+
+    An oplog that has not dropped entries covers everything: that of a new replica set is short.
+    """
+    member = state.member(subject)
+    if member is None or member.is_arbiter or sum(not other.is_arbiter for other in state.config) == 1:
+        return
+    window = state.of_set.oplog
+    least = max(LEAST_OPLOG, state.process(subject).away)
+    if window is None:
+        yield state.hold(PlanReason.OPLOG_UNKNOWN, subject)
+    elif state.of_set.oplog_lost and window < least:
+        seconds = {"window": int(window.total_seconds()), "least": int(least.total_seconds())}
+        yield state.hold(PlanReason.OPLOG_SHORT, subject, **seconds)
+
+
+def alerts(state: UnitState, subject: str) -> Iterator[PlanHold]:
+    """No alert of the replica set is open that the plan did not cause."""
+    opened = state.of_set.alerts
+    if opened is None:
+        yield state.hold(PlanReason.ALERTS_UNKNOWN, subject)
+    elif opened:
+        yield state.hold(PlanReason.ALERT, subject, alerts=", ".join(opened))
+
+
+def electable(state: UnitState, subject: str) -> Iterator[PlanHold]:
+    """Another member can become the primary."""
+    for member in state.config:
+        if (
+            member.process != subject
+            and member.is_electable
+            and state.state(member.process) is MemberState.SECONDARY
+        ):
+            return
+    yield state.hold(PlanReason.NO_ELECTABLE, subject)

@@ -1,0 +1,288 @@
+"""The plan: which moves lead from what is observed to the goal. Pure.
+
+    step(goal, observed) → the moves that can begin now, and why others wait
+    plan(goal, observed) → all moves to the end, if each does what it should
+
+Nothing is remembered. An agent that was killed observes again, and plans again from what it observes.
+
+The moves of a unit, in this order:
+
+1. Processes that should run start. Nothing is guarded: a start disturbs nobody.
+2. What disturbs nobody: downloads, configuration files, parameters at run time.
+3. Of a replica set, at most one of these, each only if its guards hold:
+   the members change; a process restarts, changes its version or stops (the primary last: it steps down
+   first); the feature compatibility version changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from automation.desired_state.plan.expected import expected
+from automation.desired_state.plan.guards import UnitState, disturbance_holds, unit_state
+from automation.desired_state.plan.process_moves import (
+    change,
+    outsider_hold,
+    preparation,
+    start,
+    state_holds,
+    without_restart,
+)
+from automation.desired_state.plan.reasons import PlanReason
+from automation.desired_state.plan.set_moves import (
+    feature_move,
+    initiate,
+    membership,
+    step_down_holds,
+)
+from automation.desired_state.plan.values import (
+    AutomationGoal,
+    GoalProcess,
+    GoalUnit,
+    MemberState,
+    Move,
+    MoveKind,
+    ObservedFleet,
+    PlanHold,
+    PlanStep,
+)
+
+_MOST_ROUNDS = 60
+"""Far more rounds than the longest plan has for each of its processes."""
+
+
+class EndlessPlanError(Exception):
+    """A plan that reaches no end: a fault of this module."""
+
+
+@dataclass(frozen=True)
+class PlannedMove:
+    """A move of a plan. `at`: the time of a lastRestart in the future; None if the move follows at once."""
+
+    move: Move
+    at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class UnitPlan:
+    """All moves of a unit to the end, in order, and why the end is not the goal."""
+
+    moves: tuple[PlannedMove, ...]
+    holds: tuple[PlanHold, ...]
+
+
+def plan(goal: AutomationGoal, observed: ObservedFleet) -> list[UnitPlan]:
+    """The plan of each unit, as far as each move does what it should."""
+    return [unit_plan(goal, unit, observed) for unit in goal.units]
+
+
+def unit_plan(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> UnitPlan:
+    """As `plan`, of one unit."""
+    moves: list[PlannedMove] = []
+    at = None
+    for _ in range(_MOST_ROUNDS * (len(unit.processes) + 1)):
+        found = unit_step(goal, unit, observed)
+        moves += [PlannedMove(move, at) for move in found.moves]
+        for move in found.moves:
+            observed = expected(unit, observed, move)
+        if found.moves:
+            continue
+        later = [p.restart for p in unit.processes if p.restart is not None and p.restart > observed.now]
+        if not later or unit.refused:
+            return UnitPlan(tuple(moves), found.holds)
+        at = min(later)
+        observed = replace(observed, now=at)
+    raise EndlessPlanError(unit.replica_set or unit.processes[0].name)
+
+
+def step(goal: AutomationGoal, observed: ObservedFleet) -> PlanStep:
+    """The moves that can begin now, and why others wait."""
+    found = [unit_step(goal, unit, observed) for unit in goal.units]
+    return PlanStep(
+        tuple(move for part in found for move in part.moves),
+        tuple(hold for part in found for hold in part.holds),
+    )
+
+
+def unit_step(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> PlanStep:
+    """As `step`, of one unit. A paused plan, and a unit in which a move failed, make no moves."""
+    if unit.refused:
+        return PlanStep((), unit.refused)
+    state = unit_state(unit, observed)
+    found = _wanted(state, goal)
+    if not found.moves:
+        return found
+    stops = [*_failures(state, goal), *_pause(state, observed)]
+    return PlanStep((), tuple(stops)) if stops else found
+
+
+def _failures(state: UnitState, goal: AutomationGoal) -> Iterator[PlanHold]:
+    """Moves that failed under this document. Another document starts again."""
+    for process in state.unit.processes:
+        failure = state.process(process.name).failure
+        if failure is not None and failure.goal_number == goal.number:
+            names = {"move": failure.move.value, "why": failure.why}
+            yield state.hold(PlanReason.STOPPED, process.name, **names)
+
+
+def _pause(state: UnitState, observed: ObservedFleet) -> Iterator[PlanHold]:
+    if observed.is_paused:
+        yield state.hold(PlanReason.PAUSED, "")
+
+
+@dataclass(frozen=True)
+class _OwnNeeds:
+    """What the processes of a unit need by themselves.
+
+    `changes`: moves that interrupt a process. `settled`: running processes that need nothing.
+    """
+
+    moves: tuple[Move, ...]
+    holds: tuple[PlanHold, ...]
+    changes: dict[str, Move]
+    settled: frozenset[str]
+
+
+def _wanted(state: UnitState, goal: AutomationGoal) -> PlanStep:
+    own = _own_needs(state, goal)
+    together = _together(state, own)
+    return PlanStep((*own.moves, *together.moves), (*own.holds, *together.holds))
+
+
+def _own_needs(state: UnitState, goal: AutomationGoal) -> _OwnNeeds:
+    found = {
+        process.name: _of_process(state, goal, process)
+        for process in state.unit.processes
+        if not process.is_manual
+    }
+    moves = [move for part in found.values() for move in part.moves]
+    return _OwnNeeds(
+        moves=tuple(move for move in moves if not move.disturbs),
+        holds=tuple(hold for part in found.values() for hold in part.holds),
+        changes={move.process: move for move in moves if move.disturbs},
+        settled=frozenset(
+            name
+            for name, part in found.items()
+            if not part.moves and not part.holds and state.process(name).is_running
+        ),
+    )
+
+
+def _of_process(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> PlanStep:
+    """The next move of a process by itself."""
+    is_running = state.process(process.name).is_running
+    if is_running is None:
+        return PlanStep((), (state.hold(PlanReason.RUNNING_UNKNOWN, process.name),))
+    if not is_running:
+        return PlanStep() if process.is_disabled else _step(start(state, goal, process))
+    needed = change(state, goal, process)
+    if isinstance(needed, PlanHold):
+        return _step(needed)
+    prepared = None if process.is_disabled else preparation(state, goal, process)
+    if prepared is not None:
+        return _step(prepared)
+    if needed is None:
+        return _step(without_restart(state, process) or outsider_hold(state, process))
+    waits = tuple(state_holds(state, process))
+    return PlanStep((), waits) if waits else PlanStep((needed,))
+
+
+def _step(found: Move | PlanHold | None) -> PlanStep:
+    if found is None:
+        return PlanStep()
+    return PlanStep((found,)) if isinstance(found, Move) else PlanStep((), (found,))
+
+
+def _together(state: UnitState, own: _OwnNeeds) -> PlanStep:
+    """The one move that only one process of the unit makes at a time."""
+    if not state.unit.replica_set:
+        return _one_by_one(state, own) if own.changes else feature_move(state)
+    if state.of_set.config is None:
+        return PlanStep((), (state.hold(PlanReason.SET_UNKNOWN, ""),))
+    if all(process.is_disabled for process in state.unit.processes):
+        return _shut_down(state, own)
+    return _of_members(state, own) if state.config else _of_new_set(state, own)
+
+
+def _of_members(state: UnitState, own: _OwnNeeds) -> PlanStep:
+    """The next move of an initiated replica set: members, then processes, then the feature version."""
+    members = membership(state, own.settled)
+    if members.moves:
+        return members
+    other = _rolling(state, own) if own.changes else feature_move(state)
+    return PlanStep(other.moves, (*members.holds, *other.holds))
+
+
+def _of_new_set(state: UnitState, own: _OwnNeeds) -> PlanStep:
+    """The next move of a replica set without a configuration: nothing is guarded before there are members."""
+    if own.changes:
+        return _rolling(state, own)
+    if own.holds:
+        return PlanStep()
+    return membership(state, own.settled) if state.unit.members is None else initiate(state)
+
+
+def _one_by_one(state: UnitState, own: _OwnNeeds) -> PlanStep:
+    """The processes of a unit without a replica set: a single server, or the routers of a cluster."""
+    move = next(iter(own.changes.values()))
+    if state.goals[move.process].is_disabled:
+        return PlanStep((move,))
+    for process in state.unit.processes:
+        is_other = process.name != move.process and not process.is_disabled and not process.is_manual
+        if is_other and state.state(process.name) is None:
+            names = {"other": process.name, "state": "DOWN"}
+            return PlanStep((), (state.hold(PlanReason.MEMBER_AWAY, move.process, **names),))
+    return _after_file(state, move)
+
+
+def _shut_down(state: UnitState, own: _OwnNeeds) -> PlanStep:
+    """The document disables the whole replica set: the primary stops last."""
+    in_order = sorted(own.changes.values(), key=lambda move: _is_primary(state, move.process))
+    return PlanStep(tuple(in_order[:1]))
+
+
+def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
+    """The next member that is interrupted: secondaries first, the primary last."""
+    waits: list[PlanHold] = []
+    others = [move for name, move in own.changes.items() if not _is_primary(state, name)]
+    for move in sorted(others, key=lambda move: _rank(state, move.process)):
+        holds = disturbance_holds(state, move.process)
+        if not holds:
+            return _after_file(state, move)
+        waits += holds
+    of_primary = [move for name, move in own.changes.items() if _is_primary(state, name)]
+    # A member that still downloads its version, or starts, comes before the primary, too.
+    before = {move.process for move in own.moves} | {hold.process for hold in own.holds}
+    if waits or not of_primary or not before.isdisjoint(state.members):
+        return PlanStep((), tuple(waits))
+    return _primary_last(state, of_primary[0])
+
+
+def _primary_last(state: UnitState, move: Move) -> PlanStep:
+    """The primary steps down. Without another voting member nobody can follow it, so it is interrupted."""
+    if state.is_single:
+        holds = disturbance_holds(state, move.process)
+        return PlanStep((), tuple(holds)) if holds else _after_file(state, move)
+    holds = step_down_holds(state, move.process)
+    down = Move(MoveKind.STEP_DOWN, move.process, state.unit.replica_set)
+    return PlanStep((), tuple(holds)) if holds else PlanStep((down,))
+
+
+def _after_file(state: UnitState, move: Move) -> PlanStep:
+    """The configuration file is written directly before the process is interrupted."""
+    process = state.goals[move.process]
+    if move.kind is not MoveKind.STOP and state.process(process.name).file != process.settings:
+        return PlanStep((Move(MoveKind.WRITE_FILE, process.name, state.unit.replica_set),))
+    return PlanStep((move,))
+
+
+def _is_primary(state: UnitState, name: str) -> bool:
+    return state.state(name) is MemberState.PRIMARY
+
+
+def _rank(state: UnitState, name: str) -> tuple[bool, float]:
+    """Members that can become the primary come last, the most preferred at the end."""
+    member = state.member(name)
+    return (member is not None and member.is_electable, member.priority if member else 0.0)

@@ -1,0 +1,244 @@
+"""Reads the goal of a plan from an automation configuration: its processes, replica sets and versions. Pure.
+
+The section `replicaSets` has the documented shape of Ops Manager: `_id`, and `members` with `_id`, `host` (a
+process name), `priority`, `votes`, `hidden`, `secondaryDelaySecs` and `arbiterOnly`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from automation.desired_state.document.schema import moment
+from automation.desired_state.document.sections import Section, items, process_name, section, text
+from automation.desired_state.document.text import canonical
+from automation.desired_state.plan.reasons import PlanReason
+from automation.desired_state.plan.set_moves import MOST_VOTERS
+from automation.desired_state.plan.values import AutomationGoal, GoalProcess, GoalUnit, MemberConfig, PlanHold
+from automation.desired_state.plan.versions import series, supports
+
+MOST_MEMBERS = 50
+"""The maximum number of members of a replica set of MongoDB."""
+NOT_PLANNED = (
+    "backupRestoreUrl",
+    "defaultRWConcern",
+    "lastCompact",
+    "lastKmipMasterKeyRotation",
+    "lastResync",
+    "logRotate",
+)
+"""Fields of processes that a plan does not carry out."""
+NOT_PLANNED_SECTIONS = ("agentVersion", "auth")
+_ROUTER = "mongos"
+_LARGEST = 2**31
+
+
+def read_goal(document: Section) -> AutomationGoal:
+    """The goal of a document whose schema is valid."""
+    names = [text(version, "name") for _, version in items(document, "databaseVersions")]
+    sets: dict[str, Section] = {}
+    for _, stated in items(document, "replicaSets"):
+        name = text(stated, "_id") or ""
+        sets[name] = {} if name in sets else stated
+    found = [_process(process) for _, process in items(document, "processes")]
+    notes = {process_name(process): _notes(process) for _, process in items(document, "processes")}
+    clusters = {
+        process_name(process): text(process, "cluster") or "" for _, process in items(document, "processes")
+    }
+    units = []
+    for group in _groups(found, clusters):
+        listed = tuple(note for process in group for note in notes[process.name])
+        units.append(_unit(group, sets, listed))
+    return AutomationGoal(
+        number=int(document.get("version") or 0),
+        versions=tuple(name for name in names if name),
+        units=tuple(units),
+        notes=tuple(_document_notes(document, frozenset(unit.replica_set for unit in units))),
+    )
+
+
+def _document_notes(document: Section, planned: frozenset[str]) -> Iterator[PlanHold]:
+    """What of the document no unit carries out: sections, and replica sets without processes."""
+    fields = [name for name in NOT_PLANNED_SECTIONS if document.get(name) is not None]
+    if fields:
+        yield PlanHold(PlanReason.NOT_PLANNED, names=(("fields", ", ".join(fields)),))
+    listed = document.get("replicaSets")
+    if listed is None:
+        return
+    found = [text(stated, "_id") for _, stated in items(document, "replicaSets")]
+    if not isinstance(listed, list) or len(found) < len(listed) or None in found:
+        what = "it must be a list of objects with an _id"
+        yield PlanHold(PlanReason.SECTION_INVALID, names=(("what", what),))
+    for name, count in Counter(name for name in found if name is not None).items():
+        if count > 1:
+            what = "two replica sets have the same _id"
+            yield PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", what),))
+        if name not in planned:
+            what = "no process has this replSetName"
+            yield PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", what),))
+
+
+def _groups(
+    processes: Iterable[GoalProcess], clusters: Mapping[str, str]
+) -> Iterable[tuple[GoalProcess, ...]]:
+    """The processes that are planned together, in the order of the document."""
+    groups: dict[tuple[str, str], list[GoalProcess]] = defaultdict(list)
+    for process in processes:
+        if process.replica_set:
+            key = "set", process.replica_set
+        elif process.is_router and clusters[process.name]:
+            key = "routers", clusters[process.name]
+        else:
+            key = "process", process.name
+        groups[key].append(process)
+    return map(tuple, groups.values())
+
+
+def _process(process: Section) -> GoalProcess:
+    settings = dict(_flat(section(process, "args2_6"), ""))
+    is_router = text(process, "processType") == _ROUTER
+    restart = text(process, "lastRestart")
+    set_name = text(section(section(process, "args2_6"), "replication"), "replSetName")
+    return GoalProcess(
+        name=process_name(process),
+        version=text(process, "version") or "",
+        feature_version=text(process, "featureCompatibilityVersion") or "",
+        settings=settings,
+        replica_set="" if is_router else set_name or "",
+        is_router=is_router,
+        is_sharded=is_router or "sharding.clusterRole" in settings,
+        is_disabled=process.get("disabled") is True,
+        is_manual=process.get("manualMode") is True,
+        restart=moment(restart) if restart else None,
+    )
+
+
+def _flat(value: Section, prefix: str) -> Iterator[tuple[str, str]]:
+    """The settings by their dotted names; a null is a setting that is left out."""
+    for name, member in value.items():
+        if isinstance(member, Mapping):
+            yield from _flat(member, f"{prefix}{name}.")
+        elif member is not None:
+            yield f"{prefix}{name}", canonical(member)
+
+
+def _notes(process: Section) -> tuple[PlanHold, ...]:
+    fields = [name for name in NOT_PLANNED if process.get(name) is not None]
+    if not fields:
+        return ()
+    return (PlanHold(PlanReason.NOT_PLANNED, process_name(process), names=(("fields", ", ".join(fields)),)),)
+
+
+def _unit(
+    processes: tuple[GoalProcess, ...], sets: Mapping[str, Section], notes: tuple[PlanHold, ...]
+) -> GoalUnit:
+    name = processes[0].replica_set
+    stated = sets.get(name) if name else None
+    members = None if stated is None else tuple(_member(member) for _, member in items(stated, "members"))
+    faults = [] if stated is None else list(_section_faults(stated, members or (), processes))
+    refused = [PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", fault),)) for fault in faults]
+    unit = GoalUnit(processes, name, None if faults else members)
+    refused += _refusals(unit)
+    return GoalUnit(processes, name, members, tuple(refused), notes)
+
+
+def _member(member: Section) -> MemberConfig:
+    is_arbiter = member.get("arbiterOnly") is True
+    return MemberConfig(
+        process=text(member, "host") or "",
+        number=_number(member, "_id", -1),
+        priority=0.0 if is_arbiter else _number(member, "priority", 1),
+        votes=_number(member, "votes", 1),
+        is_hidden=member.get("hidden") is True,
+        delay=_number(member, "secondaryDelaySecs", 0),
+        is_arbiter=is_arbiter,
+    )
+
+
+def _number(member: Section, name: str, default: int) -> Any:
+    found = member.get(name)
+    if found is None:
+        return default
+    # A number of JSON can have more digits than an integer should be computed of.
+    is_number = isinstance(found, (int, float, Decimal)) and not isinstance(found, bool)
+    if not is_number or abs(found) > _LARGEST or (name != "priority" and found != int(found)):
+        return -1
+    return float(found) if name == "priority" else int(found)
+
+
+def _section_faults(
+    stated: Section, members: tuple[MemberConfig, ...], processes: tuple[GoalProcess, ...]
+) -> Iterator[str]:
+    """What the servers would refuse in the section, or what the plan cannot read."""
+    listed = stated.get("members")
+    if not isinstance(listed, list) or not members or len(members) < len(listed):
+        yield "members must be a list of objects"
+    names = {process.name for process in processes}
+    for what, found in (
+        ("host", Counter(member.process for member in members)),
+        ("_id", Counter(member.number for member in members)),
+    ):
+        if any(count > 1 for count in found.values()):
+            yield f"two members have the same {what}"
+    if any(member.process not in names for member in members):
+        yield "host must be the name of a process with this replSetName"
+    if any(_is_wrong(member) for member in members):
+        yield "a member has values that a replica set cannot have together"
+    if len(members) > MOST_MEMBERS:
+        yield f"a replica set has at most {MOST_MEMBERS} members"
+    if sum(member.votes for member in members) > MOST_VOTERS:
+        yield f"at most {MOST_VOTERS} members vote"
+    if not any(member.is_electable for member in members):
+        yield "no member can become the primary"
+
+
+def _is_wrong(member: MemberConfig) -> bool:
+    """Whether a server would refuse the member: it is checked as replSetReconfig checks it."""
+    is_passive = member.is_hidden or member.delay > 0 or member.votes == 0
+    return (
+        member.number < 0
+        or not 0 <= member.priority <= 1000
+        or member.votes not in {0, 1}
+        or member.delay < 0
+        or (is_passive and not member.is_arbiter and member.priority > 0)
+        or (member.is_arbiter and member.votes != 1)
+    )
+
+
+def _refusals(unit: GoalUnit) -> Iterator[PlanHold]:
+    """Why the document has no plan for the unit, whatever is observed."""
+    if len(unit.processes) > MOST_MEMBERS:
+        names = (("count", str(len(unit.processes))), ("most", str(MOST_MEMBERS)))
+        yield PlanHold(PlanReason.TOO_MANY_PROCESSES, "", unit.replica_set, names)
+    running = [p for p in unit.processes if not p.is_disabled and not p.is_manual and not p.is_router]
+    places = {place for p in running if (place := series(p.version)) is not None}
+    if places and max(places) - min(places) > 1:
+        versions = ", ".join(sorted({p.version for p in running}))
+        yield PlanHold(PlanReason.VERSIONS_APART, "", unit.replica_set, (("versions", versions),))
+    wanted = sorted({p.feature_version for p in running})
+    if len(wanted) > 1:
+        different = (("versions", ", ".join(wanted)),)
+        yield PlanHold(PlanReason.FEATURE_VERSIONS_DIFFER, "", unit.replica_set, different)
+    for process in running:
+        place, target = series(process.version), series(process.feature_version)
+        if place is not None and (target is None or not supports(place, target)):
+            fit = (("version", process.version), ("target", process.feature_version))
+            yield PlanHold(PlanReason.FEATURE_VERSION_UNFIT, process.name, unit.replica_set, fit)
+    yield from _disabled_majority(unit)
+
+
+def _disabled_majority(unit: GoalUnit) -> Iterator[PlanHold]:
+    """Disabled members leave no majority, and they are not all members."""
+    disabled = {process.name for process in unit.processes if process.is_disabled}
+    if not unit.replica_set or not disabled or len(disabled) == len(unit.processes):
+        return
+    voters = [process.name for process in unit.processes]
+    if unit.members is not None:
+        voters = [member.process for member in unit.members if member.votes > 0]
+    left = sum(name not in disabled for name in voters)
+    majority = len(voters) // 2 + 1
+    if left < majority:
+        names = (("left", str(left)), ("voters", str(len(voters))), ("majority", str(majority)))
+        yield PlanHold(PlanReason.MAJORITY_DISABLED, "", unit.replica_set, names)

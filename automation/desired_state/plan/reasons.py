@@ -1,0 +1,167 @@
+"""Why a plan does not make a move: the move waits or is refused, or a fact of the plan is assumed. Pure."""
+
+from __future__ import annotations
+
+from enum import Enum, unique
+
+
+class ReasonKind(str, Enum):
+    """What a reason means for the plan."""
+
+    WAITS = "WAITS"
+    """The move follows as soon as the observed state allows it."""
+    REFUSED = "REFUSED"
+    """The move follows only after somebody changes the document, or the servers."""
+    ASSUMED = "ASSUMED"
+    """A dry run does not know a fact, and says what it assumes. An agent waits until it observes the fact."""
+
+
+@unique
+class PlanReason(Enum):
+    """A reason with its kind and its sentence, which has names in braces. Its name is its code in the API.
+
+    The order is the order in the API.
+    """
+
+    PAUSED = (ReasonKind.WAITS, "the plan is paused")
+    STOPPED = (ReasonKind.WAITS, "the plan stopped: {move} failed: {why}")
+    TURN = (ReasonKind.WAITS, "{other} is being changed, and members are changed one at a time")
+    NO_PRIMARY = (ReasonKind.WAITS, "the replica set has no primary")
+    SEVERAL_PRIMARIES = (ReasonKind.WAITS, "the replica set has several primaries: {others}")
+    MAJORITY = (
+        ReasonKind.WAITS,
+        "only {healthy} of {voters} voting members would be healthy, and a majority is {majority}",
+    )
+    MEMBER_AWAY = (ReasonKind.WAITS, "another member, {other}, is not healthy: {state}")
+    MEMBER_UNKNOWN = (ReasonKind.WAITS, "the state of another member, {other}, is not known")
+    MEMBER_BUSY = (ReasonKind.WAITS, "the member itself is in state {state}")
+    LAG = (ReasonKind.WAITS, "the lag of {other} is {lag} s, more than {most} s")
+    LAG_UNKNOWN = (ReasonKind.WAITS, "the lag of {other} is not known")
+    OPLOG_SHORT = (ReasonKind.WAITS, "the oplog of the primary covers {window} s, less than {least} s")
+    OPLOG_UNKNOWN = (ReasonKind.WAITS, "it is not known how long the oplog of the primary covers")
+    ALERT = (ReasonKind.WAITS, "an alert of the replica set is open: {alerts}")
+    ALERTS_UNKNOWN = (ReasonKind.WAITS, "it is not known whether an alert of the replica set is open")
+    NO_ELECTABLE = (ReasonKind.WAITS, "no other member can become the primary now")
+    RUNNING_UNKNOWN = (ReasonKind.WAITS, "it is not known whether the process runs")
+    STATE_UNKNOWN = (ReasonKind.WAITS, "the replication state of the process is not known")
+    SET_UNKNOWN = (ReasonKind.WAITS, "the configuration of the replica set is not known")
+    VERSION_UNKNOWN = (ReasonKind.WAITS, "the version of {other} is not known")
+    FEATURE_VERSION_UNKNOWN = (ReasonKind.WAITS, "the feature compatibility version is not known")
+    SETTINGS_UNKNOWN = (ReasonKind.WAITS, "the settings of the process are not known")
+    BUILDS_UNKNOWN = (ReasonKind.WAITS, "the versions on the machine of the process are not known")
+    DATA_UNKNOWN = (ReasonKind.WAITS, "it is not known whether the process has data")
+    MEMBER_VERSION = (
+        ReasonKind.WAITS,
+        "{other} has version {version}, which does not support feature compatibility version {target}",
+    )
+    MOST_VOTERS = (ReasonKind.WAITS, "a replica set has at most {most} voting members")
+
+    SECTION_INVALID = (ReasonKind.REFUSED, "the section replicaSets is not valid: {what}")
+    MEMBERS_NOT_STATED = (
+        ReasonKind.REFUSED,
+        "the section replicaSets does not say that the process is a member of {set}",
+    )
+    MAJORITY_DISABLED = (
+        ReasonKind.REFUSED,
+        "disabled members leave {left} of {voters} voting members, and a majority is {majority}",
+    )
+    VERSION_MISSING = (ReasonKind.REFUSED, "the process has no version")
+    VERSION_UNREADABLE = (
+        ReasonKind.REFUSED,
+        "the plan does not know the series of version {version}, so it cannot change to or from it",
+    )
+    VERSIONS_APART = (
+        ReasonKind.REFUSED,
+        "the versions of the members are more than one major version apart: {versions}",
+    )
+    NO_VERSION_BETWEEN = (
+        ReasonKind.REFUSED,
+        "the change from {old} to {new} needs a version of the series {between} in databaseVersions",
+    )
+    NO_VERSION_FITS = (
+        ReasonKind.REFUSED,
+        "no version in databaseVersions can start with feature compatibility version {feature_version}",
+    )
+    OUTSIDE_VERSION = (
+        ReasonKind.REFUSED,
+        "version {version} stays: the process is not a member, so its data keeps its feature version",
+    )
+    TOO_MANY_PROCESSES = (
+        ReasonKind.REFUSED,
+        "{count} processes belong together, and a plan has at most {most} that do",
+    )
+    SHARDED_VERSION = (
+        ReasonKind.REFUSED,
+        "a plan does not change the major or feature compatibility version of a sharded cluster",
+    )
+    FEATURE_VERSIONS_DIFFER = (
+        ReasonKind.REFUSED,
+        "the members have different values of featureCompatibilityVersion: {versions}",
+    )
+    FEATURE_VERSION_UNFIT = (
+        ReasonKind.REFUSED,
+        "version {version} does not support feature compatibility version {target}",
+    )
+    FIXED_SETTING = (
+        ReasonKind.REFUSED,
+        "{settings} cannot change: the server would start without its data",
+    )
+    FIXED_MEMBER = (
+        ReasonKind.REFUSED,
+        "{other} cannot become or stop being an arbiter: remove the member first, and add it again",
+    )
+    SEVERAL_WITH_DATA = (
+        ReasonKind.REFUSED,
+        "several processes of the new replica set have data, and only one can keep it: {others}",
+    )
+    DATA_WOULD_GO = (
+        ReasonKind.REFUSED,
+        "the process has data that is not of the replica set, and joining would delete it",
+    )
+    NOT_PLANNED = (ReasonKind.REFUSED, "the plan does not carry out {fields} yet")
+
+    NOT_REPORTED = (
+        ReasonKind.ASSUMED,
+        "no agent has reported the process: the plan assumes that it does not run and has no data",
+    )
+    REPORT_OLD = (
+        ReasonKind.ASSUMED,
+        "the last report of the process is from {when}: the plan assumes that it is still right",
+    )
+    ROLE_ASSUMED = (ReasonKind.ASSUMED, "the role of the process is not known: the plan assumes {state}")
+    VERSION_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "the version of the process is not known: the plan assumes {version}",
+    )
+    SETTINGS_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "the settings of the process are not observed: the plan assumes those of {source}",
+    )
+    FEATURE_VERSION_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "the feature compatibility version is not observed: the plan assumes {version}",
+    )
+    CONFIG_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "votes and priorities of the members are not observed: the plan assumes those of {source}",
+    )
+    MOMENT_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "lag, oplog and open alerts are not observed: the plan assumes that no move waits for them",
+    )
+    MACHINES_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "downloads and configuration files are not observed: the plan assumes the versions that run",
+    )
+    RUN_TIME_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "it is not observed which settings a server can change at run time: the plan assumes restarts",
+    )
+    NOT_DRAWN = (
+        ReasonKind.ASSUMED,
+        "the document has too many processes for one dry run: the plan of {count} processes is not drawn",
+    )
+
+    def __init__(self, kind: ReasonKind, sentence: str) -> None:
+        self.kind = kind
+        self.sentence = sentence

@@ -1,0 +1,314 @@
+"""What a replica set needs as a whole: to be initiated, other members, another feature version. Pure.
+
+One member changes at a time. A new member joins without a vote, and gets its vote when it has all data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from automation.desired_state.plan.guards import (
+    UnitState,
+    disturbance_holds,
+    electable,
+    majority_of,
+    others_present,
+    primary,
+    turn,
+)
+from automation.desired_state.plan.process_moves import feature_version_of
+from automation.desired_state.plan.reasons import PlanReason
+from automation.desired_state.plan.values import (
+    GoalProcess,
+    MemberConfig,
+    MemberState,
+    Move,
+    MoveKind,
+    PlanHold,
+    PlanStep,
+)
+from automation.desired_state.plan.versions import SERIES, series, supports
+
+MOST_VOTERS = 7
+_BEFORE_JOINING = frozenset({MemberState.UNINITIATED, MemberState.REMOVED})
+
+
+def initiate(state: UnitState) -> PlanStep:
+    """Initiate the replica set once all its processes run.
+
+    If a process has data, it initiates the replica set alone, and the others join it one after the other. If
+    the state of a single process is not known, it could be a member of an existing replica set, so nothing is
+    initiated.
+    """
+    stated = state.unit.members or ()
+    with_data = [member for member in stated if state.process(member.process).has_data]
+    holds = [hold for member in stated for hold in _unknown(state, member.process)]
+    holds += _data_holds(state, with_data)
+    first = with_data or [member for member in stated if not _is_disabled(state, member.process)]
+    for member in first:
+        now = state.state(member.process)
+        if now is not MemberState.UNINITIATED:
+            said = now.value if now else "DOWN"
+            holds.append(state.hold(PlanReason.MEMBER_AWAY, "", other=member.process, state=said))
+    if holds:
+        return PlanStep((), tuple(holds))
+    if with_data:
+        first = [replace(first[0], priority=max(first[0].priority, 1.0), votes=1, is_hidden=False, delay=0)]
+    return _initiation(state, first)
+
+
+def _initiation(state: UnitState, members: list[MemberConfig]) -> PlanStep:
+    """The feature compatibility version becomes that of the first member: all others have to support it."""
+    candidates = [member.process for member in members if member.is_electable]
+    if not candidates:
+        return PlanStep((), (state.hold(PlanReason.NO_ELECTABLE, ""),))
+    held: list[PlanHold] = []
+    for name in candidates:
+        target = series(state.process(name).feature_version)
+        unfit = [
+            *([state.hold(PlanReason.FEATURE_VERSION_UNKNOWN, name)] if target is None else []),
+            *(() if target is None else _unsupported(state, target, members)),
+            *turn(state, name),
+        ]
+        if not unfit:
+            move = Move(MoveKind.INITIATE, name, state.unit.replica_set, members=tuple(members))
+            return PlanStep((move,))
+        held = held or unfit
+    return PlanStep((), tuple(held))
+
+
+def _data_holds(state: UnitState, with_data: list[MemberConfig]) -> Iterator[PlanHold]:
+    """Several processes with data decide nothing: the data of all but one would be lost."""
+    if len(with_data) > 1:
+        names = ", ".join(member.process for member in with_data)
+        yield state.hold(PlanReason.SEVERAL_WITH_DATA, "", others=names)
+
+
+def _unknown(state: UnitState, name: str) -> Iterator[PlanHold]:
+    seen = state.process(name)
+    if seen.is_running is None:
+        yield state.hold(PlanReason.RUNNING_UNKNOWN, name)
+    elif seen.is_running and seen.state is None:
+        yield state.hold(PlanReason.STATE_UNKNOWN, name)
+    if seen.has_data is None:
+        yield state.hold(PlanReason.DATA_UNKNOWN, name)
+
+
+def _is_disabled(state: UnitState, name: str) -> bool:
+    goal = state.goals.get(name)
+    return goal is not None and goal.is_disabled
+
+
+def membership(state: UnitState, settled: frozenset[str]) -> PlanStep:
+    """The next change of the members, or why each waits. `settled`: processes that need nothing else."""
+    if state.unit.members is None:
+        return PlanStep((), tuple(_not_stated(state)))
+    held: list[PlanHold] = []
+    for move in _member_changes(state, settled):
+        if isinstance(move, PlanHold):
+            held.append(move)
+            continue
+        reasons = _change_holds(state, move)
+        if not reasons:
+            return PlanStep((move,))
+        held += reasons
+    return PlanStep((), tuple(held))
+
+
+def _not_stated(state: UnitState) -> Iterator[PlanHold]:
+    """Processes that have the name of the replica set and no way to become members."""
+    for process in state.unit.processes:
+        if not process.is_manual and state.state(process.name) is MemberState.UNINITIATED:
+            yield state.hold(PlanReason.MEMBERS_NOT_STATED, process.name, set=state.unit.replica_set)
+
+
+def _member_changes(state: UnitState, ready: frozenset[str]) -> Iterator[Move | PlanHold]:
+    """All changes, in the order in which they are tried: unhealthy members leave first, healthy ones last."""
+    stated = {member.process: member for member in state.unit.members or ()}
+    leaving = [member for member in state.config if member.process not in stated]
+    yield from (_removal(state, member) for member in leaving if not state.is_healthy(member.process))
+    for wanted in stated.values():
+        now = state.member(wanted.process)
+        found = _addition(state, wanted, ready) if now is None else _alteration(state, now, wanted)
+        if found is not None:
+            yield found
+    yield from (_removal(state, member) for member in leaving if state.is_healthy(member.process))
+
+
+def _removal(state: UnitState, member: MemberConfig) -> Move:
+    if state.state(member.process) is MemberState.PRIMARY:
+        return Move(MoveKind.STEP_DOWN, member.process, state.unit.replica_set)
+    return _by_primary(state, MoveKind.REMOVE_MEMBER, member)
+
+
+def _addition(state: UnitState, wanted: MemberConfig, ready: frozenset[str]) -> Move | PlanHold | None:
+    """Add a member that runs and needs nothing else. It has no vote before it has all data."""
+    name = wanted.process
+    now = state.state(name)
+    if _is_disabled(state, name) or now not in _BEFORE_JOINING or name not in ready:
+        return None
+    seen = state.process(name)
+    if now is MemberState.UNINITIATED and seen.has_data is None:
+        return state.hold(PlanReason.DATA_UNKNOWN, name)
+    if now is MemberState.UNINITIATED and seen.has_data:
+        return state.hold(PlanReason.DATA_WOULD_GO, name)
+    numbers = {member.number for member in state.config}
+    number = wanted.number if wanted.number not in numbers else max(numbers) + 1
+    member = replace(wanted, number=number)
+    if not wanted.is_arbiter:
+        member = replace(member, votes=0, priority=0.0)
+    elif _voters(state.config) >= MOST_VOTERS:
+        return state.hold(PlanReason.MOST_VOTERS, name, most=MOST_VOTERS)
+    return _by_primary(state, MoveKind.ADD_MEMBER, member)
+
+
+def _alteration(state: UnitState, now: MemberConfig, wanted: MemberConfig) -> Move | PlanHold | None:
+    """Change a member. It keeps its number. It gets a vote only when it is healthy."""
+    if member_values(now) == member_values(wanted):
+        return None
+    member = replace(wanted, number=now.number)
+    if now.is_arbiter is not wanted.is_arbiter:
+        return state.hold(PlanReason.FIXED_MEMBER, "", other=wanted.process)
+    state_now = state.state(wanted.process)
+    if state_now is MemberState.PRIMARY and not wanted.is_electable:
+        return Move(MoveKind.STEP_DOWN, wanted.process, state.unit.replica_set)
+    if wanted.votes > now.votes:
+        if not state.is_healthy(wanted.process):
+            is_known = state.is_known(wanted.process)
+            reason = PlanReason.MEMBER_AWAY if is_known else PlanReason.MEMBER_UNKNOWN
+            said = state_now.value if state_now else "DOWN"
+            return state.hold(reason, "", other=wanted.process, state=said)
+        if _voters(state.config) >= MOST_VOTERS:
+            return state.hold(PlanReason.MOST_VOTERS, wanted.process, most=MOST_VOTERS)
+    return _by_primary(state, MoveKind.CHANGE_MEMBER, member)
+
+
+def member_values(member: MemberConfig) -> tuple[float, int, bool, int, bool]:
+    """What a change of a member can change, and whether it is an arbiter."""
+    return member.priority, member.votes, member.is_hidden, member.delay, member.is_arbiter
+
+
+def _voters(members: Iterable[MemberConfig]) -> int:
+    return sum(member.votes > 0 for member in members)
+
+
+def _by_primary(state: UnitState, kind: MoveKind, member: MemberConfig) -> Move:
+    primaries = state.primaries
+    name = primaries[0] if len(primaries) == 1 else ""
+    return Move(kind, name, state.unit.replica_set, members=(member,))
+
+
+def _change_holds(state: UnitState, move: Move) -> list[PlanHold]:
+    """Why the members cannot change now."""
+    if move.kind is MoveKind.STEP_DOWN:
+        return step_down_holds(state, move.process)
+    member = move.members[0]
+    # A new arbiter votes at once, but the members before it need a majority without it.
+    without = member.process if move.kind is MoveKind.ADD_MEMBER else ""
+    return [
+        *turn(state, move.process),
+        *primary(state, member.process),
+        *others_present(state, member.process),
+        *majority_of(state, member.process, members_after(state.config, move), without=without),
+    ]
+
+
+def members_after(config: tuple[MemberConfig, ...], move: Move) -> tuple[MemberConfig, ...]:
+    """The members after a change of one member."""
+    member = move.members[0]
+    if move.kind is MoveKind.ADD_MEMBER:
+        return (*config, member)
+    others = (other for other in config if other.process != member.process)
+    if move.kind is MoveKind.REMOVE_MEMBER:
+        return tuple(others)
+    return tuple(member if other.process == member.process else other for other in config)
+
+
+def step_down_holds(state: UnitState, name: str) -> list[PlanHold]:
+    """Why the primary cannot step down now."""
+    return [*disturbance_holds(state, name), *electable(state, name)]
+
+
+def feature_move(state: UnitState) -> PlanStep:
+    """The next change of the feature compatibility version: what versions need, or the goal.
+
+    A process of a replica set that is not initiated has none that could change.
+    """
+    running = [
+        process
+        for process in state.unit.processes
+        if _counts(state, process) and state.process(process.name).is_running
+    ]
+    if not running or (state.unit.replica_set and len(state.primaries) != 1):
+        return PlanStep((), tuple(primary(state, "")) if running else ())
+    unknown = _feature_holds(state, running)
+    if unknown:
+        return PlanStep((), unknown)
+    target = _feature_target(state, running)
+    if target is None:
+        return PlanStep()
+    name = state.primaries[0] if state.unit.replica_set else running[0].name
+    holds = (*turn(state, name), *others_present(state, name), *_unsupported(state, target, state.config))
+    move = Move(MoveKind.SET_FEATURE_VERSION, name, state.unit.replica_set, version=SERIES[target])
+    return PlanStep((), holds) if holds else PlanStep((move,))
+
+
+def _counts(state: UnitState, process: GoalProcess) -> bool:
+    """Whether the process has a part in the feature compatibility version."""
+    if process.is_router or process.is_manual or process.is_disabled:
+        return False
+    return not state.unit.replica_set or state.member(process.name) is not None
+
+
+def _feature_holds(state: UnitState, running: list[GoalProcess]) -> tuple[PlanHold, ...]:
+    """Why the feature compatibility version cannot be compared with the goal, or cannot change."""
+    goal = running[0].feature_version
+    now = feature_version_of(state, running[0])
+    if now is None:
+        return (state.hold(PlanReason.FEATURE_VERSION_UNKNOWN, ""),)
+    if now == goal:
+        return ()
+    if any(process.is_sharded for process in running):
+        return (state.hold(PlanReason.SHARDED_VERSION, ""),)
+    return tuple(
+        state.hold(PlanReason.VERSION_UNREADABLE, process.name, version=state.process(process.name).version)
+        for process in running
+        if series(state.process(process.name).version) is None
+    )
+
+
+def _feature_target(state: UnitState, running: list[GoalProcess]) -> int | None:
+    """The place of the next feature compatibility version; None if it does not change.
+
+    A version change needs it before: up, the version of the old series; down, that of the new one. After all
+    version changes it is the goal, in single steps.
+    """
+    now = series(feature_version_of(state, running[0]))
+    if now is None:
+        return None
+    is_at_goal = True
+    for process in running:
+        place = series(state.process(process.name).version)
+        wanted = series(process.version) if process.version else place
+        if place is None or wanted is None or wanted == place:
+            continue
+        is_at_goal = False
+        if not supports(place + 1 if wanted > place else place - 1, now):
+            return place if wanted > place else place - 1
+    goal = series(running[0].feature_version)
+    if not is_at_goal or goal is None or goal == now:
+        return None
+    return now + 1 if goal > now else now - 1
+
+
+def _unsupported(state: UnitState, target: int, members: Iterable[MemberConfig]) -> Iterator[PlanHold]:
+    """Members whose version does not support the feature compatibility version, or is not known."""
+    for member in members:
+        seen = state.process(member.process)
+        place = series(seen.version)
+        if place is None:
+            yield state.hold(PlanReason.VERSION_UNKNOWN, "", other=member.process)
+        elif not supports(place, target):
+            names = {"other": member.process, "version": seen.version, "target": SERIES[target]}
+            yield state.hold(PlanReason.MEMBER_VERSION, "", **names)

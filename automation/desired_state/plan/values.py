@@ -1,0 +1,234 @@
+"""The values of a plan: the goal, what is observed, moves, and reasons. All are frozen. Pure.
+
+A value that is None is not known. Nothing is assumed of it: a move that depends on it waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+
+from automation.desired_state.plan.reasons import PlanReason
+
+Settings = Mapping[str, str]
+"""Settings of a server: their dotted names in the configuration file, and their values as JSON."""
+
+
+class MemberState(str, Enum):
+    """What a running process says of its replication."""
+
+    STANDALONE = "STANDALONE"
+    ROUTER = "ROUTER"
+    UNINITIATED = "UNINITIATED"
+    """It has the name of a replica set, and no configuration of it."""
+    STARTING = "STARTING"
+    SYNCING = "SYNCING"
+    """It copies all data from another member (initial sync)."""
+    RECOVERING = "RECOVERING"
+    ROLLBACK = "ROLLBACK"
+    PRIMARY = "PRIMARY"
+    SECONDARY = "SECONDARY"
+    ARBITER = "ARBITER"
+    REMOVED = "REMOVED"
+
+
+class MoveKind(str, Enum):
+    """What an agent does in one move; the values are the wire values."""
+
+    DOWNLOAD = "DOWNLOAD"
+    WRITE_FILE = "WRITE_FILE"
+    START = "START"
+    STOP = "STOP"
+    RESTART = "RESTART"
+    CHANGE_VERSION = "CHANGE_VERSION"
+    SET_PARAMETER = "SET_PARAMETER"
+    STEP_DOWN = "STEP_DOWN"
+    SET_FEATURE_VERSION = "SET_FEATURE_VERSION"
+    INITIATE = "INITIATE"
+    ADD_MEMBER = "ADD_MEMBER"
+    CHANGE_MEMBER = "CHANGE_MEMBER"
+    REMOVE_MEMBER = "REMOVE_MEMBER"
+
+
+DISTURBING = frozenset(
+    {
+        MoveKind.STOP,
+        MoveKind.RESTART,
+        MoveKind.CHANGE_VERSION,
+        MoveKind.STEP_DOWN,
+        MoveKind.CHANGE_MEMBER,
+        MoveKind.REMOVE_MEMBER,
+    }
+)
+"""Moves that interrupt connections, or can lead to an election."""
+WITH_TURN = DISTURBING | {MoveKind.ADD_MEMBER, MoveKind.SET_FEATURE_VERSION, MoveKind.INITIATE}
+"""Moves of a replica set that need its turn: only one of them runs at a time."""
+
+
+@dataclass(frozen=True)
+class MemberConfig:
+    """A member in the configuration of a replica set.
+
+    `process`: the name of its process, or `host:port` if no process of the document has this address.
+    """
+
+    process: str
+    number: int = 0
+    priority: float = 1.0
+    votes: int = 1
+    is_hidden: bool = False
+    delay: int = 0
+    is_arbiter: bool = False
+
+    @property
+    def is_electable(self) -> bool:
+        """Whether it can become the primary."""
+        return self.votes > 0 and self.priority > 0 and not self.is_arbiter
+
+
+@dataclass(frozen=True)
+class Move:
+    """A move of the agent of a process. `settings`: names of changed settings, without their values."""
+
+    kind: MoveKind
+    process: str
+    replica_set: str = ""
+    version: str = ""
+    settings: tuple[str, ...] = ()
+    members: tuple[MemberConfig, ...] = ()
+
+    @property
+    def disturbs(self) -> bool:
+        """Whether clients of the process or of its replica set notice the move."""
+        return self.kind in DISTURBING
+
+
+@dataclass(frozen=True)
+class PlanHold:
+    """Why a move of a process, or of a whole replica set, does not follow."""
+
+    reason: PlanReason
+    process: str = ""
+    replica_set: str = ""
+    names: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The sentence of the reason with its names."""
+        return self.reason.sentence.format(**dict(self.names))
+
+
+@dataclass(frozen=True)
+class GoalProcess:
+    """A process of the document. An empty text is a field that the document leaves out."""
+
+    name: str
+    version: str = ""
+    feature_version: str = ""
+    settings: Settings = field(default_factory=dict)
+    replica_set: str = ""
+    is_router: bool = False
+    is_sharded: bool = False
+    is_disabled: bool = False
+    is_manual: bool = False
+    restart: datetime | None = None
+
+
+@dataclass(frozen=True)
+class GoalUnit:
+    """Processes that are planned together: a replica set, the routers of a cluster, or a single process.
+
+    `members`: the members of the section replicaSets; None if the section does not have the set. `refused`:
+    why the document has no plan for the unit. `notes`: fields that the plan leaves alone.
+    """
+
+    processes: tuple[GoalProcess, ...]
+    replica_set: str = ""
+    members: tuple[MemberConfig, ...] | None = None
+    refused: tuple[PlanHold, ...] = ()
+    notes: tuple[PlanHold, ...] = ()
+
+
+@dataclass(frozen=True)
+class AutomationGoal:
+    """The document: its number, its versions, its units, and what of it no unit carries out."""
+
+    number: int
+    versions: tuple[str, ...]
+    units: tuple[GoalUnit, ...]
+    notes: tuple[PlanHold, ...] = ()
+
+
+@dataclass(frozen=True)
+class FailedMove:
+    """A move that failed while the document with this number was the goal."""
+
+    goal_number: int
+    move: MoveKind
+    why: str
+
+
+@dataclass(frozen=True)
+class ObservedProcess:
+    """What is known of a process.
+
+    `version`: the version that runs, or ran last. `feature_version`: of its data. `settings`: with which it
+    runs, or ran last. `file`: the settings in its configuration file. `settable`: settings that the server
+    can change at run time. `restart`: the lastRestart of the document under which it was started. `builds`:
+    the versions that are unpacked on its machine. `away`: how long it was away the last time.
+    """
+
+    is_running: bool | None = None
+    state: MemberState | None = None
+    version: str | None = None
+    feature_version: str | None = None
+    has_data: bool | None = None
+    settings: Settings | None = None
+    file: Settings | None = None
+    settable: frozenset[str] | None = None
+    started: datetime | None = None
+    restart: datetime | None = None
+    builds: frozenset[str] | None = None
+    lag: timedelta | None = None
+    away: timedelta = timedelta()
+    failure: FailedMove | None = None
+
+
+@dataclass(frozen=True)
+class ObservedSet:
+    """What is known of a replica set.
+
+    `config`: its members; empty if it is not initiated. `oplog`: the time that the oplog of the primary
+    covers; `oplog_lost`: whether the oplog has already dropped entries, so that the time is a limit.
+    `turn`: the process that holds the turn. `alerts`: open alerts that the plan did not cause.
+    """
+
+    config: tuple[MemberConfig, ...] | None = None
+    oplog: timedelta | None = None
+    oplog_lost: bool = True
+    turn: str = ""
+    alerts: tuple[str, ...] | None = None
+
+
+NOTHING_OBSERVED = ObservedProcess()
+NO_SET_OBSERVED = ObservedSet()
+
+
+@dataclass(frozen=True)
+class ObservedFleet:
+    """What is known of all processes, by name, and of all replica sets, by name, at `now`."""
+
+    now: datetime
+    processes: Mapping[str, ObservedProcess] = field(default_factory=dict)
+    sets: Mapping[str, ObservedSet] = field(default_factory=dict)
+    is_paused: bool = False
+
+
+@dataclass(frozen=True)
+class PlanStep:
+    """The moves that can begin now, and why others wait."""
+
+    moves: tuple[Move, ...] = ()
+    holds: tuple[PlanHold, ...] = ()

@@ -1,0 +1,482 @@
+"""The plan of an automation configuration: which moves follow from what is observed, and why others wait."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from automation.desired_state.plan import planner
+from automation.desired_state.plan.expected import expected
+from automation.desired_state.plan.planner import UnitPlan, step
+from automation.desired_state.plan.reading import read_goal
+from automation.desired_state.plan.reasons import PlanReason
+from automation.desired_state.plan.values import (
+    DISTURBING,
+    AutomationGoal,
+    FailedMove,
+    MemberState,
+    MoveKind,
+    ObservedFleet,
+    ObservedProcess,
+    ObservedSet,
+    PlanStep,
+)
+from automation.desired_state.plan.versions import newest, series
+from tests.each import each
+from tests.factories.documents import document, process, version
+
+NOW = datetime(2099, 11, 21, 12, tzinfo=UTC)
+P, S, A = MemberState.PRIMARY, MemberState.SECONDARY, MemberState.ARBITER
+VERSIONS = ("4.4.29", "5.0.31", "6.0.20")
+SETTINGS = {"net": {"port": 27017}, "storage": {"dbPath": "/data"}, "replication": {"replSetName": "rs"}}
+
+
+def replica_set(count: int = 3, *, members: Mapping[int, Any] | None = None, **fields: Any) -> dict[str, Any]:
+    """A document of a replica set `rs`; `fields` are of all processes, `members` change members."""
+    fields = {"version": "5.0.31", "featureCompatibilityVersion": "5.0", "args2_6": SETTINGS, **fields}
+    stated = [{"_id": n, "host": f"p{n}", **(members or {}).get(n, {})} for n in range(count)]
+    return document(
+        databaseVersions=[version(name=name) for name in VERSIONS],
+        processes=[process(name=f"p{n}", hostname=f"db{n}.example.com", **fields) for n in range(count)],
+        replicaSets=[{"_id": "rs", "members": stated}],
+    )
+
+
+def goal_of(sent: dict[str, Any]) -> AutomationGoal:
+    return read_goal(sent)
+
+
+def fleet(sent: dict[str, Any], **changes: Any) -> ObservedFleet:
+    """What is observed when the document is reached; `p0` and so on replace fields, `of_set` of the set."""
+    goal = goal_of(sent)
+    unit = goal.units[0]
+    of_set = changes.pop("of_set", {})
+    members = unit.members or ()
+    states = {m.process: A if m.is_arbiter else P if n == 0 else S for n, m in enumerate(members)}
+    processes = {
+        p.name: ObservedProcess(
+            **{
+                "is_running": True,
+                "state": states.get(p.name, MemberState.STANDALONE),
+                "version": p.version,
+                "feature_version": p.feature_version,
+                "has_data": True,
+                "settings": p.settings,
+                "file": p.settings,
+                "settable": frozenset({"setParameter.ttlMonitorEnabled"}),
+                "started": NOW - timedelta(days=1),
+                "builds": frozenset({p.version}),
+                "lag": timedelta(),
+                **changes.get(p.name, {}),
+            }
+        )
+        for p in unit.processes
+    }
+    found = ObservedSet(**{"config": members, "oplog": timedelta(hours=5), "alerts": (), **of_set})
+    return ObservedFleet(now=NOW, processes=processes, sets={"rs": found})
+
+
+def moves(found: PlanStep) -> list[tuple[str, str]]:
+    return [(move.kind.value, move.process) for move in found.moves]
+
+
+def disturbances(found: UnitPlan) -> list[tuple[str, str]]:
+    """The moves of a plan that disturb, in order."""
+    return [(p.move.kind.value, p.move.process) for p in found.moves if p.move.kind in DISTURBING]
+
+
+def reasons(found: PlanStep) -> set[str]:
+    return {hold.reason.name for hold in found.holds}
+
+
+def plan_of(sent: dict[str, Any], observed: ObservedFleet) -> UnitPlan:
+    (found,) = planner.plan(goal_of(sent), observed)
+    return found
+
+
+RESTARTED: dict[str, Any] = {"lastRestart": "2099-11-21T11:00:00Z"}
+
+
+class TestRolling:
+    """Members are interrupted one after the other, the primary last."""
+
+    def test_a_restart_takes_the_secondaries_first_and_the_primary_steps_down(self) -> None:
+        found = plan_of(replica_set(**RESTARTED), fleet(replica_set()))
+        assert disturbances(found) == [
+            ("RESTART", "p1"),
+            ("RESTART", "p2"),
+            ("STEP_DOWN", "p0"),
+            ("RESTART", "p0"),
+        ]
+        assert found.holds == ()
+
+    def test_two_major_versions_go_one_by_one_with_the_feature_version_between(self) -> None:
+        old = replica_set(version="4.4.29", featureCompatibilityVersion="4.4")
+        new = replica_set(version="6.0.20", featureCompatibilityVersion="6.0")
+        found = plan_of(new, fleet(old))
+        changes = [
+            p.move.version
+            for p in found.moves
+            if p.move.kind in {MoveKind.CHANGE_VERSION, MoveKind.SET_FEATURE_VERSION}
+        ]
+        assert changes == [*["5.0.31"] * 3, "5.0", *["6.0.20"] * 3, "6.0"]
+        assert found.holds == ()
+
+    def test_a_downgrade_lowers_the_feature_version_first(self) -> None:
+        new = replica_set(version="4.4.29", featureCompatibilityVersion="4.4")
+        found = plan_of(new, fleet(replica_set()))
+        kinds = [p.move.kind for p in found.moves if p.move.kind is not MoveKind.DOWNLOAD]
+        assert kinds[0] is MoveKind.SET_FEATURE_VERSION
+        assert kinds.count(MoveKind.CHANGE_VERSION) == 3
+
+    def test_one_restart_serves_a_new_version_settings_and_a_restart(self) -> None:
+        settings = {**SETTINGS, "net": {"port": 27017, "maxIncomingConnections": 9}}
+        old = replica_set(version="5.0.30")
+        found = plan_of(replica_set(args2_6=settings, **RESTARTED), fleet(old))
+        kinds = [p.move.kind.value for p in found.moves if p.move.process == "p1"]
+        assert kinds == ["DOWNLOAD", "WRITE_FILE", "CHANGE_VERSION"]
+
+    def test_the_primary_waits_for_a_secondary_that_still_downloads(self) -> None:
+        old, new = replica_set(version="5.0.30"), replica_set()
+        builds = frozenset({"5.0.31"})
+        done = {"version": "5.0.31", "builds": builds}
+        observed = fleet(old, p0={"builds": builds}, p1=done)
+        assert moves(step(goal_of(new), observed)) == [("DOWNLOAD", "p2")]
+
+    def test_a_replica_set_of_one_member_is_interrupted_without_a_successor(self) -> None:
+        found = plan_of(replica_set(1, **RESTARTED), fleet(replica_set(1)))
+        assert disturbances(found) == [("RESTART", "p0")]
+
+    def test_of_two_voting_members_none_is_interrupted(self) -> None:
+        found = step(goal_of(replica_set(2, **RESTARTED)), fleet(replica_set(2)))
+        assert (moves(found), reasons(found)) == ([], {"MAJORITY"})
+
+    def test_nobody_steps_down_if_nobody_can_follow(self) -> None:
+        passive = {1: {"priority": 0}, 2: {"arbiterOnly": True}}
+        old, new = replica_set(members=passive), replica_set(members=passive, **RESTARTED)
+        restarted = {"restart": NOW}
+        found = step(goal_of(new), fleet(old, p1=restarted, p2=restarted))
+        assert (moves(found), reasons(found)) == ([], {"NO_ELECTABLE"})
+
+
+class TestGuards:
+    """Why a disturbance waits."""
+
+    @each(
+        ("changes", "reason"),
+        [
+            ({"of_set": {"turn": "p2"}}, "TURN"),
+            ({"p0": {"state": S}}, "NO_PRIMARY"),
+            ({"p2": {"state": P}}, "SEVERAL_PRIMARIES"),
+            ({"p2": {"is_running": False}}, "MAJORITY"),
+            ({"p2": {"is_running": None}}, "MEMBER_UNKNOWN"),
+            ({"p2": {"state": None}}, "MEMBER_UNKNOWN"),
+            ({"p2": {"state": MemberState.SYNCING}}, "MEMBER_AWAY"),
+            ({"p2": {"state": MemberState.RECOVERING}}, "MEMBER_AWAY"),
+            ({"p2": {"state": MemberState.ROLLBACK}}, "MEMBER_AWAY"),
+            ({"p2": {"lag": timedelta(seconds=11)}}, "LAG"),
+            ({"p2": {"lag": None}}, "LAG_UNKNOWN"),
+            ({"of_set": {"oplog": timedelta(minutes=59)}}, "OPLOG_SHORT"),
+            ({"p1": {"away": timedelta(hours=6)}}, "OPLOG_SHORT"),
+            ({"of_set": {"oplog": None}}, "OPLOG_UNKNOWN"),
+            ({"of_set": {"alerts": ("NO_PRIMARY",)}}, "ALERT"),
+            ({"of_set": {"alerts": None}}, "ALERTS_UNKNOWN"),
+            ({"of_set": {"config": None}}, "SET_UNKNOWN"),
+            ({"p1": {"state": MemberState.SYNCING}}, "MEMBER_BUSY"),
+        ],
+    )
+    def test_a_guard_that_does_not_hold_says_why(self, changes: dict[str, Any], reason: str) -> None:
+        restarted = {"restart": NOW}
+        changes = {**changes, "p2": {**restarted, **changes.get("p2", {})}}
+        found = step(goal_of(replica_set(**RESTARTED)), fleet(replica_set(), **changes))
+        assert reason in reasons(found)
+        assert not any(move.disturbs for move in found.moves)
+        assert all(hold.sentence for hold in found.holds)
+
+    @each(
+        "changes",
+        [
+            {"p2": {"lag": timedelta(seconds=10)}},
+            {"of_set": {"oplog": timedelta(hours=1)}},
+            {"of_set": {"oplog": timedelta(minutes=1), "oplog_lost": False}},
+            {"of_set": {"turn": "p1"}},
+        ],
+    )
+    def test_a_guard_that_just_holds_lets_the_move_pass(self, changes: dict[str, Any]) -> None:
+        found = step(goal_of(replica_set(**RESTARTED)), fleet(replica_set(), **changes))
+        assert moves(found) == [("RESTART", "p1")]
+
+    def test_a_delayed_member_may_lag_by_its_delay(self) -> None:
+        delayed = {2: {"priority": 0, "hidden": True, "secondaryDelaySecs": 3600}}
+        old, new = replica_set(members=delayed), replica_set(members=delayed, **RESTARTED)
+        found = step(goal_of(new), fleet(old, p2={"lag": timedelta(seconds=3605), "restart": NOW}))
+        assert moves(found) == [("RESTART", "p1")]
+
+    def test_a_pause_and_a_failure_stop_every_move(self) -> None:
+        goal = goal_of(replica_set(**RESTARTED))
+        failure = FailedMove(goal.number, MoveKind.RESTART, "it does not start")
+        failed = step(goal, fleet(replica_set(), p2={"failure": failure}))
+        assert (moves(failed), reasons(failed)) == ([], {"STOPPED"})
+        paused = step(goal, replace(fleet(replica_set()), is_paused=True))
+        assert (moves(paused), reasons(paused)) == ([], {"PAUSED"})
+
+    def test_another_document_goes_on_after_a_failure(self) -> None:
+        goal = goal_of(replica_set(**RESTARTED))
+        earlier = FailedMove(goal.number - 1, MoveKind.RESTART, "it does not start")
+        assert moves(step(goal, fleet(replica_set(), p2={"failure": earlier}))) == [("RESTART", "p1")]
+
+    def test_nothing_is_observed_and_nothing_is_done(self) -> None:
+        found = step(goal_of(replica_set()), ObservedFleet(now=NOW))
+        assert (moves(found), reasons(found)) == ([], {"RUNNING_UNKNOWN", "SET_UNKNOWN"})
+
+    def test_a_reached_document_needs_nothing(self) -> None:
+        assert step(goal_of(replica_set()), fleet(replica_set())) == PlanStep()
+
+
+class TestSettings:
+    """Parameters change at run time where the server can, otherwise by a restart."""
+
+    def settings(self, name: str, value: int | None) -> dict[str, Any]:
+        return {"args2_6": {**SETTINGS, "setParameter": {name: value}}}
+
+    def test_a_parameter_changes_at_run_time_and_in_the_file(self) -> None:
+        found = plan_of(replica_set(**self.settings("ttlMonitorEnabled", 1)), fleet(replica_set()))
+        assert [p.move.kind.value for p in found.moves if p.move.process == "p1"] == [
+            "WRITE_FILE",
+            "SET_PARAMETER",
+        ]
+        assert disturbances(found) == []
+
+    def test_another_parameter_needs_a_restart(self) -> None:
+        found = plan_of(replica_set(**self.settings("other", 1)), fleet(replica_set()))
+        assert ("RESTART", "p1") in disturbances(found)
+
+    def test_a_default_returns_only_by_a_restart(self) -> None:
+        old = replica_set(**self.settings("ttlMonitorEnabled", 1))
+        assert ("RESTART", "p1") in disturbances(plan_of(replica_set(), fleet(old)))
+
+    def test_a_null_is_a_setting_that_is_left_out(self) -> None:
+        found = step(goal_of(replica_set(**self.settings("ttlMonitorEnabled", None))), fleet(replica_set()))
+        assert found == PlanStep()
+
+    @each("name", ["dbPath", "engine"])
+    def test_a_setting_that_leaves_the_data_is_refused(self, name: str) -> None:
+        settings = {**SETTINGS, "storage": {"dbPath": "/data", name: "other"}}
+        found = step(goal_of(replica_set(args2_6=settings)), fleet(replica_set()))
+        assert (moves(found), reasons(found)) == ([], {"FIXED_SETTING"})
+
+
+class TestRestarts:
+    """lastRestart restarts once, whatever clocks say."""
+
+    def test_a_restart_in_the_future_has_its_time(self) -> None:
+        found = plan_of(replica_set(lastRestart="2099-11-21T13:00:00Z"), fleet(replica_set()))
+        assert {planned.at for planned in found.moves} == {NOW + timedelta(hours=1)}
+
+    def test_a_process_that_was_started_for_it_is_not_restarted_again(self) -> None:
+        """The clock of its machine is wrong: it says that the start was earlier."""
+        done = {f"p{n}": {"restart": datetime(2099, 11, 21, 11, tzinfo=UTC)} for n in range(3)}
+        assert step(goal_of(replica_set(**RESTARTED)), fleet(replica_set(), **done)) == PlanStep()
+
+
+EMPTY: dict[str, Any] = {
+    "is_running": False,
+    "state": None,
+    "version": None,
+    "feature_version": None,
+    "has_data": False,
+    "settings": None,
+    "file": None,
+    "builds": frozenset(),
+}
+UNINITIATED: dict[str, Any] = {"state": MemberState.UNINITIATED, "has_data": False}
+
+
+class TestNewDeployment:
+    """Processes start, and one of them initiates the replica set."""
+
+    def test_from_nothing_to_a_replica_set(self) -> None:
+        empty = fleet(replica_set(), of_set={"config": ()}, **{f"p{n}": EMPTY for n in range(3)})
+        found = plan_of(replica_set(), empty)
+        assert [p.move.kind.value for p in found.moves] == [
+            *["DOWNLOAD"] * 3,
+            *["WRITE_FILE"] * 3,
+            *["START"] * 3,
+            "INITIATE",
+        ]
+        assert found.holds == ()
+
+    def test_a_member_with_data_initiates_alone_and_others_join_without_a_vote(self) -> None:
+        others = {f"p{n}": EMPTY for n in (1, 2)}
+        with_data = {"state": MemberState.UNINITIATED}
+        observed = fleet(replica_set(), of_set={"config": ()}, p0=with_data, **others)
+        found = plan_of(replica_set(), observed)
+        of_set = [p.move for p in found.moves if p.move.members]
+        assert [(m.kind.value, m.members[0].process, m.members[0].votes) for m in of_set] == [
+            ("INITIATE", "p0", 1),
+            ("ADD_MEMBER", "p1", 0),
+            ("CHANGE_MEMBER", "p1", 1),
+            ("ADD_MEMBER", "p2", 0),
+            ("CHANGE_MEMBER", "p2", 1),
+        ]
+        assert found.holds == ()
+
+    @each(
+        ("changes", "reason"),
+        [
+            ({"p2": {"is_running": None}}, "RUNNING_UNKNOWN"),
+            ({"p2": {**UNINITIATED, "has_data": None}}, "DATA_UNKNOWN"),
+            (
+                {"p1": {**UNINITIATED, "has_data": True}, "p2": {**UNINITIATED, "has_data": True}},
+                "SEVERAL_WITH_DATA",
+            ),
+        ],
+    )
+    def test_what_is_not_known_or_would_lose_data_initiates_nothing(
+        self, changes: dict[str, Any], reason: str
+    ) -> None:
+        changes = {**{f"p{n}": UNINITIATED for n in range(3)}, **changes}
+        found = step(goal_of(replica_set()), fleet(replica_set(), of_set={"config": ()}, **changes))
+        assert (moves(found), reason in reasons(found)) == ([], True)
+
+    def test_without_the_section_nobody_knows_the_members(self) -> None:
+        sent = {**replica_set(), "replicaSets": []}
+        changes = {f"p{n}": UNINITIATED for n in range(3)}
+        found = step(goal_of(sent), fleet(replica_set(), of_set={"config": ()}, **changes))
+        assert (moves(found), reasons(found)) == ([], {"MEMBERS_NOT_STATED"})
+
+
+class TestMembers:
+    """Members join, change and leave, one at a time."""
+
+    def test_a_member_that_is_no_longer_stated_leaves(self) -> None:
+        found = plan_of(replica_set(3), fleet(replica_set(4)))
+        assert disturbances(found) == [("REMOVE_MEMBER", "p0")]
+
+    def test_a_primary_that_leaves_steps_down_first(self) -> None:
+        sent = replica_set(4)
+        sent["replicaSets"][0]["members"].pop(0)
+        found = plan_of(sent, fleet(replica_set(4)))
+        assert [kind for kind, _ in disturbances(found)] == ["STEP_DOWN", "REMOVE_MEMBER"]
+
+    def test_data_that_would_be_deleted_is_refused(self) -> None:
+        observed = fleet(replica_set(4), p3={"state": MemberState.UNINITIATED})
+        config = goal_of(replica_set(3)).units[0].members
+        observed = replace(observed, sets={"rs": replace(observed.sets["rs"], config=config)})
+        found = step(goal_of(replica_set(4)), observed)
+        assert (moves(found), reasons(found)) == ([], {"DATA_WOULD_GO"})
+
+    def test_an_arbiter_stays_an_arbiter(self) -> None:
+        found = step(goal_of(replica_set(members={2: {"arbiterOnly": True}})), fleet(replica_set()))
+        assert (moves(found), reasons(found)) == ([], {"FIXED_MEMBER"})
+
+
+class TestRefusals:
+    """What a document asks for and no plan does."""
+
+    @each(
+        ("sent", "reason"),
+        [
+            (replica_set(version="mine"), "VERSION_UNREADABLE"),
+            (replica_set(version="6.0.20", featureCompatibilityVersion="4.4"), "FEATURE_VERSION_UNFIT"),
+            (replica_set(members={1: {"host": "nobody"}}), "SECTION_INVALID"),
+            (replica_set(members={1: {"host": "p0"}}), "SECTION_INVALID"),
+            (replica_set(members={1: {"votes": 2}}), "SECTION_INVALID"),
+            (replica_set(members={1: {"votes": 0}}), "SECTION_INVALID"),
+            (replica_set(members={1: {"priority": "high"}}), "SECTION_INVALID"),
+            (replica_set(members={n: {"priority": 0} for n in range(3)}), "SECTION_INVALID"),
+            (replica_set(8), "SECTION_INVALID"),
+            ({**replica_set(), "replicaSets": [{"_id": "rs"}]}, "SECTION_INVALID"),
+            ({**replica_set(), "replicaSets": replica_set()["replicaSets"] * 2}, "SECTION_INVALID"),
+        ],
+    )
+    def test_it_says_why(self, sent: dict[str, Any], reason: str) -> None:
+        found = step(goal_of(sent), fleet(replica_set()))
+        assert (moves(found), reason in reasons(found)) == ([], True)
+
+    def test_a_version_between_must_be_listed(self) -> None:
+        old = replica_set(version="4.4.29", featureCompatibilityVersion="4.4")
+        new = replica_set(version="6.0.20", featureCompatibilityVersion="6.0")
+        new["databaseVersions"] = [version(name="6.0.20")]
+        found = step(goal_of(new), fleet(old))
+        assert (moves(found), reasons(found)) == ([], {"NO_VERSION_BETWEEN"})
+
+    def test_disabled_members_leave_a_majority_or_are_all(self) -> None:
+        sent = replica_set()
+        for member in sent["processes"][:2]:
+            member["disabled"] = True
+        assert reasons(step(goal_of(sent), fleet(replica_set()))) == {"MAJORITY_DISABLED"}
+        found = plan_of(replica_set(disabled=True), fleet(replica_set()))
+        assert disturbances(found) == [("STOP", "p1"), ("STOP", "p2"), ("STOP", "p0")]
+
+    def test_fields_that_are_not_carried_out_are_named(self) -> None:
+        goal = goal_of({**replica_set(lastResync="2099-11-21T11:00:00Z"), "auth": {"key": "x"}})
+        named = [hold.names for hold in (*goal.notes, *goal.units[0].notes)]
+        assert named == [(("fields", "auth"),), *[(("fields", "lastResync"),)] * 3]
+
+    def test_a_replica_set_without_processes_is_named(self) -> None:
+        goal = goal_of({**replica_set(), "replicaSets": [{"_id": "other", "members": []}]})
+        assert [hold.replica_set for hold in goal.notes] == ["other"]
+
+
+def test_a_version_has_a_series_and_the_newest_of_a_series_is_chosen() -> None:
+    assert [series(text) for text in ("5.0.31", "v5.0.1-ent", "5.1.0", "mine", "", None)] == [
+        series("5.0"),
+        series("5.0"),
+        None,
+        None,
+        None,
+        None,
+    ]
+    place = series("5.0.0")
+    assert place is not None
+    assert newest(["5.0.9", "5.0.31", "6.0.1", "mine"], place) == "5.0.31"
+
+
+@each(
+    ("old", "new"),
+    [
+        (replica_set(version="4.4.29", featureCompatibilityVersion="4.4"), replica_set(**RESTARTED)),
+        (replica_set(), replica_set(version="4.4.29", featureCompatibilityVersion="4.4")),
+        (replica_set(5), replica_set(3, **RESTARTED)),
+    ],
+)
+def test_from_every_state_of_a_plan_another_plan_leads_to_the_same_end(
+    old: dict[str, Any], new: dict[str, Any]
+) -> None:
+    goal, observed = goal_of(new), fleet(old)
+    unit = goal.units[0]
+    ends = []
+    for planned in plan_of(new, observed).moves:
+        ends.append(end_of(goal, observed))
+        observed = expected(unit, observed, planned.move)
+    assert step(goal, observed) == PlanStep()
+    assert ends
+    assert all(end == end_of(goal, observed) for end in ends)
+
+
+def end_of(goal: AutomationGoal, observed: ObservedFleet) -> Any:
+    """What is observed at the end of the plan, apart from which member is the primary."""
+    (found,) = planner.plan(goal, observed)
+    for planned in found.moves:
+        observed = expected(goal.units[0], observed, planned.move)
+    states = {P: S}
+    processes = {
+        name: replace(seen, state=states.get(seen.state, seen.state) if seen.state else None, builds=None)
+        for name, seen in observed.processes.items()
+    }
+    return processes, observed.sets
+
+
+def test_an_endless_plan_is_an_error_and_not_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "expected", lambda unit, observed, move: observed)
+    with pytest.raises(planner.EndlessPlanError):
+        plan_of(replica_set(**RESTARTED), fleet(replica_set()))
+
+
+@each("reason", list(PlanReason), ids=lambda reason: reason.name)
+def test_each_reason_is_a_clause(reason: PlanReason) -> None:
+    assert reason.sentence[0].islower() or reason.sentence.startswith("{")
+    assert not reason.sentence.endswith(".")
