@@ -1,0 +1,322 @@
+"""The plan broken on purpose, one rule at a time: what the simulator of fleets has to find.
+
+The last ones were in the plan until the simulator found them.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from automation.desired_state.plan import guards, planner, process_moves, set_moves
+from automation.desired_state.plan.guards import HEALTHY, UnitState
+from automation.desired_state.plan.values import Move, MoveKind, PlanStep
+from automation.desired_state.plan.versions import series
+from tests.simulation.automation.fleet import FleetPromise
+
+Patch = pytest.MonkeyPatch
+
+
+@dataclass(frozen=True, slots=True)
+class PlanBreak:
+    """What is broken, a seed that finds it, and the promises of which one is broken with it."""
+
+    name: str
+    seed: int
+    promises: frozenset[FleetPromise]
+    apply: Callable[[Patch], None]
+
+
+def _nothing(*_: Any, **__: Any) -> Iterator[Any]:
+    return iter(())
+
+
+def _without(*names: str) -> Callable[[Patch], None]:
+    """Break guards: they hold always, wherever they are asked."""
+
+    def apply(patch: Patch) -> None:
+        for name in names:
+            for module in (guards, set_moves):
+                if hasattr(module, name):
+                    patch.setattr(module, name, _nothing)
+
+    return apply
+
+
+def _unknown_is_healthy(patch: Patch) -> None:
+    def is_healthy(self: UnitState, name: str) -> bool:
+        seen = self.process(name)
+        return seen.is_running is None or (bool(seen.is_running) and seen.state in HEALTHY)
+
+    patch.setattr(UnitState, "is_healthy", is_healthy)
+    patch.setattr(UnitState, "is_known", lambda self, name: True)
+
+
+def _primary_is_interrupted(patch: Patch) -> None:
+    def primary_last(state: UnitState, move: Move) -> PlanStep:
+        holds = guards.disturbance_holds(state, move.process)
+        return PlanStep((), tuple(holds)) if holds else planner._after_file(state, move)
+
+    patch.setattr(planner, "_primary_last", primary_last)
+
+
+def _primary_first(patch: Patch) -> None:
+    def rolling(state: UnitState, own: Any) -> PlanStep:
+        of_primary = [move for name, move in own.changes.items() if planner._is_primary(state, name)]
+        return planner._primary_last(state, of_primary[0]) if of_primary else real(state, own)
+
+    real = planner._rolling
+    patch.setattr(planner, "_rolling", rolling)
+
+
+def _two_series_at_once(patch: Patch) -> None:
+    real = process_moves._version_of_neighbour
+
+    def version_of_neighbour(state: UnitState, goal: Any, process: Any, place: int) -> Any:
+        found = real(state, goal, process, place)
+        return process.version if isinstance(found, str) else found
+
+    patch.setattr(process_moves, "_version_of_neighbour", version_of_neighbour)
+
+
+def _feature_version_is_ignored(patch: Patch) -> None:
+    """A server changes its version whatever the feature compatibility version is."""
+    patch.setattr(process_moves, "supports", lambda *_: True)
+
+
+def _feature_version_before_the_members(patch: Patch) -> None:
+    patch.setattr(set_moves, "_unsupported", _nothing)
+    real = set_moves._feature_target
+
+    def feature_target(state: UnitState, running: Any) -> int | None:
+        goal = series(running[0].feature_version)
+        now = series(process_moves.feature_version_of(state, running[0]))
+        return goal if goal != now and goal is not None else real(state, running)
+
+    patch.setattr(set_moves, "_feature_target", feature_target)
+
+
+def _feature_version_only_at_the_end(patch: Patch) -> None:
+    """Version changes that need another feature compatibility version never get it."""
+    real = set_moves._feature_target
+
+    def feature_target(state: UnitState, running: Any) -> int | None:
+        waits = any(series(state.process(p.name).version) != series(p.version) for p in running)
+        return None if waits else real(state, running)
+
+    patch.setattr(set_moves, "_feature_target", feature_target)
+
+
+def _clock_decides_about_restarts(patch: Patch) -> None:
+    def is_restart_due(process: Any, seen: Any, now: Any) -> bool:
+        due = process.restart is not None and process.restart <= now
+        return bool(due and (seen.started is None or seen.started < process.restart))
+
+    patch.setattr(process_moves, "_is_restart_due", is_restart_due)
+
+
+def _restarts_are_forgotten(patch: Patch) -> None:
+    patch.setattr(process_moves, "_is_restart_due", lambda *_: False)
+
+
+def _everything_at_run_time(patch: Patch) -> None:
+    patch.setattr(process_moves, "_is_settable", lambda *_: True)
+
+
+def _defaults_at_run_time(patch: Patch) -> None:
+    def is_settable(process: Any, seen: Any, names: tuple[str, ...]) -> bool:
+        return all(name in (seen.settable or ()) for name in names)
+
+    patch.setattr(process_moves, "_is_settable", is_settable)
+
+
+def _file_is_forgotten(patch: Patch) -> None:
+    """A parameter changes at run time only, so that a restart loses it."""
+
+    def without_restart(state: UnitState, process: Any) -> Any:
+        seen = state.process(process.name)
+        names = process_moves.changed_settings(process, seen)
+        return Move(MoveKind.SET_PARAMETER, process.name, settings=names) if names else None
+
+    patch.setattr(planner, "without_restart", without_restart)
+
+
+def _data_can_move(patch: Patch) -> None:
+    patch.setattr(process_moves, "_fixed_settings", lambda *_: None)
+
+
+def _failures_are_ignored(patch: Patch) -> None:
+    patch.setattr(planner, "_failures", _nothing)
+
+
+def _failures_stay(patch: Patch) -> None:
+    """A failure under an earlier document stops the plan for good."""
+    real = planner._failures
+
+    def failures(state: UnitState, goal: Any) -> Any:
+        for process in state.unit.processes:
+            failure = state.process(process.name).failure
+            if failure is not None:
+                yield from real(state, replace(goal, number=failure.goal_number))
+
+    patch.setattr(planner, "_failures", failures)
+
+
+def _pauses_are_ignored(patch: Patch) -> None:
+    patch.setattr(planner, "_pause", _nothing)
+
+
+def _manual_mode_is_ignored(patch: Patch) -> None:
+    real = planner._own_needs
+
+    def own_needs(state: UnitState, goal: Any) -> Any:
+        processes = tuple(replace(process, is_manual=False) for process in state.unit.processes)
+        return real(replace(state, unit=replace(state.unit, processes=processes)), goal)
+
+    patch.setattr(planner, "_own_needs", own_needs)
+
+
+def _initiated_with_what_is_known(patch: Patch) -> None:
+    """The unknown state of a process does not stop the initiation."""
+    patch.setattr(set_moves, "_unknown", _nothing)
+    real = set_moves.initiate
+
+    def initiate(state: UnitState) -> PlanStep:
+        stated = state.unit.members or ()
+        known = [member for member in stated if state.process(member.process).is_running]
+        return real(replace(state, unit=replace(state.unit, members=tuple(known))))
+
+    patch.setattr(planner, "initiate", initiate)
+    real_new_set = planner._of_new_set
+    patch.setattr(planner, "_of_new_set", lambda state, own: real_new_set(state, replace(own, holds=())))
+
+
+def _new_members_vote(patch: Patch) -> None:
+    real = set_moves._addition
+
+    def addition(state: UnitState, wanted: Any, settled: Any) -> Any:
+        found = real(state, wanted, settled)
+        if not isinstance(found, Move):
+            return found
+        member = replace(wanted, number=found.members[0].number)
+        return replace(found, members=(member,))
+
+    patch.setattr(set_moves, "_addition", addition)
+
+
+def _the_primary_is_removed(patch: Patch) -> None:
+    def removal(state: UnitState, member: Any) -> Move:
+        return set_moves._by_primary(state, MoveKind.REMOVE_MEMBER, member)
+
+    patch.setattr(set_moves, "_removal", removal)
+
+
+def _all_members_at_once(patch: Patch) -> None:
+    """Members change without regard to the majority of the members that stay."""
+    patch.setattr(set_moves, "majority_of", _nothing)
+    patch.setattr(set_moves, "others_present", _nothing)
+
+
+def _joining_at_any_version(patch: Patch) -> None:
+    patch.setattr(planner, "outsider_hold", lambda *_: None)
+
+
+def _initiation_at_any_version(patch: Patch) -> None:
+    def initiation(state: UnitState, members: Any) -> PlanStep:
+        name = next(member.process for member in members if member.is_electable)
+        move = Move(MoveKind.INITIATE, name, state.unit.replica_set, members=tuple(members))
+        return PlanStep((move,))
+
+    patch.setattr(set_moves, "_initiation", initiation)
+
+
+def _files_of_an_empty_server_are_ignored(patch: Patch) -> None:
+    real = process_moves._version_without_data
+
+    def version_without_data(state: UnitState, goal: Any, process: Any, *, is_member: bool) -> Any:
+        return real(state, goal, process, is_member=True) if is_member else process.version
+
+    patch.setattr(process_moves, "_version_without_data", version_without_data)
+
+
+def _the_primary_does_not_wait_for_downloads(patch: Patch) -> None:
+    real = planner._rolling
+
+    def rolling(state: UnitState, own: Any) -> PlanStep:
+        return real(state, replace(own, moves=()))
+
+    patch.setattr(planner, "_rolling", rolling)
+
+
+def _newcomers_go_ahead(patch: Patch) -> None:
+    patch.setattr(process_moves, "is_newcomer", lambda *_: False)
+
+
+def _manual_members_are_awaited_without_a_word(patch: Patch) -> None:
+    real = set_moves.initiate
+
+    def initiate(state: UnitState) -> PlanStep:
+        found = real(state)
+        return PlanStep(found.moves, tuple(hold for hold in found.holds if hold.process))
+
+    patch.setattr(planner, "initiate", initiate)
+
+
+_P = FleetPromise
+_END, _VERSION, _SERVER = frozenset({_P.END}), frozenset({_P.VERSION}), frozenset({_P.SERVER})
+_MAJORITY, _ONE, _CALM = frozenset({_P.MAJORITY}), frozenset({_P.ONE_AT_A_TIME}), frozenset({_P.CALM})
+_PRIMARY, _HANDS, _DATA = frozenset({_P.PRIMARY_LAST}), frozenset({_P.HANDS_OFF}), frozenset({_P.DATA})
+
+PLAN_BREAKS = (
+    PlanBreak("no majority is needed", 29, _MAJORITY, _without("majority")),
+    PlanBreak("other members may be away", 12, _ONE | _CALM, _without("others_present")),
+    PlanBreak("the turn of another process is ignored", 1, _HANDS, _without("turn")),
+    PlanBreak(
+        "a replica set without a primary is disturbed",
+        419,
+        _PRIMARY | _MAJORITY | _SERVER,
+        _without("primary"),
+    ),
+    PlanBreak("lag is ignored", 28, _CALM, _without("lag")),
+    PlanBreak("the oplog is ignored", 7, frozenset({_P.OPLOG}), _without("oplog")),
+    PlanBreak("alerts are ignored", 17, _CALM, _without("alerts")),
+    PlanBreak("nobody needs to follow the primary", 98, _END, _without("electable")),
+    PlanBreak("unknown counts as healthy", 211, frozenset(_P), _unknown_is_healthy),
+    PlanBreak("the primary does not step down", 1, _PRIMARY, _primary_is_interrupted),
+    PlanBreak("the primary comes first", 1, _PRIMARY | _END, _primary_first),
+    PlanBreak("two series at once", 1, _VERSION, _two_series_at_once),
+    PlanBreak("the feature version does not limit versions", 1, _VERSION, _feature_version_is_ignored),
+    PlanBreak("the feature version comes first", 1, _VERSION, _feature_version_before_the_members),
+    PlanBreak("the feature version comes only at the end", 1, _END, _feature_version_only_at_the_end),
+    PlanBreak("the clock decides about restarts", 412, _END, _clock_decides_about_restarts),
+    PlanBreak("restarts are forgotten", 8, _END, _restarts_are_forgotten),
+    PlanBreak("all settings change at run time", 14, _SERVER, _everything_at_run_time),
+    PlanBreak("settings get their defaults at run time", 306, _SERVER, _defaults_at_run_time),
+    PlanBreak("the file is forgotten", 18, _END, _file_is_forgotten),
+    PlanBreak("a server can get another data directory", 34, _DATA, _data_can_move),
+    PlanBreak("failures are ignored", 8, _HANDS | _END, _failures_are_ignored),
+    PlanBreak("failures under earlier documents stay", 8, _END, _failures_stay),
+    PlanBreak("pauses are ignored", 17, _HANDS, _pauses_are_ignored),
+    PlanBreak("manual mode is ignored", 35, _HANDS, _manual_mode_is_ignored),
+    PlanBreak(
+        "a replica set is initiated by the known processes",
+        110,
+        _HANDS | _DATA,
+        _initiated_with_what_is_known,
+    ),
+    PlanBreak("new members vote at once", 0, _MAJORITY | _SERVER, _new_members_vote),
+    PlanBreak("the primary is removed", 27, _SERVER, _the_primary_is_removed),
+    PlanBreak("members change without a majority", 32, _MAJORITY | _ONE, _all_members_at_once),
+    # Found while the simulator was built.
+    PlanBreak("a member joins at any version", 713, _VERSION, _joining_at_any_version),
+    PlanBreak("a replica set begins at any version", 62, _VERSION, _initiation_at_any_version),
+    PlanBreak(
+        "the files of an empty server are ignored", 308, _VERSION, _files_of_an_empty_server_are_ignored
+    ),
+    PlanBreak(
+        "the primary does not wait for downloads", 137, _PRIMARY, _the_primary_does_not_wait_for_downloads
+    ),
+    PlanBreak("newcomers change their version first", 2192, _END, _newcomers_go_ahead),
+    PlanBreak("a new replica set waits without a word", 62, _END, _manual_members_are_awaited_without_a_word),
+)

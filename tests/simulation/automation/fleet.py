@@ -1,0 +1,369 @@
+"""Simulated servers of a replica set, and what agents do to them. It knows nothing of plans.
+
+A server that is asked for something that destroys data, or that MongoDB would refuse, records a violation.
+Time goes in ticks. Each move takes some ticks, and an agent can be killed between its steps.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from random import Random
+
+from automation.desired_state.plan.values import MemberConfig, MemberState, Settings
+from automation.desired_state.plan.versions import SERIES, series, supports
+
+STARTING_TICKS, SYNCING_TICKS, RECOVERING_TICKS = 1, 2, 1
+MOST_LAG = 10
+
+
+class FleetPromise(StrEnum):
+    """What a plan never does."""
+
+    MAJORITY = "the plan leaves a majority of the voting members healthy"
+    ONE_AT_A_TIME = "the plan disturbs one member of a replica set at a time"
+    PRIMARY_LAST = "the primary steps down before it is disturbed, and after all others"
+    CALM = "nothing is disturbed while another member synchronizes, recovers or lags"
+    OPLOG = "no member is disturbed longer than the oplog covers"
+    VERSION = "no server starts with data, or in a replica set, that its version does not support"
+    DATA = "no data is lost"
+    HANDS_OFF = "nothing happens that is paused, in manual mode, unknown or of another's turn"
+    SERVER = "the plan asks a server only for what it can do"
+    END = "the plan reaches the goal, or says why not"
+
+
+@dataclass
+class SimulatedServer:
+    """A server with its data and its machine. `progress`: the ticks until its next state."""
+
+    name: str
+    version: str = ""
+    is_running: bool = False
+    state: MemberState | None = None
+    has_data: bool = False
+    is_copy: bool = False
+    """Whether it has the data of the replica set."""
+    feature: int | None = None
+    settings: Settings | None = None
+    file: Settings | None = None
+    builds: set[str] = field(default_factory=set)
+    started: int = 0
+    marker: datetime | None = None
+    """The lastRestart under which it was started."""
+    progress: int = 0
+    lag: int = 0
+    frozen: int = 0
+    dead: int = 0
+    """The ticks in which its machine is off."""
+    clock: int = 0
+    """How far the clock of its machine is off, in ticks."""
+
+
+class SimulatedSet:
+    """The servers, the configuration of their replica set, and what the plan did that it must not do."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.now = 0
+        self.servers: dict[str, SimulatedServer] = {}
+        self.config: tuple[MemberConfig, ...] = ()
+        self.feature: int | None = None
+        self.oplog = 0
+        self.oplog_lost = False
+        self.disturbed: set[str] = set()
+        self.broken: list[tuple[FleetPromise, str]] = []
+        self.shuts_down = False
+
+    def violates(self, promise: FleetPromise, what: str) -> None:
+        self.broken.append((promise, f"tick {self.now}: {what}"))
+
+    # What is true.
+
+    def member(self, name: str) -> MemberConfig | None:
+        return next((member for member in self.config if member.process == name), None)
+
+    def is_healthy(self, name: str) -> bool:
+        server = self.servers[name]
+        return server.is_running and server.state in _HEALTHY
+
+    def primary(self) -> SimulatedServer | None:
+        for member in self.config:
+            server = self.servers[member.process]
+            if server.is_running and server.state is MemberState.PRIMARY:
+                return server
+        return None
+
+    def healthy_voters(self, without: str = "") -> int:
+        return sum(
+            member.votes > 0 and member.process != without and self.is_healthy(member.process)
+            for member in self.config
+        )
+
+    def majority(self) -> int:
+        return sum(member.votes > 0 for member in self.config) // 2 + 1
+
+    # Time.
+
+    def tick(self) -> None:
+        """One tick passes: servers start, copy data, catch up, and elect a primary."""
+        self.now += 1
+        for server in self.servers.values():
+            server.frozen = max(0, server.frozen - 1)
+            server.dead = max(0, server.dead - 1)
+            server.lag = max(0, server.lag - 20)
+            if server.is_running:
+                self._proceed(server)
+        self._elect()
+        self.disturbed -= {name for name in self.disturbed if self.is_healthy(name)}
+        if self.primary() is not None:
+            self.oplog += 600
+
+    def _proceed(self, server: SimulatedServer) -> None:
+        if server.progress:
+            server.progress -= 1
+            return
+        member = self.member(server.name)
+        has_primary = self.primary() is not None
+        is_found = server.state is MemberState.UNINITIATED and member is not None and has_primary
+        if server.state is MemberState.STARTING or is_found:
+            self._after_start(server, member)
+        elif server.state is MemberState.SYNCING and has_primary:
+            server.state, server.feature = MemberState.SECONDARY, self.feature
+            server.has_data = server.is_copy = True
+        elif server.state in {MemberState.RECOVERING, MemberState.ROLLBACK}:
+            server.state, server.feature = MemberState.SECONDARY, self.feature
+
+    def _after_start(self, server: SimulatedServer, member: MemberConfig | None) -> None:
+        if SET_SETTING not in (server.settings or {}):
+            server.state, server.has_data = MemberState.STANDALONE, True
+        elif member is None:
+            server.state = MemberState.REMOVED if server.is_copy else MemberState.UNINITIATED
+        elif member.is_arbiter:
+            server.state = MemberState.ARBITER
+        elif server.is_copy:
+            server.state, server.progress = MemberState.RECOVERING, RECOVERING_TICKS
+        elif self.primary() is None:
+            server.state = MemberState.UNINITIATED  # Nobody says that it is a member.
+        else:
+            server.state, server.progress = MemberState.SYNCING, SYNCING_TICKS
+
+    def _elect(self) -> None:
+        now = self.primary()
+        if now is not None and self.healthy_voters() < self.majority():
+            now.state = MemberState.SECONDARY
+            return
+        if self.healthy_voters() < self.majority():
+            return
+        able = [
+            (member, self.servers[member.process])
+            for member in self.config
+            if member.is_electable
+            and self.servers[member.process].is_running
+            and self.servers[member.process].state in {MemberState.SECONDARY, MemberState.PRIMARY}
+            and not self.servers[member.process].frozen
+        ]
+        if not able:
+            return
+        best, server = max(able, key=lambda pair: pair[0].priority)
+        member = self.member(now.name) if now is not None else None
+        if now is None or (member is not None and best.priority > member.priority and not server.lag):
+            if now is not None:
+                now.state = MemberState.SECONDARY
+            server.state, server.lag = MemberState.PRIMARY, 0
+
+    # What agents do.
+
+    def check_disturbance(self, name: str, *, is_step_down: bool = False) -> None:
+        """Check the promises before a member is disturbed."""
+        member = self.member(name)
+        if member is None or self.shuts_down:
+            return
+        voters = sum(other.votes > 0 for other in self.config)
+        is_single = voters == 1
+        if not is_single and self.healthy_voters(without=name) < self.majority():
+            self.violates(FleetPromise.MAJORITY, f"{name} is disturbed without a majority of the others")
+        if self.disturbed - {name}:
+            self.violates(FleetPromise.ONE_AT_A_TIME, f"{name} is disturbed after {sorted(self.disturbed)}")
+        primary = self.primary()
+        if not is_single and (primary is None or (primary.name == name and not is_step_down)):
+            self.violates(FleetPromise.PRIMARY_LAST, f"{name} is disturbed, and the primary is {primary}")
+        for what in self._unrest(name):
+            self.violates(FleetPromise.CALM, f"{name} is disturbed while {what}")
+        data = sum(not other.is_arbiter for other in self.config)
+        if self.oplog_lost and self.oplog < 3600 and not member.is_arbiter and data > 1:
+            self.violates(FleetPromise.OPLOG, f"{name} is disturbed with an oplog of {self.oplog} s")
+
+    def _unrest(self, name: str) -> Iterator[str]:
+        for member in self.config:
+            server = self.servers[member.process]
+            if member.process == name or not server.is_running:
+                continue
+            if server.state not in _HEALTHY:
+                yield f"{member.process} is {server.state}"
+            if server.state is MemberState.SECONDARY and server.lag - member.delay > MOST_LAG:
+                yield f"{member.process} lags {server.lag} s"
+
+    def stop(self, name: str, *, by_plan: bool = True) -> None:
+        server = self.servers[name]
+        server.is_running, server.state = False, None
+        if by_plan and self.member(name) is not None and not self.shuts_down:
+            self.disturbed.add(name)
+        if not by_plan:
+            self.disturbed.discard(name)
+
+    def start(self, name: str, version: str, settings: Settings, marker: datetime | None) -> str:
+        """Start a server; the answer says why it does not start, if it does not."""
+        server = self.servers[name]
+        if server.dead:
+            return "the machine does not answer"
+        if "setParameter.refused" in settings:
+            return "the server refuses its configuration"
+        if version not in server.builds:
+            self.violates(FleetPromise.SERVER, f"{name} starts version {version}, which is not unpacked")
+        self._check_data(server, settings)
+        self._check_version(server, version)
+        member = self.member(name)
+        if server.feature is None and (member is None or not member.is_arbiter):
+            server.feature = series(version)
+        server.is_running, server.state, server.progress = True, MemberState.STARTING, STARTING_TICKS
+        server.version, server.settings, server.started = version, settings, self.now
+        server.frozen = 0
+        if marker is not None:
+            server.marker = marker
+        return ""
+
+    def _check_data(self, server: SimulatedServer, settings: Settings) -> None:
+        before = server.settings
+        if before is None or not (server.has_data or server.is_copy):
+            return
+        for name in ("storage.dbPath", SET_SETTING):
+            if name in before and before[name] != settings.get(name):
+                self.violates(FleetPromise.DATA, f"{server.name} starts with another {name}")
+
+    def _check_version(self, server: SimulatedServer, version: str) -> None:
+        place = series(version)
+        member = self.member(server.name)
+        limits = [] if server.feature is None else [server.feature]
+        if member is not None and self.feature is not None:
+            limits.append(self.feature)
+        is_empty = not server.has_data and not server.is_copy and server.feature is None
+        if is_empty and member is None:
+            return
+        for limit in limits:
+            if place is None or not supports(place, limit):
+                what = f"{server.name} starts {version} with feature version {SERIES[limit]}"
+                self.violates(FleetPromise.VERSION, what)
+
+    def step_down(self, name: str) -> None:
+        server = self.servers[name]
+        if server.state is not MemberState.PRIMARY:
+            self.violates(FleetPromise.SERVER, f"{name} steps down and is no primary")
+            return
+        if not any(self._can_follow(member, name) for member in self.config):
+            return  # MongoDB refuses it.
+        server.state, server.frozen = MemberState.SECONDARY, 6
+        self._elect()
+
+    def _can_follow(self, member: MemberConfig, name: str) -> bool:
+        server = self.servers[member.process]
+        is_able = member.is_electable and server.is_running and server.state is MemberState.SECONDARY
+        return is_able and member.process != name and not server.frozen
+
+    def set_feature(self, name: str, feature: int) -> None:
+        if not self.config:
+            server = self.servers[name]
+            place = series(server.version)
+            if place is None or not supports(place, feature):
+                self.violates(FleetPromise.VERSION, f"{name} cannot have feature version {SERIES[feature]}")
+            server.feature = feature
+            return
+        if self.servers[name].state is not MemberState.PRIMARY:
+            self.violates(FleetPromise.SERVER, f"{name} is no primary and sets the feature version")
+        for member in self.config:
+            server = self.servers[member.process]
+            place = series(server.version)
+            if place is None or not supports(place, feature):
+                what = f"{server.name} has {server.version} and gets feature version {SERIES[feature]}"
+                self.violates(FleetPromise.VERSION, what)
+            if server.is_running and server.is_copy:
+                server.feature = feature
+        self.feature = feature
+
+    def initiate(self, name: str, members: tuple[MemberConfig, ...]) -> None:
+        first = self.servers[name]
+        if self.config or any(server.is_copy for server in self.servers.values()):
+            self.violates(FleetPromise.DATA, f"{name} initiates a replica set that exists")
+        for member in members:
+            server = self.servers[member.process]
+            if server.state is not MemberState.UNINITIATED:
+                self.violates(FleetPromise.SERVER, f"{name} initiates while {server.name} is {server.state}")
+            if server.has_data and server is not first:
+                self.violates(FleetPromise.DATA, f"the data of {server.name} is deleted")
+        lost = [server.name for server in self.servers.values() if server.has_data and server is not first]
+        if lost:
+            self.violates(FleetPromise.DATA, f"{name} initiates, and {lost} have data")
+        self.config, self.feature = members, first.feature
+        for member in members:
+            server = self.servers[member.process]
+            server.state = MemberState.ARBITER if member.is_arbiter else MemberState.SECONDARY
+            if not member.is_arbiter:
+                server.is_copy = server.has_data = True
+            self._check_joining(server, member)
+        self._elect()
+
+    def _check_joining(self, server: SimulatedServer, member: MemberConfig) -> None:
+        place = series(server.version)
+        if self.feature is not None and (place is None or not supports(place, self.feature)):
+            what = f"{server.name} joins with {server.version} and feature version {SERIES[self.feature]}"
+            self.violates(FleetPromise.VERSION, what)
+        server.feature = None if member.is_arbiter else self.feature
+
+    def reconfigure(self, name: str, config: tuple[MemberConfig, ...]) -> None:
+        """Change the configuration, as the primary accepts it: by one voting member."""
+        before = {member.process: member for member in self.config}
+        after = {member.process: member for member in config}
+        if self.servers[name].state is not MemberState.PRIMARY:
+            self.violates(FleetPromise.SERVER, f"{name} is no primary and changes the members")
+            return
+        if name not in after or not after[name].is_electable:
+            self.violates(FleetPromise.SERVER, f"the primary {name} would not be electable")
+        voters = {other for other, member in before.items() if member.votes}
+        changed = voters ^ {other for other, member in after.items() if member.votes}
+        if len(changed) > 1:
+            self.violates(FleetPromise.SERVER, f"the votes of {sorted(changed)} change at once")
+        if sum(member.votes for member in config) > 7:
+            self.violates(FleetPromise.SERVER, "eight members vote")
+        self.config = config
+        for joined in set(after) - set(before):
+            self._join(self.servers[joined], after[joined])
+        for left in set(before) - set(after):
+            server = self.servers[left]
+            if server.is_running:
+                server.state = MemberState.REMOVED
+            if before[left].is_arbiter:
+                server.feature = self.feature
+            self.disturbed.discard(left)
+        if self.healthy_voters() < self.majority():
+            self.violates(
+                FleetPromise.MAJORITY, f"the members change, and {self.healthy_voters()} are healthy"
+            )
+
+    def _join(self, server: SimulatedServer, member: MemberConfig) -> None:
+        if server.has_data and not server.is_copy:
+            self.violates(FleetPromise.DATA, f"the data of {server.name} is deleted")
+        if not server.is_running:
+            self.violates(FleetPromise.SERVER, f"{server.name} joins and does not run")
+            return
+        self._check_joining(server, member)
+        if member.is_arbiter:
+            server.state = MemberState.ARBITER
+        elif server.is_copy:
+            server.state, server.progress = MemberState.RECOVERING, RECOVERING_TICKS
+        else:
+            server.state, server.progress = MemberState.SYNCING, SYNCING_TICKS
+            if member.votes:
+                self.violates(FleetPromise.MAJORITY, f"{server.name} votes before it has the data")
+
+
+SET_SETTING = "replication.replSetName"
+_HEALTHY = frozenset({MemberState.PRIMARY, MemberState.SECONDARY, MemberState.ARBITER})

@@ -1,0 +1,39 @@
+"""Plans of automation configurations simulated: whatever happens, they destroy nothing and say why they wait.
+
+`make faults` runs 1,000,000 seeds. A seed that breaks a promise is printed, and
+`OPSAPI_TEST_FLEET_SEEDS=1234-1235` runs it alone.
+"""
+
+import os
+import time
+from typing import Any
+
+from tests.hostile.budget import LONG
+from tests.plugin import SUMMARY
+from tests.simulation.automation.breaks import PLAN_BREAKS
+from tests.simulation.automation.runs import broken_fleets, broken_fleets_by_all_processors, fleet_run
+
+FIRST, _, LAST = os.environ.get("OPSAPI_TEST_FLEET_SEEDS", "0-1000000" if LONG else "").partition("-")
+ORDINARY = 700
+"""The seeds of about ten seconds."""
+SEEDS = range(int(FIRST), int(LAST)) if FIRST else sorted({*range(ORDINARY), *(b.seed for b in PLAN_BREAKS)})
+
+
+def test_no_plan_breaks_a_promise(record_property: Any) -> None:
+    began = time.monotonic()
+    broken = (broken_fleets_by_all_processors if LONG else broken_fleets)(SEEDS)
+    seconds = time.monotonic() - began
+    rate = len(SEEDS) / max(seconds, 0.001)
+    record_property(SUMMARY, f"{len(SEEDS)} seeds of plans in {seconds:.0f} s, {rate:.0f} a second")
+    assert broken == []
+
+
+def test_a_seed_gives_the_same_fleet_each_time() -> None:
+    for seed in range(5):
+        assert fleet_run(seed) == fleet_run(seed)
+
+
+def test_some_runs_end_at_the_goal_and_others_with_a_reason() -> None:
+    outcomes = [fleet_run(seed) for seed in range(60)]
+    assert any(not outcome.reasons and outcome.moves for outcome in outcomes)
+    assert any(outcome.reasons for outcome in outcomes)
