@@ -1,6 +1,6 @@
 """The automation configuration and its revisions as the API shows and accepts them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -10,6 +10,11 @@ from rest_framework import serializers
 from automation.desired_state.document.changes import ProcessAction, effects
 from automation.desired_state.document.publish import NEW_PROJECT, Publication
 from automation.desired_state.document.schema import SCHEMA, resolved
+from automation.desired_state.plan.planner import PlannedMove
+from automation.desired_state.plan.reasons import PlanReason, ReasonKind
+from automation.desired_state.plan.reported import DrawnPlan
+from automation.desired_state.plan.values import MoveKind, PlanHold
+from automation.desired_state.plan.wording import detail
 from events.choices import DiffStatus, DiffType
 from events.log.resource import DiffDocument
 from opsapi.api.answers import Answer
@@ -41,6 +46,12 @@ _MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
 _WARNING = "lastResync: an initial sync deletes all data of this node"
 _BY_USER = Q(actor_kind=ActorKind.USER.value)
 _OPEN: Final = {"additionalProperties": True}
+_LONGEST_DETAIL = 500
+
+
+def _reason_example(reason: PlanReason, **names: str) -> JsonObject:
+    hold = PlanHold(reason, names=tuple(names.items()))
+    return {"reason": reason.name, "detail": hold.sentence}
 
 
 class AutomationConfigDocument(ShapedDocument):
@@ -101,6 +112,124 @@ class WarningDocument(Answer):
     warning = serializers.CharField()
 
 
+class PlannedMoveDocument(Answer):
+    """A move of a process."""
+
+    computed = {
+        "move": lambda planned: planned.move.kind.value,
+        "detail": lambda planned: _shown(detail(planned.move)),
+        "disturbs": lambda planned: planned.move.disturbs,
+    }
+
+    number = serializers.IntegerField(
+        help_text="Its place among the moves of all processes that are planned together.",
+    )
+    move = serializers.ChoiceField([kind.value for kind in MoveKind])
+    detail = serializers.CharField()
+    disturbs = serializers.BooleanField(
+        help_text="Whether clients of the process or of its replica set notice the move."
+    )
+    at = serializers.DateTimeField(
+        required=False,
+        help_text="When the move can begin. If absent, as soon as the moves before it are done.",
+    )
+
+
+class ProcessPlanDocument(Document):
+    """The moves of a process, in order."""
+
+    process = serializers.CharField(help_text="Name of the process.")
+    replicaSetName = serializers.CharField(required=False)
+    moves = PlannedMoveDocument(many=True)
+
+
+class PlanReasonDocument(Answer):
+    """Why a move waits or is refused, or what the plan assumes."""
+
+    computed = {
+        "process": lambda hold: _shown(hold.process) or None,
+        "replicaSetName": lambda hold: _shown(hold.replica_set) or None,
+        "reason": lambda hold: hold.reason.name,
+        "detail": lambda hold: _shown(hold.sentence),
+    }
+
+    process = serializers.CharField(
+        required=False, help_text="Name of the process. If absent, the reason is of all processes."
+    )
+    replicaSetName = serializers.CharField(required=False)
+    reason = serializers.ChoiceField([reason.name for reason in PlanReason])
+    detail = serializers.CharField()
+
+
+class DrawnPlanDocument(Document):
+    """The moves by which the agents would reach the document, from what agents report now.
+
+    Before each disturbing move, the agents check again whether it can begin.
+    """
+
+    processes = ProcessPlanDocument(
+        many=True,
+        example={
+            "process": "orders_1",
+            "replicaSetName": "orders",
+            "moves": [{"number": 1, "move": MoveKind.RESTART.value, "detail": "restarts", "disturbs": True}],
+        },
+    )
+    waits = PlanReasonDocument(
+        many=True,
+        help_text="Moves that cannot begin until the state of the processes changes.",
+        example=_reason_example(PlanReason.MEMBER_AWAY, other="orders_2", state="DOWN"),
+    )
+    refused = PlanReasonDocument(
+        many=True,
+        help_text="What the plan does not do until the document or the servers are changed.",
+        example=_reason_example(PlanReason.NOT_PLANNED, fields="lastCompact"),
+    )
+    assumed = PlanReasonDocument(
+        many=True,
+        help_text="Facts that no agent reports, and what the plan assumes instead.",
+        example=_reason_example(PlanReason.MOMENT_ASSUMED),
+    )
+
+    @classmethod
+    def of_plan(cls, drawn: DrawnPlan) -> JsonObject:
+        """Return the answer to a dry run."""
+        holds = [*drawn.holds, *(hold for unit in drawn.units for hold in unit.holds)]
+        by_kind = {
+            kind: [PlanReasonDocument.of(hold) for hold in holds if hold.reason.kind is kind]
+            for kind in ReasonKind
+        }
+        return {
+            "processes": [process for unit in drawn.units for process in _process_plans(unit.moves)],
+            "waits": by_kind[ReasonKind.WAITS],
+            "refused": by_kind[ReasonKind.REFUSED],
+            "assumed": by_kind[ReasonKind.ASSUMED],
+        }
+
+
+def _process_plans(moves: Sequence[PlannedMove]) -> list[JsonObject]:
+    """Return the moves of each process, in the order of their first moves."""
+    found: dict[str, JsonObject] = {}
+    for number, planned in enumerate(moves, 1):
+        move = planned.move
+        document = found.setdefault(
+            move.process,
+            {
+                "process": _shown(move.process),
+                **({"replicaSetName": _shown(move.replica_set)} if move.replica_set else {}),
+                "moves": [],
+            },
+        )
+        document["moves"].append(PlannedMoveDocument.of(planned, number=number))
+    return list(found.values())
+
+
+def _shown(text: str) -> str:
+    """Return a text of names without secrets, and not too long."""
+    shown = redact_urls(text)
+    return shown if len(shown) <= _LONGEST_DETAIL else shown[:_LONGEST_DETAIL] + "…"
+
+
 class AutomationPlanDocument(Document):
     """The effects of publishing; secrets are redacted."""
 
@@ -123,10 +252,11 @@ class AutomationPlanDocument(Document):
         },
     )
     warnings = WarningDocument(many=True, example={"process": "orders_1", "warning": _WARNING})
+    plan = DrawnPlanDocument()
 
     @classmethod
     def of_draft(cls, draft: Publication, now: datetime) -> JsonObject:
-        """Return the answer to a dry run."""
+        """Return the answer to a dry run without its plan."""
         would = effects(draft.old, draft.new, now)
         return {
             "diffs": [change.document() for change in draft.changes],

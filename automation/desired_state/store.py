@@ -1,7 +1,7 @@
 """Reading the automation configuration, its revisions, and the progress of its processes."""
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -9,15 +9,33 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from automation.agents.rules import HEARTBEAT_TIMEOUT
-from automation.desired_state.document.publish import NEW_PROJECT
+from automation.choices import HostType
+from automation.desired_state.document.publish import NEW_PROJECT, Publication
+from automation.desired_state.document.sections import process_address, process_name, processes
 from automation.desired_state.document.text import read
 from automation.desired_state.models import AutomationRevision, ProcessStatus
+from automation.desired_state.plan.reading import read_goal
+from automation.desired_state.plan.reported import DrawnPlan, FleetReports, ReportedProcess, drawn_plan
+from automation.desired_state.plan.values import MemberState
+from automation.hosts.models import Host
+from automation.hosts.rules import role
+from automation.hosts.store import hosts_at
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt
 from opsapi.fields import Among
 
 logger = logging.getLogger("opsapi.automation")
+
+_STATES = {
+    "STANDALONE": MemberState.STANDALONE,
+    "PRIMARY": MemberState.PRIMARY,
+    "SECONDARY": MemberState.SECONDARY,
+    "ARBITER": MemberState.ARBITER,
+    "RECOVERING": MemberState.RECOVERING,
+    "MONGOS": MemberState.ROUTER,
+}
+"""The states that the roles of hosts mean. The type of a config server does not show its role."""
 
 
 def revisions_of(group_id: str) -> QuerySet[AutomationRevision]:
@@ -133,3 +151,44 @@ def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState
     statuses = ProcessStatus.objects.filter(is_meant, group_id=group_id)
     reported = statuses.values_list("name", "hostname", "goal_version", "error")
     return version, process_states(wanted, (ProcessState(*row) for row in reported))
+
+
+def publication_plan(group_id: str, publication: Publication, now: datetime) -> DrawnPlan:
+    """Return the plan that follows from publishing a document and from the reports of its processes."""
+    old, new = read_goal(publication.old), read_goal(publication.new)
+    found = {
+        process_name(process): process_address(process) for process in processes(publication.new).values()
+    }
+    addresses = {name: address for name, address in found.items() if address is not None}
+    hosts = hosts_at(group_id, {address.key for address in addresses.values()})
+    named = {name: hosts[address.key] for name, address in addresses.items() if address.key in hosts}
+    sets = [unit.replica_set for unit in new.units if unit.replica_set]
+    statuses = ProcessStatus.objects.filter(Among("name", list(found)), group_id=group_id)
+    reports = FleetReports(
+        hosts={name: seen for name, host in named.items() if (seen := _reported(host)) is not None},
+        others=_hosts_without_process(group_id, sets, {host.id for host in named.values()}),
+        reached=dict(statuses.values_list("name", "goal_version")),
+    )
+    return drawn_plan(old, new, reports, now)
+
+
+def _hosts_without_process(
+    group_id: str, sets: Sequence[str], known: Collection[str]
+) -> dict[str, dict[str, ReportedProcess]]:
+    """Return the hosts of replica sets that are no process of the document, by replica set and address."""
+    found: dict[str, dict[str, ReportedProcess]] = {}
+    members = Host.objects.filter(Among("replica_set_name", list(sets)), group_id=group_id)
+    for host in members.order_by("hostname", "port") if sets else ():
+        reported = _reported(host)
+        if host.id not in known and reported is not None and host.replica_set_name is not None:
+            found.setdefault(host.replica_set_name, {})[str(host.address)] = reported
+    return found
+
+
+def _reported(host: Host) -> ReportedProcess | None:
+    """Return the newest report of a host; None if no agent has reached it."""
+    is_known = host.type_name != HostType.NO_DATA.value and not host.type_guessed
+    if host.observed is None or not (is_known or host.version):
+        return None
+    state = None if host.type_unknown else _STATES.get(role(HostType(host.type_name)))
+    return ReportedProcess(host.down, state, host.version, host.observed)

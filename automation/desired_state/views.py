@@ -26,6 +26,7 @@ from automation.desired_state.resource import (
     AutomationPlanDocument,
     AutomationSchemaDocument,
     AutomationStatusDocument,
+    DrawnPlanDocument,
     ProcessStateDocument,
     PublishedDocument,
     RestoreDocument,
@@ -34,6 +35,7 @@ from automation.desired_state.resource import (
 from automation.desired_state.store import (
     newest_revision,
     process_status,
+    publication_plan,
     revision_at,
     revision_text,
     revisions_of,
@@ -49,7 +51,7 @@ from opsapi.wire_json import JsonObject
 
 MAX_DOCUMENT = 16 * 1024 * 1024
 DRY_RUN = flag_parameter(
-    "dryRun", "Validate the configuration and return the effects, without publishing it."
+    "dryRun", "Validate the configuration and return the effects and the plan, without publishing it."
 )
 _LONGEST_NUMBER = 9  # Digits. The column does not hold every number of ten digits.
 
@@ -82,7 +84,9 @@ class OfAutomationConfig(KeyViewSet):
     def published(self, publication: Publication) -> Response:
         """The answer to a publication or a dry run, with secrets: the caller can publish."""
         if self.query["dryRun"]:
-            return Response(AutomationPlanDocument.of_draft(publication, self.now))
+            drawn = publication_plan(self.group.id, publication, self.now)
+            effects = AutomationPlanDocument.of_draft(publication, self.now)
+            return Response({**effects, "plan": DrawnPlanDocument.of_plan(drawn)})
         return Response(
             self._fragment(write(publication.new)), headers={"ETag": etag(publication.new["version"])}
         )

@@ -282,7 +282,8 @@ class TestDryRun:
     def test_a_publish_that_changes_nothing_has_nothing_to_report(
         self, publisher: ApiClient, path: str
     ) -> None:
-        empty: dict[str, Any] = {"diffs": [], "effects": [], "warnings": []}
+        no_plan: dict[str, Any] = {"processes": [], "waits": [], "refused": [], "assumed": []}
+        empty: dict[str, Any] = {"diffs": [], "effects": [], "warnings": [], "plan": no_plan}
         assert publisher.put(f"{path}?dryRun=true", START).json() == empty
 
     @each("value", ["", "1", "yes"])

@@ -67,11 +67,16 @@ def addresses(document: Section) -> list[Address]:
     """The addresses of the processes without duplicates, in the stored form."""
     by_key: dict[tuple[str, int], Address] = {}
     for _, process in items(document, "processes"):
-        hostname = canonical_hostname(process_host(process))
-        if hostname is not None:
-            address = Address(hostname, process_port(process))
+        address = process_address(process)
+        if address is not None:
             by_key.setdefault(address.key, address)
     return list(by_key.values())
+
+
+def process_address(process: Section) -> Address | None:
+    """The address of a process in the stored form; None if its host name is not one."""
+    hostname = canonical_hostname(process_host(process))
+    return None if hostname is None else Address(hostname, process_port(process))
 
 
 def process_name(process: Section) -> str:

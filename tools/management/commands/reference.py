@@ -15,6 +15,7 @@ from django.utils.text import capfirst
 from drf_spectacular.drainage import GENERATOR_STATS
 
 from alerting.reasons import AlertReason, AttemptFailure, NotificationReason, ReasonQuestion
+from automation.desired_state.plan.reasons import PlanReason, ReasonKind
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
 from events.types import EVENT_TYPES, AlertEffect, Category, EventType, EventTypeSpec
 from integrations.channels.stages import TABLES, Quote, StageRow
@@ -329,6 +330,24 @@ _EVALUATION = """
 With `OPSAPI_LOG_LEVEL=DEBUG`, the log says for each compared condition what happens to the alert, with the
 code of the reason. It also uses `MATCHER`, `METRIC_NOT_REPORTED` and `INSIDE_THRESHOLD`.
 """
+_PLANS = {
+    ReasonKind.WAITS: """
+## Plans that wait
+
+The `waits` of the plan in a [dry run](../how-to/preview-an-automation-configuration.md) of an automation
+configuration.
+""",
+    ReasonKind.REFUSED: """
+## Plans that refuse
+
+The `refused` of the plan.
+""",
+    ReasonKind.ASSUMED: """
+## Assumptions of plans
+
+The `assumed` of the plan.
+""",
+}
 _ATTEMPTS = """
 ## Attempts without a receiver
 
@@ -360,7 +379,12 @@ def reasons_page() -> str:
     }
     failures = table(("sentence",), ((_shown(failure.value),) for failure in AttemptFailure))
     tables = "".join(f"{text}\n{table(head, rows)}" for text, rows in sections.items())
-    return f"{_REASONS}{tables}{_ATTEMPTS}\n{failures}"
+    plans = "".join(f"{text}\n{table(head, _plan_rows(kind))}" for kind, text in _PLANS.items())
+    return f"{_REASONS}{tables}{_ATTEMPTS}\n{failures}{plans}"
+
+
+def _plan_rows(kind: ReasonKind) -> list[tuple[str, str]]:
+    return [(code(reason.name), _shown(reason.sentence)) for reason in PlanReason if reason.kind is kind]
 
 
 def _reason_row(reason: NotificationReason | AlertReason, sentence: str) -> tuple[str, str]:

@@ -1,0 +1,216 @@
+"""What a dry run knows of the processes from reports, and what it assumes because nobody observes it. Pure.
+
+Reports say whether a process runs, its role and its version, and the version of the document that it has
+reached. A real plan waits for facts that are not known. A dry run assumes them, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from automation.desired_state.plan.planner import UnitPlan, unit_plan
+from automation.desired_state.plan.reasons import PlanReason
+from automation.desired_state.plan.values import (
+    AutomationGoal,
+    GoalProcess,
+    GoalUnit,
+    MemberConfig,
+    MemberState,
+    ObservedFleet,
+    ObservedProcess,
+    ObservedSet,
+    PlanHold,
+)
+from automation.desired_state.plan.versions import SERIES, series
+
+MOST_PROCESS_STEPS = 20_000
+"""The steps of a drawn plan, each times the processes of its unit: about a second of processor time."""
+OLD = timedelta(minutes=4)
+"""A report of this age says nothing about the present."""
+
+
+@dataclass(frozen=True)
+class ReportedProcess:
+    """The newest report of the host of a process. `state`: None if its role is not known."""
+
+    is_down: bool
+    state: MemberState | None
+    version: str | None
+    observed: datetime
+
+
+@dataclass(frozen=True)
+class FleetReports:
+    """What the platform knows of the processes of a document.
+
+    `hosts`: by the name of the process. `others`: hosts without a process, by replica set and address.
+    `reached`: the version of the document that each process has reached.
+    """
+
+    hosts: Mapping[str, ReportedProcess]
+    others: Mapping[str, Mapping[str, ReportedProcess]]
+    reached: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class DrawnPlan:
+    """The plans of all units, and what they assume or refuse."""
+
+    units: tuple[UnitPlan, ...]
+    holds: tuple[PlanHold, ...]
+
+
+def drawn_plan(old: AutomationGoal, new: AutomationGoal, reports: FleetReports, now: datetime) -> DrawnPlan:
+    """The plan from the old document to the new one, from what is reported at this time."""
+    published = {process.name: process for unit in old.units for process in unit.processes}
+    stated = {unit.replica_set: unit.members for unit in old.units if unit.replica_set}
+    plans: list[UnitPlan] = []
+    holds: list[PlanHold] = list(new.notes)
+    steps = left_out = 0
+    for unit in new.units:
+        holds += unit.notes
+        if steps > MOST_PROCESS_STEPS:
+            left_out += len(unit.processes)
+            continue
+        scene = _Scene(old.number, unit, reports, published, stated.get(unit.replica_set), now)
+        drawn = unit_plan(new, unit, scene.fleet())
+        steps += (len(drawn.moves) + 1) * len(unit.processes)
+        plans.append(drawn)
+        if drawn.moves or drawn.holds:
+            holds += scene.assumptions()
+    if any(plan.moves for plan in plans):
+        holds += (PlanHold(PlanReason.MOMENT_ASSUMED), PlanHold(PlanReason.MACHINES_ASSUMED))
+        if any(planned.move.settings for plan in plans for planned in plan.moves):
+            holds.append(PlanHold(PlanReason.RUN_TIME_ASSUMED))
+    if left_out:
+        holds.append(PlanHold(PlanReason.NOT_DRAWN, names=(("count", str(left_out)),)))
+    return DrawnPlan(tuple(plans), tuple(holds))
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """A unit with its reports, and the document before."""
+
+    reached: int
+    unit: GoalUnit
+    reports: FleetReports
+    published: Mapping[str, GoalProcess]
+    stated: tuple[MemberConfig, ...] | None
+    now: datetime
+
+    def fleet(self) -> ObservedFleet:
+        """What is observed, with the assumptions filled in."""
+        processes = {process.name: self._process(process) for process in self.unit.processes}
+        name = self.unit.replica_set
+        for address, reported in self.reports.others.get(name, {}).items() if name else ():
+            processes[address] = ObservedProcess(
+                is_running=not reported.is_down,
+                state=None if reported.is_down else reported.state or MemberState.SECONDARY,
+                version=reported.version,
+                has_data=True,
+                lag=timedelta(),
+            )
+        found = ObservedSet(self._config(), timedelta(), oplog_lost=False, alerts=())
+        return ObservedFleet(self.now, processes, {name: found} if name else {})
+
+    def _process(self, process: GoalProcess) -> ObservedProcess:
+        reported = self.reports.hosts.get(process.name)
+        if reported is None:
+            return ObservedProcess(is_running=False, has_data=False, builds=frozenset())
+        before = self.published.get(process.name, process)
+        version = reported.version or before.version
+        return ObservedProcess(
+            is_running=not reported.is_down,
+            state=None if reported.is_down else reported.state or self._assumed_state(process),
+            version=version,
+            feature_version=self._feature_version(),
+            has_data=reported.state is not MemberState.UNINITIATED,
+            settings=before.settings,
+            file=before.settings,
+            settable=frozenset(),
+            restart=before.restart if process.name in self.published else process.restart,
+            builds=frozenset({version}),
+            lag=timedelta(),
+        )
+
+    def _assumed_state(self, process: GoalProcess) -> MemberState:
+        if process.is_router:
+            return MemberState.ROUTER
+        if not process.replica_set:
+            return MemberState.STANDALONE
+        member = next((m for m in self._config() if m.process == process.name), None)
+        is_arbiter = member is not None and member.is_arbiter
+        return MemberState.ARBITER if is_arbiter else MemberState.SECONDARY
+
+    def _config(self) -> tuple[MemberConfig, ...]:
+        """The members: of the section as published, or the reported ones. Members of other hosts, too."""
+        if not self.unit.replica_set or not self._is_initiated():
+            return ()
+        known = self.stated
+        if known is None:
+            running = [p.name for p in self.unit.processes if self._is_member(p.name)]
+            stated = {member.process: member for member in self.unit.members or ()}
+            known = tuple(stated.get(name, MemberConfig(name, at)) for at, name in enumerate(running))
+        others = self.reports.others.get(self.unit.replica_set, {})
+        first = max((member.number for member in known), default=-1) + 1
+        return (*known, *(_other(address, first + at, others) for at, address in enumerate(sorted(others))))
+
+    def _is_initiated(self) -> bool:
+        is_known = any(self._is_member(process.name) for process in self.unit.processes)
+        return is_known or bool(self.reports.others.get(self.unit.replica_set))
+
+    def _is_member(self, name: str) -> bool:
+        reported = self.reports.hosts.get(name)
+        return reported is not None and reported.state is not MemberState.STANDALONE
+
+    def _feature_version(self) -> str:
+        """The feature compatibility version as published, or of the oldest version that runs."""
+        before = [self.published[p.name] for p in self.unit.processes if p.name in self.published]
+        versions = [text for p in before if (text := p.feature_version)]
+        if versions:
+            return versions[0]
+        reported = (self.reports.hosts.get(process.name) for process in self.unit.processes)
+        places = [place for r in reported if r and (place := series(r.version)) is not None]
+        return SERIES[min(places)] if places else self.unit.processes[0].feature_version
+
+    def assumptions(self) -> Iterator[PlanHold]:
+        """What the plan of the unit assumes."""
+        for process in self.unit.processes:
+            yield from self._assumptions_of(process)
+        name = self.unit.replica_set
+        if any(p.name in self.reports.hosts and not p.is_router for p in self.unit.processes):
+            yield _hold(PlanReason.FEATURE_VERSION_ASSUMED, "", name, version=self._feature_version())
+        if self._config():
+            source = "the document before" if self.stated is not None else "this document, or one vote each"
+            yield _hold(PlanReason.CONFIG_ASSUMED, "", name, source=source)
+
+    def _assumptions_of(self, process: GoalProcess) -> Iterator[PlanHold]:
+        name, replica_set = process.name, self.unit.replica_set
+        reported = self.reports.hosts.get(name)
+        if reported is None:
+            yield _hold(PlanReason.NOT_REPORTED, name, replica_set)
+            return
+        if self.now - reported.observed >= OLD:
+            when = reported.observed.strftime("%Y-%m-%dT%H:%M:%SZ")
+            yield _hold(PlanReason.REPORT_OLD, name, replica_set, when=when)
+        if reported.state is None and not reported.is_down:
+            assumed = self._assumed_state(process).value
+            yield _hold(PlanReason.ROLE_ASSUMED, name, replica_set, state=assumed)
+        if reported.version is None:
+            version = self.published.get(name, process).version
+            yield _hold(PlanReason.VERSION_ASSUMED, name, replica_set, version=version)
+        if name not in self.published or self.reports.reached.get(name, 0) != self.reached:
+            source = "the document before" if name in self.published else "this document"
+            yield _hold(PlanReason.SETTINGS_ASSUMED, name, replica_set, source=source)
+
+
+def _other(address: str, number: int, others: Mapping[str, ReportedProcess]) -> MemberConfig:
+    is_arbiter = others[address].state is MemberState.ARBITER
+    member = MemberConfig(address, number, is_arbiter=is_arbiter)
+    return replace(member, priority=0.0) if is_arbiter else member
+
+
+def _hold(reason: PlanReason, process: str, replica_set: str, **names: str) -> PlanHold:
+    return PlanHold(reason, process, replica_set, tuple(names.items()))

@@ -1,0 +1,46 @@
+"""The words for moves, without the values of settings, which can be secrets. Pure."""
+
+from __future__ import annotations
+
+from automation.desired_state.plan.values import Move, MoveKind
+
+_MOST_NAMES = 10
+_DETAILS = {
+    MoveKind.DOWNLOAD: "downloads version {version}, and checks it",
+    MoveKind.WRITE_FILE: "writes the configuration file",
+    MoveKind.START: "starts with version {version}",
+    MoveKind.STOP: "stops",
+    MoveKind.RESTART: "restarts{settings}",
+    MoveKind.CHANGE_VERSION: "restarts with version {version}{settings}",
+    MoveKind.SET_PARAMETER: "changes without a restart: {names}",
+    MoveKind.STEP_DOWN: "steps down, so that another member becomes the primary",
+    MoveKind.SET_FEATURE_VERSION: "sets the feature compatibility version {version}",
+    MoveKind.INITIATE: "initiates the replica set {set} with {members}",
+    MoveKind.ADD_MEMBER: "adds {members} to the replica set {set}",
+    MoveKind.CHANGE_MEMBER: "changes {members}: {member}",
+    MoveKind.REMOVE_MEMBER: "removes {members} from the replica set {set}",
+}
+
+
+def detail(move: Move) -> str:
+    """What the process does in the move, as a clause."""
+    names = ", ".join(move.settings[:_MOST_NAMES])
+    left_out = len(move.settings) - _MOST_NAMES
+    names += f" and {left_out} more" if left_out > 0 else ""
+    return _DETAILS[move.kind].format(
+        version=move.version,
+        settings=f", and changes {names}" if names else "",
+        names=names,
+        set=move.replica_set,
+        members=", ".join(member.process for member in move.members),
+        member=_values(move),
+    )
+
+
+def _values(move: Move) -> str:
+    if not move.members:
+        return ""
+    member = move.members[0]
+    hidden = ", hidden" if member.is_hidden else ""
+    delay = f", delay {member.delay} s" if member.delay else ""
+    return f"priority {member.priority:g}, votes {member.votes}{hidden}{delay}"
