@@ -12,6 +12,8 @@ import pytest
 from django.core.handlers.base import BaseHandler
 from django.core.signals import setting_changed
 
+from opsapi.static_files import StaticFiles
+
 _CHAIN = (
     "_middleware_chain",
     "_view_middleware",
@@ -22,9 +24,14 @@ _CHAIN = (
 
 @contextmanager
 def loaded_once() -> Iterator[None]:
-    """In the block they are loaded only after a setting changed: loading costs more than most requests."""
-    load = BaseHandler.load_middleware
+    """In the block they are loaded only after a setting changed: loading costs more than most requests.
+
+    The static files, which take most of that time, are read again only if another setting changed than ours:
+    whitenoise reads none of ours.
+    """
+    load, read_file = BaseHandler.load_middleware, StaticFiles.get_static_file
     loaded: dict[bool, BaseHandler] = {}
+    files: dict[tuple[str, str], Any] = {}
 
     def take(handler: BaseHandler, is_async: bool = False) -> None:
         if is_async in loaded:
@@ -34,11 +41,19 @@ def loaded_once() -> Iterator[None]:
             load(handler, is_async)
             loaded[is_async] = handler
 
-    def forget(**_: Any) -> None:
+    def take_file(reader: StaticFiles, path: str, url: str, stat_cache: Any = None) -> Any:
+        if (path, url) not in files:
+            files[path, url] = read_file(reader, path, url, stat_cache)
+        return files[path, url]
+
+    def forget(*, setting: str, **_: Any) -> None:
         loaded.clear()
+        if not setting.startswith("OPSAPI_"):
+            files.clear()
 
     setting_changed.connect(forget)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(BaseHandler, "load_middleware", take)
+        patch.setattr(StaticFiles, "get_static_file", take_file)
         yield
     setting_changed.disconnect(forget)
