@@ -17,6 +17,7 @@ from opsapi.roles import Role
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.typed import typed_in
 from tests.admin.writing import confirm, leaves_events, post
+from tests.each import each
 from tests.factories.integrations import make_integration
 
 pytestmark = pytest.mark.django_db
@@ -79,7 +80,7 @@ def test_a_wrong_answer_does_not_repeat_the_secret(console: Client, operator: Us
     assert not Integration.objects.exists()
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "changes", "message"),
     [
         (HOOK, {"url": ""}, "This field is required."),

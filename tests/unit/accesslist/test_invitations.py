@@ -2,8 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import pytest
-
 from accesslist.invitations.rules import (
     GROUP_INVITATION_ROLES,
     ORG_INVITATION_ROLES,
@@ -19,6 +17,7 @@ from accesslist.invitations.rules import (
     token_of,
 )
 from opsapi.roles import READING, Grant, Role, holds_somewhere
+from tests.each import each
 
 NOW = datetime(2026, 11, 27, 12, tzinfo=UTC)
 ID, ORG, GROUP = "a" * 24, "b" * 24, "c" * 24
@@ -35,7 +34,7 @@ def state(
     return TokenState(secret_hash("current"), [secret_hash(each) for each in replaced], outcome, expires)
 
 
-@pytest.mark.parametrize(
+@each(
     ("secret", "facts", "fault"),
     [
         ("current", state(), None),
@@ -65,7 +64,7 @@ def test_a_token_proves_its_invitation() -> None:
     assert new_secret() != secret
 
 
-@pytest.mark.parametrize("text", ["", ID, ID[:-1], "x" * 80, "A" * 24 + "secret"])
+@each("text", ["", ID, ID[:-1], "x" * 80, "A" * 24 + "secret"])
 def test_other_texts_prove_nothing(text: str) -> None:
     assert proof_of(text) is None
 
@@ -77,7 +76,7 @@ _OPERATOR, _READER = (
 _MEMBER = Grant(Role.ORG_MEMBER, ORG)
 
 
-@pytest.mark.parametrize(
+@each(
     ("by", "wanted", "given"),
     [
         ([Grant(Role.GROUP_OWNER, group_id=GROUP)], [_OPERATOR, _READER], [_OPERATOR, _READER]),

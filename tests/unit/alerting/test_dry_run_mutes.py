@@ -10,6 +10,7 @@ from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator, su
 from alerting.insight.dry_run_mutes import DryRunMutes
 from alerting.windows.recurrence import Occurrence, Recurrence
 from alerting.windows.rules import WindowRule, active_windows, muting
+from tests.each import each
 
 NOON = datetime(2099, 1, 1, 12, tzinfo=UTC)
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
@@ -33,7 +34,7 @@ def some_windows(random: Random) -> list[WindowRule]:
     ]
 
 
-@pytest.mark.parametrize("seed", range(50))
+@each("seed", range(50))
 def test_it_mutes_as_delivery_does(seed: int) -> None:
     windows, end = some_windows(Random(seed)), NOON + 60 * MINUTE
     mutes = DryRunMutes(windows, subject_of, NOON, end)

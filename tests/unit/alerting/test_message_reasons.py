@@ -18,6 +18,7 @@ from alerting.insight.timeline_entries import TimelineNotification
 from alerting.insight.user_reasons import UserFacts, explain_user_notification
 from alerting.reasons import NotificationReason, ReasonQuestion
 from integrations.choices import MessageKind
+from tests.each import each
 from tests.unit.alerting.test_notification_entries import HOUR, NOW, SEND, notification
 
 WINDOW = "c" * 24
@@ -82,7 +83,7 @@ _OF_LOG = [
 ]
 
 
-@pytest.mark.parametrize("dropped", _OF_LOG)
+@each("dropped", _OF_LOG)
 def test_every_reason_of_the_log_has_a_name(dropped: NotificationReason) -> None:
     found = explained(status=NotificationStatus.DROPPED, reason=dropped.value)
     assert found.reason.name == dropped.name

@@ -1,18 +1,17 @@
 """The declared reasons: their sentences, and how the log is read."""
 
-import pytest
-
 from alerting.reasons import AlertReason, AttemptFailure, NotificationReason, in_full
+from tests.each import each
 
 
-@pytest.mark.parametrize("reason", [*NotificationReason, *AttemptFailure, *AlertReason])
+@each("reason", [*NotificationReason, *AttemptFailure, *AlertReason])
 def test_a_sentence_is_a_clause_without_full_stop(reason: str) -> None:
     assert reason[:1] in "{“" or reason[:1].islower()
     assert not reason.endswith(".")
     assert in_full(reason).endswith(".")
 
 
-@pytest.mark.parametrize("reason", [*NotificationReason, *AlertReason])
+@each("reason", [*NotificationReason, *AlertReason])
 def test_a_reason_answers_a_question(reason: NotificationReason | AlertReason) -> None:
     assert reason.questions
 

@@ -1,7 +1,5 @@
 """Connection strings: what is refused, what is redacted, and which stored string a redacted string means."""
 
-import pytest
-
 from automation.agent_settings.rules import FORMS, redacted_string, replaced_strings, stored_partners
 from automation.metrics import Engine
 from tests.each import each
@@ -108,7 +106,7 @@ def test_passwords_and_secret_options_are_redacted_and_the_rest_is_shown(text: s
     assert redacted_string(text) == REDACTED[text]
 
 
-@pytest.mark.parametrize(
+@each(
     ("sent", "stored", "meant"),
     [
         ([SHOWN_A, SHOWN_B], [A, B], [A, B]),

@@ -1,19 +1,18 @@
 """What every channel declares."""
 
-import pytest
-
 from integrations.channels import CHANNELS
 from integrations.channels.base import Channel
 from integrations.choices import ChannelType, MessageKind, SecretKind
 from integrations.redaction import redact
+from tests.each import each
 
 
-@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
+@each("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_each_is_notified_of_opening_and_closing(channel: Channel) -> None:
     assert channel.kinds >= {MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.INFORM}
 
 
-@pytest.mark.parametrize("channel", CHANNELS.values(), ids=CHANNELS.keys())
+@each("channel", CHANNELS.values(), ids=CHANNELS.keys())
 def test_services_with_state_and_webhooks_are_notified_of_acknowledging_and_cancelling(
     channel: Channel,
 ) -> None:
@@ -29,7 +28,7 @@ def test_the_services_with_state_equal_the_decisions() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each(
     ("channel_type", "config", "missing"),
     [
         (ChannelType("WEBHOOK"), {"url": "https://example.com"}, []),
@@ -57,7 +56,7 @@ def test_it_names_missing_fields(
     assert CHANNELS[channel_type].missing(config) == missing
 
 
-@pytest.mark.parametrize(
+@each(
     ("kind", "shown"),
     [
         (SecretKind.PLAIN, "https://hooks.example/T0/abcdefgh1234"),

@@ -9,6 +9,7 @@ from integrations.credentials.resource import DOCUMENTS
 from integrations.fields import FieldSet
 from integrations.types import INTEGRATION_TYPES, exporter_port
 from opsapi.api.errors import ApiError
+from tests.each import each
 
 TOKEN, SECRET, URL = SecretKind.TOKEN, SecretKind.SECRET, SecretKind.URL
 DECLARED = {
@@ -110,14 +111,14 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("name", "field", "value", "code"), BAD)
+@each(("name", "field", "value", "code"), BAD)
 def test_a_wrong_value_is_refused(name: str, field: str, value: Any, code: str) -> None:
     with pytest.raises(ApiError) as raised:
         read(INTEGRATION_TYPES[name], **{field: value})
     assert [(bad.field, bad.code) for bad in raised.value.bad_fields] == [(field, code)]
 
 
-@pytest.mark.parametrize(
+@each(
     ("name", "field", "value"),
     [
         ("PAGER_SERVICE", "serviceKey", "k" * 1000),
@@ -135,8 +136,6 @@ def test_a_value_at_the_bounds_is_taken(name: str, field: str, value: Any) -> No
     assert read(INTEGRATION_TYPES[name], **{field: value})[field] == value
 
 
-@pytest.mark.parametrize(
-    ("listen_address", "port"), [("0.0.0.0:9216", 9216), ("[2001:db8::1]:80", 80), ("db:65535", 65535)]
-)
+@each(("listen_address", "port"), [("0.0.0.0:9216", 9216), ("[2001:db8::1]:80", 80), ("db:65535", 65535)])
 def test_the_exporters_port_is_that_of_the_listen_address(listen_address: str, port: int) -> None:
     assert exporter_port(listen_address) == port

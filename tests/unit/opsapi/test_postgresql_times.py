@@ -9,6 +9,7 @@ from psycopg.types.datetime import TimestamptzLoader
 
 from opsapi.postgresql.base import QuickTimeLoader
 from opsapi.sql import fetch_rows
+from tests.each import each
 
 pytestmark = pytest.mark.django_db
 TIMESTAMPTZ = 1184
@@ -44,9 +45,7 @@ def test_a_time_is_read_as_psycopg_reads_it(
     assert read(text) == found
 
 
-@pytest.mark.parametrize(
-    "text", ["infinity", "-infinity", "0044-03-15 00:00:00+00 BC", "10000-01-01 00:00:00+00"]
-)
+@each("text", ["infinity", "-infinity", "0044-03-15 00:00:00+00 BC", "10000-01-01 00:00:00+00"])
 def test_a_time_that_python_cannot_hold_is_an_error_of_the_database(text: str) -> None:
     with pytest.raises(DataError):
         read(text)

@@ -156,9 +156,7 @@ def test_each_reader_finds_what_its_service_would_follow(name: str, said: str) -
     assert SERVICES[name].found(said)
 
 
-@pytest.mark.parametrize(
-    "name", sorted(SERVICES.keys() - {"ntfy", "telegram", "matrix", "jira-service-management"})
-)
+@each("name", sorted(SERVICES.keys() - {"ntfy", "telegram", "matrix", "jira-service-management"}))
 def test_no_name_ends_a_block_of_code(name: str) -> None:
     document, _ = sent(name, make_message(**named_everywhere("```\n`x` ```")))
     said = SERVICES[name].said(document)
@@ -166,7 +164,7 @@ def test_no_name_ends_a_block_of_code(name: str) -> None:
     assert all(text.replace("```", "").count("`") in {0, 2} for text in said)
 
 
-@pytest.mark.parametrize("name", [name for name, service in SERVICES.items() if service.key])
+@each("name", [name for name, service in SERVICES.items() if service.key])
 def test_all_messages_about_one_alert_have_the_same_key(name: str) -> None:
     key = SERVICES[name].key or ""
     message = make_message()
@@ -174,7 +172,7 @@ def test_all_messages_about_one_alert_have_the_same_key(name: str) -> None:
     assert found == {message.thread_key}
 
 
-@pytest.mark.parametrize("name", [name for name, service in SERVICES.items() if service.states])
+@each("name", [name for name, service in SERVICES.items() if service.states])
 def test_the_end_of_an_alert_and_nothing_else_resolves_it(name: str) -> None:
     for path, (open_, closed) in SERVICES[name].states.items():
         found = {kind: at(sent(name, make_message(kind=kind))[0], path) for kind in MessageKind}
