@@ -46,7 +46,7 @@ class _Server(BaseHTTPRequestHandler):
 def barrage() -> Iterator[Barrage]:
     """At a server that answers each path in its own way."""
     with HTTPServer(("127.0.0.1", 0), _Server) as server:
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         target = SimpleNamespace(port=server.server_port, secrets={SECRET}, known={}, is_spoilt=False)
         with closing(Barrage(cast(Any, target), "seed")) as made:

@@ -499,7 +499,7 @@ class _Pooler(socketserver.BaseRequestHandler):
 
 def test_check_recognizes_pgbouncer() -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), _Pooler) as pooler:
-        threading.Thread(target=pooler.serve_forever).start()
+        threading.Thread(target=pooler.serve_forever, args=(0.01,)).start()
         try:
             steps = list(postgresql_steps([f"postgresql://u@127.0.0.1:{pooler.server_address[1]}"]))
         finally:
