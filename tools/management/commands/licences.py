@@ -11,7 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 ALLOWED = frozenset(
     {
-        *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "ISC", "MIT", "MIT-0", "PSF-2.0"),
+        *("0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "ISC", "MIT", "MIT-0"),
+        *("PSF-2.0", "Zlib"),
         # Copyleft that ends at the package's own files, which nobody changes here.
         *("LGPL-3.0-only", "MPL-2.0"),
         # Older names of the same.
