@@ -5,7 +5,7 @@ from automation.agents.models import Agent, FleetWatch
 from automation.desired_state.models import AutomationRevision, ProcessStatus
 from automation.hosts.models import Cluster, Database, Host, LiveHostManager, ReplicaSet
 from automation.leases.models import HostLease, Watcher
-from automation.measurements.models import Measurement, Reading, Source
+from automation.measurements.models import Measurement, PackedReadings, Packing, Reading, Source
 from automation.reports.models import ReachedLimit, ReportAnswer, StoredDay
 
 __all__ = [
@@ -19,6 +19,8 @@ __all__ = [
     "HostLease",
     "LiveHostManager",
     "Measurement",
+    "PackedReadings",
+    "Packing",
     "ProcessStatus",
     "ReachedLimit",
     "Reading",

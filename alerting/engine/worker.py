@@ -1,11 +1,11 @@
 """The worker: runs evaluation, delivery and maintenance in threads until it is stopped.
 
 One thread evaluates signals. One thread claims, decides and records deliveries; each message is sent in a
-thread of its own, so that a slow receiver costs only a socket. One thread deletes old data. One thread
-detects hosts and agents that stopped reporting. One thread listens for NOTIFY and wakes evaluation and
-delivery. One thread holds the lock that shows other workers that this worker is alive, and one looks for
-workers that died. One thread watches the progress of the other threads: a worker with a stuck loop
-ends, and the supervisor or systemd starts it again.
+thread of its own, so that a slow receiver costs only a socket. One thread deletes old data, and one packs the
+measurements of closed days. One thread detects hosts and agents that stopped reporting. One thread listens
+for NOTIFY and wakes evaluation and delivery. One thread holds the lock that shows other workers that this
+worker is alive, and one looks for workers that died. One thread watches the progress of the other threads: a
+worker with a stuck loop ends, and the supervisor or systemd starts it again.
 
 All work is claimed in the database, so any number of workers on any number of machines share it. Other
 workers take over the work of a dead worker within three seconds.
@@ -50,6 +50,7 @@ from automation.hosts.unreported import unreported_rows_trim
 from automation.measurements.changes import measurements_trim
 from automation.measurements.days import days_prepare
 from automation.measurements.moving import old_measurements_move
+from automation.measurements.packer import day_pack_some
 from automation.reports.repeats import report_answers_trim
 from events.choices import Work
 from events.log.changes import event_counts_merge
@@ -142,6 +143,8 @@ TAKE_OVER_SECONDS = 0.5
 """The interval of checks whether workers with leases are alive."""
 HOUSE_SECONDS = 5.0
 """The pause of the deletion of old data when nothing is left."""
+PACK_PAUSE_SECONDS = 0.1
+"""The pause after each step of packing, for other work."""
 _LISTEN_SECONDS = 1.0
 STEADY_BEFORE_DELETION = timedelta(hours=1)
 """How long a worker sees the database's clock without a step before it deletes history."""
@@ -215,6 +218,7 @@ class Worker:
                 name="evaluate",
             ),
             threading.Thread(target=self._every, args=(HOUSE_SECONDS, self._keep_house), name="keep-house"),
+            threading.Thread(target=self._every, args=(HOUSE_SECONDS, self._pack), name="pack"),
             # In a thread of its own, so that a heartbeat timeout is notified on time.
             threading.Thread(target=self._every, args=(SWEEP_SECONDS, self._sweep), name="sweep"),
         ]
@@ -316,6 +320,18 @@ class Worker:
             self._messages.wake()
         return False
 
+    def _pack(self) -> bool:
+        """Pack some measurements of a closed day, and return whether there may be more.
+
+        Nothing is packed by a clock with which nothing would be deleted: it may close days too early.
+        """
+        if clock.is_wrong(clock.difference()) or not _is_steady():
+            return False
+        more = day_pack_some(now=clock.now())
+        if more:
+            self._stopping.wait(PACK_PAUSE_SECONDS)
+        return more
+
     def _keep_house(self) -> bool:
         """Delete a batch of data that is no longer needed, and return whether there may be more.
 
@@ -325,7 +341,7 @@ class Worker:
         if clock.is_wrong(clock.difference()):
             return False
         return _keep_house(
-            with_history=database_clock.steady_for() >= STEADY_BEFORE_DELETION,
+            with_history=_is_steady(),
             progress=lambda: self._progress.stamp("keep-house"),
         )
 
@@ -455,6 +471,11 @@ class Worker:
                 self._progress.stamp("listen")
                 for notice in listening.notifies(timeout=_LISTEN_SECONDS):
                     self._wake(notice.payload)
+
+
+def _is_steady() -> bool:
+    """Whether the database's clock was seen for long enough without a step to trust it with history."""
+    return database_clock.steady_for() >= STEADY_BEFORE_DELETION
 
 
 def _keep_house(*, with_history: bool, progress: Callable[[], object] = lambda: None) -> bool:

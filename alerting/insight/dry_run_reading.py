@@ -112,7 +112,11 @@ class RecordReading:
         with self.budget.statement():
             if has_old_measurements(self.group_id, self.start, self.end):
                 self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
-            newest = newest_measurements([host.id for host in measured.hosts.values()], until=self.start)
+            newest = newest_measurements(
+                [host.id for host in measured.hosts.values()],
+                until=self.start,
+                metrics=[measured.threshold.metric],
+            )
         self.sources = {target: source for source, target in measured.targets.items()}
         yield from measured.folded(
             ReportedValues(

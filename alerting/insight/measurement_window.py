@@ -7,10 +7,9 @@ from statistics import fmean
 from alerting.configs.rules import MetricThreshold
 from alerting.incidents.models import Alert
 from alerting.insight.measurement_spans import MeasurementWindow, Span, in_units, metric_shown, window_span
-from automation.measurements.store import SAMPLES_OF_HOST, newest_measurements, sample_parameters
+from automation.measurements.store import SAMPLES_OF_HOST, WantedSamples, newest_measurements, read_samples
 from automation.metrics import Metric
 from automation.reports.rules import newest_numbers
-from opsapi.sql import fetch_rows
 
 # The lowest and the highest sample of each bucket: a mean would hide the samples outside the threshold.
 _EXTREMES = f"""
@@ -67,12 +66,8 @@ def _names_measured(host_id: str, span: Span) -> Collection[Metric]:
 
 
 def _points(host_id: str, metric: Metric, span: Span) -> list[tuple[datetime, float]]:
-    parameters = {
-        **sample_parameters(host_id, [metric], span.since, span.until),
-        "first": span.since,
-        "last": span.until,
-        "bucket": span.bucket,
-    }
-    extremes = fetch_rows(_EXTREMES, parameters)
+    parameters = {"first": span.since, "last": span.until, "bucket": span.bucket}
+    wanted = WantedSamples(host_id, [metric], span.since, span.until)
+    extremes = read_samples(_EXTREMES, wanted, parameters)
     found = {point for low, lowest, high, highest in extremes for point in ((low, lowest), (high, highest))}
     return sorted(found)

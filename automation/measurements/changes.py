@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db import IntegrityError, connection, transaction
 
+from automation.measurements.blocks import BLOCKS, PACKINGS, day_of
 from automation.measurements.days import READINGS, day_drop, existing_days, partition_name
 from automation.measurements.moving import old_measurements_trim
 from automation.measurements.rules import MeasuredAt, reported_before, rows_of
@@ -25,6 +26,8 @@ from opsapi.sql import execute, fetch_rows
 
 MEASUREMENTS_AT_ONCE = 5_000
 """Maximum number of rows deleted in a transaction, so that transactions stay short."""
+BLOCKS_AT_ONCE = 500
+"""Maximum number of blocks deleted in a transaction. A block takes as much as some thirty rows."""
 
 # Missing sources are added. The caller has locked the host, so no other process adds the same source. Rows in
 # the order of the index leave its pages fuller: 38 bytes a row after a day instead of 44. The subselect hides
@@ -65,11 +68,18 @@ _DELETE = """
 DELETE FROM {partition}
  WHERE ctid = ANY(ARRAY(SELECT ctid FROM {partition} WHERE source_id = ANY(%s) LIMIT %s))
 """
+_DELETE_BLOCKS = f"""
+DELETE FROM {BLOCKS} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {BLOCKS} WHERE {{condition}} LIMIT %s))
+"""  # noqa: S608 - contains only our own names
+_DELETE_BLOCKS_OF_SOURCES = _DELETE_BLOCKS.format(condition="source_id = ANY(%s)")
+_DELETE_OLD_BLOCKS = _DELETE_BLOCKS.format(condition="day < %s")
+_DELETE_OLD_PACKINGS = f"DELETE FROM {PACKINGS} WHERE day < %s"  # noqa: S608 - contains only our own names
 _IS_UNUSED = f"""
        source.database <> ''
    AND NOT EXISTS (SELECT FROM automation_database AS known
                     WHERE known.host_id = source.host_id AND known.name = source.database)
    AND NOT EXISTS (SELECT FROM {READINGS} AS reading WHERE reading.source_id = source.id)
+   AND NOT EXISTS (SELECT FROM {BLOCKS} AS block WHERE block.source_id = source.id)
 """  # noqa: S608 - contains only our own names
 # While the host is locked, no report uses its sources. A report may have ended just before, so the DELETE
 # checks again.
@@ -234,7 +244,7 @@ def _has_no_day(error: IntegrityError) -> bool:
 
 
 def measurements_trim(*, now: datetime) -> bool:
-    """Drop the oldest day if all its measurements are older than OPSAPI_MEASUREMENT_RETENTION_DAYS.
+    """Delete the oldest day, or some blocks, older than OPSAPI_MEASUREMENT_RETENTION_DAYS as a whole.
 
     Return whether anything was deleted; then call it again.
     """
@@ -243,19 +253,31 @@ def measurements_trim(*, now: datetime) -> bool:
         return False
     if old_measurements_trim(before=now - kept, limit=MEASUREMENTS_AT_ONCE):
         return True
-    dropped = day_drop(before=now - kept)
-    if dropped:
+    deleted = day_drop(before=now - kept) or _blocks_trim(before=now - kept)
+    if deleted:
         _sources_trim()
-    return dropped
+    return deleted
+
+
+@transaction.atomic
+def _blocks_trim(*, before: datetime) -> bool:
+    """Delete some blocks of days that ended before that time, and first hide them all from readers."""
+    execute(_DELETE_OLD_PACKINGS, [day_of(before)])
+    return execute(_DELETE_OLD_BLOCKS, [day_of(before), BLOCKS_AT_ONCE]) > 0
 
 
 def readings_delete(*, sources: Collection[int], limit: int) -> int:
-    """Delete at most `limit` readings of these sources. Return the number of deleted readings."""
+    """Delete at most `limit` readings of these sources, or else some of their blocks.
+
+    Return the number of deleted rows.
+    """
     deleted = 0
     for day in existing_days() if sources else ():
         if deleted < limit:
             statement = _DELETE.format(partition=partition_name(day))
             deleted += execute(statement, [list(sources), limit - deleted])
+    if sources and not deleted:
+        deleted = execute(_DELETE_BLOCKS_OF_SOURCES, [list(sources), min(limit, BLOCKS_AT_ONCE)])
     return deleted
 
 

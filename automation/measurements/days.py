@@ -1,6 +1,6 @@
 """The partitions of readings, one for each day: which exist, and how they are created and dropped."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import accumulate, repeat
 
@@ -99,13 +99,23 @@ def day_drop(*, before: datetime) -> bool:
     over = [day for day in existing_days() if begin_of(day) + DAY <= before]
     if not over:
         return False
+    return succeeds_soon(lambda: partition_drop(over[-1]))
+
+
+def succeeds_soon(change: Callable[[], object]) -> bool:
+    """Make a change in a transaction. Return False, unchanged, if it waits for a lock for more than 50 ms."""
     try:
         with transaction.atomic():
             execute(_BE_BRIEF)
-            advisory_lock(_LOCK)
-            execute(f"DROP TABLE IF EXISTS {partition_name(over[-1])}")
+            change()
     except OperationalError as error:
         if getattr(error.__cause__, "sqlstate", None) != _GAVE_UP:
             raise
         return False
     return True
+
+
+def partition_drop(day: date) -> None:
+    """Drop the partition of a day, in a transaction that gives up soon (`succeeds_soon`)."""
+    advisory_lock(_LOCK)
+    execute(f"DROP TABLE IF EXISTS {partition_name(day)}")

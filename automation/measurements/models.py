@@ -55,6 +55,44 @@ class Reading(models.Model):
         return f"{self.source_id} {time_words(self.reported)}"
 
 
+class Packing(models.Model):
+    """A packing of a closed day. Readers see the blocks of a packing as soon as its row is there.
+
+    The row is added in the transaction that drops the partition of the day. A day has several packings if
+    readings of the day arrived after it was packed.
+    """
+
+    pk = models.CompositePrimaryKey("day", "number")
+    day = models.DateField()
+    number = models.SmallIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.number}"
+
+
+class PackedReadings(models.Model):
+    """The readings of a source in a packing, as a block of bytes (`automation/measurements/packing.py`)."""
+
+    pk = models.CompositePrimaryKey("source", "day", "number")
+    source = models.ForeignKey(
+        Source, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="packed"
+    )
+    day = models.DateField()
+    number = models.SmallIntegerField()
+    rows = models.IntegerField(help_text="Number of readings.")
+    metrics = ArrayField(models.SmallIntegerField(), help_text="The number of the metric of each part.")
+    ends = ArrayField(models.IntegerField(), help_text="The end of each part in the block.")
+    # The migration sets STORAGE EXTERNAL: PostgreSQL reads a part without the rest, and compresses nothing.
+    block = models.BinaryField()
+
+    class Meta:
+        # The blocks of a day, by source.
+        indexes = [models.Index(fields=["day", "number", "source"], name="packed_readings_day")]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.day} {self.number}"
+
+
 class Measurement(models.Model):
     """The measurements of a host from a report, as earlier versions stored them.
 

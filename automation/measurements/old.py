@@ -11,6 +11,7 @@ from functools import lru_cache
 from django.db.models import OuterRef, Q, Subquery
 
 from automation.hosts.models import Host
+from automation.measurements.blocks import packed_place, packed_reports
 from automation.measurements.models import Measurement, Reading
 from automation.measurements.rules import NUMBERS, MeasuredAt, samples_of
 from automation.metrics import Metric
@@ -82,4 +83,6 @@ def old_measurements(named: Collection[tuple[str, int]]) -> dict[tuple[str, int]
         if newest is not None:
             rows = moved.filter(reported=newest).values_list("age", "numbers")
             found[host_id, number] = samples_of(newest, list(rows))
+        elif packed := packed_place(host_id, number_of_moved(number)):
+            found[host_id, number] = packed_reports([(host_id, packed)])[host_id, packed]
     return found

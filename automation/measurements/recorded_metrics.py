@@ -1,20 +1,37 @@
 """The recorded values of one metric of many hosts, in the order of reports: a day, then a part of it."""
 
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import groupby
 from typing import Any, Final
 
+import numpy as np
+
 from automation.hosts.models import Host
+from automation.measurements.blocks import (
+    Packings,
+    day_of,
+    microseconds,
+    moment_of,
+    packings,
+    undisturbed,
+    unpacked_blocks,
+    within,
+)
 from automation.measurements.days import DAY, READINGS, begin_of
 from automation.measurements.models import Measurement, Source
+from automation.measurements.packing import Doubles, Integers
 from automation.measurements.rules import NUMBERS
 from automation.metrics import Metric
 from opsapi.sql import fetch_rows
 from opsapi.wire_json import JsonObject
 
 HOUR = timedelta(hours=1)
+_MICROSECOND = timedelta(microseconds=1)
+_SOURCES_AT_ONCE = 200
+"""The parts of so many blocks are in memory at a time."""
 MOST_ROWS: Final = 50_000
 """The most rows of a read of hosts that report once a minute."""
 
@@ -39,6 +56,12 @@ SELECT reported, report, source_id, age, value
  WHERE before IS NULL OR size > 1 OR size_before > 1
     OR (value > %(level)s) <> (before > %(level)s) OR (value < %(level)s) <> (before < %(level)s)
  ORDER BY reported, report, source_id
+"""  # noqa: S608 - contains only our own names
+_VALUES = f"""
+SELECT reported, report, source_id, age, numbers[%(number)s]
+  FROM {READINGS}
+ WHERE source_id = ANY(%(sources)s) AND reported >= %(since)s AND reported < %(until)s
+   AND numbers[%(number)s] IS NOT NULL
 """  # noqa: S608 - contains only our own names
 # OFFSET keeps PostgreSQL from planning a scan of all readings.
 _WITHIN = f"""
@@ -89,6 +112,61 @@ class ReportedValues:
     values: list[float]
 
 
+_Row = tuple[datetime, int, int, int, float]
+"""Reported, report, source, age and value."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _SourceValues:
+    """The values of a metric of a source, in the order of reports, and in each report the oldest first."""
+
+    source: int
+    reported: Integers
+    reports: Integers
+    ages: Integers
+    values: Doubles
+
+    @classmethod
+    def together(cls, source: int, parts: Sequence["_SourceValues"]) -> "_SourceValues":
+        """The values of all parts of the source."""
+        names = ("reported", "reports", "ages", "values")
+        columns = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
+        reported, reports, ages, _ = columns
+        order = np.lexsort((-ages.astype(np.int64), reports, reported))
+        return cls(source, *(column[order] for column in columns))
+
+    def rows(self, chosen: Any) -> Iterator[_Row]:
+        """The rows that are chosen by an array of places or of whether each is chosen."""
+        columns = (self.reported, self.reports, self.ages, self.values)
+        for reported, report, age, value in zip(
+            *(column[chosen].tolist() for column in columns), strict=True
+        ):
+            yield moment_of(reported), report, self.source, age, value
+
+    def crossing(self, level: float) -> Iterator[_Row]:
+        """As `_CROSSING`."""
+        begins = np.flatnonzero(
+            np.append(True, (np.diff(self.reported) != 0) | (np.diff(self.reports.astype(np.int64)) != 0))
+        )
+        sizes = np.diff(np.append(begins, len(self.values)))
+        alone = np.repeat(sizes, sizes) == 1
+        above, below = self.values > level, self.values < level
+        chosen = np.append(
+            True, ~alone[1:] | ~alone[:-1] | (above[1:] != above[:-1]) | (below[1:] != below[:-1])
+        )
+        yield from self.rows(chosen)
+
+    def last(self) -> Iterator[_Row]:
+        """The values of the last report."""
+        newest = self.reported == self.reported.max()
+        yield from self.rows(newest & (self.reports == self.reports[newest].max()))
+
+    def between(self, span: SourceSpan) -> Iterator[_Row]:
+        """The values in the time range."""
+        since, until = microseconds(span.since), microseconds(span.until)
+        yield from self.rows((self.reported > since) & (self.reported <= until))
+
+
 def sources_of_hosts(group_id: str) -> Mapping[int, Host]:
     """The hosts of a project that were measured themselves, by their source."""
     sources = Source.objects.filter(host__group=group_id, host__deleted=None, database="")
@@ -110,7 +188,13 @@ def days_between(start: datetime, end: datetime) -> Iterator[tuple[datetime, dat
 
 
 def parts_between(start: datetime, end: datetime, hosts: int) -> Iterator[tuple[datetime, datetime]]:
-    """Split a time range into half-open ranges of at most an hour, and of a minute for so many hosts."""
+    """Split a time range into half-open ranges of at most an hour, and of a minute for so many hosts.
+
+    The range of a packed day stays whole: its blocks are read as a whole.
+    """
+    if packings(start, end - _MICROSECOND):
+        yield start, end
+        return
     length = min(HOUR, timedelta(minutes=max(1, MOST_ROWS // max(1, hosts))))
     while start < end:
         until = min(end, start + length)
@@ -119,24 +203,25 @@ def parts_between(start: datetime, end: datetime, hosts: int) -> Iterator[tuple[
 
 
 def sources_beyond(
-    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime, *, above: bool
+    sources: Sequence[int], metric: Metric, level: float, since: datetime, until: datetime, *, above: bool
 ) -> list[int]:
     """The sources with a value at or above a level, or else at or below it.
 
     From `since` to before `until` on one UTC day.
     """
-    parameters = {**_parameters(sources, metric, since, until), "level": level}
-    return _sources(_ABOVE if above else _BELOW, parameters)
-
-
-def _sources(statement: str, parameters: JsonObject) -> list[int]:
-    if not parameters["sources"]:
+    if not sources:
         return []
-    return [source for (source,) in fetch_rows(statement, parameters)]
+    parameters = {**_parameters(sources, metric, since, until), "level": level}
+    found = {source for (source,) in fetch_rows(_ABOVE if above else _BELOW, parameters)}
+    rest = [source for source in sources if source not in found]
+    for readings in _packed(packings(since, until), rest, metric, since, until):
+        if np.any(readings.values >= level if above else readings.values <= level):
+            found.add(readings.source)
+    return [source for source in sources if source in found]
 
 
 def crossing_values(
-    sources: Collection[int], metric: Metric, level: float, since: datetime, until: datetime
+    sources: Sequence[int], metric: Metric, level: float, since: datetime, until: datetime
 ) -> list[ReportedValues]:
     """The values in the reports from `since` to before `until`, on one UTC day, in order of time.
 
@@ -144,14 +229,35 @@ def crossing_values(
     before it. The first report of each source is always there.
     """
     parameters = {**_parameters(sources, metric, since, until), "level": level}
-    return _read(_CROSSING, parameters)
+
+    def read(shown: Packings) -> list[ReportedValues]:
+        if not shown:
+            return _by_report(fetch_rows(_CROSSING, parameters))
+        rows = fetch_rows(_VALUES, parameters)
+        readings = _by_source(_packed(shown, sources, metric, since, until), rows)
+        return _by_report(_in_order(row for values in readings for row in values.crossing(level)))
+
+    return undisturbed(read, since, until)
 
 
 def last_values(
-    sources: Collection[int], metric: Metric, since: datetime, until: datetime
+    sources: Sequence[int], metric: Metric, since: datetime, until: datetime
 ) -> list[ReportedValues]:
     """The values in the last report of each source that has any, from `since` to before `until`."""
-    return _read(_LAST, _parameters(sources, metric, since, until)) if sources else []
+    if not sources:
+        return []
+    last = _by_report(fetch_rows(_LAST, _parameters(sources, metric, since, until)))
+    found = {values.source: values for values in last}
+    shown = packings(since, until)
+    for day in sorted({day for day, _ in shown}, reverse=True):
+        rest = [source for source in sources if source not in found or day_of(found[source].reported) <= day]
+        of_day = [packing for packing in shown if packing[0] == day]
+        packed = _packed(of_day, rest, metric, since, until)
+        rows = [row for of_block in packed for row in of_block.last()]
+        for values in _by_report(_in_order(rows)):
+            if values.source not in found or values.reported > found[values.source].reported:
+                found[values.source] = values
+    return sorted(found.values(), key=lambda values: (values.reported, values.source))
 
 
 def values_within(
@@ -169,18 +275,70 @@ def values_within(
         "number": NUMBERS[metric],
         "most": most + 1,
     }
-    within = sorted(fetch_rows(_WITHIN, parameters), key=lambda row: row[:3])
-    if len(within) > most:
+    first, last = parameters["first"], parameters["last"]
+
+    def read(shown: Packings) -> list[tuple[int, datetime, int, int, float]]:
+        rows = fetch_rows(_WITHIN, parameters)
+        for place, span in enumerate(spans, 1) if shown else ():
+            days = (day_of(span.since), day_of(span.until))
+            of_span = [packing for packing in shown if days[0] <= packing[0] <= days[1]]
+            for readings in _packed(of_span, [span.source], metric, span.since, span.until + _MICROSECOND):
+                rows += (
+                    (place, reported, report, age, value)
+                    for reported, report, _, age, value in readings.between(span)
+                )
+            if len(rows) > most:
+                break
+        return rows
+
+    rows = sorted(undisturbed(read, first, last), key=lambda row: row[:3])
+    if len(rows) > most:
         return None
     found: list[list[ReportedValues]] = [[] for _ in spans]
-    for (place, reported, _), same in groupby(within, key=lambda row: row[:3]):
+    for (place, reported, _), same in groupby(rows, key=lambda row: row[:3]):
         values = ReportedValues(spans[place - 1].source, reported, _newest(same))
         found[place - 1].append(values)
     return found
 
 
-def _read(statement: str, parameters: JsonObject) -> list[ReportedValues]:
-    return _by_report(fetch_rows(statement, parameters))
+def _packed(
+    shown: Collection[tuple[date, int]],
+    sources: Sequence[int],
+    metric: Metric,
+    since: datetime,
+    until: datetime,
+) -> Iterator[_SourceValues]:
+    """The values of each block, from `since` to before `until`."""
+    number = NUMBERS[metric]
+    for start in range(0, len(sources) if shown else 0, _SOURCES_AT_ONCE):
+        for block in unpacked_blocks(shown, sources[start : start + _SOURCES_AT_ONCE], [number]):
+            values = _SourceValues(block.source, *within(block, block.columns[number], since, until))
+            if len(values.values):
+                yield values
+
+
+def _by_source(packed: Iterable[_SourceValues], rows: Sequence[_Row]) -> Iterator[_SourceValues]:
+    """The values of each source, from blocks and rows."""
+    parts: dict[int, list[_SourceValues]] = defaultdict(list)
+    for values in packed:
+        parts[values.source].append(values)
+    for source, same in groupby(sorted(rows, key=lambda row: row[2]), key=lambda row: row[2]):
+        reported, reports, _, ages, values_ = zip(*same, strict=True)
+        parts[source].append(
+            _SourceValues(
+                source,
+                np.array([microseconds(moment) for moment in reported]),
+                np.array(reports, np.int16),
+                np.array(ages, np.int16),
+                np.array(values_, np.float64),
+            )
+        )
+    for source, some in parts.items():
+        yield _SourceValues.together(source, some)
+
+
+def _in_order(rows: Iterable[_Row]) -> list[_Row]:
+    return sorted(rows, key=lambda row: row[:3])
 
 
 def _parameters(sources: Collection[int], metric: Metric, since: datetime, until: datetime) -> JsonObject:

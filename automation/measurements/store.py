@@ -5,8 +5,23 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 from django.conf import settings
 
+from automation.measurements.blocks import (
+    Packings,
+    UnpackedBlock,
+    day_of,
+    last_packed_day,
+    microseconds,
+    packed_newest,
+    packed_reports,
+    packings,
+    source_of,
+    undisturbed,
+    unpacked_blocks,
+    within,
+)
 from automation.measurements.days import READINGS, spans_back
 from automation.measurements.old import (
     OLD_SAMPLES_OF_DATABASE,
@@ -61,6 +76,9 @@ SELECT given.place
         ORDER BY reading.reported DESC
         LIMIT 1) AS later
 """  # noqa: S608 - contains only our own names
+_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
+_LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 Named = tuple[str, int | str]
 """A host id and the `measurementId` of its signal; signals of an earlier version have a number."""
 
@@ -80,11 +98,16 @@ class MeasuredReport:
 
 
 def newest_measurements(
-    host_ids: Iterable[str], *, since: datetime | None = None, until: datetime | None = None
+    host_ids: Iterable[str],
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    metrics: Collection[Metric] = NUMBERS,
 ) -> dict[str, MeasuredReport]:
     """Return the newest measurements of each host by host id, reported from `since` to before `until`.
 
-    Hosts without measurements are left out. Reports that measured only databases of a host do not count.
+    `metrics`: samples of other metrics may be left out, which makes packed measurements quick to read. Hosts
+    without measurements are left out. Reports that measured only databases of a host do not count.
     """
     missing = set(host_ids)
     # The old table first: a row that is moved meanwhile is then seen twice rather than not at all.
@@ -102,10 +125,37 @@ def newest_measurements(
         missing -= found.keys()
         if not missing:
             break
+    found |= _packed_newest(missing, found, metrics, since=since, until=until)
     newer = {
         host_id for host_id, report in old.items() if host_id not in found or report.at > found[host_id].at
     }
     return found | {host_id: old[host_id] for host_id in newer}
+
+
+def _packed_newest(
+    missing: Collection[str],
+    found: Mapping[str, MeasuredReport],
+    metrics: Collection[Metric],
+    *,
+    since: datetime | None,
+    until: datetime | None,
+) -> dict[str, MeasuredReport]:
+    """The packed reports of the missing hosts, and packed reports that are newer than the found ones."""
+    last = last_packed_day() if missing or found else None
+    if last is None:
+        return {}
+    first = since or _FIRST_MOMENT
+    wanted = {host_id: day_of(first) for host_id in missing}
+    wanted |= {
+        host_id: day for host_id, report in found.items() if (day := day_of(report.at.reported)) <= last
+    }
+    numbers = [NUMBERS[metric] for metric in metrics]
+    newest = packed_newest(wanted, numbers, since=first, until=until or _LAST_MOMENT)
+    return {
+        host_id: MeasuredReport(at, samples)
+        for host_id, (at, samples) in newest.items()
+        if host_id not in found or at > found[host_id].at
+    }
 
 
 def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
@@ -124,6 +174,8 @@ def measurements_of_reports(named: Collection[Named]) -> dict[Named, Samples]:
             "last": max(times),
         }
         read = _read(_OF_REPORTS, parameters)
+        if packed := set(places.values()) - read.keys():
+            read |= packed_reports(packed)
         found |= {name: read[place] for name, place in places.items() if place in read}
     return found
 
@@ -145,7 +197,26 @@ def outdated_series(given: Sequence[SeriesMoment], now: datetime) -> Sequence[Se
         "ahead": NEWEST,
         "now": now,
     }
-    return [given[place - 1] for (place,) in fetch_rows(_OUTDATED, parameters)]
+    outdated = {given[place - 1] for (place,) in fetch_rows(_OUTDATED, parameters)}
+    if shown := packings(parameters["since"], now):
+        outdated.update(
+            series for series in given if series not in outdated and _is_outdated(series, shown, now)
+        )
+    return [series for series in given if series in outdated]
+
+
+def _is_outdated(given: SeriesMoment, shown: Packings, now: datetime) -> bool:
+    """Whether a newer sample of the series is packed."""
+    host_id, metric, moment = given
+    source = source_of(host_id, "")
+    since = microseconds(moment - NEWEST)
+    second = microseconds(moment) // 1_000_000
+    for block in unpacked_blocks(shown, [source] if source is not None else [], [NUMBERS[metric]]):
+        for column in block.columns.values():
+            reported, _, ages, _ = within(block, column, moment - NEWEST, now + _MICROSECOND)
+            if np.any((reported >= since) & (reported // 1_000_000 - np.maximum(ages, 0) > second)):
+                return True
+    return False
 
 
 def _read(statement: str, parameters: Mapping[str, Any]) -> dict[tuple[str, MeasuredAt], Samples]:
@@ -155,8 +226,6 @@ def _read(statement: str, parameters: Mapping[str, Any]) -> dict[tuple[str, Meas
     return {(host_id, at): samples_of(at.reported, some) for (host_id, at), some in found.items()}
 
 
-_FIRST_MOMENT = datetime.min.replace(tzinfo=UTC)
-_LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 _SAMPLES = f"""
 SELECT wanted.metric, date_trunc('second', reading.reported) - reading.age * interval '1 second',
        reading.numbers[wanted.number]
@@ -167,9 +236,13 @@ SELECT wanted.metric, date_trunc('second', reading.reported) - reading.age * int
    AND reading.reported >= %(since)s AND reading.reported < %(until)s
    AND reading.numbers[wanted.number] IS NOT NULL
  UNION ALL {{old}}
+ UNION ALL
+SELECT (%(metrics)s::text[])[packed.place], to_timestamp(packed.second), packed.number
+  FROM unnest(%(packed_places)s::int[], %(packed_seconds)s::bigint[], %(packed_numbers)s::float8[])
+       AS packed (place, second, number)
 """  # noqa: S608 - contains only our own names
 SAMPLES_OF_HOST = _SAMPLES.format(database="''", old=OLD_SAMPLES_OF_HOST)
-"""Metric, moment and number of each sample of a host; its parameters are `sample_parameters`."""
+"""Metric, moment and number of each sample of a host, for `read_samples`."""
 _SAMPLES_OF_DATABASE = _SAMPLES.format(database="%(database)s", old=OLD_SAMPLES_OF_DATABASE)
 
 # The mean is computed with numerics, because the sum of two large doubles can overflow. A mean too close to 0
@@ -205,29 +278,70 @@ def measured_series(
     Metrics that the query names are included even without samples.
     """
     wanted = query.metrics or list(Metric)
-    parameters = {
-        **sample_parameters(host_id, wanted, query.start, query.end),
-        "database": database,
-        "span": span_of(query.granularity),
-        "start": query.start,
-        "end": query.end,
-    }
     series = {metric.value: MetricSeries(metric) for metric in wanted}
-    for metric, bucket, mean in fetch_rows(_OF_HOST if database is None else _OF_DATABASE, parameters):
+    parameters = {"span": span_of(query.granularity), "start": query.start, "end": query.end}
+    statement = _OF_HOST if database is None else _OF_DATABASE
+    samples = WantedSamples(host_id, wanted, query.start, query.end, database)
+    for metric, bucket, mean in read_samples(statement, samples, parameters):
         series[metric].points.append((bucket, mean))
     return [found for found in series.values() if found.points or query.metrics]
 
 
-def sample_parameters(host_id: str, metrics: Sequence[Metric], start: datetime, end: datetime) -> JsonObject:
-    """Return the parameters for the samples from `start` to `end`.
+@dataclass(frozen=True, slots=True)
+class WantedSamples:
+    """The samples of a host, or of one of its databases, from `start` to `end`."""
+
+    host_id: str
+    metrics: Sequence[Metric]
+    start: datetime
+    end: datetime
+    database: str | None = None
+
+
+def read_samples(statement: str, wanted: WantedSamples, parameters: JsonObject) -> list[tuple[Any, ...]]:
+    """Return the rows of a statement over these samples.
 
     The bounds include every report that can contain such a sample. They are plain values, so PostgreSQL
     opens no partition of another day.
     """
-    return {
-        "host": host_id,
-        "metrics": [metric.value for metric in metrics],
-        "numbers": [NUMBERS[metric] for metric in metrics],
-        "since": start - min(NEWEST, start - _FIRST_MOMENT),
-        "until": end + min(OLDEST + timedelta(seconds=1), _LAST_MOMENT - end),
+    since = wanted.start - min(NEWEST, wanted.start - _FIRST_MOMENT)
+    until = wanted.end + min(OLDEST + timedelta(seconds=1), _LAST_MOMENT - wanted.end)
+    numbers = [NUMBERS[metric] for metric in wanted.metrics]
+    given = {
+        **parameters,
+        "host": wanted.host_id,
+        "database": wanted.database,
+        "metrics": [metric.value for metric in wanted.metrics],
+        "numbers": numbers,
+        "since": since,
+        "until": until,
     }
+
+    def read(shown: Packings) -> list[tuple[Any, ...]]:
+        source = source_of(wanted.host_id, wanted.database or "") if shown else None
+        blocks = unpacked_blocks(shown, [] if source is None else [source], numbers)
+        return fetch_rows(statement, {**given, **_packed_samples(blocks, numbers, since, until)})
+
+    return undisturbed(read, since, until)
+
+
+def _packed_samples(
+    blocks: Iterable[UnpackedBlock], numbers: Sequence[int], since: datetime, until: datetime
+) -> dict[str, str]:
+    """Unpacked samples as arrays: the place of the metric, the second and the number of each."""
+    places: list[int] = []
+    seconds: list[int] = []
+    values: list[float] = []
+    for block in blocks:
+        for number, column in block.columns.items():
+            reported, _, ages, taken = within(block, column, since, until)
+            places += [numbers.index(number) + 1] * len(taken)
+            seconds += (reported // 1_000_000 - ages).tolist()
+            values += taken.tolist()
+    arrays: Mapping[str, Sequence[float]] = {
+        "packed_places": places,
+        "packed_seconds": seconds,
+        "packed_numbers": values,
+    }
+    # psycopg takes longer to write long arrays.
+    return {name: f"{{{','.join(map(repr, array))}}}" for name, array in arrays.items()}

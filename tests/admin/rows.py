@@ -42,6 +42,8 @@ from automation.models import (
     AutomationRevision,
     Host,
     Measurement,
+    PackedReadings,
+    Packing,
     ReachedLimit,
     Reading,
     ReportAnswer,
@@ -105,7 +107,16 @@ def shown_models() -> list[type[models.Model]]:
     alerts are kept.
     """
     shown_in_part = {AgentSettings, SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention}
-    elsewhere = {Source, Reading, Measurement, EventCount, Incident, DigestUse} | shown_in_part
+    elsewhere = {
+        Source,
+        Reading,
+        PackedReadings,
+        Packing,
+        Measurement,
+        EventCount,
+        Incident,
+        DigestUse,
+    } | shown_in_part
     return [model for model in our_models() if model not in elsewhere]
 
 

@@ -34,7 +34,7 @@ PATIENCE_SECONDS = 10.0
 PAUSE = 0.25
 TRIES = 5
 """How often a migration that gave way to a request or a worker of the earlier version is tried again."""
-WORKER_CONNECTIONS = 8
+WORKER_CONNECTIONS = 9
 """The connections that a worker opens (docs/how-to/deploy.md)."""
 # An arbitrary number, the same in every version.
 MIGRATION_LOCK = 0x6F707361

@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting.engine.evaluation import open_tracked
@@ -17,7 +18,9 @@ from alerting.models import Alert, AlertConfig, Incident, MaintenanceWindow, Not
 from automation.addresses import Address
 from automation.choices import HostType
 from automation.measurements.days import days_create
+from automation.measurements.packer import day_pack_some
 from automation.metrics import Metric
+from automation.models import PackedReadings, Reading
 from automation.reports.rules import EventReport, HostReport
 from events.types import EventType
 from opsapi.roles import Role
@@ -320,6 +323,27 @@ def test_a_dry_run_equals_what_the_live_pipeline_did(project: Project, seed: int
     scene = RecordedScene(project, seed_of(seed))
     scene.play()
     assert outside.sent
+    assert_equal_to_live(scene)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", SEEDS)
+def test_a_dry_run_over_packed_days_equals_what_the_live_pipeline_did(
+    project: Project, seed: int, outside: Outside, settings: Settings
+) -> None:
+    """The measurements of the first day are packed, and of the next day half."""
+    settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 0
+    scene = RecordedScene(project, seed_of(seed))
+    scene.play()
+    later = Reading.objects.filter(reported__gt=scene.end - (scene.end - START) / 4)
+    kept = list(later)
+    later.delete()
+    while day_pack_some(now=scene.end + timedelta(days=3)):
+        """Step after step."""
+    days_create([scene.end.date()])
+    Reading.objects.bulk_create(kept)
+    assert PackedReadings.objects.exists()
+    assert Reading.objects.exists()
     assert_equal_to_live(scene)
 
 

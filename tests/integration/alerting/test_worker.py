@@ -384,7 +384,7 @@ def test_every_loop_shows_progress_without_work(monkeypatch: pytest.MonkeyPatch)
     for seconds in ("SWEEP_SECONDS", "HEARTBEAT_SECONDS", "HOUSE_SECONDS"):
         monkeypatch.setattr(worker_module, seconds, 0.2)
     worker = Worker("host:1")
-    loops = {"beat", "evaluate", "deliver", "sweep", "keep-house", "take-over", "listen", "present"}
+    loops = {"beat", "evaluate", "deliver", "sweep", "keep-house", "pack", "take-over", "listen", "present"}
     running = in_thread(worker.run)
     try:
         eventually(lambda: {loop for loop, stamps in worker._progress.stamps() if stamps > 1} == loops)
@@ -451,3 +451,22 @@ def test_history_is_deleted_after_the_clock_was_steady_for_an_hour(
     monkeypatch.setattr(database_clock, "steady_for", lambda: timedelta(minutes=minutes))
     Worker("host:1")._keep_house()
     assert given == [deletes]
+
+
+@pytest.mark.parametrize(
+    ("minutes", "difference", "packs"), [(59, 0, False), (60, 0, True), (60, 31, False), (60, -31, False)]
+)
+def test_days_are_packed_only_by_a_clock_that_is_right_and_steady(
+    minutes: int, difference: int, packs: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[datetime] = []
+
+    def pack_some(*, now: datetime) -> bool:
+        given.append(now)
+        return False
+
+    monkeypatch.setattr(worker_module, "day_pack_some", pack_some)
+    monkeypatch.setattr(database_clock, "steady_for", lambda: timedelta(minutes=minutes))
+    monkeypatch.setattr(clock, "difference", lambda: timedelta(seconds=difference))
+    assert not Worker("host:1")._pack()
+    assert bool(given) == packs

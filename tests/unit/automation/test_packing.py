@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from automation.measurements.packing import (
     TIMES,
-    PackedBlock,
     Column,
+    PackedBlock,
     Times,
     packed,
     unpacked_column,

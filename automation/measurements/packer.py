@@ -1,0 +1,228 @@
+"""Packs the rows of closed days into blocks, some sources in each step.
+
+The blocks of a day are invisible until all are there. Then one transaction compares them with the rows, shows
+them and drops the partition of the day. A packing that ends earlier goes on where it ended.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+from django.db import transaction
+from numpy.typing import NDArray
+
+from automation.measurements.blocks import BLOCKS, PACKINGS
+from automation.measurements.days import (
+    DAY,
+    READINGS,
+    begin_of,
+    existing_days,
+    partition_drop,
+    partition_name,
+    succeeds_soon,
+)
+from automation.measurements.models import Measurement
+from automation.measurements.packing import Column, Times, packed
+from automation.measurements.store import measurement_retention
+from opsapi.sql import execute, fetch_rows
+
+logger = logging.getLogger("opsapi.worker")
+
+CLOSED_AFTER = timedelta(hours=25)
+"""How long after its end a day is packed. Reports are at most a day old."""
+SOURCES_AT_ONCE = 20
+"""Maximum number of sources in a step."""
+
+_LOCK_KEY = 0x6F70737061636B31  # "opspack1": one process at a time packs
+_TRY_LOCK = "SELECT pg_try_advisory_xact_lock(%s)"
+_NUMBER = f"SELECT coalesce(max(number), 0) + 1 FROM {PACKINGS} WHERE day = %s"  # noqa: S608 - our own name
+_NEXT = f"""
+SELECT id
+  FROM automation_source AS source
+ WHERE id > coalesce((SELECT max(source_id) FROM {BLOCKS} WHERE day = %(day)s AND number = %(number)s), 0)
+   AND EXISTS (SELECT FROM {{partition}} WHERE source_id = source.id)
+ ORDER BY id
+ LIMIT %(limit)s
+"""  # noqa: S608 - contains only our own names
+# Each reading has a head of 16 bytes. PostgreSQL aggregates in the order of the inner SELECT.
+_ROWS = """
+SELECT source_id, string_agg(head, ''::bytea), string_agg(numbers, ''::bytea)
+  FROM (SELECT source_id, numbers,
+               timestamptz_send(reported) || int2send(report) || int2send(age) || int4send(length(numbers))
+               AS head
+          FROM (SELECT source_id, reported, report, age, array_send(numbers) AS numbers
+                  FROM {partition}
+                 WHERE source_id = ANY(%s)
+                OFFSET 0) AS sent
+         ORDER BY source_id, reported, report, age DESC) AS ordered
+ GROUP BY source_id
+"""
+_WRITE = f"""
+INSERT INTO {BLOCKS} (source_id, day, rows, number, metrics, ends, block) VALUES (%s, %s, %s, %s, %s, %s, %s)
+"""  # noqa: S608 - contains only our own names
+_DIFFERENT = f"""
+SELECT coalesce(reading.source_id, block.source_id)
+  FROM (SELECT source_id, count(*) AS rows FROM {{partition}} GROUP BY source_id) AS reading
+  FULL JOIN (SELECT source_id, rows FROM {BLOCKS} WHERE day = %(day)s AND number = %(number)s) AS block
+    ON block.source_id = reading.source_id
+ WHERE block.rows IS DISTINCT FROM reading.rows
+"""  # noqa: S608 - contains only our own names
+_FORGET = f"DELETE FROM {BLOCKS} WHERE day = %s AND number = %s AND source_id = ANY(%s)"  # noqa: S608 - our own name
+_SHOW = f"""
+INSERT INTO {PACKINGS} (day, number)
+SELECT %(day)s, %(number)s
+ WHERE EXISTS (SELECT FROM {BLOCKS} WHERE day = %(day)s AND number = %(number)s)
+"""  # noqa: S608 - contains only our own names
+
+_HEAD: Final = np.dtype([("reported", ">i8"), ("report", ">i2"), ("age", ">i2"), ("length", ">i4")])
+_MICROSECONDS_TO_2000: Final = 946_684_800_000_000
+_ARRAY_HEAD: Final = 20
+"""The bytes of an array before its elements. An array without elements has fewer."""
+_LENGTH: Final = 4
+_NULL: Final = -1
+
+
+def day_pack_some(*, now: datetime) -> bool:
+    """Pack some sources of the oldest closed day, or show its blocks when all are packed.
+
+    Return whether there may be more to pack. Another process that packs does it alone. A day is shown later
+    if somebody reads it.
+    """
+    with transaction.atomic():
+        # Measurements of earlier versions become rows first.
+        if not _lock() or Measurement.objects.exists():
+            return False
+        day = _closed_day(now)
+        if day is None:
+            return False
+        number = _number(day)
+        sources = _column(_NEXT, day, number, limit=SOURCES_AT_ONCE)
+        _pack(day, number, sources)
+    # Comparing takes a while, and is of no use while somebody reads the day.
+    return bool(sources) or (succeeds_soon(lambda: _lock_all(day)) and succeeds_soon(lambda: _show(day)))
+
+
+def _closed_day(now: datetime) -> date | None:
+    """The oldest closed day with a partition that retention does not delete."""
+    kept = measurement_retention()
+    ends = ((begin_of(day) + DAY, day) for day in reversed(existing_days()))
+    return next(
+        (day for end, day in ends if end + CLOSED_AFTER <= now and (kept is None or end > now - kept)), None
+    )
+
+
+def _lock() -> bool:
+    [(got,)] = fetch_rows(_TRY_LOCK, [_LOCK_KEY])
+    return bool(got)
+
+
+def _number(day: date) -> int:
+    """The number of the packing of a day that is not shown yet."""
+    [(number,)] = fetch_rows(_NUMBER, [day])
+    return int(number)
+
+
+def _column(statement: str, day: date, number: int, **parameters: int) -> list[int]:
+    found = fetch_rows(
+        statement.format(partition=partition_name(day)), {"day": day, "number": number, **parameters}
+    )
+    return [source for (source,) in found]
+
+
+def _lock_all(day: date) -> None:
+    """Take the locks with which a partition is dropped."""
+    if day in existing_days():
+        execute(f"LOCK TABLE ONLY {READINGS}, {partition_name(day)} IN ACCESS EXCLUSIVE MODE")
+
+
+def _show(day: date) -> None:
+    """Show the blocks of a day and drop its rows. If rows came or went meanwhile, pack them again instead."""
+    if not _lock() or day not in existing_days():
+        return
+    execute(f"LOCK TABLE {partition_name(day)} IN SHARE MODE")
+    number = _number(day)
+    different = _column(_DIFFERENT, day, number)
+    if different:
+        execute(_FORGET, [day, number, different])
+        _pack(day, number, different)
+        return
+    execute(_SHOW, {"day": day, "number": number})
+    partition_drop(day)
+    logger.info("the measurements of %s are packed", day)
+
+
+def _pack(day: date, number: int, sources: Sequence[int]) -> None:
+    """Write the blocks of these sources."""
+    for start in range(0, len(sources), SOURCES_AT_ONCE):
+        chosen = list(sources[start : start + SOURCES_AT_ONCE])
+        for source, heads, bodies in fetch_rows(_ROWS.format(partition=partition_name(day)), [chosen]):
+            times, columns = read_rows(heads, bodies)
+            block = packed(times, columns)
+            written = [source, day, block.rows, number, list(block.metrics), list(block.ends), block.octets]
+            execute(_WRITE, written)
+
+
+def read_rows(heads: bytes, bodies: bytes) -> tuple[Times, Mapping[int, Column]]:
+    """Read the rows of a source as PostgreSQL sends them: their times, and the columns of their arrays."""
+    head = np.frombuffer(heads, _HEAD)
+    times = Times(
+        head["reported"].astype(np.int64) + _MICROSECONDS_TO_2000,
+        head["report"].astype(np.int16),
+        head["age"].astype(np.int16),
+    )
+    lengths = head["length"].astype(np.int64)
+    starts = np.cumsum(lengths) - lengths
+    parts: dict[int, list[Column]] = {}
+    body = np.frombuffer(bodies, np.uint8)
+    for places, arrays in _alike(body, starts, lengths):
+        for metric, start in _elements(arrays[0]):
+            values = np.ascontiguousarray(arrays[:, start : start + 8]).view(">f8").ravel()
+            parts.setdefault(metric, []).append(Column(places, values.astype(np.float64)))
+    return times, {metric: _together(columns) for metric, columns in parts.items()}
+
+
+def _alike(
+    body: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.uint8]]]:
+    """The places and bytes of arrays that have elements at the same positions: most rows are alike."""
+    left = np.flatnonzero(lengths > _ARRAY_HEAD)
+    while len(left):
+        length = lengths[left[0]]
+        same = left[lengths[left] == length]
+        arrays = body[starts[same, None] + np.arange(length)]
+        fixed = _fixed(arrays[0])
+        alike = (arrays[:, fixed] == arrays[0, fixed]).all(axis=1)
+        yield same[alike], arrays[alike]
+        left = np.setdiff1d(left, same[alike], assume_unique=True)
+
+
+def _elements(array: NDArray[np.uint8]) -> Iterator[tuple[int, int]]:
+    """The number of the metric of each value in an array, and the position of the value."""
+    start = _ARRAY_HEAD
+    octets = array.tobytes()
+    number = 0
+    while start < len(octets):
+        number += 1
+        length = int.from_bytes(octets[start : start + _LENGTH], signed=True)
+        start += _LENGTH
+        if length != _NULL:
+            yield number, start
+            start += length
+
+
+def _fixed(array: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The positions in an array that do not belong to a value."""
+    fixed = np.ones(len(array), np.bool_)
+    for _, start in _elements(array):
+        fixed[start : start + 8] = False
+    return np.flatnonzero(fixed)
+
+
+def _together(columns: Sequence[Column]) -> Column:
+    if len(columns) == 1:
+        return columns[0]
+    places = np.concatenate([column.places for column in columns])
+    order: Any = np.argsort(places)
+    return Column(places[order], np.concatenate([column.values for column in columns])[order])
