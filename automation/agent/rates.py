@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from math import isfinite
+from math import floor, isfinite, log10
 from typing import NamedTuple
 
 Numbers = Mapping[str, float]
@@ -68,6 +68,7 @@ class Why(str, Enum):
     FAILED = "the query failed"
 
 
+_DIGITS, _DECIMALS = 5, 3
 LONGEST_PAIR = 600.0
 """Seconds.
 
@@ -132,7 +133,19 @@ def _value(row: RateRow, before: NumbersAt | None, now: NumbersAt, refused: Coll
     value *= row.scale
     if not isfinite(value):
         raise _Missing(Why.ABSENT)
-    return value
+    return value if row.kind is RateKind.GAUGE else rounded(value)
+
+
+def rounded(value: float) -> float:
+    """A computed value with five significant digits and at most three decimals.
+
+    The other digits say nothing: they come from the division, and take most of the room in which the platform
+    stores the value. A value that would become 0 keeps its first digit.
+    """
+    if not value:
+        return value
+    digits = _DIGITS - 1 - floor(log10(abs(value)))
+    return round(value, min(digits, _DECIMALS)) or float(f"{value:.0e}")
 
 
 def _source(row: RateRow, numbers: Numbers, refused: Collection[str]) -> str:

@@ -228,7 +228,8 @@ Agents report these metrics of hosts and databases, and alert configurations can
 - **Units.** Values are stored and shown in the base unit, which is also the default of reports. Reports and
   thresholds can use the other allowed units.
 - **Kinds.** A gauge is a level, or a share or mean since the previous sample. A rate is the increase of a
-  counter per second, computed by the agent.
+  counter per second, computed by the agent. Computed values have five significant digits and at most three
+  decimals.
 - Metrics under *No longer measured* are deprecated. Servers no longer have them; reports can still contain
   them.
 """

@@ -2,7 +2,7 @@
 
 import pytest
 
-from automation.agent.rates import LONGEST_PAIR, NumbersAt, RateKind, RateRow, Why, values_of
+from automation.agent.rates import LONGEST_PAIR, NumbersAt, RateKind, RateRow, Why, rounded, values_of
 from tests.each import each
 
 RATE = RateRow("R", RateKind.RATE, ("s/counter",))
@@ -53,6 +53,44 @@ def test_numbers_from_long_ago_make_no_pair(more: int, reason: Why) -> None:
 def test_the_first_source_that_is_there_counts(numbers: dict[str, float], value: float) -> None:
     values, _ = values_of([GAUGE], None, moment(1, 1, **numbers))
     assert values == {"G": value}
+
+
+@each(
+    ("value", "reported"),
+    [
+        (0.0, 0.0),
+        (20.0, 20.0),
+        (1 / 3, 0.333),
+        (2 / 3, 0.667),
+        (7654.321987, 7654.3),
+        (99999.96, 100000.0),
+        (123456.789, 123460.0),
+        (1.23456789e11, 1.2346e11),
+        (1.23456789e300, 1.2346e300),
+        (0.0016, 0.002),
+        (0.00012345, 0.0001),
+        (5e-324, 5e-324),
+    ],
+)
+def test_a_computed_value_has_five_digits_and_at_most_three_decimals(value: float, reported: float) -> None:
+    assert rounded(value) == reported
+    assert rounded(-value) == -reported
+
+
+@each(
+    ("row", "before", "now", "value"),
+    [
+        (RATE, moment(0, counter=0), moment(7, counter=100), 14.286),
+        (SHARE, None, moment(1, part=1, whole=7), 14.286),
+        (PER, moment(1, time=0, ops=0), moment(2, time=100_000, ops=7), 14.286),
+        (GAUGE, None, moment(1, new=1 / 7), 2 / 7),
+    ],
+)
+def test_only_values_that_were_read_keep_all_digits(
+    row: RateRow, before: NumbersAt | None, now: NumbersAt, value: float
+) -> None:
+    values, _ = values_of([row], before, now)
+    assert values == {row.metric: value}
 
 
 def test_a_share_is_in_percent() -> None:
