@@ -20,7 +20,7 @@ from alerting.engine.worker import Worker
 from alerting.incidents import changes as alerts
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.reasons import NotificationReason
-from automation.models import Host, Measurement
+from automation.models import Host, Measurement, PackedReadings, Source
 from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType
@@ -102,8 +102,17 @@ def test_nothing_of_it_is_left_and_nothing_else_is_touched(
     other = ProjectFactory.create()
     for a_project in (project, other):
         fill(a_project)
-        for _ in range(5):
+        for number in range(5):
             ingest(a_project, host_report(CONNECTIONS=5.0))
+            PackedReadings.objects.create(
+                source=Source.objects.filter(host__group=a_project).latest("id"),
+                day=clock.now().date(),
+                number=number,
+                rows=1,
+                metrics=[],
+                ends=[],
+                block=b"",
+            )
             Measurement.objects.create(
                 host=Host.objects.filter(group=a_project).latest("id"), reported=clock.now()
             )
