@@ -9,7 +9,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("automation", "0016_unknown_members")]
+    dependencies = [("automation", "0001_squashed_0016_unknown_members")]
 
     operations = [
         migrations.CreateModel(
