@@ -87,11 +87,14 @@ def _extend(config: AlertConfig, notification: Values, actor: Actor, now: dateti
 
 
 def _is_same_receiver(notification: Values, other: Values) -> bool:
-    """Whether both have the same type and fields, whatever their times; of some types there is only one."""
+    """Whether both have the same type and fields, whatever their times and minimum severity.
+
+    Of some types there is only one.
+    """
     if notification["typeName"] != other["typeName"]:
         return False
-    times = {"id", "delayMin", "intervalMin"}
-    same = all(notification.get(name) == other.get(name) for name in {*notification, *other} - times)
+    own = {"id", "delayMin", "intervalMin", "minSeverity"}
+    same = all(notification.get(name) == other.get(name) for name in {*notification, *other} - own)
     return same or NOTIFICATION_TYPES[notification["typeName"]].most == 1
 
 
@@ -100,6 +103,8 @@ def _values(preset: Preset, notification: Values) -> Values:
     thresholds = {"metric_threshold": spec.wire_threshold, "threshold": spec.wire_count_threshold}
     return {
         "event_type": spec.event_type.value,
+        "name": spec.title,
+        "severity": spec.severity.value,
         "notifications": [_delayed(preset, notification)],
         **without_nulls(thresholds),
     }

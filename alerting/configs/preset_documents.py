@@ -7,6 +7,7 @@ from rest_framework import serializers
 from alerting.configs.condition_documents import MetricThresholdDocument, ThresholdDocument
 from alerting.configs.presets import Preset, presets_of
 from alerting.configs.resource import AlertConfigDocument
+from alerting.severities import SEVERITIES
 from automation.metrics import Engine
 from opsapi.api.answers import Answer
 from opsapi.api.catalogue import ErrorCode
@@ -24,6 +25,10 @@ class PresetDocument(Answer):
     preset = serializers.ChoiceField(_NAMES, source="value")
     engines = serializers.ListField(
         child=serializers.ChoiceField([known.value for known in Engine]), source="spec.engines"
+    )
+    name = serializers.CharField(source="spec.title", help_text="Name of its configuration.")
+    severity = serializers.ChoiceField(
+        SEVERITIES, source="spec.severity", help_text="Severity of its configuration."
     )
     meaning = serializers.CharField(
         source="spec.meaning", help_text="Condition of the preset, in a sentence."

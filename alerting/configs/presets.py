@@ -4,7 +4,7 @@ Presets are offered and only added on request. Presets for machines and agents b
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
@@ -12,9 +12,10 @@ from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdMod
 from alerting.engine.transition import ConfigView
 from automation.metrics import BOTH, MONGODB, POSTGRESQL, Engine, Metric
 from automation.units import Unit
-from events.types import EventType
+from events.types import EventType, Severity
 from opsapi.page_paths import DOCUMENTS_PATH
 
+_INFO, _CRITICAL = Severity.INFO, Severity.CRITICAL
 _LASTING = 5
 """Minutes that a high load must last, because short peaks often pass."""
 
@@ -31,9 +32,11 @@ class PresetSubject(StrEnum):
 
 @dataclass(frozen=True)
 class PresetSpec:
-    """A row of the table: the condition of a configuration, and its delay in minutes.
+    """A row of the table: the condition of a configuration, its delay in minutes, its name and its severity.
 
-    `meaning` is a sentence. `runbook` is the name of the page in docs/runbooks.
+    `meaning` is a sentence. `runbook` is the name of the page in docs/runbooks. `title` is the name of the
+    configuration. The severity is CRITICAL if a database is down or loses data, or may within hours. It is
+    INFO if nobody has to act on the same day.
     """
 
     name: str
@@ -45,6 +48,8 @@ class PresetSpec:
     count_threshold: CountThreshold | None = None
     runbook: str = ""
     subject: PresetSubject = PresetSubject.HOSTS
+    title: str = field(kw_only=True)
+    severity: Severity = field(default=Severity.WARNING, kw_only=True)
 
     @property
     def runbook_path(self) -> str:
@@ -117,6 +122,8 @@ class Preset(StrEnum):
         BOTH,
         EventType.HOST_DOWN,
         "An agent cannot reach a host.",
+        title="Host down",
+        severity=_CRITICAL,
         runbook="host-down",
     )
     HOST_NOT_MEASURED = PresetSpec(
@@ -125,6 +132,7 @@ class Preset(StrEnum):
         EventType.HOST_NOT_MEASURED,
         "An agent reaches a host and has not measured it for 4 minutes, for example because its login is "
         "refused. Alerts about measurements cannot open meanwhile.",
+        title="Host not measured",
         runbook="not-measured",
     )
     MONITORING_AGENT_DOWN = PresetSpec(
@@ -132,6 +140,8 @@ class Preset(StrEnum):
         BOTH,
         EventType.MONITORING_AGENT_DOWN,
         "A monitoring agent stopped reporting. Without its reports, none of the other alerts can open.",
+        title="Monitoring agent down",
+        severity=_CRITICAL,
         runbook="agent-down",
     )
     """New projects already have it."""
@@ -140,6 +150,7 @@ class Preset(StrEnum):
         BOTH,
         EventType.HOST_RESTARTED,
         "A server restarted. Without a planned restart, the server crashed or was killed.",
+        title="Server restarted",
         runbook="host-down",
     )
     """The service manager starts a crashed server again within seconds, so that it is never seen down. The
@@ -151,6 +162,7 @@ class Preset(StrEnum):
         EventType.HOST_RECOVERING,
         "A host has been recovering for 15 minutes and serves no reads or writes.",
         delay_min=15,
+        title="Long recovery",
         runbook="unhealthy-members",
     )
     """After a crash, a server replays what it wrote since its last checkpoint, which is at most a few minutes
@@ -162,6 +174,8 @@ class Preset(StrEnum):
         BOTH,
         EventType.NO_PRIMARY,
         "A replica set has no primary and accepts no writes.",
+        title="No primary",
+        severity=_CRITICAL,
         runbook="primary",
         subject=PresetSubject.REPLICATION,
     )
@@ -173,6 +187,8 @@ class Preset(StrEnum):
         EventType.MULTIPLE_PRIMARIES,
         "A replica set has had several primaries for 2 minutes. Writes to one of them will be lost.",
         delay_min=2,
+        title="Several primaries",
+        severity=_CRITICAL,
         runbook="primary",
         subject=PresetSubject.REPLICATION,
     )
@@ -188,6 +204,7 @@ class Preset(StrEnum):
         "failures.",
         delay_min=10,
         count_threshold=CountThreshold(ThresholdOperator.GREATER_THAN, 0),
+        title="Unhealthy member",
         runbook="unhealthy-members",
         subject=PresetSubject.REPLICATION,
     )
@@ -201,6 +218,7 @@ class Preset(StrEnum):
         "A member of a replica set has not reached another member for 10 minutes. The agent may reach both.",
         _above(Metric.MONGO_MEMBERS_UNREACHABLE, 0, Unit.RAW),
         delay_min=10,
+        title="Member not reached by another",
         runbook="unhealthy-members",
         subject=PresetSubject.REPLICATION,
     )
@@ -213,6 +231,7 @@ class Preset(StrEnum):
         "A secondary has been more than 60 seconds behind its primary for 5 minutes.",
         _above(Metric.OPLOG_SLAVE_LAG_MASTER_TIME, 60, Unit.SECONDS),
         delay_min=_LASTING,
+        title="Replication lag",
         runbook="replication-lag",
         subject=PresetSubject.REPLICATION,
     )
@@ -224,6 +243,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "The oplog covers less than 1 hour. A member that is down for longer needs an initial sync.",
         _below(Metric.OPLOG_MASTER_TIME, 1, Unit.HOURS),
+        title="Short oplog",
         runbook="replication-lag",
         subject=PresetSubject.REPLICATION,
     )
@@ -235,6 +255,8 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "Less than 10 % of the data disk is free.",
         _below(Metric.DISK_PARTITION_SPACE_PERCENT_FREE, 10, Unit.PERCENT),
+        title="Disk almost full",
+        severity=_CRITICAL,
         runbook="disk-full",
         subject=PresetSubject.DISK,
     )
@@ -248,6 +270,7 @@ class Preset(StrEnum):
         "For 5 minutes, clients have used more than 80 % of the connections available to them.",
         _above(Metric.CONNECTIONS_PERCENT, 80, Unit.PERCENT),
         delay_min=_LASTING,
+        title="Many connections",
         runbook="connections",
         subject=PresetSubject.LOAD,
     )
@@ -263,6 +286,8 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "In less than 1 hour, a secondary is too far behind for the oplog and needs an initial sync.",
         _below(Metric.OPLOG_MASTER_LAG_TIME_DIFF, 1, Unit.HOURS),
+        title="Secondary falls off the oplog",
+        severity=_CRITICAL,
         runbook="replication-lag",
         subject=PresetSubject.REPLICATION,
     )
@@ -275,6 +300,8 @@ class Preset(StrEnum):
         "Most members have been more than 60 seconds behind for 5 minutes. Writes wait for the majority.",
         _above(Metric.MONGO_MAJORITY_LAG, 60, Unit.SECONDS),
         delay_min=_LASTING,
+        title="Majority lag",
+        severity=_CRITICAL,
         runbook="replication-lag",
         subject=PresetSubject.REPLICATION,
     )
@@ -287,6 +314,8 @@ class Preset(StrEnum):
         "fsyncLock has blocked all writes to a server for 30 minutes.",
         _above(Metric.MONGO_FSYNC_LOCKED, 0, Unit.RAW),
         delay_min=30,
+        title="Writes blocked by fsyncLock",
+        severity=_CRITICAL,
         runbook="locks",
         subject=PresetSubject.LOAD,
     )
@@ -299,6 +328,7 @@ class Preset(StrEnum):
         "More than 128 operations have been waiting for a lock for 5 minutes.",
         _above(Metric.GLOBAL_LOCK_CURRENT_QUEUE_TOTAL, 128, Unit.RAW),
         delay_min=_LASTING,
+        title="Operations wait for locks",
         runbook="overload",
         subject=PresetSubject.LOAD,
     )
@@ -311,6 +341,7 @@ class Preset(StrEnum):
         "A server has had no read tickets left for 5 minutes, so reads queue.",
         _below(Metric.TICKETS_AVAILABLE_READS, 1, Unit.RAW),
         delay_min=_LASTING,
+        title="No read tickets",
         runbook="overload",
         subject=PresetSubject.LOAD,
     )
@@ -324,6 +355,7 @@ class Preset(StrEnum):
         "A server has had no write tickets left for 5 minutes, so writes queue.",
         _below(Metric.TICKETS_AVAILABLE_WRITES, 1, Unit.RAW),
         delay_min=_LASTING,
+        title="No write tickets",
         runbook="overload",
         subject=PresetSubject.LOAD,
     )
@@ -335,6 +367,7 @@ class Preset(StrEnum):
         "More than 20 % of the cache has been dirty for 5 minutes, which slows down clients.",
         _above(Metric.DIRTY_FILL_RATIO, 20, Unit.PERCENT),
         delay_min=_LASTING,
+        title="Dirty cache",
         runbook="overload",
         subject=PresetSubject.LOAD,
     )
@@ -347,6 +380,7 @@ class Preset(StrEnum):
         "More than 95 % of the cache has been in use for 5 minutes, which slows down clients.",
         _above(Metric.CACHE_FILL_RATIO, 95, Unit.PERCENT),
         delay_min=_LASTING,
+        title="Cache full",
         runbook="overload",
         subject=PresetSubject.LOAD,
     )
@@ -358,6 +392,8 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "More than 90 % of the disk of the write-ahead log is used. A full disk stops the server.",
         _above(Metric.PG_WAL_DISK_PERCENT_USED, 90, Unit.PERCENT),
+        title="Disk of the write-ahead log almost full",
+        severity=_CRITICAL,
         runbook="disk-full",
         subject=PresetSubject.DISK,
     )
@@ -369,6 +405,8 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "More than 90 % of the disk of a tablespace is used. On a full disk, writes fail.",
         _above(Metric.PG_TABLESPACE_DISK_PERCENT_USED, 90, Unit.PERCENT),
+        title="Disk of a tablespace almost full",
+        severity=_CRITICAL,
         runbook="disk-full",
         subject=PresetSubject.DISK,
     )
@@ -379,6 +417,8 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A server process crashed, and the server ended all sessions and restarted its processes.",
         _above(Metric.PG_CRASHED_IN_LAST_HOUR, 0, Unit.RAW),
+        title="Server process crashed",
+        severity=_CRITICAL,
         runbook="host-down",
     )
     """Only an operator can find the cause, such as the system's lack of memory, before it happens again:
@@ -391,6 +431,7 @@ class Preset(StrEnum):
         "A standby has not been connected to its primary for 5 minutes.",
         _below(Metric.PG_REPLICATION_CONNECTED, 1, Unit.RAW),
         delay_min=_LASTING,
+        title="Standby disconnected",
         runbook="replication-broken",
         subject=PresetSubject.REPLICATION,
     )
@@ -404,6 +445,8 @@ class Preset(StrEnum):
         "A synchronous standby has been missing for 2 minutes, so all commits wait.",
         _above(Metric.PG_SYNC_STANDBYS_MISSING, 0, Unit.RAW),
         delay_min=2,
+        title="Synchronous standby missing",
+        severity=_CRITICAL,
         runbook="replication-broken",
         subject=PresetSubject.REPLICATION,
     )
@@ -417,6 +460,7 @@ class Preset(StrEnum):
         "A standby has been more than 60 seconds behind its primary for 5 minutes.",
         _above(Metric.PG_REPLICATION_LAG_TIME, 60, Unit.SECONDS),
         delay_min=_LASTING,
+        title="Standby lag",
         runbook="replication-lag",
         subject=PresetSubject.REPLICATION,
     )
@@ -429,6 +473,7 @@ class Preset(StrEnum):
         "The oldest transaction ID is more than 1.2 billion transactions old. Close to 2.1 billion, "
         "the server refuses writes.",
         _above(Metric.PG_XID_AGE, 1_200_000_000, Unit.RAW),
+        title="Old transaction IDs",
         runbook="wraparound",
         subject=PresetSubject.MAINTENANCE,
     )
@@ -442,6 +487,7 @@ class Preset(StrEnum):
         "The oldest multixact ID is more than 1.2 billion multixacts old. Close to 2.1 billion, the server "
         "refuses writes.",
         _above(Metric.PG_MXID_AGE, 1_200_000_000, Unit.RAW),
+        title="Old multixact IDs",
         runbook="wraparound",
         subject=PresetSubject.MAINTENANCE,
     )
@@ -454,6 +500,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A replication slot makes the server keep more than 10 GB of write-ahead log.",
         _above(Metric.PG_REPLICATION_SLOT_RETAINED_BYTES, 10, Unit.GIGABYTES),
+        title="Replication slot keeps much log",
         runbook="slots-and-archive",
         subject=PresetSubject.DISK,
     )
@@ -467,6 +514,7 @@ class Preset(StrEnum):
         "Nothing has used a replication slot for an hour. Since then the server keeps all write-ahead log.",
         _above(Metric.PG_SLOTS_INACTIVE, 0, Unit.RAW),
         delay_min=60,
+        title="Unused replication slot",
         runbook="slots-and-archive",
         subject=PresetSubject.DISK,
     )
@@ -479,6 +527,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A replication slot is lost. Its standby or subscriber cannot continue and must be built again.",
         _above(Metric.PG_SLOTS_LOST, 0, Unit.RAW),
+        title="Lost replication slot",
         runbook="slots-and-archive",
         subject=PresetSubject.DISK,
     )
@@ -490,6 +539,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "The server cannot archive write-ahead log, which breaks backups and fills the disk.",
         _above(Metric.PG_ARCHIVE_FAILURES, 0, Unit.RAW),
+        title="Archiving fails",
         runbook="slots-and-archive",
         subject=PresetSubject.DISK,
     )
@@ -502,6 +552,7 @@ class Preset(StrEnum):
         "A file of the write-ahead log has been waiting for the archive for more than 10 minutes. Backups "
         "lack its changes.",
         _above(Metric.PG_ARCHIVE_AGE, 10, Unit.MINUTES),
+        title="Archiving waits",
         runbook="slots-and-archive",
         subject=PresetSubject.DISK,
     )
@@ -514,6 +565,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A session has been waiting for a lock for more than 5 minutes, and others may wait behind it.",
         _above(Metric.PG_LONGEST_LOCK_WAIT, 5, Unit.MINUTES),
+        title="Long wait for a lock",
         runbook="locks",
         subject=PresetSubject.LOAD,
     )
@@ -525,6 +577,7 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "A transaction has been open for more than 1 hour, so vacuum cannot remove dead rows.",
         _above(Metric.PG_LONGEST_TRANSACTION, 1, Unit.HOURS),
+        title="Long transaction",
         runbook="locks",
         subject=PresetSubject.LOAD,
     )
@@ -536,6 +589,8 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "The server ended a transaction because of a deadlock.",
         _above(Metric.PG_DEADLOCKS, 0, Unit.RAW),
+        title="Deadlock",
+        severity=_INFO,
         runbook="locks",
         subject=PresetSubject.LOAD,
     )
@@ -548,6 +603,8 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "The server read a damaged page: data is lost unless a copy has it.",
         _above(Metric.PG_CHECKSUM_FAILURES, 0, Unit.RAW),
+        title="Damaged page",
+        severity=_CRITICAL,
         runbook="host-down",
     )
     """A single damaged page shows that disk, memory or file system is not reliable:
@@ -559,6 +616,7 @@ class Preset(StrEnum):
         "The certificate of a server expires in less than 10 days. After that, clients that verify it cannot "
         "connect.",
         _below(Metric.SERVER_CERTIFICATE_DAYS, 10, Unit.DAYS),
+        title="Certificate expires",
         runbook="certificate",
         subject=PresetSubject.MAINTENANCE,
     )
@@ -572,6 +630,7 @@ class Preset(StrEnum):
         "the backup job writes.",
         _above(Metric.BACKUP_AGE, 26, Unit.HOURS),
         delay_min=_LASTING,
+        title="Old backup",
         runbook="no-backup",
         subject=PresetSubject.MAINTENANCE,
     )
@@ -585,6 +644,7 @@ class Preset(StrEnum):
         "Opens only if the settings of the agent name a marker.",
         _above(Metric.BACKUP_UNKNOWN, 0, Unit.RAW),
         delay_min=_LASTING,
+        title="Unknown backup",
         runbook="no-backup",
         subject=PresetSubject.MAINTENANCE,
     )
@@ -596,6 +656,8 @@ class Preset(StrEnum):
         EventType.OUTSIDE_METRIC_THRESHOLD,
         "Support for the version of a server ends in 30 days or less, or has ended.",
         _below(Metric.SERVER_SUPPORT_DAYS, 31, Unit.DAYS),
+        title="End of support",
+        severity=_INFO,
         runbook="old-version",
         subject=PresetSubject.MAINTENANCE,
     )

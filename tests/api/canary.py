@@ -78,6 +78,7 @@ HARMLESS_FIELDS = {
     "apiKeyId": "the id of a key",
     "programmaticApiKey": "a key's document, whose fields are looked at by themselves",
     "publicKey": "the half of a key that everybody may know",
+    "runbookUrl": "the address of a page that messages link to",
     "targetPublicKey": "the half of a key that everybody may know",
 }
 """Fields of documents whose names only look like it → why they may be shown."""

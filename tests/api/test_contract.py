@@ -14,7 +14,18 @@ from tests.each import each
 from tests.factories.accesslist import make_key
 
 LIST = {"results", "links", "totalCount"}
-ALERT = {"id", "alertConfigId", "groupId", "eventTypeName", "created", "updated", "status", "tags", "links"}
+ALERT = {
+    "id",
+    "alertConfigId",
+    "groupId",
+    "eventTypeName",
+    "created",
+    "updated",
+    "status",
+    "severity",
+    "tags",
+    "links",
+}
 CONFIG = {
     "id",
     "groupId",

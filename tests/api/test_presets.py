@@ -46,6 +46,8 @@ def test_each_preset_says_what_it_asks_for(admin: ApiClient, path: str) -> None:
     assert rows["CONNECTIONS"] == {
         "preset": "CONNECTIONS",
         "engines": ["MONGODB", "POSTGRESQL"],
+        "name": "Many connections",
+        "severity": "WARNING",
         "meaning": Preset.CONNECTIONS.spec.meaning,
         "eventTypeName": "OUTSIDE_METRIC_THRESHOLD",
         "metricThreshold": {
@@ -86,6 +88,9 @@ def test_all_presets_of_an_engine_are_created(
     ]
     assert [row.get("threshold") for row in made["results"]] == [
         preset.spec.wire_count_threshold for preset in expected
+    ]
+    assert [(row["name"], row["severity"]) for row in made["results"]] == [
+        (preset.spec.title, preset.spec.severity) for preset in expected
     ]
     assert made["links"][0]["href"].endswith(path)
     for row, preset in zip(made["results"], expected, strict=True):

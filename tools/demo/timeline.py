@@ -170,6 +170,17 @@ def _add_integrations(world: World) -> None:
     world.add_integration(_SAMIR, "recommendations", "SCRAPER", scraper)
 
 
+_WHO_CALLS = {
+    "name": "Payments database down",
+    "description": "Customers cannot pay. Call the payments on-call, then the head of operations.",
+    "runbookUrl": "https://wiki.harbour.example/runbooks/payments-database-down",
+}
+_POOL = {
+    "name": "Connection pool too large",
+    "description": "Usually a deployment with a wrong pool size. Ask the team that deployed last.",
+}
+
+
 def _add_configs(world: World, team: Mapping[str, Any]) -> None:
     metric, harbour, brightside = (
         "OUTSIDE_METRIC_THRESHOLD",
@@ -177,14 +188,15 @@ def _add_configs(world: World, team: Mapping[str, Any]) -> None:
         "oncall@brightside.example",
     )
     add = partial(world.add_config, _MIRA, "payments")
-    add("HOST_DOWN", {**team, "emailEnabled": True}, _WEBHOOK)
-    add("NO_PRIMARY", _mail(harbour))
-    add(metric, _GROUP, _WEBHOOK, **_above("CONNECTIONS", 900))
+    add("HOST_DOWN", {**team, "emailEnabled": True}, _WEBHOOK, **_WHO_CALLS)
+    add("NO_PRIMARY", _mail(harbour), name="Payments cannot write")
+    add(metric, _GROUP, {**_WEBHOOK, "minSeverity": "WARNING"}, **_above("CONNECTIONS", 900), **_POOL)
     add = partial(world.add_config, _TOMAS, "customer-accounts")
     add("HOST_DOWN", _mail(harbour), _FAILING)
     add("BACKUP_AGENT_DOWN", _mail(harbour))
     add(metric, _TEAM_CHAT, **_above("CACHE_USED_BYTES", 12, "GIGABYTES"))
-    add(metric, _FAILING, **_above("OP_EXECUTION_TIME_READS", 40, "MILLISECONDS"))
+    slow = {"name": "Slow reads", "severity": "INFO"}
+    add(metric, _FAILING, **_above("OP_EXECUTION_TIME_READS", 40, "MILLISECONDS"), **slow)
     add = partial(world.add_config, _SAMIR, "catalogue")
     add("HOST_DOWN", _mail(brightside), matchers=[_starts_with("cat-")])
     add("AUTOMATION_CONFIG_PUBLISHED_AUDIT", _mail(brightside))
@@ -192,7 +204,8 @@ def _add_configs(world: World, team: Mapping[str, Any]) -> None:
     add = partial(world.add_config, _SAMIR, "recommendations")
     add("HOST_DOWN", _mail(brightside))
     add("VERSION_BEHIND", _mail(brightside, _WEEK))
-    add(metric, _mail(brightside, DAY), **_above("OPLOG_SLAVE_LAG_MASTER_TIME", 1, "MINUTES"))
+    lag = _above("OPLOG_SLAVE_LAG_MASTER_TIME", 1, "MINUTES")
+    add(metric, _mail(brightside, DAY), **lag, name="Replication lag")
     if world.is_guest:
         return
     add = partial(world.add_config, OWNER, None, forAllGroups=True)

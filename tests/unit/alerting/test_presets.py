@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from alerting.configs.matchers import Matcher, MatcherField, MatcherOperator
+from alerting.configs.models import LONGEST_NAME
 from alerting.configs.presets import Preset, PresetSubject, presets_of
 from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
 from alerting.engine.transition import ConfigView
@@ -46,6 +47,17 @@ def test_a_preset_can_be_a_configuration_of_its_engines(preset: Preset) -> None:
         assert spec.metric_threshold.units in allowed_units(metric)
         assert set(spec.engines) <= set(metric.spec.engines)
         assert not metric.spec.deprecated
+
+
+def test_presets_have_names_of_their_own() -> None:
+    titles = [preset.spec.title for preset in Preset]
+    assert len(set(titles)) == len(titles)
+    assert all(0 < len(title) <= LONGEST_NAME for title in titles)
+
+
+@each("preset", [preset for preset in Preset if preset.spec.metric_threshold is None])
+def test_a_preset_without_metric_has_the_severity_of_its_event_type(preset: Preset) -> None:
+    assert preset.spec.severity is EVENT_TYPES[preset.spec.event_type].severity
 
 
 @each("preset", Preset)
