@@ -17,7 +17,7 @@ from automation.desired_state.plan.guards import (
     primary,
     turn,
 )
-from automation.desired_state.plan.process_moves import feature_version_of
+from automation.desired_state.plan.process_moves import feature_version_of, outsider_hold
 from automation.desired_state.plan.reasons import PlanReason
 from automation.desired_state.plan.values import (
     GoalProcess,
@@ -146,9 +146,21 @@ def _addition(state: UnitState, wanted: MemberConfig, ready: frozenset[str]) -> 
     """Add a member that runs and needs nothing else. It has no vote before it has all data."""
     name = wanted.process
     now = state.state(name)
-    if _is_disabled(state, name) or now not in _BEFORE_JOINING or name not in ready:
+    goal = state.goals.get(name)
+    if goal is None or goal.is_disabled:
         return None
-    seen = state.process(name)
+    if goal.is_manual:
+        hold = _manual_hold(state, goal, now)
+        if hold is not None:
+            return hold
+    elif now not in _BEFORE_JOINING or name not in ready:
+        return None
+    return _joining(state, wanted)
+
+
+def _joining(state: UnitState, wanted: MemberConfig) -> Move | PlanHold:
+    name = wanted.process
+    now, seen = state.state(name), state.process(name)
     if now is MemberState.UNINITIATED and seen.has_data is None:
         return state.hold(PlanReason.DATA_UNKNOWN, name)
     if now is MemberState.UNINITIATED and seen.has_data:
@@ -161,6 +173,15 @@ def _addition(state: UnitState, wanted: MemberConfig, ready: frozenset[str]) -> 
     elif _voters(state.config) >= MOST_VOTERS:
         return state.hold(PlanReason.MOST_VOTERS, name, most=MOST_VOTERS)
     return _by_primary(state, MoveKind.ADD_MEMBER, member)
+
+
+def _manual_hold(state: UnitState, goal: GoalProcess, now: MemberState | None) -> PlanHold | None:
+    """Why a process in manual mode cannot join: only its operator starts it and changes its version."""
+    if now in _BEFORE_JOINING:
+        return outsider_hold(state, goal)
+    if not state.is_known(goal.name):
+        return state.hold(PlanReason.MEMBER_UNKNOWN, "", other=goal.name)
+    return state.hold(PlanReason.MEMBER_AWAY, "", other=goal.name, state=now.value if now else "DOWN")
 
 
 def _alteration(state: UnitState, now: MemberConfig, wanted: MemberConfig) -> Move | PlanHold | None:

@@ -253,6 +253,10 @@ def _newcomers_go_ahead(patch: Patch) -> None:
     patch.setattr(process_moves, "is_newcomer", lambda *_: False)
 
 
+def _manual_newcomers_are_not_awaited(patch: Patch) -> None:
+    patch.setattr(set_moves, "_manual_hold", lambda *_: None)
+
+
 def _manual_members_are_awaited_without_a_word(patch: Patch) -> None:
     real = set_moves.initiate
 
@@ -318,5 +322,6 @@ PLAN_BREAKS = (
         "the primary does not wait for downloads", 137, _PRIMARY, _the_primary_does_not_wait_for_downloads
     ),
     PlanBreak("newcomers change their version first", 2192, _END, _newcomers_go_ahead),
+    PlanBreak("a manual newcomer is not awaited", 21445, _SERVER, _manual_newcomers_are_not_awaited),
     PlanBreak("a new replica set waits without a word", 62, _END, _manual_members_are_awaited_without_a_word),
 )

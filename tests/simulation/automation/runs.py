@@ -549,8 +549,8 @@ def _values(member: MemberConfig) -> tuple[float, int, bool, int]:
 _PASSING = frozenset(
     {MemberState.STARTING, MemberState.SYNCING, MemberState.RECOVERING, MemberState.ROLLBACK}
 )
-_WITHOUT_A_WAY = frozenset({PlanReason.MEMBER_VERSION, PlanReason.OUTSIDE_VERSION})
-"""Reasons that a document can have although it is benign: a former member with data of an old version."""
+_WITHOUT_A_WAY = frozenset({PlanReason.MEMBER_VERSION, PlanReason.OUTSIDE_VERSION, PlanReason.FIXED_MEMBER})
+"""Reasons of benign documents: a former member with data of an old version, or that was an arbiter."""
 _OF_SERVERS = ("crash", "crash", "dead", "lag", "rollback", "wipe", "download")
 _FAULTS = (*_OF_SERVERS, "kill", "kill", "hide", "turn", "pause", "alert", "oplog")
 

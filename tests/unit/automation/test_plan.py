@@ -368,6 +368,26 @@ class TestMembers:
         found = step(goal_of(replica_set(4)), observed)
         assert (moves(found), reasons(found)) == ([], {"DATA_WOULD_GO"})
 
+    @each(
+        ("seen", "expected_reasons", "kinds"),
+        [
+            ({"is_running": False}, {"MEMBER_AWAY"}, []),
+            ({"is_running": None}, {"MEMBER_UNKNOWN"}, []),
+            ({**UNINITIATED, "version": "4.4.29"}, {"MEMBER_VERSION"}, []),
+            (UNINITIATED, set(), ["ADD_MEMBER"]),
+        ],
+    )
+    def test_a_member_in_manual_mode_joins_when_its_operator_has_started_it(
+        self, seen: dict[str, Any], expected_reasons: set[str], kinds: list[str]
+    ) -> None:
+        sent = replica_set(4)
+        sent["processes"][3]["manualMode"] = True
+        observed = fleet(replica_set(4), p3=seen)
+        config = goal_of(replica_set(3)).units[0].members
+        observed = replace(observed, sets={"rs": replace(observed.sets["rs"], config=config)})
+        found = step(goal_of(sent), observed)
+        assert (reasons(found), [kind for kind, _ in moves(found)]) == (expected_reasons, kinds)
+
     def test_an_arbiter_stays_an_arbiter(self) -> None:
         found = step(goal_of(replica_set(members={2: {"arbiterOnly": True}})), fleet(replica_set()))
         assert (moves(found), reasons(found)) == ([], {"FIXED_MEMBER"})
