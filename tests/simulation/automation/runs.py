@@ -369,8 +369,10 @@ class FleetRun:
                 world.violates(FleetPromise.HANDS_OFF, f"{move.kind.value} during the turn of {self.turn}")
             self.turn, self.turn_until = move.process, now + _TURN_TICKS
             self.done.append((move.kind.value, move.process))
-        if move.kind is MoveKind.INITIATE and any(until > now for until in self.hidden.values()):
-            world.violates(FleetPromise.HANDS_OFF, f"{move.process} initiates, and {self.hidden} are hidden")
+        stated = {member.process for member in self.goal.units[0].members or ()}
+        hidden = {name for name, until in self.hidden.items() if until > now and name in stated}
+        if move.kind is MoveKind.INITIATE and hidden:
+            world.violates(FleetPromise.HANDS_OFF, f"{move.process} initiates, and {hidden} are hidden")
         is_member = world.member(move.process) is not None
         if move.kind in _ROLLING and is_member and observed.sets[SET_NAME].alerts and not world.shuts_down:
             world.violates(FleetPromise.CALM, f"{move.kind.value} of {move.process} during an alert")
