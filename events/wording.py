@@ -90,11 +90,11 @@ def _about(details: Mapping[str, Any]) -> Iterator[str]:
             yield host_and_port(str(details[name]), port)
 
 
-def target_of(shown: Mapping[str, Any]) -> str | None:
+def target_of(facts: Mapping[str, Any]) -> str | None:
     """The host, replica set or cluster of an alert or event, from its facts or document."""
-    if hostname := shown.get("hostname"):
-        return host_and_port(hostname, shown.get("port"))
-    return shown.get("hostnameAndPort") or shown.get("replicaSetName") or shown.get("clusterName")
+    if hostname := facts.get("hostname"):
+        return host_and_port(hostname, facts.get("port"))
+    return facts.get("hostnameAndPort") or facts.get("replicaSetName") or facts.get("clusterName")
 
 
 def target_words(facts: Mapping[str, Any]) -> str:

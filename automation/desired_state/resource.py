@@ -209,10 +209,10 @@ class DrawnPlanDocument(Document):
 
 def _process_plans(moves: Sequence[PlannedMove]) -> list[JsonObject]:
     """Return the moves of each process, in the order of their first moves."""
-    found: dict[str, JsonObject] = {}
+    by_process: dict[str, JsonObject] = {}
     for number, planned in enumerate(moves, 1):
         move = planned.move
-        document = found.setdefault(
+        document = by_process.setdefault(
             move.process,
             {
                 "process": _shown(move.process),
@@ -221,13 +221,13 @@ def _process_plans(moves: Sequence[PlannedMove]) -> list[JsonObject]:
             },
         )
         document["moves"].append(PlannedMoveDocument.of(planned, number=number))
-    return list(found.values())
+    return list(by_process.values())
 
 
 def _shown(text: str) -> str:
     """Return a text of names without secrets, and not too long."""
-    shown = redact_urls(text)
-    return shown if len(shown) <= _LONGEST_DETAIL else shown[:_LONGEST_DETAIL] + "…"
+    redacted = redact_urls(text)
+    return redacted if len(redacted) <= _LONGEST_DETAIL else redacted[:_LONGEST_DETAIL] + "…"
 
 
 class AutomationPlanDocument(Document):

@@ -156,14 +156,14 @@ def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState
 def publication_plan(group_id: str, publication: Publication, now: datetime) -> DrawnPlan:
     """Return the plan that follows from publishing a document and from the reports of its processes."""
     old, new = read_goal(publication.old), read_goal(publication.new)
-    found = {
+    by_name = {
         process_name(process): process_address(process) for process in processes(publication.new).values()
     }
-    addresses = {name: address for name, address in found.items() if address is not None}
+    addresses = {name: address for name, address in by_name.items() if address is not None}
     hosts = hosts_at(group_id, {address.key for address in addresses.values()})
     named = {name: hosts[address.key] for name, address in addresses.items() if address.key in hosts}
     sets = [unit.replica_set for unit in new.units if unit.replica_set]
-    statuses = ProcessStatus.objects.filter(Among("name", list(found)), group_id=group_id)
+    statuses = ProcessStatus.objects.filter(Among("name", list(by_name)), group_id=group_id)
     reports = FleetReports(
         hosts={name: seen for name, host in named.items() if (seen := _reported(host)) is not None},
         others=_hosts_without_process(group_id, sets, {host.id for host in named.values()}),
@@ -176,13 +176,13 @@ def _hosts_without_process(
     group_id: str, sets: Sequence[str], known: Collection[str]
 ) -> dict[str, dict[str, ReportedProcess]]:
     """Return the hosts of replica sets that are no process of the document, by replica set and address."""
-    found: dict[str, dict[str, ReportedProcess]] = {}
+    by_set: dict[str, dict[str, ReportedProcess]] = {}
     members = Host.objects.filter(Among("replica_set_name", list(sets)), group_id=group_id)
     for host in members.order_by("hostname", "port") if sets else ():
         reported = _reported(host)
         if host.id not in known and reported is not None and host.replica_set_name is not None:
-            found.setdefault(host.replica_set_name, {})[str(host.address)] = reported
-    return found
+            by_set.setdefault(host.replica_set_name, {})[str(host.address)] = reported
+    return by_set
 
 
 def _reported(host: Host) -> ReportedProcess | None:

@@ -83,15 +83,15 @@ def unit_plan(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> 
     moves: list[PlannedMove] = []
     at = None
     for _ in range(_MOST_ROUNDS * (len(unit.processes) + 1)):
-        found = unit_step(goal, unit, observed)
-        moves += [PlannedMove(move, at) for move in found.moves]
-        for move in found.moves:
+        part = unit_step(goal, unit, observed)
+        moves += [PlannedMove(move, at) for move in part.moves]
+        for move in part.moves:
             observed = expected(unit, observed, move)
-        if found.moves:
+        if part.moves:
             continue
         later = [p.restart for p in unit.processes if p.restart is not None and p.restart > observed.now]
         if not later or unit.refused:
-            return UnitPlan(tuple(moves), found.holds)
+            return UnitPlan(tuple(moves), part.holds)
         at = min(later)
         observed = replace(observed, now=at)
     raise EndlessPlanError(unit.replica_set or unit.processes[0].name)
@@ -99,10 +99,10 @@ def unit_plan(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> 
 
 def step(goal: AutomationGoal, observed: ObservedFleet) -> PlanStep:
     """The moves that can begin now, and why others wait."""
-    found = [unit_step(goal, unit, observed) for unit in goal.units]
+    parts = [unit_step(goal, unit, observed) for unit in goal.units]
     return PlanStep(
-        tuple(move for part in found for move in part.moves),
-        tuple(hold for part in found for hold in part.holds),
+        tuple(move for part in parts for move in part.moves),
+        tuple(hold for part in parts for hold in part.holds),
     )
 
 
@@ -111,11 +111,11 @@ def unit_step(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> 
     if unit.refused:
         return PlanStep((), unit.refused)
     state = unit_state(unit, observed)
-    found = _wanted(state, goal)
-    if not found.moves:
-        return found
+    wanted = _wanted(state, goal)
+    if not wanted.moves:
+        return wanted
     stops = [*_failures(state, goal), *_pause(state, observed)]
-    return PlanStep((), tuple(stops)) if stops else found
+    return PlanStep((), tuple(stops)) if stops else wanted
 
 
 def _failures(state: UnitState, goal: AutomationGoal) -> Iterator[PlanHold]:
@@ -152,19 +152,19 @@ def _wanted(state: UnitState, goal: AutomationGoal) -> PlanStep:
 
 
 def _own_needs(state: UnitState, goal: AutomationGoal) -> _OwnNeeds:
-    found = {
+    parts = {
         process.name: _of_process(state, goal, process)
         for process in state.unit.processes
         if not process.is_manual
     }
-    moves = [move for part in found.values() for move in part.moves]
+    moves = [move for part in parts.values() for move in part.moves]
     return _OwnNeeds(
         moves=tuple(move for move in moves if not move.disturbs),
-        holds=tuple(hold for part in found.values() for hold in part.holds),
+        holds=tuple(hold for part in parts.values() for hold in part.holds),
         changes={move.process: move for move in moves if move.disturbs},
         settled=frozenset(
             name
-            for name, part in found.items()
+            for name, part in parts.items()
             if not part.moves and not part.holds and state.process(name).is_running
         ),
     )
@@ -189,10 +189,10 @@ def _of_process(state: UnitState, goal: AutomationGoal, process: GoalProcess) ->
     return PlanStep((), waits) if waits else PlanStep((needed,))
 
 
-def _step(found: Move | PlanHold | None) -> PlanStep:
-    if found is None:
+def _step(next_move: Move | PlanHold | None) -> PlanStep:
+    if next_move is None:
         return PlanStep()
-    return PlanStep((found,)) if isinstance(found, Move) else PlanStep((), (found,))
+    return PlanStep((next_move,)) if isinstance(next_move, Move) else PlanStep((), (next_move,))
 
 
 def _together(state: UnitState, own: _OwnNeeds) -> PlanStep:

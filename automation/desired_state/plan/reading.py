@@ -42,13 +42,13 @@ def read_goal(document: Section) -> AutomationGoal:
     for _, stated in items(document, "replicaSets"):
         name = text(stated, "_id") or ""
         sets[name] = {} if name in sets else stated
-    found = [_process(process) for _, process in items(document, "processes")]
+    listed_processes = [_process(process) for _, process in items(document, "processes")]
     notes = {process_name(process): _notes(process) for _, process in items(document, "processes")}
     clusters = {
         process_name(process): text(process, "cluster") or "" for _, process in items(document, "processes")
     }
     units = []
-    for group in _groups(found, clusters):
+    for group in _groups(listed_processes, clusters):
         listed = tuple(note for process in group for note in notes[process.name])
         units.append(_unit(group, sets, listed))
     return AutomationGoal(
@@ -67,11 +67,11 @@ def _document_notes(document: Section, planned: frozenset[str]) -> Iterator[Plan
     listed = document.get("replicaSets")
     if listed is None:
         return
-    found = [text(stated, "_id") for _, stated in items(document, "replicaSets")]
-    if not isinstance(listed, list) or len(found) < len(listed) or None in found:
+    names = [text(stated, "_id") for _, stated in items(document, "replicaSets")]
+    if not isinstance(listed, list) or len(names) < len(listed) or None in names:
         what = "it must be a list of objects with an _id"
         yield PlanHold(PlanReason.SECTION_INVALID, names=(("what", what),))
-    for name, count in Counter(name for name in found if name is not None).items():
+    for name, count in Counter(name for name in names if name is not None).items():
         if count > 1:
             what = "two replica sets have the same _id"
             yield PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", what),))
@@ -158,14 +158,14 @@ def _member(member: Section) -> MemberConfig:
 
 
 def _number(member: Section, name: str, default: int) -> Any:
-    found = member.get(name)
-    if found is None:
+    number = member.get(name)
+    if number is None:
         return default
     # A number of JSON can have more digits than an integer should be computed of.
-    is_number = isinstance(found, (int, float, Decimal)) and not isinstance(found, bool)
-    if not is_number or abs(found) > _LARGEST or (name != "priority" and found != int(found)):
+    is_number = isinstance(number, (int, float, Decimal)) and not isinstance(number, bool)
+    if not is_number or abs(number) > _LARGEST or (name != "priority" and number != int(number)):
         return -1
-    return float(found) if name == "priority" else int(found)
+    return float(number) if name == "priority" else int(number)
 
 
 def _section_faults(
@@ -176,11 +176,11 @@ def _section_faults(
     if not isinstance(listed, list) or not members or len(members) < len(listed):
         yield "members must be a list of objects"
     names = {process.name for process in processes}
-    for what, found in (
+    for what, counts in (
         ("host", Counter(member.process for member in members)),
         ("_id", Counter(member.number for member in members)),
     ):
-        if any(count > 1 for count in found.values()):
+        if any(count > 1 for count in counts.values()):
             yield f"two members have the same {what}"
     if any(member.process not in names for member in members):
         yield "host must be the name of a process with this replSetName"

@@ -112,8 +112,8 @@ class _Scene:
                 has_data=True,
                 lag=timedelta(),
             )
-        found = ObservedSet(self._config(), timedelta(), oplog_lost=False, alerts=())
-        return ObservedFleet(self.now, processes, {name: found} if name else {})
+        observed = ObservedSet(self._config(), timedelta(), oplog_lost=False, alerts=())
+        return ObservedFleet(self.now, processes, {name: observed} if name else {})
 
     def _process(self, process: GoalProcess) -> ObservedProcess:
         reported = self.reports.hosts.get(process.name)

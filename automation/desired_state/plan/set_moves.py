@@ -130,9 +130,9 @@ def _member_changes(state: UnitState, ready: frozenset[str]) -> Iterator[Move | 
     yield from (_removal(state, member) for member in leaving if not state.is_healthy(member.process))
     for wanted in stated.values():
         now = state.member(wanted.process)
-        found = _addition(state, wanted, ready) if now is None else _alteration(state, now, wanted)
-        if found is not None:
-            yield found
+        move = _addition(state, wanted, ready) if now is None else _alteration(state, now, wanted)
+        if move is not None:
+            yield move
     yield from (_removal(state, member) for member in leaving if state.is_healthy(member.process))
 
 

@@ -19,8 +19,8 @@ _NUMBERS = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?(?![\d.])")
 @lru_cache(maxsize=4096)
 def series(version: str | None) -> int | None:
     """The place of the version's series in `SERIES`; None if the plan does not know the series."""
-    found = _NUMBERS.match(version or "")
-    return _PLACES.get(f"{int(found[1])}.{int(found[2])}") if found else None
+    numbers = _NUMBERS.match(version or "")
+    return _PLACES.get(f"{int(numbers[1])}.{int(numbers[2])}") if numbers else None
 
 
 def supports(place: int, feature_version: int) -> bool:
@@ -34,5 +34,5 @@ def newest(versions: Iterable[str], place: int) -> str:
 
 
 def _order(version: str) -> tuple[int, str]:
-    found = _NUMBERS.match(version)
-    return int(found[3] or 0) if found else 0, version
+    numbers = _NUMBERS.match(version)
+    return int(numbers[3] or 0) if numbers else 0, version
