@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+import time_machine
 
 from accesslist.models import Project
 from alerting.engine.evaluation import evaluate_signals
@@ -21,6 +22,7 @@ TEXTS = {
     "description": "Nobody can write.\nCall the team.",
     "runbookUrl": "https://wiki.example.com/runbooks/primary?a=1#now",
 }
+MORNING, NOON = "2099-01-01T08:00:00Z", "2099-01-01T12:00:00Z"
 pytestmark = pytest.mark.django_db
 
 
@@ -161,13 +163,16 @@ def test_another_event_type_keeps_the_severity(admin: ApiClient, path: str) -> N
 def test_a_document_that_is_read_and_written_back_changes_nothing(
     admin: ApiClient, path: str, body: dict[str, Any], is_of_an_earlier_build: bool
 ) -> None:
-    made = admin.post(path, body).json()
+    with time_machine.travel(MORNING, tick=False):
+        made = admin.post(path, body).json()
     if is_of_an_earlier_build and "severity" not in body:
         AlertConfig.objects.update(severity=None)
     count = Event.objects.count()
-    assert admin.put(f"{path}/{made['id']}", made).json() == made
-    assert admin.put(f"{path}/{made['id']}", body).json() == made
-    assert admin.patch(f"{path}/{made['id']}", made).json() == made
+    with time_machine.travel(NOON, tick=False):
+        assert admin.put(f"{path}/{made['id']}", made).json() == made
+        assert admin.put(f"{path}/{made['id']}", body).json() == made
+        assert admin.patch(f"{path}/{made['id']}", made).json() == made
+    assert made["updated"] == MORNING
     assert Event.objects.count() == count
 
 
