@@ -208,10 +208,14 @@ def _content(config: Mapping[str, str], message: Message) -> JsonObject:
 
 
 def _colour(message: Message) -> str:
-    """Grey for a test, and for an alert that was acknowledged or cancelled."""
+    """Return the colour of the severity while an alert is open, and grey for a test and a cancelled alert."""
+    if message.is_test:
+        return _NO_COLOUR
     if message.kind is MessageKind.CLOSE:
         return "good"
-    return _COLOURS[message.severity] if message.kind in OPEN_KINDS and not message.is_test else _NO_COLOUR
+    if message.kind is MessageKind.ACKNOWLEDGE:
+        return "warning"
+    return _COLOURS[message.severity] if message.kind in OPEN_KINDS else _NO_COLOUR
 
 
 def _blocks(message: Message) -> list[JsonObject]:

@@ -11,6 +11,7 @@ from accesslist.models import Project
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.store import AlertRows, alert_row, alert_rows, row_of
 from alerting.models import Alert
+from events.types import Severity
 from opsapi.api.paging import DeferredRows
 from opsapi.fields import WireTime
 from opsapi.ids import new_id
@@ -60,6 +61,7 @@ def make(project: Project, number: int) -> Alert:
         group=project,
         config_id=new_id(),
         event_type="HOST_DOWN",
+        severity=list(Severity)[number % 3].value,
         status=list(AlertStatus)[number % 4].value,
         target_key=str(number),
         created=created,
@@ -80,6 +82,7 @@ def by_orm(**filters: Any) -> Any:
             "config_id",
             "is_global",
             "event_type",
+            "severity",
             "status",
             "facts",
             "metric_name",

@@ -67,5 +67,5 @@ def test_it_takes_as_many_statements_however_much_happened(
     alert = metric_alert(project, host, config_id=config.id)
     for minute in range(60):
         make_notification(project, alert=alert, created=NOW + minute * MINUTE, due=NOW + minute * MINUTE)
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(21):
         timeline(alert, now=NOW + HOUR)

@@ -96,7 +96,7 @@ def test_a_bar_in_a_link_does_not_end_it() -> None:
         (MessageKind.OPEN, Severity.CRITICAL, "danger"),
         (MessageKind.UPDATE, Severity.WARNING, "warning"),
         (MessageKind.OPEN, Severity.INFO, "#1565c0"),
-        (MessageKind.ACKNOWLEDGE, Severity.CRITICAL, "#808080"),
+        (MessageKind.ACKNOWLEDGE, Severity.CRITICAL, "warning"),
         (MessageKind.CLOSE, Severity.CRITICAL, "good"),
         (MessageKind.CANCEL, Severity.CRITICAL, "#808080"),
     ],
