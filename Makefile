@@ -3,7 +3,7 @@ SHELL := /bin/sh
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST = $(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder --durations 5 --durations-min 1
+PYTEST = $(BIN)/python -m pytest -n 4 --dist loadfile --no-loadscope-reorder --durations 5 --durations-min 1
 # Only the format `docker` has health checks.
 IMAGE_BUILD = podman build --format docker --file deploy/container/Containerfile
 # Files whose tests are longer in `make faults` read `LONG` or `budget`.
