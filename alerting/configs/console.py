@@ -30,7 +30,7 @@ from alerting.configs.forms import (
 )
 from alerting.configs.inputs import event_types
 from alerting.configs.models import AlertConfig, NotificationSetting
-from alerting.configs.notices import DismissForm
+from alerting.configs.notice_forms import DismissForm
 from alerting.configs.notification_tests import NotificationTest, alert_config_test
 from alerting.configs.notification_types import NOTIFICATION_TYPES
 from alerting.configs.preset_configs import presets_create

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterator, Sequence
 from django.urls import reverse
 
 from accesslist.access import WRITE_PROJECT_ACCESS
-from accesslist.forms import InProjectForm
 from accesslist.roles.rules import INVITERS
 from alerting.access import DISMISS_CHECKLIST, WRITE
 from alerting.configs.models import AlertConfig
@@ -130,7 +129,3 @@ def _step(text: str, is_done: bool, link: Cell, wanted: Collection[Role], *, may
         return Step(text=text, is_done=is_done, link=link)
     enough = [role for role in Role if role.is_global and not IMPLIED[role].isdisjoint(wanted)]
     return Step(text=text, is_done=is_done, note=f"This needs the role {role_names(enough)}.")
-
-
-class DismissForm(InProjectForm):
-    """The project whose notice disappears."""

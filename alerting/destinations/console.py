@@ -13,6 +13,7 @@ from unfold.decorators import display
 from alerting.access import WRITE, WRITE_GLOBAL
 from alerting.destinations.choices import DestinationState
 from alerting.destinations.models import Destination, UnreachableHost
+from alerting.destinations.presentation import notifications_waiting_url
 from alerting.destinations.store import host_unreachable, waiting_for, with_state, with_waiting
 from alerting.engine.models import Notification
 from alerting.engine.notification_log import NotifiedEvent, events_of_notifications
@@ -24,7 +25,7 @@ from opsapi.api.permissions import Access
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words
 from opsapi.console.actions import Action
-from opsapi.console.admin_urls import list_url, page_url
+from opsapi.console.admin_urls import page_url
 from opsapi.console.display import Context, ago, link, project, short, short_field
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
@@ -43,11 +44,6 @@ _DESTINATION_TONES: Mapping[str, Tone] = {
 }
 DESTINATION_LABELS = {word: _DESTINATION_TONES[state] for state, word in DESTINATION_WORDS.items()}
 """By word, as the columns of the theme need it."""
-
-
-def notifications_waiting_url(destination: Destination) -> str:
-    """The list of notifications that wait for a destination."""
-    return list_url(Notification, waiting_for=destination.pk)
 
 
 _TROUBLED = (DestinationState.FAILING, DestinationState.SLOWED)

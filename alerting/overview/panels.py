@@ -13,8 +13,8 @@ from alerting.configs.models import AlertConfig
 from alerting.configs.notification_types import recipient_words
 from alerting.configs.patterns import MAX_REGEX_LENGTH
 from alerting.destinations.choices import DestinationState
-from alerting.destinations.console import notifications_waiting_url
 from alerting.destinations.models import Destination
+from alerting.destinations.presentation import notifications_waiting_url
 from alerting.destinations.store import any_message_delivered, destinations_failing, proxy_fault_words
 from alerting.engine.choices import NotificationStatus
 from alerting.engine.models import Notification, WorkerHeartbeat
@@ -26,8 +26,8 @@ from alerting.incidents.presentation import alert_cells
 from alerting.incidents.store import Age, active_first_rows, alerts_matching
 from alerting.incidents.targets import targets_of
 from alerting.overview.store import AgeCount, active_alerts, notifications_failing, windows_ahead
-from alerting.windows.console import window_badge
 from alerting.windows.models import MaintenanceWindow
+from alerting.windows.presentation import window_badge
 from alerting.windows.rules import category_list
 from alerting.windows.store import muting_windows
 from automation.models import Host

@@ -1,7 +1,6 @@
 """Maintenance windows in the console."""
 
-from collections.abc import Mapping, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import admin
@@ -17,6 +16,7 @@ from alerting.windows.changes import window_change, window_create, window_delete
 from alerting.windows.forms import NewWindowForm, WindowForm
 from alerting.windows.input import matcher_lines
 from alerting.windows.models import MaintenanceWindow
+from alerting.windows.presentation import WINDOW_LABELS, WINDOW_WORDS, window_badge
 from alerting.windows.previews import shown_window, window_extents
 from alerting.windows.recurrence import recurrence_words
 from alerting.windows.rules import MuteExtent, WindowState, category_list
@@ -28,25 +28,6 @@ from opsapi.console.display import Context, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
 from opsapi.console.widgets import Tone
-
-WINDOW_WORDS: Mapping[WindowState, str] = {
-    WindowState.PENDING: "scheduled",
-    WindowState.ACTIVE: "active",
-    WindowState.EXPIRED: "ended",
-}
-_WINDOW_TONES: Mapping[WindowState, Tone] = {
-    WindowState.PENDING: Tone.INFO,
-    WindowState.ACTIVE: Tone.WARNING,
-    WindowState.EXPIRED: Tone.PLAIN,
-}
-WINDOW_LABELS = {word: _WINDOW_TONES[state] for state, word in WINDOW_WORDS.items()}
-"""By word, as the columns of the theme need it."""
-
-
-def window_badge(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
-    """The state of a maintenance window, in a word."""
-    state = window.rule.state(now)
-    return WINDOW_WORDS[state], _WINDOW_TONES[state]
 
 
 def muted_words(extent: MuteExtent) -> str:

@@ -10,7 +10,7 @@ from alerting.incidents.presentation import ALERT_TONES, alert_badge
 from alerting.incidents.rules import AlertState, alert_state
 from alerting.insight.timeline_entries import TimelineEntryKind
 from alerting.models import Alert, MaintenanceWindow
-from alerting.windows.console import window_badge
+from alerting.windows.presentation import window_badge
 from integrations.choices import DeliveryStatus
 from opsapi.console.widgets import Tone
 from tests.each import each
