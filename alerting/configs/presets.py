@@ -35,8 +35,8 @@ class PresetSpec:
     """A row of the table: the condition of a configuration, its delay in minutes, its name and its severity.
 
     `meaning` is a sentence. `runbook` is the name of the page in docs/runbooks. `title` is the name of the
-    configuration. The severity is CRITICAL if a database is down or loses data, or may within hours. It is
-    INFO if nobody has to act on the same day.
+    configuration. The severity is CRITICAL if a database is down or loses data, or may within hours. INFO
+    means that no person has to act on the same day.
     """
 
     name: str

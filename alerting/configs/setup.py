@@ -8,7 +8,6 @@ from typing import NamedTuple
 from django.db import transaction
 
 from accesslist.changes import acting
-from accesslist.locks import scope_lock_shared
 from alerting.configs.choices import SetupMarkName
 from alerting.configs.models import SetupMark
 from alerting.configs.store import is_concerned
@@ -24,10 +23,9 @@ from opsapi.sql import fetch_rows
 def channel_tested(*, group_id: str | None, actor: Actor, now: datetime) -> None:
     """Remember that a test message was delivered; the event of the test is recorded before it is sent.
 
-    Raises:
-        ApiError: GROUP_NOT_FOUND, when the project was deleted in the meantime.
+    The project may be deleted meanwhile: the mark then stays until the project is purged. Raises
+    IntegrityError if the project is already purged.
     """
-    scope_lock_shared(Scope(group_id=group_id))
     _mark(SetupMarkName.CHANNEL_TESTED, group_id, actor, now)
 
 

@@ -13,10 +13,13 @@ from django.db import OperationalError, connection
 from pytest_django import Settings
 
 from accesslist.models import Project
+from accesslist.projects.changes import project_delete
 from alerting.configs import notification_tests
 from alerting.models import Alert, AlertConfig, Notification, NotificationSetting, SetupMark
 from alerting.reasons import AttemptFailure
 from events.models import Event, Signal
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
 from opsapi.outbound.errors import UNREACHABLE
 from tests.api.bodies import SECRET, alert_config, email, webhook
 from tests.client import ApiClient
@@ -85,6 +88,25 @@ def test_a_failure_of_the_database_does_not_hide_that_it_was_delivered(
     assert "OperationalError" in "".join(
         record.getMessage() for record in caplog.records if record.name == "opsapi.testing"
     )
+
+
+def test_a_test_counts_also_if_the_project_is_deleted_while_it_is_sent(
+    admin: ApiClient, path: str, project: Project, http_receiver: HttpReceiver
+) -> None:
+    """As after a test and then the deletion."""
+
+    def deletes(execute: Callable[..., Any], sql: str, *arguments: Any) -> Any:
+        if http_receiver.requests and not deleted:
+            deleted.append(project.id)
+            project_delete(group_id=project.id, actor=SYSTEM, now=clock.now())
+        return execute(sql, *arguments)
+
+    deleted: list[str] = []
+    with connection.execute_wrapper(deletes):
+        results = try_out(admin, path, config_of_receivers(http_receiver))
+    assert results == [{"typeName": "WEBHOOK", "status": "DELIVERED"}]
+    assert deleted == [project.id]
+    assert SetupMark.objects.get().group_id == project.id
 
 
 def test_a_mail_says_that_it_is_a_test_and_of_what(
