@@ -222,3 +222,18 @@ def test_a_large_document_says_how_much_is_not_drawn(
     assert {name for name, *_ in moves(drawn)} == {"s0"}
     (row,) = [row for row in drawn["assumed"] if row["reason"] == "NOT_DRAWN"]
     assert "4 processes" in row["detail"]
+
+
+def test_a_plan_without_an_end_is_refused_and_the_rest_of_the_answer_is_there(
+    publisher: ApiClient, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published(publisher, path, replica_set())
+    monkeypatch.setattr(
+        "automation.desired_state.plan.planner.expected", lambda unit, observed, move: observed
+    )
+    answer = publisher.put(f"{path}?dryRun=true", replica_set(1, version="7.0.3"))
+    assert answer.status_code == 200, answer.content
+    drawn = answer.json()["plan"]
+    assert [(hold["reason"], hold["replicaSetName"]) for hold in drawn["refused"]] == [("NO_END", "rs")]
+    assert drawn["processes"] == []
+    assert answer.json()["diffs"]

@@ -6,7 +6,7 @@ from enum import Enum, unique
 
 
 class ReasonKind(str, Enum):
-    """What a reason means for the plan."""
+    """The effect of a reason on the plan."""
 
     WAITS = "WAITS"
     """The move follows as soon as the observed state allows it."""
@@ -117,6 +117,10 @@ class PlanReason(Enum):
     DATA_WOULD_GO = (
         ReasonKind.REFUSED,
         "the process has data that is not of the replica set, and joining would delete it",
+    )
+    NO_END = (
+        ReasonKind.REFUSED,
+        "the plan reaches no end, which is a fault of the platform: please report it",
     )
     NOT_PLANNED = (ReasonKind.REFUSED, "the plan does not carry out {fields} yet")
 

@@ -1,4 +1,4 @@
-"""What a dry run knows of the processes from reports, and what it assumes because nobody observes it. Pure.
+"""The state that a dry run knows from reports, and the facts that it assumes without a report. Pure.
 
 Reports say whether a process runs, its role and its version, and the version of the document that it has
 reached. A real plan waits for facts that are not known. A dry run assumes them, and says so.
@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from automation.desired_state.plan.planner import UnitPlan, unit_plan
+from automation.desired_state.plan.planner import EndlessPlanError, UnitPlan, unit_plan
 from automation.desired_state.plan.reasons import PlanReason
 from automation.desired_state.plan.values import (
     AutomationGoal,
@@ -43,7 +43,7 @@ class ReportedProcess:
 
 @dataclass(frozen=True)
 class FleetReports:
-    """What the platform knows of the processes of a document.
+    """The reports of the processes of a document.
 
     `hosts`: by the name of the process. `others`: hosts without a process, by replica set and address.
     `reached`: the version of the document that each process has reached.
@@ -63,7 +63,7 @@ class DrawnPlan:
 
 
 def drawn_plan(old: AutomationGoal, new: AutomationGoal, reports: FleetReports, now: datetime) -> DrawnPlan:
-    """The plan from the old document to the new one, from what is reported at this time."""
+    """Return the plan from the old document to the new document, from the reports at this time."""
     published = {process.name: process for unit in old.units for process in unit.processes}
     stated = {unit.replica_set: unit.members for unit in old.units if unit.replica_set}
     plans: list[UnitPlan] = []
@@ -75,7 +75,10 @@ def drawn_plan(old: AutomationGoal, new: AutomationGoal, reports: FleetReports, 
             left_out += len(unit.processes)
             continue
         scene = _Scene(old.number, unit, reports, published, stated.get(unit.replica_set), now)
-        drawn = unit_plan(new, unit, scene.fleet())
+        try:
+            drawn = unit_plan(new, unit, scene.fleet())
+        except EndlessPlanError:
+            drawn = _without_end(unit)
         steps += (len(drawn.moves) + 1) * len(unit.processes)
         plans.append(drawn)
         if drawn.moves or drawn.holds:
@@ -87,6 +90,11 @@ def drawn_plan(old: AutomationGoal, new: AutomationGoal, reports: FleetReports, 
     if left_out:
         holds.append(PlanHold(PlanReason.NOT_DRAWN, names=(("count", str(left_out)),)))
     return DrawnPlan(tuple(plans), tuple(holds))
+
+
+def _without_end(unit: GoalUnit) -> UnitPlan:
+    names = [""] if unit.replica_set else [process.name for process in unit.processes]
+    return UnitPlan((), tuple(PlanHold(PlanReason.NO_END, name, unit.replica_set) for name in names))
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ class _Scene:
     now: datetime
 
     def fleet(self) -> ObservedFleet:
-        """What is observed, with the assumptions filled in."""
+        """The observed state, completed with the assumptions."""
         processes = {process.name: self._process(process) for process in self.unit.processes}
         name = self.unit.replica_set
         for address, reported in self.reports.others.get(name, {}).items() if name else ():
@@ -145,7 +153,7 @@ class _Scene:
         return MemberState.ARBITER if is_arbiter else MemberState.SECONDARY
 
     def _config(self) -> tuple[MemberConfig, ...]:
-        """The members: of the section as published, or the reported ones. Members of other hosts, too."""
+        """The members of the published section, or the reported members, also on other hosts."""
         if not self.unit.replica_set or not self._is_initiated():
             return ()
         known = self.stated
@@ -176,7 +184,7 @@ class _Scene:
         return SERIES[min(places)] if places else self.unit.processes[0].feature_version
 
     def assumptions(self) -> Iterator[PlanHold]:
-        """What the plan of the unit assumes."""
+        """The assumptions of the plan of the unit."""
         for process in self.unit.processes:
             yield from self._assumptions_of(process)
         name = self.unit.replica_set
