@@ -17,7 +17,7 @@ from automation.agent.postgresql.connection import read
 from automation.agent.postgresql.engine import PostgreSQL
 from automation.agent.postgresql.host import PostgresHost
 from automation.agent.postgresql.metrics import DEAD_ROWS, NEED_VACUUM, SIZE, SOURCES, MetricQuery
-from automation.agent.rates import Why
+from automation.agent.rates import Why, rounded
 from automation.agent.report import bodies_of
 from automation.models import Host as PlatformHost
 from automation.models import ReplicaSet
@@ -135,8 +135,8 @@ def test_counters_become_rates_once_there_are_two_samples(watch: AnyWatch, pair:
     eventually(lambda: values(asked(engine)[primary.port])["PG_ROWS_INSERTED"] > 0)
     found = values(asked(engine)[primary.port])
     assert found["CONNECTIONS"] >= 1
-    # 3 of 50 are reserved, and the agent rounds.
-    assert found["CONNECTIONS_PERCENT"] == pytest.approx(found["CONNECTIONS"] / 47 * 100, rel=1e-3)
+    # 3 of 50 are reserved.
+    assert found["CONNECTIONS_PERCENT"] == rounded(found["CONNECTIONS"] / 47 * 100)
 
 
 def test_transactions_and_locks_are_seen_while_they_last(watch: AnyWatch, pair: Pair) -> None:
@@ -291,7 +291,8 @@ def test_connections_that_a_service_reserves_are_not_of_ordinary_clients(pair: P
         finally:
             primary.ask(f"ALTER ROLE {MONITOR} RESET {setting}")
     # 50 connections without 3 of superusers: 47, then 20.
-    assert after == pytest.approx(before * 47 / 20, rel=1e-3)
+    connections = round(before * 47 / 100)
+    assert (before, after) == (rounded(connections / 47 * 100), rounded(connections / 20 * 100))
 
 
 def test_a_statement_that_takes_too_long_loses_its_own_metrics_only(pair: Pair) -> None:
