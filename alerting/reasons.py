@@ -9,7 +9,7 @@ There are three kinds of reasons:
   a host.
 
 Other closed sets say why a request is refused (`opsapi.api.catalogue`), why an answer is incomplete
-(`choices.CutReason`), and why a dry run can differ from what would have happened (`rules.dry_run`).
+(`budgets.CutReason`), and why a dry run can differ from what would have happened (`insight.dry_run_alerts`).
 
 The name of a reason is its code in the API. The value is its sentence, as a clause with names in braces. The
 log stores the sentence. The explanations, the console and docs/reference/reasons.md show it.

@@ -175,7 +175,7 @@ def _redirect(
 def last_failure(notification: Notification) -> str | None:
     """Return the reason of the last failed attempt; None if no attempt failed, or it was held back later.
 
-    `_MARK_BEGUN` in `engine.postgresql`, `_TO_DROP` in `services.notifications` and HELD_BACK state the same
+    `_MARK_BEGUN` in `engine.postgresql`, `_TO_DROP` in `engine.schedule` and HELD_BACK state the same
     rule in SQL.
     """
     was_held_back = notification.silenced_by or notification.reason == NotificationReason.ACKNOWLEDGED.value

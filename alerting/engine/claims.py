@@ -1,6 +1,6 @@
 """Claim: leases the notifications that a worker may send next.
 
-`rules.claim_order` chooses among the candidates that are read here. Workers claim one after the other, so the
+`engine.rules` chooses among the candidates that are read here. Workers claim one after the other, so the
 limits of destinations, hosts and projects apply to all workers together.
 """
 

@@ -60,7 +60,7 @@ class _LongDelivery:
 
 
 class Courier:
-    """Its owner is a single thread, the only one with the database; `rules.claim_order` defines slots."""
+    """Its owner is a single thread, the only one with the database; `engine.rules` defines slots."""
 
     def __init__(
         self, *, worker: int, slots: int, clock: Callable[[], datetime], wake: Callable[[], None]

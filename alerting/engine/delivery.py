@@ -2,8 +2,8 @@
 
     claim ─► decide ─► send ─► record
 
-Claim leases the notifications that may be sent next (`services.claims`). Decide chooses a step for each
-notification (`rules.delivery_policy`), while its alert and the maintenance windows are locked. Which windows
+Claim leases the notifications that may be sent next (`engine.claims`). Decide chooses a step for each
+notification (`engine.rules`), while its alert and the maintenance windows are locked. Which windows
 mute it is found before, without locks and in slices of time (`muting`):
 
     send      begin an attempt now
@@ -26,9 +26,9 @@ notification with a new token; later writes of the first worker have no effect. 
 marked as begun counts as perhaps received, and is sent again with the same delivery id.
 
 A message about alerts belongs to an incident, whose open alerts decide whether it is sent
-(`selectors.incidents`). If the incident groups alerts, a `Picture` is the content of the message. A message
+(`incidents.store`). If the incident groups alerts, a `Picture` is the content of the message. A message
 about a change is only sent if its picture differs enough from the picture of the last message about the
-incident (`selectors.incidents.last_pictures`).
+incident (`incidents.store.last_pictures`).
 """
 
 import logging

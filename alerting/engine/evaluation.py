@@ -9,15 +9,15 @@
 
 A turn ends when its time is over or it has many rows to write, also within a signal. What was decided is
 written, and in the same transaction the place at which the next turn continues
-(`rules.time_slices.Progress`). So a crash neither loses nor repeats anything, and other projects have turns
+(`engine.rules.Progress`). So a crash neither loses nor repeats anything, and other projects have turns
 in between. Later signals of the project wait. A signal is divided between configurations, because alerts of
 one configuration can form an incident; only a configuration that takes a whole turn is divided between
 targets.
 
 Reports, timeouts and changes by users write signals (`events.models.Signal`). `turn_take` locks the project
-that has waited longest (`services.turns`). `_compare_…` reads observations, configurations and active alerts;
+that has waited longest (`engine.turns`). `_compare_…` reads observations, configurations and active alerts;
 the number of queries does not grow with the number of signals. Configurations stay in memory until they
-change (`selectors.config_views`). `rules.transition.step` decides each pair of an observation and a
+change (`configs.store`). `engine.transition.step` decides each pair of an observation and a
 configuration.
 
 The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
@@ -339,7 +339,7 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
     these signals decide: their observations are older than the current state, and the last of them has it.
     While other reports of an agent wait, its hosts are compared later. If too many hosts wait in signals, all
     is compared after these signals.
-    The signal of a configuration that is deleted or disabled by now changes nothing: `services.configs` has
+    The signal of a configuration that is deleted or disabled by now changes nothing: `configs.changes` has
     cancelled its alerts.
     """
     began, group_id, signals, progress = time_slice.last_look, batch.group_id, batch.signals, batch.progress

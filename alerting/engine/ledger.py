@@ -1,6 +1,6 @@
 """The ledger: what claims, decisions, outcomes and changes of alerts read and write.
 
-The bookkeeping of delivery is written once, against `Ledger`: `services.claims`, `delivery`, and the services
+The bookkeeping of delivery is written once, against `Ledger`: `engine.claims`, `delivery`, and the services
 of incidents, notifications, addresses and destinations. `postgresql` has the statements. `memory` has the
 same rules without SQL, for the simulation. Each call reads or writes a set.
 """

@@ -26,7 +26,7 @@ class Notification(models.Model):
     """One message to one receiver: written before it is sent, its outcome after. The rows are the log.
 
     The id is the delivery id. It is derived from the content and the recipient
-    (`services.notifications`), so it is the same on every attempt, and when a signal is evaluated again
+    (`engine.schedule`), so it is the same on every attempt, and when a signal is evaluated again
     after a crash or a restored backup.
 
     `destination` is empty until the notification is due. A notification for people (GROUP, USER, …) has no
@@ -265,7 +265,7 @@ class EvaluationTurn(models.Model):
 class ProjectUsage(models.Model):
     """The seconds of workers' time that a project used in a minute and in the minute before.
 
-    Evaluation takes the project first that used least (`rules.shares`). `exceeded` is the last minute in
+    Evaluation takes the project first that used least (`engine.rules`). `exceeded` is the last minute in
     which the project exceeded its share, and `config_id` or `window_id` took most of the turn or step
     in which it did.
     """

@@ -552,7 +552,7 @@ UNIT_SECONDS: Final = 0.5
 LEAST_COUNTED_SECONDS: Final = 0.1
 """Shorter work is not counted: counting it would take longer than it is worth."""
 NOTICE_MINUTES: Final = 10
-"""For so many minutes after an excess, the console shows a notice and no further event is recorded."""
+"""Minutes after an excess in which the console shows a notice, and no further event is recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ _GROUPS_TRIED = 50
 
 # The projects with signals, found one by one in the index, so that backlogs do not matter; then signals
 # without a project. The project that used least of the workers' time in this minute and the last comes first
-# (`rules.shares`), of these the project that was evaluated longest ago; the first with free locks is chosen.
+# (`engine.rules`), of these the project that was evaluated longest ago; the first with free locks is chosen.
 _TAKE = f"""
 {PROJECTS_WITH_SIGNALS}
 SELECT group_id FROM (

@@ -92,7 +92,7 @@ class LongestWaits(NamedTuple):
 
     Messages that are held back on purpose do not count: by their destination or its host, a maintenance
     window, an acknowledgement, or a delay. Projects that have exceeded their share of the workers' time do
-    not count either (`rules.shares`).
+    not count either (`engine.rules`).
     """
 
     signal: timedelta

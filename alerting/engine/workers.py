@@ -1,4 +1,4 @@
-"""Reading the heartbeats of workers: which run, and what is wrong with them."""
+"""Reads the heartbeats of workers: which workers run, and which faults they have."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ LOOP_FAILS_AFTER = timedelta(seconds=30)
 def workers_known(now: datetime) -> FirstRows[WorkerHeartbeat]:
     """Workers of the last day: first the workers of `wrong_clocks`, then the last seen.
 
-    `services.leases.worker_seen` deletes older ones.
+    `engine.leases.worker_seen` deletes older ones.
     """
     first = Case(When(_CLOCK_IS_WRONG, seen__gte=now - _SEEN_WITHIN, then=0), default=1)
     return first_rows(WorkerHeartbeat.objects.order_by(first, "-seen", "name"))

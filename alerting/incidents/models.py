@@ -148,7 +148,7 @@ class Incident(models.Model):
     """An outage: related alerts of a configuration in a project, whose messages are sent together.
 
     It ends with its last open alert. Its messages are notifications of `lead`, its first alert. Alerts and
-    notifications refer to it by ID. `units` are the keys of what its alerts concern (`rules.topology`).
+    notifications refer to it by ID. `units` are the keys of what its alerts concern (`incidents.topology`).
 
     The incident of an alert whose configuration groups no alerts has the ID of the alert: receivers know it.
     """

@@ -1,7 +1,7 @@
 """The incidents and messages of a dry run.
 
-Alerts begin, join and leave incidents with `services.incidents`, over a ledger in memory. `IncidentRun`
-decides each message with `delivery_policy.decide_delivery`, the function of delivery, in the order of time,
+Alerts begin, join and leave incidents with `incidents.grouping`, over a ledger in memory. `IncidentRun`
+decides each message with `engine.rules.decide_delivery`, the function of delivery, in the order of time,
 as if every receiver answered at once and no alert was acknowledged. An event that opens no alert is notified
 once.
 

@@ -182,7 +182,7 @@ def _cut(
 
 
 def _same_target(target: Target, deleted: Mapping[str, Any]) -> Callable[[Mapping[str, Any]], bool]:
-    """Whether facts are about a deleted host or agent, as `services.purge` finds their alerts."""
+    """Whether facts are about a deleted host or agent, as `engine.purge` finds their alerts."""
     names = ("hostname", "sourceTypeName") if target is Target.AGENT else ("hostname", "port")
 
     def key(facts: Mapping[str, Any]) -> list[object]:

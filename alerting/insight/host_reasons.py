@@ -1,7 +1,7 @@
 """Why an alert configuration alerts on a host now, or why it does not. Pure.
 
 The checks run in the order of `explain`; the first check that fails is the reason. The condition itself is
-decided by `rules.transition.step`, the function that evaluation uses.
+decided by `engine.transition.step`, the function that evaluation uses.
 """
 
 from collections.abc import Sequence

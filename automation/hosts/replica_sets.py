@@ -124,7 +124,7 @@ def replica_sets_count(
 def _locked(set_ids: Collection[str], holders: dict[str, str], now: datetime) -> list[ReplicaSet]:
     """The sets with the names of their clusters, locked by id.
 
-    Add to `holders` the agents whose reports about members wait (`rules.observed.HOLD`).
+    Add to `holders` the agents whose reports about members wait (`reports.rules.HOLD`).
     """
     sets = []
     values_of = {"ids": list(set_ids), "held_after": now - HOLD, "now": now}

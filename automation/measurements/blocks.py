@@ -1,8 +1,8 @@
 """Reading packed measurements: which days are packed, and the parts of their blocks.
 
-A day is packed in a transaction that drops its rows and shows its blocks. A reader that first reads rows and
-then blocks sees a reading twice if the transaction ends between the two, but never not at all. A reader for
-which twice is wrong uses `undisturbed`.
+A day is packed in a transaction that drops its rows and shows its blocks. If this transaction ends while a
+reader has read the rows and not yet the blocks, the reader sees a reading twice. It never misses a reading.
+A reader that cannot bear a reading twice uses `undisturbed`.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -34,7 +34,7 @@ PACKINGS = "automation_packing"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _HOSTS_AT_ONCE = 50
-"""Whole blocks of so many hosts are in memory at a time."""
+"""The maximum number of hosts whose whole blocks are in memory at a time."""
 
 _SHOWN = f"SELECT day, number FROM {PACKINGS} WHERE day BETWEEN %s AND %s"  # noqa: S608 - our own name
 _LAST_DAY = f"SELECT max(day) FROM {PACKINGS}"  # noqa: S608 - our own name
@@ -116,7 +116,7 @@ def microseconds(moment: datetime) -> int:
 
 
 def moment_of(number: int) -> datetime:
-    """The time that is so many microseconds after 1970."""
+    """The time from microseconds since 1970."""
     return _EPOCH + number * _MICROSECOND
 
 

@@ -82,7 +82,7 @@ def unpacked_times(part: bytes) -> Times:
 
 
 def unpacked_column(part: bytes, rows: int) -> Column:
-    """Unpack the part of a metric in a block with so many readings."""
+    """Unpack the part of a metric in a block with this number of readings."""
     scale, start = part[0] & ~_GAPS, 1
     places = np.arange(rows)
     if part[0] & _GAPS:

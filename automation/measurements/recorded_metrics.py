@@ -31,7 +31,7 @@ from opsapi.wire_json import JsonObject
 HOUR = timedelta(hours=1)
 _MICROSECOND = timedelta(microseconds=1)
 _SOURCES_AT_ONCE = 200
-"""The parts of so many blocks are in memory at a time."""
+"""The maximum number of blocks whose parts are in memory at a time."""
 MOST_ROWS: Final = 50_000
 """The most rows of a read of hosts that report once a minute."""
 

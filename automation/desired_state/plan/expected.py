@@ -1,4 +1,4 @@
-"""What a move should do to the observed state: so a plan to the end is drawn, move by move. Pure."""
+"""The expected effect of each move on the observed state. A plan to the end is drawn with it. Pure."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _HEALTHY = (MemberState.PRIMARY, MemberState.SECONDARY)
 
 
 def expected(unit: GoalUnit, observed: ObservedFleet, move: Move) -> ObservedFleet:
-    """What is observed after the move of a process of the unit."""
+    """Return the state that is expected after the move of a process of the unit."""
     model = _Model(unit, observed)
     goal = next((process for process in unit.processes if process.name == move.process), None)
     if move.kind in _STARTS and goal is not None:

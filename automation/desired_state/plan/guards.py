@@ -31,7 +31,7 @@ HEALTHY = frozenset({MemberState.PRIMARY, MemberState.SECONDARY, MemberState.ARB
 
 @dataclass(frozen=True)
 class UnitState:
-    """A unit of the goal together with what is observed of it.
+    """A unit of the goal, together with its observed state.
 
     `config`: the members of the replica set as observed; empty for a unit without a replica set. `primaries`:
     the members that are known to be primaries.
@@ -47,7 +47,7 @@ class UnitState:
     primaries: tuple[str, ...]
 
     def process(self, name: str) -> ObservedProcess:
-        """What is known of a process."""
+        """The observed state of a process."""
         return self.observed.get(name, NOTHING_OBSERVED)
 
     def state(self, name: str) -> MemberState | None:
@@ -88,7 +88,7 @@ class UnitState:
 
 
 def unit_state(unit: GoalUnit, observed: ObservedFleet) -> UnitState:
-    """What is observed of the unit."""
+    """Return the unit together with its observed state."""
     of_set = observed.sets.get(unit.replica_set, NO_SET_OBSERVED)
     config = of_set.config or ()
     processes = observed.processes

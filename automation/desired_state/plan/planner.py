@@ -1,17 +1,17 @@
-"""The plan: which moves lead from what is observed to the goal. Pure.
+"""The plan: the moves that lead from the observed state to the goal. Pure.
 
     step(goal, observed) → the moves that can begin now, and why others wait
-    plan(goal, observed) → all moves to the end, if each does what it should
+    plan(goal, observed) → all moves to the end, if each move succeeds
 
-Nothing is remembered. An agent that was killed observes again, and plans again from what it observes.
+The planner remembers nothing. An agent that was killed observes the servers again, and plans again.
 
 The moves of a unit, in this order:
 
-1. Processes that should run start. Nothing is guarded: a start disturbs nobody.
-2. What disturbs nobody: downloads, configuration files, parameters at run time.
-3. Of a replica set, at most one of these, each only if its guards hold:
-   the members change; a process restarts, changes its version or stops (the primary last: it steps down
-   first); the feature compatibility version changes.
+1. Start the processes that should run. A start has no guards, because it interrupts no client.
+2. Make the moves that interrupt no client: downloads, configuration files, parameters at run time.
+3. In a replica set, make at most one of these moves, and only if its guards hold: change the members;
+   restart, upgrade or stop a process (the primary comes last, and steps down first); change the feature
+   compatibility version.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class UnitPlan:
 
 
 def plan(goal: AutomationGoal, observed: ObservedFleet) -> list[UnitPlan]:
-    """The plan of each unit, as far as each move does what it should."""
+    """Return the plan of each unit, if each move succeeds."""
     return [unit_plan(goal, unit, observed) for unit in goal.units]
 
 
@@ -134,7 +134,7 @@ def _pause(state: UnitState, observed: ObservedFleet) -> Iterator[PlanHold]:
 
 @dataclass(frozen=True)
 class _OwnNeeds:
-    """What the processes of a unit need by themselves.
+    """The moves that the processes of a unit need, without regard to other processes.
 
     `changes`: moves that interrupt a process. `settled`: running processes that need nothing.
     """
@@ -196,7 +196,7 @@ def _step(next_move: Move | PlanHold | None) -> PlanStep:
 
 
 def _together(state: UnitState, own: _OwnNeeds) -> PlanStep:
-    """The one move that only one process of the unit makes at a time."""
+    """Return the next move that needs the turn of the unit: only one process makes such a move at a time."""
     if not state.unit.replica_set:
         return _one_by_one(state, own) if own.changes else feature_move(state)
     if state.of_set.config is None:
@@ -261,7 +261,7 @@ def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
 
 
 def _primary_last(state: UnitState, move: Move) -> PlanStep:
-    """The primary steps down. Without another voting member nobody can follow it, so it is interrupted."""
+    """Let the primary step down, or interrupt it without a successor if it is the only voting member."""
     if state.is_single:
         holds = disturbance_holds(state, move.process)
         return PlanStep((), tuple(holds)) if holds else _after_file(state, move)

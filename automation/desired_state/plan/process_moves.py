@@ -1,4 +1,4 @@
-"""What a single process needs: to start, another version, other settings, a restart. Pure."""
+"""The moves of a single process: start it, change its version or its settings, restart it. Pure."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _start_version(
 ) -> str | PlanHold | None:
     """The version with which the process can start; None if it starts later.
 
-    Its own data and the replica set limit the versions. Of these, the one nearest to the goal is the best.
+    Its own data and the replica set limit the versions. The version that is nearest to the goal is the best.
     """
     if not process.version:
         return state.hold(PlanReason.VERSION_MISSING, process.name)
@@ -134,7 +134,7 @@ def _version_for(
 
 
 def version_of(state: UnitState, goal: AutomationGoal, process: GoalProcess, place: int) -> str:
-    """The version of a series that the process uses: its goal, the one that it has, or the newest listed."""
+    """The version of a series that the process uses: its goal, its current or the newest listed version."""
     had = state.process(process.name).version
     for version in (process.version, had):
         if version and series(version) == place:
@@ -203,9 +203,9 @@ def _settings_hold(state: UnitState, process: GoalProcess, seen: ObservedProcess
 
 
 def next_version(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> str | PlanHold:
-    """The version that a running process runs next: at most one series away, or the one that it runs.
+    """The next version of a running process: at most one series away, or its current version.
 
-    The one that it runs also if the feature compatibility version must change first.
+    It is the current version, too, if the feature compatibility version must change first.
     """
     seen = state.process(process.name)
     if not process.version or seen.version == process.version:
@@ -356,7 +356,7 @@ def _move(
 
 
 def state_holds(state: UnitState, process: GoalProcess) -> Iterator[PlanHold]:
-    """Why a running process must not be interrupted, whatever the others do."""
+    """Why a running process must not be interrupted, in any state of the other processes."""
     now = state.state(process.name)
     if now is None:
         yield state.hold(PlanReason.STATE_UNKNOWN, process.name)

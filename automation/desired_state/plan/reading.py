@@ -60,7 +60,7 @@ def read_goal(document: Section) -> AutomationGoal:
 
 
 def _document_notes(document: Section, planned: frozenset[str]) -> Iterator[PlanHold]:
-    """What of the document no unit carries out: sections, and replica sets without processes."""
+    """The parts of the document that no unit carries out: sections, and replica sets without processes."""
     fields = [name for name in NOT_PLANNED_SECTIONS if document.get(name) is not None]
     if fields:
         yield PlanHold(PlanReason.NOT_PLANNED, names=(("fields", ", ".join(fields)),))
@@ -171,7 +171,7 @@ def _number(member: Section, name: str, default: int) -> Any:
 def _section_faults(
     stated: Section, members: tuple[MemberConfig, ...], processes: tuple[GoalProcess, ...]
 ) -> Iterator[str]:
-    """What the servers would refuse in the section, or what the plan cannot read."""
+    """Return the faults of the section that servers would refuse, or that the plan cannot read."""
     listed = stated.get("members")
     if not isinstance(listed, list) or not members or len(members) < len(listed):
         yield "members must be a list of objects"

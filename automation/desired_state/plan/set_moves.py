@@ -1,4 +1,4 @@
-"""What a replica set needs as a whole: to be initiated, other members, another feature version. Pure.
+"""The moves of a whole replica set: initiate it, change its members or its feature version. Pure.
 
 One member changes at a time. A new member joins without a vote, and gets its vote when it has all data.
 """
@@ -124,7 +124,7 @@ def _not_stated(state: UnitState) -> Iterator[PlanHold]:
 
 
 def _member_changes(state: UnitState, ready: frozenset[str]) -> Iterator[Move | PlanHold]:
-    """All changes, in the order in which they are tried: unhealthy members leave first, healthy ones last."""
+    """All changes, in the order of their trial: unhealthy members leave first, healthy members last."""
     stated = {member.process: member for member in state.unit.members or ()}
     leaving = [member for member in state.config if member.process not in stated]
     yield from (_removal(state, member) for member in leaving if not state.is_healthy(member.process))
@@ -206,7 +206,7 @@ def _alteration(state: UnitState, now: MemberConfig, wanted: MemberConfig) -> Mo
 
 
 def member_values(member: MemberConfig) -> tuple[float, int, bool, int, bool]:
-    """What a change of a member can change, and whether it is an arbiter."""
+    """The fields of a member that can change, and whether the member is an arbiter."""
     return member.priority, member.votes, member.is_hidden, member.delay, member.is_arbiter
 
 
@@ -252,7 +252,7 @@ def step_down_holds(state: UnitState, name: str) -> list[PlanHold]:
 
 
 def feature_move(state: UnitState) -> PlanStep:
-    """The next change of the feature compatibility version: what versions need, or the goal.
+    """The next change of the feature compatibility version: for an upgrade, or to the goal.
 
     A process of a replica set that is not initiated has none that could change.
     """

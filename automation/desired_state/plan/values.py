@@ -1,4 +1,4 @@
-"""The values of a plan: the goal, what is observed, moves, and reasons. All are frozen. Pure.
+"""The values of a plan: the goal, the observed state, moves, and reasons. All are frozen. Pure.
 
 A value that is None is not known. Nothing is assumed of it: a move that depends on it waits.
 """
@@ -17,7 +17,7 @@ Settings = Mapping[str, str]
 
 
 class MemberState(str, Enum):
-    """What a running process says of its replication."""
+    """The replication state that a running process reports."""
 
     STANDALONE = "STANDALONE"
     ROUTER = "ROUTER"
@@ -35,7 +35,7 @@ class MemberState(str, Enum):
 
 
 class MoveKind(str, Enum):
-    """What an agent does in one move; the values are the wire values."""
+    """The action of an agent in a move; the values are the wire values."""
 
     DOWNLOAD = "DOWNLOAD"
     WRITE_FILE = "WRITE_FILE"
@@ -153,7 +153,7 @@ class GoalUnit:
 
 @dataclass(frozen=True)
 class AutomationGoal:
-    """The document: its number, its versions, its units, and what of it no unit carries out."""
+    """The document: its number, its versions, its units, and the parts that no unit carries out."""
 
     number: int
     versions: tuple[str, ...]
@@ -172,7 +172,7 @@ class FailedMove:
 
 @dataclass(frozen=True)
 class ObservedProcess:
-    """What is known of a process.
+    """The observed state of a process.
 
     `version`: the version that runs, or ran last. `feature_version`: of its data. `settings`: with which it
     runs, or ran last. `file`: the settings in its configuration file. `settable`: settings that the server
@@ -198,7 +198,7 @@ class ObservedProcess:
 
 @dataclass(frozen=True)
 class ObservedSet:
-    """What is known of a replica set.
+    """The observed state of a replica set.
 
     `config`: its members; empty if it is not initiated. `oplog`: the time that the oplog of the primary
     covers; `oplog_lost`: whether the oplog has already dropped entries, so that the time is a limit.
@@ -218,7 +218,7 @@ NO_SET_OBSERVED = ObservedSet()
 
 @dataclass(frozen=True)
 class ObservedFleet:
-    """What is known of all processes, by name, and of all replica sets, by name, at `now`."""
+    """The observed state of all processes and of all replica sets, by name, at `now`."""
 
     now: datetime
     processes: Mapping[str, ObservedProcess] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 SERIES = ("3.4", "3.6", "4.0", "4.2", "4.4", "5.0", "6.0", "7.0", "8.0")
-"""The series in their order. A server is upgraded to the next series, and downgraded to the one before."""
+"""The series in their order. An upgrade leads to the next series, a downgrade to the previous series."""
 _PLACES = {name: place for place, name in enumerate(SERIES)}
 _NUMBERS = re.compile(r"v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?(?![\d.])")
 

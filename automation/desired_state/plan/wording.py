@@ -23,7 +23,7 @@ _DETAILS = {
 
 
 def detail(move: Move) -> str:
-    """What the process does in the move, as a clause."""
+    """Return the action of the process in the move, as a clause."""
     names = ", ".join(move.settings[:_MOST_NAMES])
     left_out = len(move.settings) - _MOST_NAMES
     names += f" and {left_out} more" if left_out > 0 else ""
