@@ -9,6 +9,8 @@ from django.db.models.functions import Coalesce
 from events.types import EVENT_TYPES, Severity
 
 SEVERITIES = [severity.value for severity in Severity]
+SEVERITY_CHOICES = [(severity, severity) for severity in SEVERITIES]
+"""As the choices of a column."""
 _TYPES: Mapping[str, Sequence[str]] = {
     severity.value: [name.value for name, spec in EVENT_TYPES.items() if spec.severity is severity]
     for severity in Severity

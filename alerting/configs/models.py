@@ -12,12 +12,12 @@ from accesslist.models import Project
 from alerting.configs.choices import GROUP_WAIT_SEC, Grouping, SetupMarkName
 from alerting.configs.rules import count_threshold_of, metric_threshold_of
 from alerting.configs.wording import config_title
+from alerting.severities import SEVERITY_CHOICES
 from events.types import Severity, severity_of
 from opsapi.fields import EncryptedField, IdField, PrimaryIdField
 
 LONGEST_NAME, LONGEST_DESCRIPTION, LONGEST_RUNBOOK_URL = 100, 1000, 500
 """The most characters of texts of a configuration. Messages have room for them."""
-SEVERITIES = [(severity.value, severity.value) for severity in Severity]
 
 
 class AlertConfig(models.Model):
@@ -46,7 +46,7 @@ class AlertConfig(models.Model):
     name = models.CharField(max_length=LONGEST_NAME, default="", db_default="")
     severity = models.CharField(
         max_length=8,
-        choices=SEVERITIES,
+        choices=SEVERITY_CHOICES,
         null=True,
         help_text="Empty in rows of builds without severities: the severity of the event type.",
     )
@@ -151,7 +151,7 @@ class NotificationSetting(models.Model):
     min_severity = models.CharField(
         "minimum severity",
         max_length=8,
-        choices=SEVERITIES,
+        choices=SEVERITY_CHOICES,
         null=True,
         help_text="Empty: messages of all severities are sent.",
     )

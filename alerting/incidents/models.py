@@ -8,6 +8,7 @@ from django.db.models.functions import Coalesce, Collate, Lower
 
 from accesslist.models import Project
 from alerting.incidents.choices import ACTIVE, AlertStatus
+from alerting.severities import SEVERITY_CHOICES
 from automation.metrics import Metric
 from events.types import Severity, severity_of
 from events.wording import in_words, target_words
@@ -34,7 +35,7 @@ class Alert(models.Model):
     event_type = models.CharField("type", max_length=64)
     severity = models.CharField(
         max_length=8,
-        choices=[(severity.value, severity.value) for severity in Severity],
+        choices=SEVERITY_CHOICES,
         null=True,
         help_text="That of the configuration when the alert began. Empty in rows of builds without "
         "severities: the severity of the event type.",
