@@ -405,12 +405,12 @@ class AlertConfigAdmin(ConsoleAdmin):
         return badge(*severity_badge(config))
 
     @admin.display(description="description")
-    def text(self, config: AlertConfig) -> SafeString | None:
-        return linebreaksbr(config.description) if config.description else None
+    def text(self, config: AlertConfig) -> SafeString | str:
+        return linebreaksbr(config.description) if config.description else EMPTY
 
     @admin.display(description="runbook")
-    def runbook(self, config: AlertConfig) -> SafeString | None:
-        return link(config.runbook_url, config.runbook_url) if config.runbook_url else None
+    def runbook(self, config: AlertConfig) -> SafeString | str:
+        return link(config.runbook_url, config.runbook_url) if config.runbook_url else EMPTY
 
     @admin.display(description="type", ordering="event_type")
     def event(self, config: AlertConfig) -> SafeString:
