@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "6994721c57960c2eec48fdaee7cf590d53fd5bee"
+RELEASED = "12889c7b368d115e35705ba3fb7b7043d7d0bea5"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"

@@ -1,0 +1,1 @@
+"""The automation document: parse, check, complete and compare it. Pure."""

@@ -1,1 +1,0 @@
-"""The automation document: parse, check, complete and compare it. Pure."""
