@@ -23,13 +23,10 @@ from alerting.insight.dry_run_alerts import DryRun, DryRunCut, DryRunLimit
 from alerting.insight.recorded_events import RecordedEvents
 from automation.hosts.store import host_state
 from automation.measurements.recorded_metrics import (
+    RecordedMetric,
     ReportedValues,
-    crossing_values,
     days_between,
     has_old_measurements,
-    last_values,
-    parts_between,
-    sources_beyond,
     sources_of_hosts,
 )
 from automation.measurements.store import newest_measurements
@@ -66,33 +63,28 @@ class RecordReading:
     def read(self) -> None:
         read = self._metrics if self.run.config.metric_threshold else self._events
         try:
-            for until in read():
-                self.until = until
-                if len(self.run.alerts) + len(self.run.events) > MOST_FOUND:
-                    self.cut = DryRunCut.ALERTS
-                    return
-                self.budget.check()
+            with self.budget.statement():
+                for until in read():
+                    self.until = until
+                    if len(self.run.alerts) + len(self.run.events) > MOST_FOUND:
+                        self.cut = DryRunCut.ALERTS
+                        return
+                    self.budget.check()
             self.until = self.end
         except OutOfTimeError:
             self.cut = DryRunCut.TIME
 
     def _events(self) -> Iterator[datetime]:
         """Fold events; yield the time until which all are folded."""
-        with self.budget.statement():
-            recorded = RecordedEvents(self.group_id, self.run.config.event_type)
-            observations, is_cut = recorded.at(self.start)
+        recorded = RecordedEvents(self.group_id, self.run.config.event_type)
+        observations, is_cut = recorded.at(self.start)
         if is_cut:
             self.limits.append(DryRunLimit.EARLIER_EVENTS_LEFT_OUT)
         for observation in observations:
             self.budget.check()
             self.run.see(self.start, observation)
         yield self.start
-        pages = recorded.between(self.start, self.end)
-        while True:
-            with self.budget.statement():
-                page = next(pages, None)
-            if page is None:
-                return
+        for page in recorded.between(self.start, self.end):
             for each in page:
                 self.budget.check()
                 if each.observation:
@@ -106,64 +98,48 @@ class RecordReading:
 
     def _metrics(self) -> Iterator[datetime]:
         """Fold measurements; yield the time before which all are folded."""
-        with self.budget.statement():
-            sources = sources_of_hosts(self.group_id)
-        measured = _Measured.of(sources, self.run, self.budget)
-        with self.budget.statement():
-            if has_old_measurements(self.group_id, self.start, self.end):
-                self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
-            newest = newest_measurements(
-                [host.id for host in measured.hosts.values()],
-                until=self.start,
-                metrics=[measured.threshold.metric],
-            )
+        measured = _Measured.of(sources_of_hosts(self.group_id), self.run, self.budget)
+        metric, level = measured.threshold.metric, limit_of(measured.threshold)
+        after = self.end + _MICROSECOND
+        recorded = RecordedMetric.held(metric, self.start, after)
+        if has_old_measurements(self.group_id, self.start, self.end):
+            self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
+        newest = newest_measurements(
+            [host.id for host in measured.hosts.values()], until=self.start, metrics=[metric]
+        )
         self.sources = {target: source for source, target in measured.targets.items()}
         yield from measured.folded(
             ReportedValues(
                 source,
                 self.start,
-                [number for _, number in newest[host.id].samples.get(measured.threshold.metric, ())],
+                [number for _, number in newest[host.id].samples.get(metric, ())],
             )
             for source, host in measured.hosts.items()
             if host.id in newest
         )
-        after = self.end + _MICROSECOND
-        metric, level = measured.threshold.metric, limit_of(measured.threshold)
         roles = self._role_changes(metric)
         for since, until in _cut(days_between(self.start, after), roles):
             if changes := roles.get(since):
-                with self.budget.statement():
-                    last = last_values(measured.active, metric, self.start, since)
-                measured.fold(last)
+                measured.fold(recorded.last_values(measured.active, self.start, since))
                 for observation in changes:
                     self.run.see(since, observation)
-            with self.budget.statement():
-                changing = measured.changing(since, until)
-            for begin, finish in parts_between(since, until, len(changing)) if changing else ():
-                with self.budget.statement():
-                    reports = crossing_values(changing, metric, level, begin, finish)
-                yield from measured.folded(reports)
+            changing = measured.changing(recorded, since, until)
+            for begin, finish in recorded.parts_between(since, until, len(changing)) if changing else ():
+                yield from measured.folded(recorded.crossing_values(changing, level, begin, finish))
                 yield min(finish, self.end)
             yield min(until, self.end)
-        with self.budget.statement():
-            last = last_values(measured.active, metric, self.start, after)
-        measured.fold(last)
+        measured.fold(recorded.last_values(measured.active, self.start, after))
 
     def _role_changes(self, metric: Metric) -> Mapping[datetime, Sequence[Observation]]:
-        """By time, the new roles of hosts that end alerts about the metric. Raises OutOfTimeError."""
-        found: dict[datetime, list[Observation]] = {}
-        if not any(metric in ended for ended in METRICS_ENDED.values()):
-            return found
-        with self.budget.statement():
-            pages = RecordedEvents(self.group_id, self.run.config.event_type).between(self.start, self.end)
-        while True:
-            with self.budget.statement():
-                page = next(pages, None)
-            if page is None:
-                return found
-            for each in page:
-                if each.observation and metric.value in each.observation.samples:
-                    found.setdefault(each.at, []).append(each.observation)
+        """By time, the new roles of hosts that end alerts about the metric."""
+        roles: dict[datetime, list[Observation]] = {}
+        if any(metric in ended for ended in METRICS_ENDED.values()):
+            recorded = RecordedEvents(self.group_id, self.run.config.event_type)
+            for page in recorded.between(self.start, self.end):
+                for each in page:
+                    if each.observation and metric.value in each.observation.samples:
+                        roles.setdefault(each.at, []).append(each.observation)
+        return roles
 
 
 _MICROSECOND = timedelta(microseconds=1)
@@ -250,15 +226,15 @@ class _Measured:
             for observation in of_host(self.states[report.source], samples):
                 self.run.see(report.reported, observation)
 
-    def changing(self, since: datetime, until: datetime) -> list[int]:
+    def changing(self, recorded: RecordedMetric, since: datetime, until: datetime) -> list[int]:
         """The sources with values that may start or end an alert, on one UTC day.
 
         A mean of several samples is rounded, so values close to the threshold are on both sides.
         """
-        metric, limit = self.threshold.metric, limit_of(self.threshold)
+        limit = limit_of(self.threshold)
         above = self.threshold.operator is ThresholdOperator.GREATER_THAN
         margin = abs(limit) * (_MARGIN if above else -_MARGIN)
         active = self.active
         others = list(self.hosts.keys() - set(active))
-        starting = sources_beyond(others, metric, limit - margin, since, until, above=above)
-        return starting + sources_beyond(active, metric, limit + margin, since, until, above=not above)
+        starting = recorded.sources_beyond(others, limit - margin, since, until, above=above)
+        return starting + recorded.sources_beyond(active, limit + margin, since, until, above=not above)

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from django.db.models import Q
+from django.utils.functional import cached_property
 
 from accesslist.models import Project
 from alerting.engine.observations import METRICS_ENDED, Condition, Observation, of_event
@@ -52,9 +53,13 @@ class RecordedEvents:
         if spec.one_shot:
             scope |= Q(group_id=None, org_id__in=of_org)
         self._events = Event.objects.filter(scope, alert_id=None)
-        self._hosts = {
-            host.id: host_state(host) for host in Host.objects.filter(group_id=group_id).order_by("id")
-        }
+        self._group_id = group_id
+
+    @cached_property
+    def _hosts(self) -> Mapping[str, Mapping[str, Any]]:
+        """The states of the project's hosts now."""
+        rows = Host.objects.filter(group_id=self._group_id).order_by("id")
+        return {host.id: host_state(host) for host in rows}
 
     def between(self, start: datetime, end: datetime) -> Iterator[list[Recorded]]:
         """Yield the events of a time range in order, some at a time; both ends are inclusive."""

@@ -2,7 +2,7 @@
 
 A day is packed in a transaction that drops its rows and shows its blocks. If this transaction ends while a
 reader has read the rows and not yet the blocks, the reader sees a reading twice. It never misses a reading.
-A reader that cannot bear a reading twice uses `undisturbed`.
+A reader that cannot bear a reading twice uses `undisturbed`, or `hold_days` in a transaction of many reads.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from automation.measurements.days import READINGS
 from automation.measurements.packing import (
     TIMES,
     Column,
@@ -23,7 +24,7 @@ from automation.measurements.packing import (
 )
 from automation.measurements.rules import METRICS, MeasuredAt, samples_of
 from automation.reports.rules import Samples
-from opsapi.sql import fetch_rows
+from opsapi.sql import execute, fetch_rows
 
 T = TypeVar("T")
 Packings = frozenset[tuple[date, int]]
@@ -38,6 +39,7 @@ _HOSTS_AT_ONCE = 50
 
 _SHOWN = f"SELECT day, number FROM {PACKINGS} WHERE day BETWEEN %s AND %s"  # noqa: S608 - our own name
 _LAST_DAY = f"SELECT max(day) FROM {PACKINGS}"  # noqa: S608 - our own name
+_HOLD = f"LOCK TABLE ONLY {READINGS} IN ACCESS SHARE MODE"
 _SOURCE = "SELECT id FROM automation_source WHERE host_id = %s AND database = %s"
 # PostgreSQL reads a part without the rest of its block.
 _PARTS = f"""
@@ -91,6 +93,11 @@ def undisturbed(read: Callable[[Packings], T], since: datetime, until: datetime)
         if (after := packings(since, until)) == known:
             return found
         known = after
+
+
+def hold_days() -> None:
+    """Keep the days as they are until the transaction ends: packing or dropping a day gives up meanwhile."""
+    execute(_HOLD)
 
 
 def last_packed_day() -> date | None:

@@ -13,6 +13,7 @@ from automation.hosts.models import Host
 from automation.measurements.blocks import (
     Packings,
     day_of,
+    hold_days,
     microseconds,
     moment_of,
     packings,
@@ -187,77 +188,90 @@ def days_between(start: datetime, end: datetime) -> Iterator[tuple[datetime, dat
         start = until
 
 
-def parts_between(start: datetime, end: datetime, hosts: int) -> Iterator[tuple[datetime, datetime]]:
-    """Split a time range into half-open ranges of at most an hour, and of a minute for so many hosts.
+@dataclass(frozen=True, slots=True)
+class RecordedMetric:
+    """The values of a metric in a transaction, for hosts of a project. No day is packed while it lasts."""
 
-    The range of a packed day stays whole: its blocks are read as a whole.
-    """
-    if packings(start, end - _MICROSECOND):
-        yield start, end
-        return
-    length = min(HOUR, timedelta(minutes=max(1, MOST_ROWS // max(1, hosts))))
-    while start < end:
-        until = min(end, start + length)
-        yield start, until
-        start = until
+    metric: Metric
+    packings: Packings
 
+    @classmethod
+    def held(cls, metric: Metric, start: datetime, end: datetime) -> "RecordedMetric":
+        """Until the transaction ends, packing a day gives up: no statement needs to look for new packings."""
+        hold_days()
+        return cls(metric, packings(start, end))
 
-def sources_beyond(
-    sources: Sequence[int], metric: Metric, level: float, since: datetime, until: datetime, *, above: bool
-) -> list[int]:
-    """The sources with a value at or above a level, or else at or below it.
+    def parts_between(
+        self, start: datetime, end: datetime, hosts: int
+    ) -> Iterator[tuple[datetime, datetime]]:
+        """Split a time range into half-open ranges of at most an hour, and of a minute for so many hosts.
 
-    From `since` to before `until` on one UTC day.
-    """
-    if not sources:
-        return []
-    parameters = {**_parameters(sources, metric, since, until), "level": level}
-    found = {source for (source,) in fetch_rows(_ABOVE if above else _BELOW, parameters)}
-    rest = [source for source in sources if source not in found]
-    for readings in _packed(packings(since, until), rest, metric, since, until):
-        if np.any(readings.values >= level if above else readings.values <= level):
-            found.add(readings.source)
-    return [source for source in sources if source in found]
+        The range of a packed day stays whole: its blocks are read as a whole.
+        """
+        if self._packed_between(start, end - _MICROSECOND):
+            yield start, end
+            return
+        length = min(HOUR, timedelta(minutes=max(1, MOST_ROWS // max(1, hosts))))
+        while start < end:
+            until = min(end, start + length)
+            yield start, until
+            start = until
 
+    def sources_beyond(
+        self, sources: Sequence[int], level: float, since: datetime, until: datetime, *, above: bool
+    ) -> list[int]:
+        """The sources with a value at or above a level, or else at or below it.
 
-def crossing_values(
-    sources: Sequence[int], metric: Metric, level: float, since: datetime, until: datetime
-) -> list[ReportedValues]:
-    """The values in the reports from `since` to before `until`, on one UTC day, in order of time.
+        From `since` to before `until` on one UTC day.
+        """
+        if not sources:
+            return []
+        parameters = {**_parameters(sources, self.metric, since, until), "level": level}
+        beyond = {source for (source,) in fetch_rows(_ABOVE if above else _BELOW, parameters)}
+        rest = [source for source in sources if source not in beyond]
+        for readings in _packed(self._packed_between(since, until), rest, self.metric, since, until):
+            if np.any(readings.values >= level if above else readings.values <= level):
+                beyond.add(readings.source)
+        return [source for source in sources if source in beyond]
 
-    Leaves out a report whose only value is on the same side of the level as the only value of the report
-    before it. The first report of each source is always there.
-    """
-    parameters = {**_parameters(sources, metric, since, until), "level": level}
+    def crossing_values(
+        self, sources: Sequence[int], level: float, since: datetime, until: datetime
+    ) -> list[ReportedValues]:
+        """The values in the reports from `since` to before `until`, on one UTC day, in order of time.
 
-    def read(shown: Packings) -> list[ReportedValues]:
-        if not shown:
+        Leaves out a report whose only value is on the same side of the level as the only value of the report
+        before it. The first report of each source is always there.
+        """
+        parameters = {**_parameters(sources, self.metric, since, until), "level": level}
+        packed = self._packed_between(since, until)
+        if not packed:
             return _by_report(fetch_rows(_CROSSING, parameters))
         rows = fetch_rows(_VALUES, parameters)
-        readings = _by_source(_packed(shown, sources, metric, since, until), rows)
+        readings = _by_source(_packed(packed, sources, self.metric, since, until), rows)
         return _by_report(_in_order(row for values in readings for row in values.crossing(level)))
 
-    return undisturbed(read, since, until)
+    def last_values(self, sources: Sequence[int], since: datetime, until: datetime) -> list[ReportedValues]:
+        """The values in the last report of each source that has any, from `since` to before `until`."""
+        if not sources:
+            return []
+        last = _by_report(fetch_rows(_LAST, _parameters(sources, self.metric, since, until)))
+        newest = {values.source: values for values in last}
+        packed = self._packed_between(since, until)
+        for day in sorted({day for day, _ in packed}, reverse=True):
+            rest = [
+                source for source in sources if source not in newest or day_of(newest[source].reported) <= day
+            ]
+            of_day = [packing for packing in packed if packing[0] == day]
+            blocks = _packed(of_day, rest, self.metric, since, until)
+            rows = [row for of_block in blocks for row in of_block.last()]
+            for values in _by_report(_in_order(rows)):
+                if values.source not in newest or values.reported > newest[values.source].reported:
+                    newest[values.source] = values
+        return sorted(newest.values(), key=lambda values: (values.reported, values.source))
 
-
-def last_values(
-    sources: Sequence[int], metric: Metric, since: datetime, until: datetime
-) -> list[ReportedValues]:
-    """The values in the last report of each source that has any, from `since` to before `until`."""
-    if not sources:
-        return []
-    last = _by_report(fetch_rows(_LAST, _parameters(sources, metric, since, until)))
-    found = {values.source: values for values in last}
-    shown = packings(since, until)
-    for day in sorted({day for day, _ in shown}, reverse=True):
-        rest = [source for source in sources if source not in found or day_of(found[source].reported) <= day]
-        of_day = [packing for packing in shown if packing[0] == day]
-        packed = _packed(of_day, rest, metric, since, until)
-        rows = [row for of_block in packed for row in of_block.last()]
-        for values in _by_report(_in_order(rows)):
-            if values.source not in found or values.reported > found[values.source].reported:
-                found[values.source] = values
-    return sorted(found.values(), key=lambda values: (values.reported, values.source))
+    def _packed_between(self, since: datetime, until: datetime) -> Packings:
+        first, last = day_of(since), day_of(until)
+        return frozenset((day, number) for day, number in self.packings if first <= day <= last)
 
 
 def values_within(

@@ -20,7 +20,8 @@ from alerting.insight.dry_run_alerts import DryRunCut
 from alerting.insight.dry_runs import DryRunResult
 from alerting.models import Alert, AlertConfig, MaintenanceWindow, Notification
 from alerting.reasons import NotificationReason
-from automation.measurements.recorded_metrics import parts_between
+from automation.measurements.recorded_metrics import RecordedMetric
+from automation.metrics import Metric
 from automation.models import Host, Measurement
 from events.models import Event, Signal
 from opsapi import clock
@@ -638,7 +639,7 @@ def test_a_slow_statement_is_cancelled(record: Rehearsal, monkeypatch: pytest.Mo
         return []
 
     record.report(30, CONNECTIONS=200.0)
-    monkeypatch.setattr(dry_run_reading, "sources_beyond", sleep)
+    monkeypatch.setattr(RecordedMetric, "sources_beyond", sleep)
     monkeypatch.setattr(dry_runs, "_READING_SECONDS", 0.3)
     found = record.run(bodies.metric_config())
     assert found["truncated"]["reason"] == "TIME"
@@ -776,8 +777,9 @@ def test_reading_stops_within_a_part_when_enough_is_found(
 def test_a_read_of_many_hosts_is_short() -> None:
     start = clock.now()
     end = start + 60 * MINUTE
-    assert list(parts_between(start, end, 1)) == [(start, end)]
-    many = list(parts_between(start, end, 20_000))
+    recorded = RecordedMetric(Metric.CONNECTIONS, frozenset())
+    assert list(recorded.parts_between(start, end, 1)) == [(start, end)]
+    many = list(recorded.parts_between(start, end, 20_000))
     assert many[0] == (start, start + 2 * MINUTE)
     assert many[-1][1] == end
     assert all(finish - begin <= 2 * MINUTE for begin, finish in many)
