@@ -57,3 +57,21 @@ class MetricState(StrEnum):
     ABSENT = "ABSENT"
     REFUSED = "REFUSED"
     FAILED = "FAILED"
+
+
+class Tier(StrEnum):
+    """The stored values of a series: as measured, or in buckets of five minutes or an hour."""
+
+    RAW = "RAW"
+    PT5M = "PT5M"
+    PT1H = "PT1H"
+
+
+class Aggregate(StrEnum):
+    """How the series of several hosts become one."""
+
+    SUM = "SUM"
+    AVG = "AVG"
+    MAX = "MAX"
+    MIN = "MIN"
+    P95 = "P95"

@@ -9,7 +9,7 @@ from automation.desired_state.views import (
     RevisionViewSet,
 )
 from automation.hosts.views import ClusterViewSet, DatabaseViewSet, HostViewSet
-from automation.measurements.views import MeasurementViewSet, MetricViewSet
+from automation.measurements.views import FleetMeasurementViewSet, MeasurementViewSet, MetricViewSet
 from opsapi.api.views import route
 
 _HOSTS = "groups/<group_id>/hosts"
@@ -27,6 +27,7 @@ urlpatterns = [
     # Database names can contain slashes, so the longer path comes first.
     route(f"{_DATABASE}/measurements", MeasurementViewSet, get="of_database"),
     route(_DATABASE, DatabaseViewSet, get="retrieve"),
+    route("groups/<group_id>/measurements", FleetMeasurementViewSet, get="of_group"),
     route("groups/<group_id>/clusters", ClusterViewSet, get="index"),
     route("groups/<group_id>/clusters/<cluster_id>", ClusterViewSet, get="retrieve"),
     route("groups/<group_id>/agents", AgentViewSet, get="index"),

@@ -45,10 +45,26 @@ SELECT {", ".join(_COLUMNS)} FROM automation_host
 """  # noqa: S608 - contains only our own names
 
 
-def hosts_of(group_id: str, *, cluster_id: str | None = None) -> QuerySet[Host]:
-    """Return the hosts of a project, or of one of its clusters, by hostname and port."""
+def hosts_of(
+    group_id: str,
+    *,
+    cluster_id: str | None = None,
+    replica_set_name: str | None = None,
+    host_ids: Collection[str] | None = None,
+) -> QuerySet[Host]:
+    """Return the hosts of a project by hostname and port: all, or those that pass the filters."""
     hosts = Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
-    return hosts if cluster_id is None else hosts.filter(cluster=cluster_id)
+    if cluster_id is not None:
+        hosts = hosts.filter(cluster=cluster_id)
+    if replica_set_name is not None:
+        hosts = hosts.filter(replica_set_name=replica_set_name)
+    return hosts if host_ids is None else hosts.filter(Among("id", host_ids))
+
+
+def unknown_host_ids(group_id: str, host_ids: Sequence[str]) -> Sequence[str]:
+    """Return the ids that no host of the project has."""
+    known = set(hosts_of(group_id, host_ids=host_ids).values_list("id", flat=True)) if host_ids else set()
+    return [host_id for host_id in host_ids if host_id not in known]
 
 
 def host_with_id(host_id: str, *, group_id: str) -> QuerySet[Host]:

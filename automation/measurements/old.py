@@ -30,6 +30,15 @@ SELECT wanted.metric, (one.sample ->> 0)::timestamptz, (one.sample -> 1)::float8
  CROSS JOIN LATERAL jsonb_array_elements({samples} -> wanted.metric) AS one (sample)
  WHERE report.host_id = %(host)s AND report.reported >= %(since)s AND report.reported < %(until)s
 """
+# In the same form as the rows that `automation/measurements/fleet_series.py` reads.
+OLD_ROWS_OF_HOSTS = """
+SELECT report.host_id, (one.sample ->> 0)::timestamptz AS reported, 0::smallint AS report, 0::smallint AS age,
+       array_send(array_fill(NULL::float8, ARRAY[wanted.place - 1]) || (one.sample -> 1)::float8) AS numbers
+  FROM automation_measurement AS report
+ CROSS JOIN unnest(%(metrics)s::text[], %(places)s::int[]) AS wanted (metric, place)
+ CROSS JOIN LATERAL jsonb_array_elements(report.metrics -> wanted.metric) AS one (sample)
+ WHERE report.host_id = ANY(%(hosts)s) AND report.reported >= %(since)s AND report.reported < %(until)s
+"""
 OLD_SAMPLES_OF_HOST = _SAMPLES.format(samples="report.metrics")
 OLD_SAMPLES_OF_DATABASE = _SAMPLES.format(samples="report.databases -> %(database)s::text")
 

@@ -27,7 +27,7 @@ _SPANS = {
 }
 MOST_POINTS = 5_000
 """Limit for a metric in an answer."""
-_GRANULARITIES = [granularity.value for granularity in Granularity]
+GRANULARITIES = [granularity.value for granularity in Granularity]
 _METRICS = [metric.value for metric in Metric]
 _LATER_NAMES = {"OPLOG_REPLICATION_LAG_TIME": Metric.OPLOG_SLAVE_LAG_MASTER_TIME.value}
 """Other client names for metrics; answers use our names."""
@@ -68,28 +68,43 @@ def _read_moment(text: str) -> datetime:
         raise ValueError("must be an ISO 8601 date-time, such as 2026-11-21T07:26:14Z") from None
 
 
-PARAMETERS: Sequence[Parameter] = (
-    Parameter(
+PERIOD = Parameter(
+    "period", read_duration, description="ISO 8601 duration that ends now. Alternative to start."
+)
+START = Parameter("start", _read_moment, description="ISO 8601. Alternative to period.")
+END = Parameter("end", _read_moment, description="ISO 8601, inclusive. Only with start. Default: now.")
+METRIC = Parameter(
+    "m",
+    lambda text: _read_metric(_LATER_NAMES.get(text, text)),
+    schema={"type": "string", "enum": [*_METRICS, *_LATER_NAMES]},
+    description="Metric. Repeatable. Default: all measured metrics. OPLOG_REPLICATION_LAG_TIME is "
+    "an alias of OPLOG_SLAVE_LAG_MASTER_TIME.",
+    repeatable=True,
+    code=ErrorCode.INVALID_METRIC_NAME,
+    allowed=_METRICS,
+)
+
+
+def granularity_parameter(description: str) -> Parameter:
+    """The length of a bucket."""
+    return Parameter(
         "granularity",
-        read_choice(_GRANULARITIES),
-        schema={"type": "string", "enum": _GRANULARITIES},
-        description="Required. Length of a bucket. Buckets start at whole minutes, hours or days in UTC.",
+        read_choice(GRANULARITIES),
+        schema={"type": "string", "enum": GRANULARITIES},
+        description=description,
         code=ErrorCode.INVALID_ENUM_VALUE,
-        allowed=_GRANULARITIES,
+        allowed=GRANULARITIES,
+    )
+
+
+PARAMETERS: Sequence[Parameter] = (
+    granularity_parameter(
+        "Required. Length of a bucket. Buckets start at whole minutes, hours or days in UTC."
     ),
-    Parameter("period", read_duration, description="ISO 8601 duration that ends now. Alternative to start."),
-    Parameter("start", _read_moment, description="ISO 8601. Alternative to period."),
-    Parameter("end", _read_moment, description="ISO 8601, inclusive. Only with start. Default: now."),
-    Parameter(
-        "m",
-        lambda text: _read_metric(_LATER_NAMES.get(text, text)),
-        schema={"type": "string", "enum": [*_METRICS, *_LATER_NAMES]},
-        description="Metric. Repeatable. Default: all measured metrics. OPLOG_REPLICATION_LAG_TIME is "
-        "an alias of OPLOG_SLAVE_LAG_MASTER_TIME.",
-        repeatable=True,
-        code=ErrorCode.INVALID_METRIC_NAME,
-        allowed=_METRICS,
-    ),
+    PERIOD,
+    START,
+    END,
+    METRIC,
 )
 
 
@@ -108,48 +123,70 @@ def read_series_query(query: Mapping[str, Any], *, now: datetime, retention: tim
 
     Raises: ApiError: with every missing or conflicting parameter in `badFields`.
     """
-    _refuse([*_missing(query), *_contradictions(query)])
+    refuse([*_missing_granularity(query), *range_faults(query)])
     span = span_of(Granularity(query["granularity"]))
-    end = query["end"] or now
-    length = query["period"] or end - query["start"]
-    _refuse(list(_out_of_bounds("period" if query["period"] else "start", length, span, retention)))
+    end, length = range_of(query, now=now)
+    refuse([*_too_many_points(query, length, span), *length_faults(query, length, retention)][:1])
     return SeriesQuery(
         granularity=Granularity(query["granularity"]),
         start=bucket_start(end - length, span),
         end=end,
-        metrics=[metric for metric in Metric if metric.value in query["m"]],
+        metrics=metrics_of(query),
     )
 
 
-def _missing(query: Mapping[str, Any]) -> Iterator[BadField]:
-    missing = ErrorCode.MISSING_QUERY_PARAMETER
-    if query["granularity"] is None:
-        yield BadField("granularity", missing, "is required", _GRANULARITIES)
+def metrics_of(query: Mapping[str, Any]) -> list[Metric]:
+    """The named metrics, each once, in the order of `Metric`."""
+    return [metric for metric in Metric if metric.value in query["m"]]
+
+
+def range_of(query: Mapping[str, Any], *, now: datetime) -> tuple[datetime, timedelta]:
+    """The end and the length of the time range."""
+    end = query["end"] or now
+    return end, query["period"] or end - query["start"]
+
+
+def range_name(query: Mapping[str, Any]) -> str:
+    """The parameter that says the length of the time range."""
+    return "period" if query["period"] else "start"
+
+
+def range_faults(query: Mapping[str, Any]) -> Iterator[BadField]:
+    """Missing and conflicting parameters of the time range."""
     if query["period"] is None and query["start"] is None:
         name = "period" if query["end"] is None else "start"
-        yield BadField(name, missing, "is required: send either period or start")
-
-
-def _contradictions(query: Mapping[str, Any]) -> Iterator[BadField]:
-    wrong = ErrorCode.INVALID_QUERY_PARAMETER
+        yield BadField(name, ErrorCode.MISSING_QUERY_PARAMETER, "is required: send either period or start")
     if query["period"] is not None:
         for name in ("start", "end"):
             if query[name] is not None:
-                yield BadField(name, wrong, "is not allowed with period")
+                yield BadField(name, ErrorCode.INVALID_QUERY_PARAMETER, "is not allowed with period")
 
 
-def _out_of_bounds(
-    name: str, length: timedelta, span: timedelta, retention: timedelta | None
+def length_faults(
+    query: Mapping[str, Any], length: timedelta, retention: timedelta | None
 ) -> Iterator[BadField]:
+    """Whether the range ends before its start, or is longer than the retention."""
     wrong = ErrorCode.INVALID_QUERY_PARAMETER
     if length < timedelta():
-        yield BadField(name, wrong, "must not be after end; without end, not after now")
-    if length > MOST_POINTS * span:
-        yield BadField(name, wrong, f"asks for more than {MOST_POINTS} buckets of that granularity")
+        yield BadField(range_name(query), wrong, "must not be after end; without end, not after now")
     elif retention is not None and length > retention:
-        yield BadField(name, wrong, f"asks for more than the {retention.days} days measurements are kept")
+        yield BadField(
+            range_name(query), wrong, f"asks for more than the {retention.days} days measurements are kept"
+        )
 
 
-def _refuse(bad: Sequence[BadField]) -> None:
+def refuse(bad: Sequence[BadField]) -> None:
+    """Raises: ApiError: if there are faults."""
     if bad:
         raise ApiError.of_fields(bad)
+
+
+def _missing_granularity(query: Mapping[str, Any]) -> Iterator[BadField]:
+    if query["granularity"] is None:
+        yield BadField("granularity", ErrorCode.MISSING_QUERY_PARAMETER, "is required", GRANULARITIES)
+
+
+def _too_many_points(query: Mapping[str, Any], length: timedelta, span: timedelta) -> Iterator[BadField]:
+    if length > MOST_POINTS * span:
+        message = f"asks for more than {MOST_POINTS} buckets of that granularity"
+        yield BadField(range_name(query), ErrorCode.INVALID_QUERY_PARAMETER, message)

@@ -1,9 +1,11 @@
 """Measurements and metrics as the API shows them."""
 
+import numpy as np
 from rest_framework import serializers
 
-from automation.choices import Granularity
+from automation.choices import Granularity, Tier
 from automation.hosts.resource import last_hour
+from automation.measurements.fleet_series import FleetSeries
 from automation.metrics import MEASURED_UNITS, Engine, Metric, MetricKind, allowed_units, base_unit
 from automation.units import Unit
 from opsapi.api.answers import Answer
@@ -55,6 +57,73 @@ class MeasurementsDocument(Answer):
         },
     )
     links = links_of(last_hour(f"/groups/{ANOTHER_ID}/hosts/{AN_ID}"))
+
+
+class FleetPointDocument(Document):
+    """The values in a bucket. With an aggregate, each number is the aggregate of the hosts' numbers."""
+
+    timestamp = serializers.DateTimeField(help_text="Start of the bucket.")
+    value = serializers.FloatField(help_text="Mean.")
+    minimum = serializers.FloatField()
+    maximum = serializers.FloatField()
+
+
+def _fleet_points(series: FleetSeries) -> list[JsonObject]:
+    points = series.points
+    moments = np.datetime_as_string(points.buckets.astype("datetime64[s]")).tolist()
+    columns = (column.tolist() for column in (points.means, points.minimums, points.maximums))
+    return [
+        {"timestamp": f"{moment}Z", "value": value, "minimum": minimum, "maximum": maximum}
+        for moment, value, minimum, maximum in zip(moments, *columns, strict=True)
+    ]
+
+
+class FleetSeriesDocument(Answer):
+    """A metric of a host over time, or of all hosts together. Buckets without samples are left out."""
+
+    computed = {
+        "hostId": lambda series: series.host and series.host.id,
+        "hostname": lambda series: series.host and series.host.hostname,
+        "port": lambda series: series.host and series.host.port,
+        "units": lambda series: base_unit(series.metric),
+        "dataPoints": _fleet_points,
+    }
+
+    hostId = serializers.CharField(
+        required=False, help_text="Absent with an aggregate, as hostname and port."
+    )
+    hostname = serializers.CharField(required=False)
+    port = serializers.IntegerField(required=False)
+    metricName = serializers.ChoiceField([metric.value for metric in Metric], source="metric")
+    units = serializers.ChoiceField([unit.value for unit in MEASURED_UNITS])
+    dataPoints = FleetPointDocument(many=True)
+
+
+class FleetMeasurementsDocument(Answer):
+    """Measurements of several hosts of a project."""
+
+    start = ShownTime(help_text="Start of the first bucket.")
+    end = ShownTime()
+    granularity = ShownChoice(
+        [granularity.value for granularity in Granularity], example=Granularity.PT1M.value
+    )
+    tier = ShownChoice(
+        [tier.value for tier in Tier],
+        example=Tier.RAW.value,
+        help_text="The stored values that the answer was computed from.",
+    )
+    series = FleetSeriesDocument(
+        many=True,
+        example={
+            "hostId": AN_ID,
+            "hostname": "db1.example.com",
+            "port": 27017,
+            "metricName": Metric.CONNECTIONS.value,
+            "units": Unit.RAW.value,
+            "dataPoints": [{"timestamp": A_TIME, "value": 812.0, "minimum": 790.0, "maximum": 845.0}],
+        },
+    )
+    links = links_of(f"/groups/{ANOTHER_ID}/measurements?period=PT1H&m={Metric.CONNECTIONS.value}")
 
 
 class MetricDocument(Answer):
