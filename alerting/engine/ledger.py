@@ -22,7 +22,7 @@ from alerting.engine.rules import Candidate, LeasedNotification, SameDestination
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert, Incident
 from alerting.incidents.store import IncidentMessage, Member
-from alerting.incidents.topology import FleetUnit, FleetUnits, Picture
+from alerting.incidents.topology import FleetUnit, FleetUnits, OpenedAlert, Picture
 from integrations.choices import ChannelType
 from integrations.messages import Message
 from opsapi.encryption import CannotDecryptError
@@ -125,7 +125,38 @@ class EarlierMessages:
     acknowledged: datetime | None = None
 
 
-class Ledger(Protocol):
+class IncidentLedger(Protocol):
+    """Alerts that join and leave incidents."""
+
+    def alert_units(self, alerts: Collection[OpenedAlert], /) -> Mapping[str, frozenset[FleetUnit]]:
+        """Return the units that alerts concern, by alert."""
+
+    def labels_of_a_part(self, group_id: str, labels: Collection[FleetUnit], /) -> frozenset[FleetUnit]:
+        """Return the labels that at most a part of the project's hosts have."""
+
+    def incidents_begin(self, alerts: Sequence[OpenedAlert], /) -> None:
+        """Begin an incident for each alert by itself, unless it has begun."""
+
+    def incidents_to_join(self, config_id: str, group_id: str, /) -> list[Incident]:
+        """Return the incidents that an alert can join, the oldest first."""
+
+    def incident_save(self, incident: Incident, /) -> None:
+        """Write a new incident, or an incident that has grown."""
+
+    def alerts_join(self, alerts: Sequence[OpenedAlert], /) -> None:
+        """Write the incidents of alerts."""
+
+    def incidents_with(self, status: AlertStatus, /, *, among: Collection[str]) -> set[str]:
+        """Return which of these incidents have an alert with the status."""
+
+    def incidents_end(self, at: Mapping[str, datetime], /) -> list[tuple[str, str, datetime]]:
+        """End incidents. Return each that had not ended, with its first alert and its end."""
+
+    def incidents_lock(self, ids: Collection[str], /) -> list[Incident]:
+        """Lock the incidents that have not ended among these, and return them."""
+
+
+class Ledger(IncidentLedger, Protocol):
     """The alerts, incidents, notifications and destinations. Times are passed in."""
 
     # --- transactions ---------------------------------------------------------------------------------
@@ -332,33 +363,6 @@ class Ledger(Protocol):
 
     def alerts(self, ids: Collection[str], /) -> Mapping[str, Alert]:
         """Return alerts by id."""
-
-    def alert_units(self, alerts: Collection[Alert], /) -> Mapping[str, frozenset[FleetUnit]]:
-        """Return the units that alerts concern, by alert."""
-
-    def labels_of_a_part(self, group_id: str, labels: Collection[FleetUnit], /) -> frozenset[FleetUnit]:
-        """Return the labels that at most a part of the project's hosts have."""
-
-    def incidents_begin(self, alerts: Sequence[Alert], /) -> None:
-        """Begin an incident for each alert by itself, unless it has begun."""
-
-    def incidents_to_join(self, config_id: str, group_id: str, /) -> list[Incident]:
-        """Return the incidents that an alert can join, the oldest first."""
-
-    def incident_save(self, incident: Incident, /) -> None:
-        """Write a new incident, or an incident that has grown."""
-
-    def alerts_join(self, alerts: Sequence[Alert], /) -> None:
-        """Write the incidents of alerts."""
-
-    def incidents_with(self, status: AlertStatus, /, *, among: Collection[str]) -> set[str]:
-        """Return which of these incidents have an alert with the status."""
-
-    def incidents_end(self, at: Mapping[str, datetime], /) -> list[tuple[str, str, datetime]]:
-        """End incidents. Return each that had not ended, with its first alert and its end."""
-
-    def incidents_lock(self, ids: Collection[str], /) -> list[Incident]:
-        """Lock the incidents that have not ended among these, and return them."""
 
     def incidents_grouped(self, config_id: str, /) -> list[Incident]:
         """Return the open incidents of a configuration that group alerts."""

@@ -13,7 +13,7 @@ from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from alerting.configs.models import NotificationSetting
 from alerting.destinations.changes import destination_host, last_failure
@@ -46,7 +46,14 @@ from alerting.incidents.choices import AlertStatus
 from alerting.incidents.fleet_units import named_units
 from alerting.incidents.models import Alert, Incident
 from alerting.incidents.store import IncidentMessage, Member
-from alerting.incidents.topology import LARGEST_SHARE, FleetUnit, FleetUnits, Picture, deciding_units
+from alerting.incidents.topology import (
+    LARGEST_SHARE,
+    FleetUnit,
+    FleetUnits,
+    OpenedAlert,
+    Picture,
+    deciding_units,
+)
 from alerting.reasons import AttemptFailure, NotificationReason
 from events.types import Severity
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
@@ -58,6 +65,7 @@ _PENDING, _DELIVERED = NotificationStatus.PENDING.value, NotificationStatus.DELI
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
 _OPEN = AlertStatus.OPEN.value
 Row = TypeVar("Row", Notification, Alert, Destination, Incident, NotificationSetting, UnreachableHost)
+AnyAlert = TypeVar("AnyAlert", bound=OpenedAlert)
 
 
 def built(model: type[Row], **columns: Any) -> Row:
@@ -82,22 +90,118 @@ def copied(row: Row) -> Row:
     return other
 
 
-class MemoryLedger:
-    """Alerts, incidents, notifications, destinations and hosts, by id. `Ledger` says what its methods do."""
+class MemoryIncidents(Generic[AnyAlert]):
+    """Alerts and incidents, by id."""
 
     def __init__(self) -> None:
+        self.stored_alerts: dict[str, AnyAlert] = {}
+        self.members: dict[tuple[str | None, str], dict[str, AnyAlert]] = defaultdict(dict)
+        """The alerts of each incident and status, by id."""
+        self.stored_incidents: dict[str, Incident] = {}
+        self.lasting: dict[str, Incident] = {}
+        """The incidents that have not ended."""
+
+    def add_alert(self, alert: AnyAlert) -> None:
+        """Keep an alert that starts."""
+        self.stored_alerts[alert.id] = alert
+        if alert.incident_id:
+            self.members[alert.incident_id, alert.status][alert.id] = alert
+
+    def end_alert(self, alert_id: str, status: AlertStatus, *, now: datetime) -> AnyAlert:
+        """End an alert and return it."""
+        alert = self.stored_alerts[alert_id]
+        self._forget_member(alert.incident_id, alert)
+        alert.status, alert.resolved = status.value, now
+        if alert.incident_id:
+            self.members[alert.incident_id, alert.status][alert_id] = alert
+        return alert
+
+    def members_with(self, status: AlertStatus, incident_id: str | None) -> Collection[AnyAlert]:
+        """Return the alerts of an incident with a status."""
+        return self.members.get((incident_id, status.value), {}).values()
+
+    def _forget_member(self, incident_id: str | None, alert: AnyAlert) -> None:
+        if members := self.members.get((incident_id, alert.status)):
+            members.pop(alert.id, None)
+            if not members:
+                del self.members[incident_id, alert.status]
+
+    def incidents_begin(self, alerts: Sequence[OpenedAlert], /) -> None:
+        for alert in alerts:
+            if alert.id not in self.stored_incidents:
+                at = alert.updated
+                incident = built(
+                    Incident,
+                    id=alert.id,
+                    group_id=alert.group_id,
+                    config_id=alert.config_id,
+                    lead_id=alert.id,
+                    created=at,
+                    grown=at,
+                )
+                self.incident_save(incident)
+
+    def incidents_to_join(self, config_id: str, group_id: str, /) -> list[Incident]:
+        found = [
+            incident
+            for incident in self.incidents_grouped(config_id)
+            if incident.group_id == group_id and (incident.id, _OPEN) in self.members
+        ]
+        return sorted(
+            found,
+            key=lambda incident: (
+                incident.created,
+                self.stored_alerts[incident.lead_id].target_key,
+                incident.id,
+            ),
+        )
+
+    def incident_save(self, incident: Incident, /) -> None:
+        self.stored_incidents[incident.id] = self.lasting[incident.id] = incident
+
+    def alerts_join(self, alerts: Sequence[OpenedAlert], /) -> None:
+        for alert in alerts:
+            stored = self.stored_alerts[alert.id]
+            for incident_id in (stored.incident_id, alert.id):
+                self._forget_member(incident_id, stored)
+            stored.incident_id = alert.incident_id
+            self.members[alert.incident_id, stored.status][alert.id] = stored
+
+    def incidents_with(self, status: AlertStatus, /, *, among: Collection[str]) -> set[str]:
+        return {name for name in among if (name, status.value) in self.members}
+
+    def incidents_end(self, at: Mapping[str, datetime], /) -> list[tuple[str, str, datetime]]:
+        ended = []
+        for incident in self.incidents_lock(at):
+            incident.ended = at[incident.id]
+            del self.lasting[incident.id]
+            ended.append((incident.id, incident.lead_id, at[incident.id]))
+        return ended
+
+    def incidents_lock(self, ids: Collection[str], /) -> list[Incident]:
+        return [self.lasting[name] for name in sorted(ids) if name in self.lasting]
+
+    def incidents_grouped(self, config_id: str, /) -> list[Incident]:
+        return [
+            incident
+            for _, incident in sorted(self.lasting.items())
+            if incident.config_id == config_id and incident.id != incident.lead_id
+        ]
+
+
+class MemoryLedger(MemoryIncidents[Any]):
+    """Alerts, incidents, notifications, destinations and hosts, by id. `Ledger` says what its methods do."""
+
+    stored_alerts: dict[str, Alert]
+
+    def __init__(self) -> None:
+        super().__init__()
         self.rows: dict[str, Notification] = {}
         self.pending: dict[str, Notification] = {}
         """The rows that are pending."""
         self.of_alert: dict[str, list[Notification]] = defaultdict(list)
         """The rows about each alert."""
         self.attempts: dict[str, list[TriedAttempt | NotificationAttempt]] = defaultdict(list)
-        self.stored_alerts: dict[str, Alert] = {}
-        self.members: dict[tuple[str | None, str], dict[str, Alert]] = defaultdict(dict)
-        """The alerts of each incident and status, by id."""
-        self.stored_incidents: dict[str, Incident] = {}
-        self.lasting: dict[str, Incident] = {}
-        """The incidents that have not ended."""
         self.settings: dict[str, NotificationSetting] = {}
         """With their configurations."""
         self.places: dict[str, Destination] = {}
@@ -129,31 +233,6 @@ class MemoryLedger:
         kept.hosts.update({name: dict(hosts) for name, hosts in self.hosts.items()})
         kept.sequence, kept.leases = self.sequence, self.leases
         return kept
-
-    def add_alert(self, alert: Alert) -> None:
-        """Keep an alert that starts."""
-        self.stored_alerts[alert.id] = alert
-        if alert.incident_id:
-            self.members[alert.incident_id, alert.status][alert.id] = alert
-
-    def end_alert(self, alert_id: str, status: AlertStatus, *, now: datetime) -> Alert:
-        """End an alert and return it."""
-        alert = self.stored_alerts[alert_id]
-        self._forget_member(alert.incident_id, alert)
-        alert.status, alert.resolved = status.value, now
-        if alert.incident_id:
-            self.members[alert.incident_id, alert.status][alert_id] = alert
-        return alert
-
-    def members_with(self, status: AlertStatus, incident_id: str | None) -> Collection[Alert]:
-        """Return the alerts of an incident with a status."""
-        return self.members.get((incident_id, status.value), {}).values()
-
-    def _forget_member(self, incident_id: str | None, alert: Alert) -> None:
-        if members := self.members.get((incident_id, alert.status)):
-            members.pop(alert.id, None)
-            if not members:
-                del self.members[incident_id, alert.status]
 
     # --- transactions ---------------------------------------------------------------------------------
 
@@ -687,7 +766,7 @@ class MemoryLedger:
     def alerts(self, ids: Collection[str], /) -> Mapping[str, Alert]:
         return {name: self.stored_alerts[name] for name in ids if name in self.stored_alerts}
 
-    def alert_units(self, alerts: Collection[Alert], /) -> Mapping[str, frozenset[FleetUnit]]:
+    def alert_units(self, alerts: Collection[OpenedAlert], /) -> Mapping[str, frozenset[FleetUnit]]:
         nothing: frozenset[FleetUnit] = frozenset()
         return {
             alert.id: named_units(alert.facts)
@@ -699,68 +778,6 @@ class MemoryLedger:
         hosts = self.hosts[group_id].values()
         most = int(len(hosts) * LARGEST_SHARE)
         return frozenset(label for label in labels if sum(label in units for units in hosts) <= most)
-
-    def incidents_begin(self, alerts: Sequence[Alert], /) -> None:
-        for alert in alerts:
-            if alert.id not in self.stored_incidents:
-                at = alert.updated
-                incident = built(
-                    Incident,
-                    id=alert.id,
-                    group_id=alert.group_id,
-                    config_id=alert.config_id,
-                    lead_id=alert.id,
-                    created=at,
-                    grown=at,
-                )
-                self.incident_save(incident)
-
-    def incidents_to_join(self, config_id: str, group_id: str, /) -> list[Incident]:
-        found = [
-            incident
-            for incident in self.incidents_grouped(config_id)
-            if incident.group_id == group_id and (incident.id, _OPEN) in self.members
-        ]
-        return sorted(
-            found,
-            key=lambda incident: (
-                incident.created,
-                self.stored_alerts[incident.lead_id].target_key,
-                incident.id,
-            ),
-        )
-
-    def incident_save(self, incident: Incident, /) -> None:
-        self.stored_incidents[incident.id] = self.lasting[incident.id] = incident
-
-    def alerts_join(self, alerts: Sequence[Alert], /) -> None:
-        for alert in alerts:
-            stored = self.stored_alerts[alert.id]
-            for incident_id in (stored.incident_id, alert.id):
-                self._forget_member(incident_id, stored)
-            stored.incident_id = alert.incident_id
-            self.members[alert.incident_id, stored.status][alert.id] = stored
-
-    def incidents_with(self, status: AlertStatus, /, *, among: Collection[str]) -> set[str]:
-        return {name for name in among if (name, status.value) in self.members}
-
-    def incidents_end(self, at: Mapping[str, datetime], /) -> list[tuple[str, str, datetime]]:
-        ended = []
-        for incident in self.incidents_lock(at):
-            incident.ended = at[incident.id]
-            del self.lasting[incident.id]
-            ended.append((incident.id, incident.lead_id, at[incident.id]))
-        return ended
-
-    def incidents_lock(self, ids: Collection[str], /) -> list[Incident]:
-        return [self.lasting[name] for name in sorted(ids) if name in self.lasting]
-
-    def incidents_grouped(self, config_id: str, /) -> list[Incident]:
-        return [
-            incident
-            for _, incident in sorted(self.lasting.items())
-            if incident.config_id == config_id and incident.id != incident.lead_id
-        ]
 
     def messages_wait(self, incidents: Sequence[Incident], /) -> list[Notification]:
         to_all = (row for row in self._messages(incidents) if row.channel in {None, row.type_name})

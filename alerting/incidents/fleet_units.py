@@ -13,11 +13,11 @@ from typing import Any
 from django.db.models import Q
 from django.db.models.functions import Lower
 
-from alerting.incidents.models import Alert
 from alerting.incidents.topology import (
     LARGEST_SHARE,
     FleetUnit,
     FleetUnits,
+    OpenedAlert,
     UnitKind,
     agent_name,
     deciding_units,
@@ -91,7 +91,7 @@ SELECT label.name, label.value
 _FACT_NAMES = ("hostname", "port", "replicaSetName", "clusterName", "shardName")
 
 
-def alert_units(alerts: Collection[Alert]) -> dict[str, frozenset[FleetUnit]]:
+def alert_units(alerts: Collection[OpenedAlert]) -> dict[str, frozenset[FleetUnit]]:
     """The units that alerts concern, by alert id; one query, however many alerts."""
     host_ids = {alert.facts["hostId"] for alert in alerts if alert.facts.get("hostId")}
     columns = ("id", "labels", "reported_by__agent_type", "reported_by__hostname")

@@ -17,12 +17,13 @@ from alerting.configs.choices import Grouping
 from alerting.configs.models import AlertConfig, NotificationSetting
 from alerting.destinations.changes import known_destinations
 from alerting.engine.choices import IncidentPart, NotificationStatus
-from alerting.engine.ledger import Ledger
+from alerting.engine.ledger import IncidentLedger, Ledger
 from alerting.engine.models import Notification
 from alerting.engine.schedule import alert_row, schedule_ends
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import GROUPED, Alert, Incident
 from alerting.incidents.topology import (
+    OpenedAlert,
     OpenIncident,
     Opening,
     Picture,
@@ -51,7 +52,7 @@ class JoinedIncidents:
     """
 
     leads: set[str] = field(default_factory=set)
-    lasting: dict[str, tuple[Incident, Alert]] = field(default_factory=dict)
+    lasting: dict[str, tuple[Incident, OpenedAlert]] = field(default_factory=dict)
 
 
 def openings_schedule(*, alerts: Sequence[Alert], ledger: Ledger) -> None:
@@ -83,7 +84,7 @@ def _wait(config: AlertConfig) -> timedelta | None:
 
 
 def incidents_join(
-    alerts: Sequence[Alert], waits: Mapping[str, timedelta | None], ledger: Ledger
+    alerts: Sequence[OpenedAlert], waits: Mapping[str, timedelta | None], ledger: IncidentLedger
 ) -> JoinedIncidents:
     """Let opened alerts begin or join incidents, by their configuration and project.
 
@@ -91,8 +92,8 @@ def incidents_join(
     alert can join it.
     """
     joined = JoinedIncidents()
-    alone: list[Alert] = []
-    related: dict[tuple[str, str], list[Alert]] = defaultdict(list)
+    alone: list[OpenedAlert] = []
+    related: dict[tuple[str, str], list[OpenedAlert]] = defaultdict(list)
     for alert in alerts:
         is_alone = waits.get(alert.config_id) is None
         (alone if is_alone else related[alert.config_id, alert.group_id]).append(alert)
@@ -113,7 +114,7 @@ SELECT id, project, config, id, '{}', at, at
 """
 
 
-def incidents_begin(alerts: Sequence[Alert]) -> None:
+def incidents_begin(alerts: Sequence[OpenedAlert]) -> None:
     """Begin an incident for each alert by itself, unless it has begun."""
     values: Mapping[str, Any] = {
         "ids": [alert.id for alert in alerts],
@@ -145,13 +146,15 @@ def incident_save(incident: Incident) -> None:
     incident.save()
 
 
-def alerts_join(alerts: Sequence[Alert]) -> None:
+def alerts_join(alerts: Sequence[OpenedAlert]) -> None:
     """Write the incidents of alerts."""
     incidents = [alert.incident_id for alert in alerts]
     execute(_JOIN, {"ids": [alert.id for alert in alerts], "incidents": incidents})
 
 
-def _join_related(alerts: Sequence[Alert], wait: timedelta, joined: JoinedIncidents, ledger: Ledger) -> None:
+def _join_related(
+    alerts: Sequence[OpenedAlert], wait: timedelta, joined: JoinedIncidents, ledger: IncidentLedger
+) -> None:
     """Let alerts of one configuration and project join the incidents of related alerts."""
     units = ledger.alert_units(alerts)
     by_id = {alert.id: alert for alert in alerts}
@@ -178,7 +181,7 @@ def _join_related(alerts: Sequence[Alert], wait: timedelta, joined: JoinedIncide
     ledger.alerts_join(alerts)
 
 
-def _begin(members: Sequence[Alert]) -> Incident:
+def _begin(members: Sequence[OpenedAlert]) -> Incident:
     """A new incident, which is not saved; its id follows from its first alert."""
     lead = members[0]
     return Incident(
@@ -345,7 +348,7 @@ def ends_schedule(
 
 
 def incidents_leave(
-    *, alerts: Sequence[Alert], at: Mapping[str, datetime], kind: MessageKind, ledger: Ledger
+    *, alerts: Sequence[OpenedAlert], at: Mapping[str, datetime], kind: MessageKind, ledger: IncidentLedger
 ) -> LeftIncidents:
     """Let alerts that ended leave their incidents; an incident ends with its last open alert.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from events.types import Target
 from opsapi.clock import AHEAD
@@ -130,6 +130,29 @@ def _name(text: str | None) -> str:
 
 
 # --- who belongs together -----------------------------------------------------------------------------
+
+
+class OpenedAlert(Protocol):
+    """An alert that begins, joins or leaves an incident."""
+
+    incident_id: str | None
+    status: str
+    resolved: datetime | None
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def group_id(self) -> str: ...
+    @property
+    def config_id(self) -> str: ...
+    @property
+    def target_key(self) -> str: ...
+    @property
+    def facts(self) -> Mapping[str, Any]: ...
+    @property
+    def created(self) -> datetime: ...
+    @property
+    def updated(self) -> datetime: ...
 
 
 @dataclass(frozen=True, slots=True)

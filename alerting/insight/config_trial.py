@@ -117,7 +117,7 @@ def _rows(found: DryRunResult, threshold: MetricThreshold | None) -> list[TrialR
     return [
         *(_row(alert, found.until, threshold) for alert in found.alerts),
         *(
-            TrialRow(target=target_words(event.facts), began=event.at, length="", value="")
+            TrialRow(target=target_words(event.facts), began=event.created, length="", value="")
             for event in found.events
         ),
     ]
@@ -138,8 +138,8 @@ def _plot(found: DryRunResult, threshold: MetricThreshold | None) -> tuple[Plot 
     """The host with the most alerts, and its alerts; none without alerts on a metric."""
     if threshold is None or not found.alerts:
         return None, ""
-    (target, _), *_ = Counter(alert.target for alert in found.alerts).most_common(1)
-    alerts = [alert for alert in found.alerts if alert.target == target]
+    (target, _), *_ = Counter(alert.target_key for alert in found.alerts).most_common(1)
+    alerts = [alert for alert in found.alerts if alert.target_key == target]
     name = target_words(alerts[0].facts)
     span = Span(found.start, found.until)
     measured = host_measurements(alerts[0].facts["hostId"], threshold.metric, span, threshold)

@@ -7,7 +7,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -15,6 +15,8 @@ from alerting.engine.observations import Observation
 from alerting.engine.rules import SameDestination
 from alerting.engine.transition import AlertAction, AlertView, ConfigView, step, target_of
 from alerting.incidents.choices import AlertStatus
+from alerting.incidents.topology import FleetUnit
+from alerting.insight.dry_run_mutes import TargetMutes
 from alerting.reasons import NotificationReason
 from events.types import EVENT_TYPES, AlertEffect, EventType, Needs, Target
 from integrations.choices import MessageKind
@@ -84,15 +86,22 @@ class DryRunCut(StrEnum):
     """It found too many notifications."""
 
 
-@dataclass(slots=True, kw_only=True)
+NEVER_MUTED = TargetMutes((), datetime.max.replace(tzinfo=UTC))
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
 class DryRunAlert:
     """An alert that the configuration would have opened; values are in the base unit of the metric.
 
     `opens`: when the shortest delay has passed. `ended` is None while the condition is true. `cancelled`: its
-    target was deleted.
+    target was deleted. `mutes`: when its target is muted. `units`: the units that it concerns, if alerts are
+    grouped. `follows`: when it began, the alert before it on the same target ended.
+
+    It is an alert of the ledger: `incident_id`, `status` and `resolved` are the state at the time of the run.
     """
 
-    target: str
+    id: str
+    target_key: str
     facts: Mapping[str, Any]
     created: datetime
     opens: datetime
@@ -100,29 +109,64 @@ class DryRunAlert:
     value: float | None
     ended: datetime | None = None
     cancelled: bool = False
+    mutes: TargetMutes = NEVER_MUTED
+    units: frozenset[FleetUnit] = frozenset()
+    follows: bool = False
+    incident_id: str | None = None
+    status: str = AlertStatus.TRACKING.value
+    resolved: datetime | None = None
+    group_id: str = ""
+    config_id: str = ""
+
+    @property
+    def updated(self) -> datetime:
+        """When the ledger reads it: its opening."""
+        return self.opens
+
+    @property
+    def opens_before_ends(self) -> bool:
+        """Whether it joins its incident before the alerts that end at this time leave, as in evaluation."""
+        return self.ended == self.opens if self.opens > self.created else not self.follows
 
     def ended_by(self, moment: datetime) -> datetime | None:
         """When it ended, if that was by this time."""
         return self.ended if self.ended is not None and self.ended <= moment else None
 
-    def status(self, at: datetime) -> AlertStatus:
+    def status_at(self, at: datetime) -> AlertStatus:
         """The status at a time; an alert that ends before it opens is CLOSED or CANCELLED as well."""
         if self.ended_by(at):
-            return AlertStatus.CANCELLED if self.cancelled else AlertStatus.CLOSED
+            return self.end_status
         return AlertStatus.OPEN if self.opens <= at else AlertStatus.TRACKING
+
+    @property
+    def end_status(self) -> AlertStatus:
+        return AlertStatus.CANCELLED if self.cancelled else AlertStatus.CLOSED
 
     def has_opened(self, until: datetime) -> bool:
         """Whether it opens by `until`, and not after its end."""
         return self.opens <= (until if self.ended is None else min(self.ended, until))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class DryRunEvent:
-    """An event that opens no alert and would have been notified."""
+    """An event that opens no alert and would have been notified; it is as if an alert opened and never ended.
+
+    `mutes`: when its target is muted.
+    """
 
     id: str | None
-    at: datetime
+    created: datetime
     facts: Mapping[str, Any]
+    mutes: TargetMutes = NEVER_MUTED
+    target_key = ""
+    opens_before_ends = True
+
+    @property
+    def opens(self) -> datetime:
+        return self.created
+
+
+Found = DryRunAlert | DryRunEvent
 
 
 class DryRun:
@@ -173,7 +217,8 @@ class DryRun:
 
     def _start(self, target: str, observation: Observation, at: datetime, value: float | None) -> None:
         alert = DryRunAlert(
-            target=target,
+            id=f"{len(self.alerts):024x}",
+            target_key=target,
             facts=observation.facts,
             created=at,
             opens=at + self._delay,
@@ -185,7 +230,7 @@ class DryRun:
 
     def _end(self, alert: DryRunAlert, at: datetime, *, cancelled: bool = False) -> None:
         alert.ended, alert.cancelled = max(at, alert.created), cancelled
-        del self._active[alert.target]
+        del self._active[alert.target_key]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +319,3 @@ class DryRunMessage:
         return replace(
             self, decided=at, reason=NotificationReason.MERGED.value, merged_into=int(into.setting_id)
         )
-
-
-Found = DryRunAlert | DryRunEvent

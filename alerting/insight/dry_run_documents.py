@@ -266,7 +266,7 @@ class DryRunEventDocument(_Found):
         example={**DryRunNotificationDocument.sample(), "kind": MessageKind.INFORM.value},
     )
     eventId = ShownId(source="id")
-    created = ShownTime(source="at")
+    created = ShownTime()
 
 
 class DryRunAlertsDocument(Answer):
@@ -350,7 +350,7 @@ def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObje
     for place, alert in enumerate(found.alerts[:MOST_SHOWN]):
         yield DryRunAlertDocument.of(
             alert,
-            status=alert.status(found.until),
+            status=alert.status_at(found.until),
             resolved=alert.ended_by(found.until),
             startValue=current_value(metric, alert.start_value),
             currentValue=current_value(metric, alert.value),

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
 
-from alerting.engine.memory import MemoryLedger, built
+from alerting.engine.memory import MemoryIncidents
 from alerting.engine.rules import (
     DeliveryStep,
     DueNotification,
@@ -30,11 +30,11 @@ from alerting.engine.rules import (
 )
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.grouping import incidents_join, incidents_leave
-from alerting.incidents.models import Alert
 from alerting.incidents.topology import (
     FIRST,
     FleetUnit,
     FleetUnits,
+    OpenedAlert,
     Picture,
     covered_unit,
     first_message_due,
@@ -49,7 +49,6 @@ from alerting.insight.dry_run_alerts import (
     DryRunReceiver,
     Found,
 )
-from alerting.insight.dry_run_mutes import TargetMutes
 from events.types import Target
 from integrations.choices import OPEN_KINDS, MessageKind
 
@@ -67,47 +66,6 @@ class DryRunTopology:
     labels: AbstractSet[FleetUnit] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class DryRunOpening:
-    """An alert that opens, or an event, and when its target is muted.
-
-    `units`: the units that an alert concerns, if alerts are grouped. `follows`: when it began, the alert
-    before it on the same target ended.
-    """
-
-    found: Found
-    mutes: TargetMutes
-    units: frozenset[FleetUnit] = frozenset()
-    follows: bool = False
-
-    @property
-    def opens(self) -> datetime:
-        return self.found.opens if isinstance(self.found, DryRunAlert) else self.found.at
-
-    @property
-    def created(self) -> datetime:
-        return self.found.created if isinstance(self.found, DryRunAlert) else self.found.at
-
-    @property
-    def target(self) -> str:
-        """The target of an alert; alerts that open together join incidents in the order of their target."""
-        return self.found.target if isinstance(self.found, DryRunAlert) else ""
-
-    @property
-    def ended(self) -> datetime | None:
-        return self.found.ended if isinstance(self.found, DryRunAlert) else None
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether its end is because its target was deleted."""
-        return isinstance(self.found, DryRunAlert) and self.found.cancelled
-
-    @property
-    def opens_before_ends(self) -> bool:
-        """Whether it joins its incident before the alerts that end at this time leave, as in evaluation."""
-        return self.ended == self.opens if self.opens > self.created else not self.follows
-
-
 _ALONE = Picture(members=1, root=FIRST)
 """The picture of an alert that is an incident by itself."""
 
@@ -116,8 +74,8 @@ def following(alerts: Sequence[DryRunAlert]) -> Iterator[bool]:
     """Yield for each of the alerts, in the order of time, whether it follows another on its target."""
     ended: dict[str, datetime | None] = {}
     for alert in alerts:
-        yield ended.get(alert.target) == alert.created
-        ended[alert.target] = alert.ended
+        yield ended.get(alert.target_key) == alert.created
+        ended[alert.target_key] = alert.ended
 
 
 _SentKey = tuple[str, MessageKind, bool]
@@ -126,7 +84,7 @@ _SentKey = tuple[str, MessageKind, bool]
 
 @dataclass(slots=True, eq=False)
 class _DryRunIncident:
-    """The messages of an incident, or of an event; `lead` is the place of its first alert.
+    """The messages of an incident, or of an event; `lead` is its first alert, at `place` in the run.
 
     `sent`: the last messages that were sent, by addresses that receivers share, of each notification and
     kind. `seen`: the picture in the last of them, by addresses. A message can be the same as one of these
@@ -134,7 +92,8 @@ class _DryRunIncident:
     same time. `open`: the open alerts of a group; None if they have changed.
     """
 
-    lead: int
+    lead: Found
+    place: int
     status: AlertStatus | None = AlertStatus.OPEN
     """The status of its alerts; None for an event."""
     receivers: list["_IncidentReceiver"] = field(default_factory=list)
@@ -149,14 +108,14 @@ class _OpenAlerts:
 
     def __init__(
         self,
-        alerts: Mapping[int, "DryRunOpening"],
-        lead: int,
+        alerts: Collection[DryRunAlert],
+        lead: Found,
         topology: DryRunTopology,
         units: Mapping[int, AbstractSet[FleetUnit]],
     ) -> None:
         """`lead` is the first alert of the incident. `units` are the units of each host of the fleet."""
-        self._covered = [covered_unit(topology.target, alert.units) for alert in alerts.values()]
-        self._mutes = {alert.mutes for alert in alerts.values()}
+        self._covered = [covered_unit(topology.target, alert.units) for alert in alerts]
+        self._mutes = {alert.mutes for alert in alerts}
         self._first_is_open, self._fleet = lead in alerts, topology.fleet
         affected = self._fleet.hosts_of({unit for unit in self._covered if unit})
         self._near = {unit for number in affected for unit in units[number]}
@@ -255,81 +214,18 @@ class _WaitingMessage:
         )
 
 
-class _DryRunLedger(MemoryLedger):
-    """The alerts and incidents of a dry run, with the units and labels that are read for all together."""
+class _DryRunLedger(MemoryIncidents[DryRunAlert]):
+    """The alerts and incidents of a dry run. `labels` are the labels that may relate alerts."""
 
-    def __init__(self, openings: Sequence[DryRunOpening], topology: DryRunTopology | None) -> None:
+    def __init__(self, labels: AbstractSet[FleetUnit]) -> None:
         super().__init__()
-        self._openings = openings
-        self._labels = topology.labels if topology else frozenset()
-        self._waits = {"": topology.wait if topology else None}
+        self._labels = labels
 
-    def open(self, places: Sequence[int], at: datetime) -> tuple[list[int], list[int]]:
-        """Let alerts that open together begin or join incidents.
-
-        Return the first alerts of new incidents, and of other incidents that alerts join.
-        """
-        alerts = [self._alert(place, at) for place in places]
-        for alert in alerts:
-            self.add_alert(alert)
-        joined = incidents_join(alerts, self._waits, self)
-        leads = [_place_of(alert.id) for alert in alerts if alert.id in joined.leads]
-        return leads, [_place_of(incident.lead_id) for incident, _ in joined.lasting.values()]
-
-    def end(self, places: Sequence[int], at: datetime) -> tuple[dict[int, MessageKind], list[int]]:
-        """Let alerts that end together leave their incidents.
-
-        Return the kinds of the ends of incidents, and the incidents that last, by their first alerts.
-        """
-        cancelled = {place for place in places if self._openings[place].is_cancelled}
-        for place in places:
-            status = AlertStatus.CANCELLED if place in cancelled else AlertStatus.CLOSED
-            self.end_alert(_id_of(place), status, now=at)
-        left = incidents_leave(
-            alerts=[self.stored_alerts[_id_of(place)] for place in places],
-            at=dict.fromkeys((_id_of(place) for place in places), at),
-            kind=MessageKind.CANCEL if cancelled else MessageKind.CLOSE,
-            ledger=self,
-        )
-        ended = {_place_of(incident.lead_id): incident.kind for incident in left.ended}
-        return ended, [_place_of(incident.lead_id) for incident in left.lasting]
-
-    def lead_of(self, place: int) -> int:
-        """The first alert of the incident of an alert."""
-        alert = self.stored_alerts[_id_of(place)]
-        return _place_of(self.stored_incidents[alert.incident_id or ""].lead_id)
-
-    def open_alerts(self, lead: int) -> dict[int, DryRunOpening]:
-        """The open alerts of an incident, by their place."""
-        opened = self.members_with(AlertStatus.OPEN, self.stored_alerts[_id_of(lead)].incident_id)
-        places = [_place_of(alert.id) for alert in opened]
-        return {place: self._openings[place] for place in places}
-
-    def alert_units(self, alerts: Collection[Alert], /) -> Mapping[str, frozenset[FleetUnit]]:
-        return {alert.id: self._openings[_place_of(alert.id)].units for alert in alerts}
+    def alert_units(self, alerts: Collection[OpenedAlert], /) -> Mapping[str, frozenset[FleetUnit]]:
+        return {alert.id: self.stored_alerts[alert.id].units for alert in alerts}
 
     def labels_of_a_part(self, group_id: str, labels: Collection[FleetUnit], /) -> frozenset[FleetUnit]:
         return frozenset(self._labels & set(labels))
-
-    def _alert(self, place: int, at: datetime) -> Alert:
-        opening = self._openings[place]
-        return built(
-            Alert,
-            id=_id_of(place),
-            status=AlertStatus.OPEN.value,
-            target_key=opening.target,
-            incident_id=_id_of(place),
-            created=opening.created,
-            updated=at,
-        )
-
-
-def _id_of(place: int) -> str:
-    return f"{place:024x}"
-
-
-def _place_of(alert_id: str) -> int:
-    return int(alert_id, 16)
 
 
 class IncidentRun:
@@ -337,21 +233,24 @@ class IncidentRun:
 
     def __init__(
         self,
-        alerts: Sequence[DryRunOpening],
+        found: Sequence[Found],
         receivers: Sequence[DryRunReceiver],
         topology: DryRunTopology | None = None,
     ) -> None:
         """Without `topology`, each alert is an incident by itself."""
         self.count = 0
         """The number of messages."""
-        self._alerts, self._receivers, self._topology = alerts, receivers, topology
+        self._found, self._receivers, self._topology = found, receivers, topology
         self._wait_for_more = topology.wait if topology else timedelta()
-        self._ledger = _DryRunLedger(alerts, topology)
+        self._waits = {"": topology.wait if topology else None}
+        self._ledger = _DryRunLedger(topology.labels if topology else frozenset())
         self._shared = _shared_addresses(receivers)
         self._units_of_hosts = topology.fleet.by_host() if topology else {}
         self._opened = 0
-        self._incidents: dict[int, _DryRunIncident] = {}
-        self._ends: list[tuple[datetime, int]] = []
+        self._all: list[_DryRunIncident] = []
+        self._incidents: dict[str, _DryRunIncident] = {}
+        """The incidents of alerts, by the id of their first alert."""
+        self._ends: list[tuple[datetime, int, DryRunAlert]] = []
         self._due: list[tuple[datetime, int, int, _WaitingMessage]] = []
         self._numbers = count()
 
@@ -363,7 +262,7 @@ class IncidentRun:
         while (at := self._next()) is not None and at <= until:
             yield at, False
             opening = self._opening(at)
-            before = [place for place in opening if self._alerts[place].opens_before_ends]
+            before = [place for place in opening if self._found[place].opens_before_ends]
             self._open(before, at)
             self._end(at)
             self._open(sorted(set(opening).difference(before)), at)
@@ -381,17 +280,21 @@ class IncidentRun:
         """
         if self._topology is None:
             return []
-        return [self._ledger.lead_of(place) for place in range(self._opened)]
+        incidents = self._ledger.stored_incidents
+        alerts = self._ledger.stored_alerts.values()
+        leads = {each.id: incidents[each.incident_id or ""].lead_id for each in alerts}
+        opened = self._found[: self._opened]
+        return [self._incidents[leads[each.id or ""]].place for each in opened]
 
     def messages(self, until: datetime) -> list[list[DryRunMessage]]:
         """The messages due by `until`, for each alert that has opened: with the first of an incident."""
         found: list[list[DryRunMessage]] = [[] for _ in range(self._opened)]
-        for incident in self._incidents.values():
-            found[incident.lead] = [*incident.messages, *_muted(incident, until)]
+        for incident in self._all:
+            found[incident.place] = [*incident.messages, *_muted(incident, until)]
         return found
 
     def _next(self) -> datetime | None:
-        times = [self._alerts[self._opened].opens] if self._opened < len(self._alerts) else []
+        times = [self._found[self._opened].opens] if self._opened < len(self._found) else []
         times += [self._ends[0][0]] if self._ends else []
         times += [self._due[0][0]] if self._due else []
         return min(times, default=None)
@@ -400,59 +303,69 @@ class IncidentRun:
 
     def _opening(self, at: datetime) -> Sequence[int]:
         first = self._opened
-        while self._opened < len(self._alerts) and self._alerts[self._opened].opens <= at:
+        while self._opened < len(self._found) and self._found[self._opened].opens <= at:
             self._opened += 1
         return range(first, self._opened)
 
     def _open(self, places: Sequence[int], at: datetime) -> None:
         """Let alerts that open together begin or join incidents, and events be notified."""
-        if not places:
-            return
-        alerts = [place for place in places if isinstance(self._alerts[place].found, DryRunAlert)]
-        leads, joined = self._ledger.open(alerts, at)
-        for place in leads:
-            self._begin(_DryRunIncident(place), MessageKind.OPEN, at)
+        alerts = {}
         for place in places:
-            if isinstance(self._alerts[place].found, DryRunEvent):
-                self._begin(_DryRunIncident(place, status=None), MessageKind.INFORM, at)
-            elif (ended := self._alerts[place].ended) is not None:
-                heappush(self._ends, (ended, place))
-        for lead in joined:
-            self._change(self._incidents[lead], at)
+            found = self._found[place]
+            if isinstance(found, DryRunEvent):
+                self._begin(_DryRunIncident(found, place, status=None), MessageKind.INFORM, at)
+                continue
+            found.status, found.incident_id = AlertStatus.OPEN.value, found.id
+            self._ledger.add_alert(found)
+            alerts[place] = found
+            if found.ended is not None:
+                heappush(self._ends, (found.ended, place, found))
+        joined = incidents_join(list(alerts.values()), self._waits, self._ledger)
+        for place, alert in alerts.items():
+            if alert.id in joined.leads:
+                incident = self._incidents[alert.id] = _DryRunIncident(alert, place)
+                self._begin(incident, MessageKind.OPEN, at)
+        for incident_row, _ in joined.lasting.values():
+            self._change(self._incidents[incident_row.lead_id], at)
 
     def _begin(self, incident: _DryRunIncident, kind: MessageKind, at: datetime) -> None:
-        first, wait = self._alerts[incident.lead], self._wait_for_more
-        self._incidents[incident.lead] = incident
+        begun, wait = incident.lead.created, self._wait_for_more
+        self._all.append(incident)
         for receiver in self._receivers:
             to = _IncidentReceiver(incident, receiver)
             incident.receivers.append(to)
             if to.sends(kind):
-                due = first_message_due(first.created, at, delay=receiver.delay, wait=wait)
+                due = first_message_due(begun, at, delay=receiver.delay, wait=wait)
                 to.news = self._wait(to, kind, due)
 
     def _end(self, at: datetime) -> None:
         """Let alerts that end leave their incidents; an incident ends with its last open alert."""
-        places = []
+        alerts = []
         while self._ends and self._ends[0][0] <= at:
-            places.append(heappop(self._ends)[1])
-        if not places:
+            *_, alert = heappop(self._ends)
+            alerts.append(self._ledger.end_alert(alert.id, alert.end_status, now=at))
+        if not alerts:
             return
-        ended, lasting = self._ledger.end(places, at)
-        for lead in lasting:
-            self._change(self._incidents[lead], at)
-        for lead, kind in ended.items():
-            self._finish(self._incidents[lead], kind, at)
+        kind = MessageKind.CANCEL if any(alert.cancelled for alert in alerts) else MessageKind.CLOSE
+        ends = {alert.id: at for alert in alerts}
+        left = incidents_leave(alerts=alerts, at=ends, kind=kind, ledger=self._ledger)
+        for incident in left.lasting:
+            self._change(self._incidents[incident.lead_id], at)
+        for ended in left.ended:
+            self._finish(self._incidents[ended.lead_id], ended.kind, at)
 
     def _open_alerts(self, incident: _DryRunIncident) -> _OpenAlerts | None:
         """The open alerts of a group."""
-        if incident.open is None and self._topology and incident.status is AlertStatus.OPEN:
-            alerts = self._ledger.open_alerts(incident.lead)
-            incident.open = _OpenAlerts(alerts, incident.lead, self._topology, self._units_of_hosts)
+        lead = incident.lead
+        if self._topology is None or incident.open or not isinstance(lead, DryRunAlert):
+            return incident.open
+        if alerts := self._ledger.members_with(AlertStatus.OPEN, lead.incident_id):
+            incident.open = _OpenAlerts(alerts, lead, self._topology, self._units_of_hosts)
         return incident.open
 
     def _mute(self, incident: _DryRunIncident, at: datetime) -> Mute | None:
         """The mute of its open alerts. After the end, the mute of its first alert applies."""
-        mutes = self._alerts[incident.lead].mutes
+        mutes = incident.lead.mutes
         if self._topology is None and incident.status:
             # No other alert can end the wait, so it lasts for all windows that follow each other.
             return mutes.last(at)

@@ -33,7 +33,6 @@ from alerting.destinations.changes import destination_id
 from alerting.engine.store import is_below_minimum
 from alerting.engine.transition import ConfigView
 from alerting.incidents.fleet_units import alert_units, fleet_around, labels_of_a_part
-from alerting.incidents.models import Alert
 from alerting.incidents.topology import FleetUnit, UnitKind, covered_unit
 from alerting.insight.dry_run_alerts import (
     NOT_EVALUATED,
@@ -48,7 +47,7 @@ from alerting.insight.dry_run_alerts import (
     limits_of,
     parted,
 )
-from alerting.insight.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
+from alerting.insight.dry_run_incidents import DryRunTopology, IncidentRun, following
 from alerting.insight.dry_run_mutes import DryRunMutes
 from alerting.insight.dry_run_reading import MOST_FOUND, RecordReading
 from alerting.insight.suggestions import (
@@ -264,16 +263,6 @@ def _windows(group_id: str, category: str, start: datetime) -> list[WindowRule]:
 # --- messages -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _DecidedMessages:
-    """Messages by the place of what they are about; complete before `until`, and `cut` says why no longer."""
-
-    messages: Sequence[Sequence[DryRunMessage]]
-    until: datetime
-    cut: DryRunCut | None = None
-    leads: Sequence[int] = ()
-
-
 @dataclass
 class _Messages:
     """Decides the messages of what was found, in the order of time; `wait` is None without grouping."""
@@ -287,54 +276,54 @@ class _Messages:
     def result(self, limits: Sequence[DryRunLimit]) -> DryRunResult:
         reading, run = self.reading, self.reading.run
         until, cut = reading.until, reading.cut
-        found: list[tuple[datetime, Found]] = [
-            *((alert.opens, alert) for alert in run.alerts if alert.has_opened(until)),
-            *((each.at, each) for each in run.events if each.at <= until),
+        found: list[Found] = [
+            *(alert for alert in run.alerts if alert.has_opened(until)),
+            *(event for event in run.events if event.created <= until),
         ]
         if len(found) > MOST_FOUND:
-            until, cut = found[MOST_FOUND][0], DryRunCut.ALERTS
+            until, cut = found[MOST_FOUND].opens, DryRunCut.ALERTS
         if self.wait is not None:
-            found.sort(key=_in_joining_order)
+            # Alerts that open together join incidents in the order of their target.
+            found.sort(key=lambda each: (each.opens, each.target_key))
         del found[MOST_FOUND:]
-        try:
-            decided = self._decided(found, until)
-        except OutOfTimeError:
-            decided = _DecidedMessages([[] for _ in found], until, DryRunCut.TIME)
-        kept = [each for _, each in found[: len(decided.messages)]]
+        messages: Sequence[Sequence[DryRunMessage]] = [[] for _ in found]
+        leads: Sequence[int] = ()
+        stopped: DryRunCut | None = DryRunCut.TIME
+        # The error comes before the first message if no time is left for messages.
+        with suppress(OutOfTimeError):
+            incidents = self._incidents(found)
+            stopped = None
+            for at, decides in incidents.steps(until):
+                if stopped := self._stop(incidents.count, decides):
+                    # The messages of this time may be incomplete.
+                    until = at
+                    break
+            messages, leads = incidents.messages(until), incidents.leads()
+        kept = found[: len(messages)]
+        ends = [(alert.ended_by(until), alert.opens) for alert in run.alerts]
         return DryRunResult(
             start=reading.start,
             end=reading.end,
-            until=decided.until,
-            cut=decided.cut or cut,
+            until=until,
+            cut=stopped or cut,
             limits=[*limits, *reading.limits],
             receivers=self.receivers,
             alerts=[each for each in kept if isinstance(each, DryRunAlert)],
             events=[each for each in kept if isinstance(each, DryRunEvent)],
-            messages=decided.messages,
-            leads=decided.leads,
-            never_opened=sum(
-                (ended := alert.ended_by(decided.until)) is not None and ended < alert.opens
-                for alert in run.alerts
-            ),
+            messages=messages,
+            leads=leads,
+            never_opened=sum(ended is not None and ended < opens for ended, opens in ends),
         )
 
-    def _decided(self, found: Sequence[tuple[datetime, Found]], until: datetime) -> _DecidedMessages:
-        """Raises OutOfTimeError before the first message if no time is left for messages."""
+    def _incidents(self, found: Sequence[Found]) -> IncidentRun:
+        """Raises OutOfTimeError."""
         with self.budget.statement():
-            mutes = self._mutes([each for _, each in found])
-        openings = [DryRunOpening(each, mutes.of_target(each.facts)) for _, each in found]
-        topology = None
-        if self.wait is not None:
-            openings, topology = self._related(openings, self.wait)
-        run = IncidentRun(openings, list(chain.from_iterable(parted(self.receivers))), topology)
-        cut = None
-        for at, decides in run.steps(until):
-            cut = self._stop(run.count, decides)
-            if cut:
-                # The messages of this time may be incomplete.
-                until = at
-                break
-        return _DecidedMessages(run.messages(until), until, cut, run.leads())
+            mutes = self._mutes(found)
+        for each in found:
+            each.mutes = mutes.of_target(each.facts)
+        alerts = [each for each in found if isinstance(each, DryRunAlert)]
+        topology = self._related(alerts, self.wait) if self.wait is not None else None
+        return IncidentRun(found, list(chain.from_iterable(parted(self.receivers))), topology)
 
     def _mutes(self, found: Sequence[Found]) -> DryRunMutes:
         group_id = self.reading.group_id
@@ -352,19 +341,14 @@ class _Messages:
             return DryRunCut.TIME
         return DryRunCut.NOTIFICATIONS if adds and count >= MOST_MESSAGES else None
 
-    def _related(
-        self, openings: Sequence[DryRunOpening], wait: timedelta
-    ) -> tuple[list[DryRunOpening], DryRunTopology]:
-        """Return the openings with the units that relate them, and the topology that groups them."""
-        alerts = [each.found for each in openings if isinstance(each.found, DryRunAlert)]
+    def _related(self, alerts: Sequence[DryRunAlert], wait: timedelta) -> DryRunTopology:
+        """Set what relates the alerts, and return the topology that groups them."""
         with self.budget.statement():
-            units = _units_of(alerts)
+            units = alert_units(alerts)
+            for alert, follows in zip(alerts, following(alerts), strict=True):
+                alert.units, alert.follows = units[alert.id], follows
             target = self.reading.run.config.event_type.spec.target
-            topology = _topology(self.reading.group_id, target, units, wait)
-        related = zip(openings, units, following(alerts), strict=True)
-        return [
-            replace(each, units=its_units, follows=follows) for each, its_units, follows in related
-        ], topology
+            return _topology(self.reading.group_id, target, [alert.units for alert in alerts], wait)
 
 
 # --- suggestions ----------------------------------------------------------------------------------
@@ -396,7 +380,7 @@ def _measured(
 ) -> list[MeasuredAlert]:
     """The values of each alert; none if there are too many. Raises OutOfTimeError."""
     spans = [
-        SourceSpan(sources[alert.target], alert.created, alert.ended_by(found.until) or found.until)
+        SourceSpan(sources[alert.target_key], alert.created, alert.ended_by(found.until) or found.until)
         for alert in found.alerts
     ]
     with budget.statement():
@@ -410,12 +394,6 @@ def _measured(
     ]
 
 
-def _units_of(alerts: Sequence[DryRunAlert]) -> list[frozenset[FleetUnit]]:
-    rows = [Alert(id=str(place), facts=alert.facts) for place, alert in enumerate(alerts)]
-    units = alert_units(rows)
-    return [units[row.id] for row in rows]
-
-
 def _topology(
     group_id: str, target: Target, units: Sequence[frozenset[FleetUnit]], wait: timedelta
 ) -> DryRunTopology:
@@ -427,9 +405,3 @@ def _topology(
     shared = [label for label, count in held.most_common(_MOST_LABELS) if count > 1]
     labels = labels_of_a_part(group_id, shared)
     return DryRunTopology(target, wait, fleet_around(group_id, covered), labels)
-
-
-def _in_joining_order(found: tuple[datetime, Found]) -> tuple[datetime, str]:
-    """Alerts that open together join incidents in the order of their target."""
-    at, each = found
-    return at, each.target if isinstance(each, DryRunAlert) else ""

@@ -264,8 +264,8 @@ def live_alerts(config: AlertConfig, end: datetime) -> Iterator[tuple[Any, ...]]
 def dry_alerts(found: DryRunResult) -> Iterator[tuple[Any, ...]]:
     """The same of a dry run."""
     for alert in found.alerts:
-        status = alert.status(found.end).value
-        yield (alert.target, alert.created, alert.opens, alert.ended, status, alert.value)
+        status = alert.status_at(found.end).value
+        yield (alert.target_key, alert.created, alert.opens, alert.ended, status, alert.value)
 
 
 def live_messages(config: AlertConfig) -> CountedMessages:
@@ -286,7 +286,7 @@ def live_messages(config: AlertConfig) -> CountedMessages:
 
 def dry_messages(found: DryRunResult) -> CountedMessages:
     """The same of a dry run."""
-    about: list[tuple[Any, Any]] = [(alert.target, alert.created) for alert in found.alerts]
+    about: list[tuple[Any, Any]] = [(alert.target_key, alert.created) for alert in found.alerts]
     about += [(event.id, None) for event in found.events]
     return Counter(
         (*subject, message.receiver.position, message.kind.value, message.sent)
@@ -306,7 +306,7 @@ def live_waiting(config: AlertConfig) -> CountedMessages:
 def dry_waiting(found: DryRunResult) -> CountedMessages:
     """The same of a dry run."""
     return Counter(
-        (alert.target, message.receiver.position, message.kind.value, message.window_id)
+        (alert.target_key, message.receiver.position, message.kind.value, message.window_id)
         for alert, messages in zip(found.alerts, found.messages, strict=False)
         for message in messages
         if message.sent is None and message.reason is None

@@ -14,7 +14,7 @@ from alerting.insight.dry_run_alerts import (
     DryRunReceiver,
     limits_of,
 )
-from alerting.insight.dry_run_incidents import DryRunOpening, IncidentRun
+from alerting.insight.dry_run_incidents import IncidentRun
 from alerting.insight.dry_run_mutes import MutedTime, TargetMutes
 from events.types import EventType
 from integrations.choices import MessageKind
@@ -32,7 +32,8 @@ def at(minutes: int) -> datetime:
 
 def an_alert(ended: int | None, delay: int = 0) -> DryRunAlert:
     return DryRunAlert(
-        target="db1",
+        id="1",
+        target_key="db1",
         facts=HOST,
         created=NOON,
         opens=at(delay),
@@ -67,8 +68,8 @@ def minutes_of(messages: list[DryRunMessage]) -> list[tuple[MessageKind, int | N
 
 def of_alert(alert: DryRunAlert, mutes: TargetMutes | None = None, **changes: Any) -> list[DryRunMessage]:
     """The messages about an alert that is an incident by itself."""
-    opening = DryRunOpening(alert, mutes or TargetMutes([], at(60)))
-    run = IncidentRun([opening], [a_receiver(**changes)])
+    alert.mutes = mutes or alert.mutes
+    run = IncidentRun([alert], [a_receiver(**changes)])
     for _ in run.steps(at(60)):
         pass
     (messages,) = run.messages(at(60))
@@ -131,9 +132,9 @@ def test_a_deleted_target_cancels() -> None:
     run = DryRun(ConfigView("1", EventType.HOST_DOWN), timedelta())
     run.see(NOON, Observation(EventType.HOST_DOWN, Condition.HOLDS, HOST))
     run.remove(at(1), lambda facts: facts["hostId"] == "2")
-    assert run.alerts[0].status(at(2)) == "OPEN"
+    assert run.alerts[0].status_at(at(2)) == "OPEN"
     run.remove(at(1), lambda facts: facts["hostId"] == "1")
-    assert (run.alerts[0].status(NOON), run.alerts[0].status(at(2))) == ("OPEN", "CANCELLED")
+    assert (run.alerts[0].status_at(NOON), run.alerts[0].status_at(at(2))) == ("OPEN", "CANCELLED")
     run.see(at(3), Observation(EventType.HOST_DOWN, Condition.HOLDS, HOST))
     assert len(run.alerts) == 2
 

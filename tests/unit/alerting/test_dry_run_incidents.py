@@ -10,8 +10,8 @@ import pytest
 from alerting.engine.rules import SameDestination, merged_into
 from alerting.incidents.topology import FleetUnit, FleetUnits, Picture, UnitKind, picture, units_of
 from alerting.insight import dry_run_incidents
-from alerting.insight.dry_run_alerts import DryRunAlert, DryRunMessage, DryRunReceiver
-from alerting.insight.dry_run_incidents import DryRunOpening, DryRunTopology, IncidentRun, following
+from alerting.insight.dry_run_alerts import NEVER_MUTED, DryRunAlert, DryRunMessage, DryRunReceiver
+from alerting.insight.dry_run_incidents import DryRunTopology, IncidentRun, following
 from alerting.insight.dry_run_mutes import MutedTime, TargetMutes
 from alerting.reasons import NotificationReason
 from events.types import Target
@@ -21,7 +21,6 @@ NOON = datetime(2099, 1, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 END = NOON + 60 * MINUTE
 OPEN, UPDATE, CLOSE, CANCEL = MessageKind.OPEN, MessageKind.UPDATE, MessageKind.CLOSE, MessageKind.CANCEL
-NEVER = TargetMutes([], END)
 RECEIVER = DryRunReceiver(
     position=0,
     type_name="EMAIL",
@@ -41,18 +40,20 @@ def facts(number: int) -> dict[str, Any]:
 FLEET = FleetUnits.of([units_of(facts(number)) for number in range(9)])
 
 
-def down(number: int, since: int, until: int | None = None, mutes: TargetMutes = NEVER) -> DryRunOpening:
+def down(number: int, since: int, until: int | None = None, mutes: TargetMutes = NEVER_MUTED) -> DryRunAlert:
     """A member of the replica set that is down, in minutes after noon."""
-    alert = DryRunAlert(
-        target=f"db{number}",
+    return DryRunAlert(
+        id=f"db{number} {since}",
+        target_key=f"db{number}",
         facts=facts(number),
         created=NOON + since * MINUTE,
         opens=NOON + since * MINUTE,
         start_value=None,
         value=None,
         ended=None if until is None else NOON + until * MINUTE,
+        mutes=mutes,
+        units=units_of(facts(number)),
     )
-    return DryRunOpening(alert, mutes, units_of(alert.facts))
 
 
 def muted(since: int, until: int) -> TargetMutes:
@@ -60,7 +61,7 @@ def muted(since: int, until: int) -> TargetMutes:
 
 
 def sent(
-    alerts: Sequence[DryRunOpening], receiver: DryRunReceiver = RECEIVER, wait: int = 1
+    alerts: Sequence[DryRunAlert], receiver: DryRunReceiver = RECEIVER, wait: int = 1
 ) -> list[tuple[MessageKind, int | None]]:
     """The kind of each message of the first alert's incident, and when it was sent, in minutes."""
     return [
@@ -70,7 +71,7 @@ def sent(
 
 
 def run_of(
-    alerts: Sequence[DryRunOpening], *receivers: DryRunReceiver, wait: int = 1
+    alerts: Sequence[DryRunAlert], *receivers: DryRunReceiver, wait: int = 1
 ) -> Sequence[DryRunMessage]:
     """The messages of the first alert's incident."""
     run = IncidentRun(alerts, receivers, DryRunTopology(Target.HOST, wait * MINUTE, FLEET))
@@ -100,16 +101,14 @@ def test_an_alert_that_opens_as_another_ends_keeps_its_incident() -> None:
 
 def test_a_target_that_is_down_again_at_once_is_a_new_incident() -> None:
     alerts = [down(0, 0, 10), down(0, 10, 30)]
-    is_following = list(following([each.found for each in alerts if isinstance(each.found, DryRunAlert)]))
+    is_following = list(following(alerts))
     assert is_following == [False, True]
     again = [replace(each, follows=follows) for each, follows in zip(alerts, is_following, strict=True)]
     assert sent(again) == [(OPEN, 1), (CLOSE, 10)]
 
 
 def test_an_alert_joins_the_first_of_incidents_that_began_together_in_the_order_of_targets() -> None:
-    def alert(
-        number: int, since: int, until: int | None, *names: str, follows: bool = False
-    ) -> DryRunOpening:
+    def alert(number: int, since: int, until: int | None, *names: str, follows: bool = False) -> DryRunAlert:
         units = frozenset(FleetUnit(UnitKind.MACHINE, name) for name in names)
         return replace(down(number, since, until), units=units, follows=follows)
 
@@ -157,8 +156,7 @@ def test_people_get_no_reminder_shortly_after_a_change() -> None:
 
 def test_an_incident_whose_targets_were_deleted_is_cancelled() -> None:
     deleted = down(0, 0, 30)
-    assert isinstance(deleted.found, DryRunAlert)
-    deleted.found.cancelled = True
+    deleted.cancelled = True
     assert sent([deleted]) == [(OPEN, 1), (CANCEL, 30)]
     assert sent([deleted, down(1, 0, 20)]) == [(OPEN, 1), (CLOSE, 30)]
 
