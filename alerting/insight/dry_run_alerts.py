@@ -17,7 +17,6 @@ from alerting.engine.transition import AlertAction, AlertView, ConfigView, step,
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.topology import FleetUnit
 from alerting.insight.dry_run_mutes import TargetMutes
-from alerting.reasons import NotificationReason
 from events.types import EVENT_TYPES, AlertEffect, EventType, Needs, Target
 from integrations.choices import MessageKind
 
@@ -286,19 +285,22 @@ def _part(receiver: DryRunReceiver, addresses: AbstractSet[str]) -> DryRunReceiv
     return replace(receiver, addresses=frozenset(addresses), count=len(addresses))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, eq=False)
 class DryRunMessage:
     """A message that would have been due. `sent` is None if it would not have been sent by the end.
 
-    `decided`: when it was sent or dropped, or the end if it still waits. `window_id`: the last maintenance
-    window that muted it. `reason`: why it would never have been sent. `merged_into`: the position of the
-    notification that sent the same message to the same addresses.
+    `at`: when it is decided; `order`: the order of creation; `changed`: the time of the change of its
+    incident that it is about. `window_id`: the last maintenance window that muted it. `reason`: why it would
+    never have been sent. `merged_into`: the position of the notification that sent the same message to the
+    same addresses.
     """
 
     receiver: DryRunReceiver
     kind: MessageKind
     due: datetime
-    decided: datetime
+    at: datetime
+    order: int
+    changed: datetime | None = None
     sent: datetime | None = None
     window_id: str | None = None
     reason: str | None = None
@@ -310,12 +312,23 @@ class DryRunMessage:
         return self.sent is not None or self.merged_into is not None
 
     @property
+    def is_reminder(self) -> bool:
+        return self.kind is MessageKind.UPDATE and self.changed is None
+
+    @property
     def number(self) -> int:
         """How many messages this is: one for each address."""
         return max(1, self.receiver.count)
 
-    def merged(self, at: datetime, into: SameDestination) -> "DryRunMessage":
-        """The message as merged into a message that was sent."""
-        return replace(
-            self, decided=at, reason=NotificationReason.MERGED.value, merged_into=int(into.setting_id)
+    @property
+    def same(self) -> SameDestination:
+        """The message as the rule of merging takes it."""
+        return SameDestination(
+            id=str(self.order),
+            setting_id=str(self.receiver.position),
+            kind=self.kind,
+            created=self.changed or self.due,
+            is_change=self.changed is not None,
+            interval=self.receiver.interval,
+            delivered=self.sent,
         )

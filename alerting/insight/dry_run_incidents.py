@@ -11,7 +11,7 @@ The messages are no rows of the ledger: there can be 50,000, and a row costs mor
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
 from itertools import count
@@ -78,18 +78,18 @@ def following(alerts: Sequence[DryRunAlert]) -> Iterator[bool]:
         ended[alert.target_key] = alert.ended
 
 
-_SentKey = tuple[str, MessageKind, bool]
-"""The notification, the kind, and whether the message is about a change."""
+_Said = dict[tuple[str, MessageKind, bool], SameDestination]
+"""The last messages that were sent, by notification, kind, and whether the message is about a change."""
 
 
 @dataclass(slots=True, eq=False)
 class _DryRunIncident:
     """The messages of an incident, or of an event; `lead` is its first alert, at `place` in the run.
 
-    `sent`: the last messages that were sent, by addresses that receivers share, of each notification and
-    kind. `seen`: the picture in the last of them, by addresses. A message can be the same as one of these
-    only: the notifications of an incident are muted together, so their messages of a kind are sent at the
-    same time. `open`: the open alerts of a group; None if they have changed.
+    `said`: the last messages to addresses that several notifications share. `seen`: the picture in the last
+    of them, by addresses. A message can be the same as one of these only: the notifications of an incident
+    are muted together, so their messages of a kind are sent at the same time. `open`: the open alerts of a
+    group; None if they have changed.
     """
 
     lead: Found
@@ -98,7 +98,7 @@ class _DryRunIncident:
     """The status of its alerts; None for an event."""
     receivers: list["_IncidentReceiver"] = field(default_factory=list)
     messages: list[DryRunMessage] = field(default_factory=list)
-    sent: dict[frozenset[str], dict[_SentKey, SameDestination]] = field(default_factory=dict)
+    said: dict[frozenset[str], _Said] = field(default_factory=dict)
     seen: dict[frozenset[str], Picture] = field(default_factory=dict)
     open: "_OpenAlerts | None" = None
 
@@ -139,15 +139,17 @@ class _OpenAlerts:
 class _IncidentReceiver:
     """A receiver and an incident: the picture and time of the last message, and the messages that wait.
 
-    `news` is the first message, a change or the end. At most one of them waits.
+    `news` is the first message, a change or the end. At most one of them waits. `said`: the messages that its
+    message can be merged into; None if no other notification has its addresses.
     """
 
     incident: _DryRunIncident
     receiver: DryRunReceiver
+    said: _Said | None
     last: Picture | None = None
     sent: datetime | None = None
-    news: "_WaitingMessage | None" = None
-    reminder: "_WaitingMessage | None" = None
+    news: DryRunMessage | None = None
+    reminder: DryRunMessage | None = None
 
     def sends(self, kind: MessageKind) -> bool:
         return kind in self.receiver.kinds
@@ -158,60 +160,6 @@ class _IncidentReceiver:
         if not self.receiver.for_people or interval is None or self.sent is None:
             return False
         return self.sent > recent_since(interval, at)
-
-
-@dataclass(slots=True, eq=False)
-class _WaitingMessage:
-    """A message that is decided at `at`; `number` is the order of creation."""
-
-    to: _IncidentReceiver
-    kind: MessageKind
-    due: datetime
-    at: datetime
-    number: int
-    is_change: bool = False
-    window_id: str | None = None
-    created: datetime | None = None
-
-    @property
-    def same(self) -> SameDestination:
-        """The message as the rule of merging takes it."""
-        receiver = self.to.receiver
-        return SameDestination(
-            id=str(self.number),
-            setting_id=str(receiver.position),
-            kind=self.kind,
-            created=self.created or self.due,
-            is_change=self.is_change,
-            interval=receiver.interval,
-        )
-
-    @property
-    def waits(self) -> bool:
-        return self is self.to.news or self is self.to.reminder
-
-    @property
-    def is_reminder(self) -> bool:
-        return self.kind is MessageKind.UPDATE and not self.is_change
-
-    def forget(self) -> None:
-        if self is self.to.news:
-            self.to.news = None
-        else:
-            self.to.reminder = None
-
-    def decided(
-        self, at: datetime, *, sent: datetime | None = None, reason: str | None = None
-    ) -> DryRunMessage:
-        return DryRunMessage(
-            receiver=self.to.receiver,
-            kind=self.kind,
-            due=self.due,
-            decided=at,
-            sent=sent,
-            window_id=self.window_id,
-            reason=reason,
-        )
 
 
 class _DryRunLedger(MemoryIncidents[DryRunAlert]):
@@ -251,7 +199,7 @@ class IncidentRun:
         self._incidents: dict[str, _DryRunIncident] = {}
         """The incidents of alerts, by the id of their first alert."""
         self._ends: list[tuple[datetime, int, DryRunAlert]] = []
-        self._due: list[tuple[datetime, int, int, _WaitingMessage]] = []
+        self._due: list[tuple[datetime, int, int, _IncidentReceiver, DryRunMessage]] = []
         self._numbers = count()
 
     def steps(self, until: datetime) -> Iterator[tuple[datetime, bool]]:
@@ -268,10 +216,10 @@ class IncidentRun:
             self._open(sorted(set(opening).difference(before)), at)
             self._end(at)
             while self._due and self._due[0][0] <= at:
-                *_, message = heappop(self._due)
-                if message.waits and message.at <= at:
+                *_, to, message = heappop(self._due)
+                if (message is to.news or message is to.reminder) and message.at <= at:
                     yield at, True
-                    self._decide(message, at)
+                    self._decide(to, message, at)
 
     def leads(self) -> list[int]:
         """For each alert that has opened, the place of the first alert of its incident.
@@ -280,11 +228,9 @@ class IncidentRun:
         """
         if self._topology is None:
             return []
-        incidents = self._ledger.stored_incidents
-        alerts = self._ledger.stored_alerts.values()
-        leads = {each.id: incidents[each.incident_id or ""].lead_id for each in alerts}
-        opened = self._found[: self._opened]
-        return [self._incidents[leads[each.id or ""]].place for each in opened]
+        alerts = [alert for alert in self._found[: self._opened] if isinstance(alert, DryRunAlert)]
+        rows = [self._ledger.stored_incidents[alert.incident_id or ""] for alert in alerts]
+        return [self._incidents[row.lead_id].place for row in rows]
 
     def messages(self, until: datetime) -> list[list[DryRunMessage]]:
         """The messages due by `until`, for each alert that has opened: with the first of an incident."""
@@ -332,7 +278,9 @@ class IncidentRun:
         begun, wait = incident.lead.created, self._wait_for_more
         self._all.append(incident)
         for receiver in self._receivers:
-            to = _IncidentReceiver(incident, receiver)
+            is_shared = receiver.addresses in self._shared
+            said = incident.said.setdefault(receiver.addresses, {}) if is_shared else None
+            to = _IncidentReceiver(incident, receiver, said)
             incident.receivers.append(to)
             if to.sends(kind):
                 due = first_message_due(begun, at, delay=receiver.delay, wait=wait)
@@ -380,14 +328,14 @@ class IncidentRun:
 
     def _wait(
         self, to: _IncidentReceiver, kind: MessageKind, due: datetime, *, changed: datetime | None = None
-    ) -> _WaitingMessage:
-        is_change = changed is not None
-        message = _WaitingMessage(to, kind, due, due, next(self._numbers), is_change, created=changed)
-        self._push(message)
+    ) -> DryRunMessage:
+        message = DryRunMessage(to.receiver, kind, due, due, next(self._numbers), changed)
+        self._decide_at(due, to, message)
         return message
 
-    def _push(self, message: _WaitingMessage) -> None:
-        heappush(self._due, (message.at, message.number, next(self._numbers), message))
+    def _decide_at(self, at: datetime, to: _IncidentReceiver, message: DryRunMessage) -> None:
+        message.at = at
+        heappush(self._due, (at, message.order, next(self._numbers), to, message))
 
     def _change(self, incident: _DryRunIncident, at: datetime) -> None:
         """Decide after the wait whether the change is important; a message that waits says it anyway.
@@ -398,8 +346,7 @@ class IncidentRun:
         due = at + self._wait_for_more
         for to in incident.receivers:
             if to.news and to.news.window_id and to.news.at > due:
-                to.news.at = due
-                self._push(to.news)
+                self._decide_at(due, to, to.news)
             elif to.last is not None and to.news is None and to.sends(MessageKind.UPDATE):
                 to.news = self._wait(to, MessageKind.UPDATE, due, changed=at)
 
@@ -410,67 +357,66 @@ class IncidentRun:
         for to in incident.receivers:
             to.reminder = None
             if to.news and to.news.kind is MessageKind.OPEN:
-                to.news.at = max(to.news.due, at)
-                self._push(to.news)
+                self._decide_at(max(to.news.due, at), to, to.news)
             else:
                 is_notified = to.sent is not None and to.sends(end)
                 to.news = self._wait(to, end, at) if is_notified else None
 
-    def _decide(self, message: _WaitingMessage, at: datetime) -> None:
-        to, incident = message.to, message.to.incident
-        mute, addresses = self._mute(incident, at), to.receiver.addresses
-        others = incident.sent.get(addresses)
-        into = merged_into(message.same, others.values(), at) if others else None
+    def _decide(self, to: _IncidentReceiver, message: DryRunMessage, at: datetime) -> None:
+        incident, nobody = to.incident, to.receiver.no_recipients
+        mute = self._mute(incident, at)
+        into = merged_into(message.same, to.said.values(), at) if to.said else None
         due = DueNotification(
             kind=message.kind,
             status=incident.status,
             is_below_minimum=to.receiver.is_below_minimum,
             keeps_state=to.receiver.keeps_state,
             mute=mute,
-            worth_sending=not message.is_change or self._is_important(to),
+            worth_sending=message.changed is None or self._is_important(to),
             merged_into=into.id if into else None,
         )
         verdict = decide_delivery(due, at)
         if mute and verdict.step not in {DeliveryStep.SEND, DeliveryStep.MERGE}:
             message.window_id = mute.window_id
         if verdict.step is DeliveryStep.POSTPONE and verdict.until:
-            message.at = verdict.until
-            self._push(message)
+            self._decide_at(verdict.until, to, message)
             return
-        message.forget()
+        if message is to.news:
+            to.news = None
+        else:
+            to.reminder = None
         if verdict.step is DeliveryStep.MERGE and into:
-            self._keep(message.decided(at).merged(at, into), incident)
-            to.last = incident.seen.get(addresses, to.last)
-            self._remind(message, at)
-        elif verdict.step is DeliveryStep.SEND and to.receiver.no_recipients is None:
-            self._send(message, at)
+            message.reason, message.merged_into = verdict.reason, int(into.setting_id)
+            self._keep(message, incident)
+            to.last = incident.seen.get(to.receiver.addresses, to.last)
+            self._remind(to, message, at)
+        elif verdict.step is DeliveryStep.SEND and nobody is None:
+            if not (message.is_reminder and to.was_just_notified(at)):
+                self._send(to, message, at)
+            self._remind(to, message, at)
         elif message.kind in {MessageKind.OPEN, MessageKind.INFORM}:
-            self._keep(message.decided(at, reason=verdict.reason or to.receiver.no_recipients), incident)
+            message.reason = verdict.reason or nobody
+            self._keep(message, incident)
 
     def _is_important(self, to: _IncidentReceiver) -> bool:
-        if to.last is None:
-            return False
-        return is_important_change(to.last, self._picture(to))
+        return to.last is not None and is_important_change(to.last, self._picture(to))
 
-    def _send(self, message: _WaitingMessage, at: datetime) -> None:
-        """Send a message, and let the next reminder wait."""
-        to, is_about_open = message.to, message.kind in OPEN_KINDS
-        if not (message.is_reminder and to.was_just_notified(at)):
-            self._keep(message.decided(at, sent=at), to.incident)
-            addresses = to.receiver.addresses
-            if addresses in self._shared:
-                said = replace(message.same, delivered=at)
-                key = said.setting_id, said.kind, said.is_change
-                to.incident.sent.setdefault(addresses, {})[key] = said
-            if is_about_open:
-                to.last, to.sent = self._picture(to), at
-                to.incident.seen[addresses] = to.last
-        self._remind(message, at)
+    def _send(self, to: _IncidentReceiver, message: DryRunMessage, at: datetime) -> None:
+        message.sent = at
+        self._keep(message, to.incident)
+        if message.kind in OPEN_KINDS:
+            to.last, to.sent = self._picture(to), at
+        if to.said is not None:
+            same = message.same
+            to.said[same.setting_id, same.kind, same.is_change] = same
+            if message.kind in OPEN_KINDS and to.last:
+                to.incident.seen[to.receiver.addresses] = to.last
 
-    def _remind(self, message: _WaitingMessage, at: datetime) -> None:
-        to, is_about_open = message.to, message.kind in OPEN_KINDS
+    def _remind(self, to: _IncidentReceiver, message: DryRunMessage, at: datetime) -> None:
+        """Let the next reminder wait."""
         again = repeat_due(to.receiver.interval, at)
-        if is_about_open and again and to.reminder is None and to.sends(MessageKind.UPDATE):
+        is_about_open = message.kind in OPEN_KINDS
+        if again and is_about_open and to.reminder is None and to.sends(MessageKind.UPDATE):
             to.reminder = self._wait(to, MessageKind.UPDATE, again)
 
     def _keep(self, message: DryRunMessage, incident: _DryRunIncident) -> None:
@@ -491,4 +437,4 @@ def _muted(incident: _DryRunIncident, until: datetime) -> Iterator[DryRunMessage
     for to in incident.receivers:
         for message in (to.news, to.reminder):
             if message and message.window_id and message.due <= until:
-                yield message.decided(until)
+                yield message
