@@ -64,7 +64,7 @@ def openings_schedule(*, alerts: Sequence[Alert], ledger: Ledger) -> None:
     if not alerts:
         return
     settings = ledger.settings_of_configs({alert.config_id for alert in alerts})
-    waits = {config_id: _wait(found[0].config) for config_id, found in settings.items()}
+    waits = {config_id: incident_wait(found[0].config) for config_id, found in settings.items()}
     joined = incidents_join(alerts, waits, ledger)
     _schedule_openings(alerts, joined.leads, settings, waits, ledger)
     _schedule_changes(
@@ -76,7 +76,7 @@ def openings_schedule(*, alerts: Sequence[Alert], ledger: Ledger) -> None:
     )
 
 
-def _wait(config: AlertConfig) -> timedelta | None:
+def incident_wait(config: AlertConfig) -> timedelta | None:
     """How long the messages of an incident wait for more alerts; None if no other alert can join it."""
     if config.grouping != Grouping.TOPOLOGY.value:
         return None

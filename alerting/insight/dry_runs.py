@@ -17,7 +17,6 @@ from itertools import chain
 from typing import Any, Final
 
 from alerting.budgets import Budget, OutOfTimeError, slot_of
-from alerting.configs.choices import GROUP_WAIT_SEC, Grouping
 from alerting.configs.models import AlertConfig, NotificationSetting
 from alerting.configs.recipients import addresses_of
 from alerting.configs.store import (
@@ -31,8 +30,8 @@ from alerting.configs.store import (
 )
 from alerting.destinations.changes import destination_id
 from alerting.engine.store import is_below_minimum
-from alerting.engine.transition import ConfigView
 from alerting.incidents.fleet_units import alert_units, fleet_around, labels_of_a_part
+from alerting.incidents.grouping import incident_wait
 from alerting.incidents.topology import FleetUnit, UnitKind, covered_unit
 from alerting.insight.dry_run_alerts import (
     NOT_EVALUATED,
@@ -154,7 +153,8 @@ def dry_run(
     with slot_of(group_id):
         config, receivers = _config_of(group_id, values)
         view = config_view(config)
-        wait = _wait(values, view)
+        # An event that opens no alert is notified by itself.
+        wait = incident_wait(config) if view.event_type.spec.kind is AlertEffect.OPENING else None
         limits = limits_of(view, wait)
         if NOT_EVALUATED & set(limits):
             return DryRunResult(start, end, end, limits=limits, receivers=receivers)
@@ -173,7 +173,10 @@ def dry_run(
 
 def _config_of(group_id: str, values: Mapping[str, Any]) -> tuple[AlertConfig, list[DryRunReceiver]]:
     """The configuration and its receivers, in memory only."""
-    columns = ("event_type", "severity", "matchers", "metric_threshold", "threshold")
+    columns = (
+        *("event_type", "severity", "matchers", "metric_threshold", "threshold"),
+        *("grouping", "group_wait_sec"),
+    )
     config = AlertConfig(group_id=group_id, **{name: values[name] for name in columns if name in values})
     receivers: list[DryRunReceiver] = []
     for place, notification in enumerate(values["notifications"]):
@@ -182,23 +185,12 @@ def _config_of(group_id: str, values: Mapping[str, Any]) -> tuple[AlertConfig, l
     return config, receivers
 
 
-def _wait(values: Mapping[str, Any], config: ConfigView) -> timedelta | None:
-    """How long the messages of an incident wait for more alerts; None if no other alert can join it.
-
-    An event that opens no alert is notified by itself.
-    """
-    opens_alerts = config.event_type.spec.kind is AlertEffect.OPENING
-    if not opens_alerts or values.get("grouping") != Grouping.TOPOLOGY.value:
-        return None
-    return timedelta(seconds=values.get("group_wait_sec", GROUP_WAIT_SEC))
-
-
 def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRunReceiver]:
     """The notification by channel: people have an e-mail address, a telephone number, or both."""
     if not type_of(setting).for_people:
         shown = recipient_shown(setting, group_id=group_id)
-        channel, count = ChannelType(setting.type_name), 1 if shown else 0
-        receiver = _receiver(setting, channel, count, recipient=shown or None)
+        channel = ChannelType(setting.type_name)
+        receiver = replace(_receiver(setting, channel, 1 if shown else 0), recipient=shown or None)
         with suppress(NoCredentialsError, CannotDecryptError):  # delivery reports the error
             config = setting_credentials(setting, group_id=group_id).config
             receiver = replace(
@@ -210,14 +202,15 @@ def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRu
         return
     found = addresses_of(setting, group_id=group_id)
     if found.nobody is not None:
-        yield _receiver(setting, None, 0, no_recipients=found.nobody.value)
+        yield replace(_receiver(setting, None, 0), no_recipients=found.nobody.value)
     # Without their addresses: the caller may not see the contact data of each of these people.
     by_channel: dict[ChannelType, set[str]] = {}
     for address in found.addresses:
         name = _address(group_id, address.channel, address_config(address))
         by_channel.setdefault(address.channel, set()).add(name)
     for channel, names in by_channel.items():
-        yield _receiver(setting, channel, len(names), for_people=True, addresses=frozenset(names))
+        receiver = _receiver(setting, channel, len(names))
+        yield replace(receiver, for_people=True, addresses=frozenset(names))
 
 
 def _address(group_id: str, channel: ChannelType, config: Mapping[str, str]) -> str:
@@ -225,30 +218,18 @@ def _address(group_id: str, channel: ChannelType, config: Mapping[str, str]) -> 
     return destination_id(group_id=group_id, channel=channel, config=config, is_global=False)
 
 
-def _receiver(
-    setting: NotificationSetting,
-    channel: ChannelType | None,
-    count: int,
-    *,
-    recipient: str | None = None,
-    no_recipients: str | None = None,
-    for_people: bool = False,
-    addresses: frozenset[str] = frozenset(),
-) -> DryRunReceiver:
+def _receiver(setting: NotificationSetting, channel: ChannelType | None, count: int) -> DryRunReceiver:
     kinds = CHANNELS[channel].kinds if channel else OPEN_KINDS | {MessageKind.INFORM}
     return DryRunReceiver(
         position=setting.position,
         type_name=setting.type_name,
         channel=channel,
-        recipient=recipient,
+        recipient=None,
         count=count,
         delay=setting.delay,
         interval=setting.interval,
         kinds=frozenset(kinds),
         keeps_state=channel is not None and CHANNELS[channel].keeps_state,
-        for_people=for_people,
-        no_recipients=no_recipients,
-        addresses=addresses,
         is_below_minimum=is_below_minimum(setting, None),
     )
 
