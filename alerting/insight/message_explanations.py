@@ -76,8 +76,10 @@ def delivery_facts(alert: Alert) -> DeliveryFacts:
 def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> DeliveryVerdict:
     """The decision about a pending notification when it is due, by the rule of delivery."""
     at = max(row.due, now)
-    # An incident is muted only while all its open alerts are, which delivery finds out.
-    active = None if row.is_grouped else next(iter(active_windows(facts.windows, at)), None)
+    # A message is muted while all alerts that it is about are; delivery finds out what mutes the others.
+    opened = {alert.id for alert in facts.incident.open} if facts.incident else set()
+    is_only_about_alert = (opened or {row.alert_id}) == {facts.alert.id}
+    active = next(iter(active_windows(facts.windows, at)), None) if is_only_about_alert else None
     setting = next((setting for setting in facts.kept if setting.id == row.setting_id), None)
     due = replace(
         due_notification(row, facts.incident),

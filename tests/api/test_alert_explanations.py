@@ -29,6 +29,7 @@ __all__ = ["outside"]
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
+GROUPED: dict[str, Any] = {"grouping": "TOPOLOGY", "groupWaitSec": 0}
 OF_GROUP = {"typeName": "GROUP", "emailEnabled": True}
 
 
@@ -67,10 +68,10 @@ class AlertExplainer(Explainer):
         notifications = self.explanation(user)["user"]["notifications"]
         return [(each["reaches"], each["reason"]) for each in notifications]
 
-    def mute(self) -> str:
+    def mute(self, **changes: Any) -> str:
         """Mute the alert for an hour; answers the window's id."""
         now = clock.now()
-        body = bodies.window(startDate=wire_time(now - HOUR), endDate=wire_time(now + HOUR))
+        body = bodies.window(startDate=wire_time(now - HOUR), endDate=wire_time(now + HOUR), **changes)
         return str(self.owner.post(f"{self.base}/maintenanceWindows", body).json()["id"])
 
     def acknowledge(self, until: datetime) -> None:
@@ -222,6 +223,33 @@ def test_a_message_that_a_window_mutes_before_and_after_delivery_saw_it(
     assert (before["reason"], before["maintenanceWindowId"]) == expected
     assert (after["reason"], after["maintenanceWindowId"]) == expected
     assert before["earliest"] == after["earliest"]
+
+
+def test_the_first_message_of_a_group_is_muted_by_the_window_of_its_only_alert(
+    fleet: AlertExplainer, outside: Outside
+) -> None:
+    fleet.down(**GROUPED)
+    window = fleet.mute()
+    (before,) = fleet.explanation()["notifications"]
+    deliver_all()
+    (after,) = fleet.explanation()["notifications"]
+    assert [message["maintenanceWindowId"] for message in (before, after)] == [window, window]
+
+
+def test_a_window_for_one_alert_of_a_group_does_not_mute_its_message(
+    fleet: AlertExplainer, outside: Outside
+) -> None:
+    fleet.config(notifications=[bodies.email()], **GROUPED)
+    for name in ("db1.example.com", "db2.example.com"):
+        fleet.report(hostname=name, replicaSetName="rs0", typeName="REPLICA_SECONDARY", reachable=False)
+    fleet.mute(
+        alertTypeNames=["HOST"],
+        matchers=[{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db2.example.com"}],
+    )
+    reasons = fleet.reasons()
+    deliver_all()
+    assert "MUTED" not in reasons
+    assert "DELIVERED" in [message["status"] for message in fleet.explanation()["notifications"]]
 
 
 def test_a_reminder_that_an_acknowledgement_holds_back(fleet: AlertExplainer, outside: Outside) -> None:
