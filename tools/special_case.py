@@ -52,7 +52,13 @@ NAMES = (
 )
 _PATTERN = re.compile(rf"\b(?:{'|'.join(NAMES)})\b")
 # Other subjects with one of the names.
-_OTHERS = ("signal_observations.py", "forms/", "pattern_prices.py", "rules/matchers.py", "dry_run_reading.py")
+_OTHERS = (
+    "signal_observations.py",
+    "preset_forms.py",
+    "pattern_prices.py",
+    "configs/matchers.py",
+    "dry_run_reading.py",
+)
 
 
 def lines() -> Iterator[tuple[str, int, str]]:

@@ -1,5 +1,6 @@
 """The notification types: for people, and one for each channel; their recipients and schedules in words."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import timedelta
@@ -11,7 +12,7 @@ from integrations.channels import CHANNELS
 from integrations.channels.base import Channel, ChannelField
 from integrations.channels.email import EMAIL
 from integrations.channels.sms import SMS
-from integrations.channels.webhook_fields import WebhookBody, as_config_value
+from integrations.channels.webhook_fields import WebhookBody
 from integrations.choices import ChannelType, SecretKind
 from integrations.fields import Field, FieldSet
 from opsapi.api.catalogue import ErrorCode
@@ -96,13 +97,20 @@ class NotificationType(FieldSet):
         goes to a URL that it was not entered for.
         """
         own = {
-            field.config_name: as_config_value(values[field.name])
+            field.config_name: _as_config_value(values[field.name])
             for field in self.fields
             if field.config_name and field.name in values
         }
         if self.has_credentials(values):
             return own
-        return {name: as_config_value(value) for name, value in integration.items()} | own
+        return {name: _as_config_value(value) for name, value in integration.items()} | own
+
+
+def _as_config_value(value: Any) -> str:
+    """The value in the configuration of a channel: texts as they are, others as JSON in one spelling."""
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return str(value)
 
 
 _CHANNELS = (EMAIL.type, SMS.type)

@@ -49,7 +49,7 @@ from alerting.destinations.changes import (
 )
 from alerting.engine.choices import NotificationStatus
 from alerting.engine.leases import LAPSES_AT_MOST, LONGEST_ATTEMPT, AttemptResult, TriedAttempt, leased_at
-from alerting.engine.ledger import DestinationConfigs, Ledger, NamedDestination, SentMessages
+from alerting.engine.ledger import DestinationConfigs, Ledger, NamedDestination
 from alerting.engine.messages import with_earlier_messages
 from alerting.engine.models import Notification
 from alerting.engine.muting import MuteDesk, Muting, begun_versions
@@ -60,6 +60,7 @@ from alerting.engine.rules import (
     DeliveryVerdict,
     DueNotification,
     Mute,
+    SentMessages,
     TimeSlice,
     decide_delivery,
     drop_reason,
@@ -398,8 +399,17 @@ def _read_facts(claimed: Sequence[Notification], members: Sequence[Member], turn
         lapses=ledger.lapses_of(claimed),
         channel_fields=ledger.destination_configs({row.destination for row in claimed if row.destination}),
         last_pictures=pictures,
-        merged=merged_notifications(filter(sent.can_include, claimed), settings, turn.now, ledger=ledger),
+        merged=merged_notifications(
+            [row for row in claimed if sent.can_include(_about(row), row.destination, row.setting_id)],
+            settings,
+            turn.now,
+            ledger=ledger,
+        ),
     )
+
+
+def _about(notification: Notification) -> str:
+    return notification.alert_id or notification.event_id or ""
 
 
 def _decide_each(claimed: Sequence[Notification], facts: _Facts, to_do: _ToDo, turn: _Turn) -> None:
@@ -465,7 +475,7 @@ def _due(notification: Notification, address: NotificationAddress, facts: _Facts
         due,
         keeps_state=due.keeps_state or facts.tracks_alerts(notification),
         addressed=address.is_settled,
-        perhaps_notified=facts.sent.has_notified(notification),
+        perhaps_notified=facts.sent.has_notified(_about(notification), notification.destination),
         lapsed_too_often=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
         worth_sending=is_worth_sending(

@@ -6,7 +6,6 @@ same rules without SQL, for the simulation. Each call reads or writes a set.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -18,7 +17,7 @@ from alerting.destinations.models import Destination
 from alerting.destinations.rules import Health
 from alerting.engine.leases import AttemptResult, TriedAttempt
 from alerting.engine.models import Notification
-from alerting.engine.rules import Candidate, LeasedNotification, SameDestination
+from alerting.engine.rules import Candidate, LeasedNotification, SameDestination, SentMessages
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert, Incident
 from alerting.incidents.store import IncidentMessage, Member
@@ -80,38 +79,6 @@ class Notified:
 
 NOTIFIED = [column.name for column in fields(Notified)][:-1]
 """The columns of a notification that name its receiver."""
-
-
-@dataclass(frozen=True, slots=True)
-class SentMessages:
-    """The messages about the alerts and events of notifications that were, or perhaps were, received."""
-
-    _notified: AbstractSet[tuple[str, str]]
-    """Alert or event, and destination, of messages that are not ends; older rows name no destination."""
-    _settings: Mapping[tuple[str, str], AbstractSet[str]]
-    """The settings of all messages, by alert or event, and destination."""
-
-    @classmethod
-    def of(cls, rows: Collection[tuple[str, str, str, bool]]) -> "SentMessages":
-        """The messages of these rows: alert or event, destination, setting, and whether it is an end."""
-        settings: dict[tuple[str, str], set[str]] = {}
-        for about, destination, setting_id, _ in rows:
-            settings.setdefault((about, destination), set()).add(setting_id)
-        return cls({row[:2] for row in rows if not row[3]}, settings)
-
-    def has_notified(self, notification: Notification) -> bool:
-        """Whether the destination was, or perhaps was, notified before the end."""
-        about = _about(notification)
-        return not self._notified.isdisjoint({(about, notification.destination), (about, "")})
-
-    def can_include(self, notification: Notification) -> bool:
-        """Whether a message of another setting to the destination may be the message of the notification."""
-        settings = self._settings.get((_about(notification), notification.destination), frozenset())
-        return bool(notification.destination) and not settings <= {notification.setting_id}
-
-
-def _about(notification: Notification) -> str:
-    return notification.alert_id or notification.event_id or ""
 
 
 @dataclass(frozen=True, slots=True)

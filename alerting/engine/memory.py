@@ -36,11 +36,10 @@ from alerting.engine.ledger import (
     NamedDestination,
     Notified,
     OpeningsSoFar,
-    SentMessages,
 )
 from alerting.engine.models import LONGEST_RECIPIENT, Notification, NotificationAttempt
 from alerting.engine.queues import LONGEST_PAUSE
-from alerting.engine.rules import Candidate, LeasedNotification, SameDestination, not_retried
+from alerting.engine.rules import Candidate, LeasedNotification, SameDestination, SentMessages, not_retried
 from alerting.engine.schedule import is_sent
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.fleet_units import named_units
@@ -685,7 +684,7 @@ class MemoryLedger(MemoryIncidents[Any]):
     ) -> Iterator[OpeningsSoFar]:
         for alert_id in alerts:
             for row in self.of_alert[alert_id]:
-                if row.setting_id in settings and row.kind in OPEN_KINDS and row.part is None:
+                if row.setting_id in settings and (row.kind == MessageKind.OPEN.value or row.is_reminder):
                     yield OpeningsSoFar(
                         alert_id, row.setting_id, row.type_name, row.channel, row.kind, row.status, 1
                     )

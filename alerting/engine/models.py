@@ -185,8 +185,16 @@ class Notification(models.Model):
 
     @property
     def is_reminder(self) -> bool:
-        """Whether it repeats an earlier message."""
+        """Whether it repeats an earlier message, as `REMINDERS` says in statements."""
         return self.kind == MessageKind.UPDATE.value and self.part is None
+
+
+REMINDERS = Q(kind=MessageKind.UPDATE.value, part=None)
+"""Notifications that repeat an earlier message."""
+UNDECIDED_CHANGES = Q(
+    part__isnull=False, part=IncidentPart.CHANGE.value, status=NotificationStatus.PENDING.value
+)
+"""Notifications that are sent only if their incident has an important change."""
 
 
 class NotificationAttempt(models.Model):

@@ -3,7 +3,8 @@
 import heapq
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -543,6 +544,33 @@ def _says_the_same(waiting: SameDestination, other: SameDestination, sent: datet
 
 def _is_recent(interval: timedelta, sent: datetime, now: datetime) -> bool:
     return recent_since(interval, now) < sent <= now + AHEAD
+
+
+@dataclass(frozen=True, slots=True)
+class SentMessages:
+    """The messages about some alerts and events that were, or perhaps were, received."""
+
+    _notified: AbstractSet[tuple[str, str]]
+    """Alert or event, and destination, of messages that are not ends; older rows name no destination."""
+    _settings: Mapping[tuple[str, str], AbstractSet[str]]
+    """The settings of all messages, by alert or event, and destination."""
+
+    @classmethod
+    def of(cls, rows: Collection[tuple[str, str, str, bool]]) -> "SentMessages":
+        """The messages of these rows: alert or event, destination, setting, and whether it is an end."""
+        settings: dict[tuple[str, str], set[str]] = {}
+        for about, destination, setting_id, _ in rows:
+            settings.setdefault((about, destination), set()).add(setting_id)
+        return cls({row[:2] for row in rows if not row[3]}, settings)
+
+    def has_notified(self, about: str, destination: str) -> bool:
+        """Whether the destination was, or perhaps was, notified of the alert or event before its end."""
+        return not self._notified.isdisjoint({(about, destination), (about, "")})
+
+    def can_include(self, about: str, destination: str, setting_id: str) -> bool:
+        """Whether a message of another setting to the destination may be the message of this setting."""
+        settings = self._settings.get((about, destination), frozenset())
+        return bool(destination) and not settings <= {setting_id}
 
 
 SHARE_SECONDS: Final = 20.0

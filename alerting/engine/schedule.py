@@ -21,7 +21,7 @@ from alerting.configs.recipients import (
 from alerting.configs.store import recipient_shown, type_of
 from alerting.engine.choices import NotificationStatus
 from alerting.engine.ledger import Ledger, Notified, OpeningsSoFar
-from alerting.engine.models import LONGEST_RECIPIENT, Notification
+from alerting.engine.models import LONGEST_RECIPIENT, REMINDERS, Notification
 from alerting.engine.rules import LONGEST_REASON, not_retried_words, recent_since, repeat_due
 from alerting.engine.store import each_receiver
 from alerting.incidents.choices import AlertStatus
@@ -215,22 +215,16 @@ def _row(
     )
 
 
+_OF_MESSAGE = (
+    *("sequence", "subject", "incident_id", "part", "group_id", "alert_id", "event_id"),
+    *("setting_id", "type_name", "kind", "created"),
+)
+"""The columns of a notification that do not depend on its receiver."""
+
+
 def _same_message(notification: Notification, now: datetime) -> Notification:
     """Return a notification with the same message, due at once, without id and receiver."""
-    return Notification(
-        sequence=notification.sequence,
-        subject=notification.subject,
-        incident_id=notification.incident_id,
-        part=notification.part,
-        group_id=notification.group_id,
-        alert_id=notification.alert_id,
-        event_id=notification.event_id,
-        setting_id=notification.setting_id,
-        type_name=notification.type_name,
-        kind=notification.kind,
-        created=notification.created,
-        due=now,
-    )
+    return Notification(due=now, **{name: getattr(notification, name) for name in _OF_MESSAGE})
 
 
 _RECIPIENT = ("alert_id", "channel", "recipient")
@@ -442,9 +436,10 @@ def repeated_settings(ids: Collection[str]) -> list[NotificationSetting]:
 
 def openings_so_far(alerts: Collection[str], settings: Collection[str]) -> list[OpeningsSoFar]:
     """Count the openings and reminders of alerts and settings; changes of an incident are left out."""
-    rows = Notification.objects.filter(Among("alert_id", alerts), Among("setting_id", settings), part=None)
+    rows = Notification.objects.filter(Among("alert_id", alerts), Among("setting_id", settings))
     fields = OpeningsSoFar._fields[:-1]
-    counted = rows.filter(kind__in=OPEN_KINDS).values_list(*fields).annotate(Count("id"))
+    about_open = rows.filter(Q(kind=MessageKind.OPEN.value) | REMINDERS)
+    counted = about_open.values_list(*fields).annotate(Count("id"))
     return [OpeningsSoFar(*row) for row in counted]
 
 

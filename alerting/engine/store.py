@@ -12,9 +12,9 @@ from alerting.configs.models import NotificationSetting
 from alerting.configs.recipients import RecipientAddress, org_of, still_reached
 from alerting.configs.store import stands_for_people
 from alerting.engine.choices import NotificationStatus
-from alerting.engine.ledger import NOTIFIED, EarlierMessages, Ledger, Notified, SentMessages
+from alerting.engine.ledger import NOTIFIED, EarlierMessages, Ledger, Notified
 from alerting.engine.models import Notification, NotificationAttempt
-from alerting.engine.rules import DueNotification, SameDestination, merged_into, recent_since
+from alerting.engine.rules import DueNotification, SameDestination, SentMessages, merged_into, recent_since
 from alerting.incidents.store import IncidentState
 from alerting.reasons import AttemptFailure, NotificationReason
 from events.types import Severity

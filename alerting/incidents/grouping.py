@@ -18,7 +18,7 @@ from alerting.configs.models import AlertConfig, NotificationSetting
 from alerting.destinations.changes import known_destinations
 from alerting.engine.choices import IncidentPart, NotificationStatus
 from alerting.engine.ledger import IncidentLedger, Ledger
-from alerting.engine.models import Notification
+from alerting.engine.models import REMINDERS, Notification
 from alerting.engine.schedule import alert_row, schedule_ends
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import GROUPED, Alert, Incident
@@ -286,8 +286,7 @@ def messages_wait(incidents: Sequence[Incident]) -> list[Notification]:
     """Lock the first messages and changes of incidents that wait, and return them."""
     # A message to one address of several says nothing to the others.
     to_all = _pending_messages(incidents).filter(Q(channel=None) | Q(channel=F("type_name")))
-    kept = to_all.exclude(kind=MessageKind.UPDATE.value, part=None)
-    return list(kept.select_for_update().order_by("id"))
+    return list(to_all.exclude(REMINDERS).select_for_update().order_by("id"))
 
 
 def due_at(message: Notification, due: datetime) -> None:

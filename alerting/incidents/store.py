@@ -166,7 +166,7 @@ _OTHERS = (
 def row_of(alert: Alert) -> AlertRow:
     """The row of an alert that was read already, as in a list."""
     row = {name: getattr(alert, name) for name in _OTHERS}
-    row["severity"] = alert.effective_severity.value
+    row["severity"] = severity_of(alert.severity, alert.event_type).value
     for name in _TIMES:
         moment = getattr(alert, name)
         row[f"wire_{name}"] = wire_time(moment) if moment else None

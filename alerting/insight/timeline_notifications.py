@@ -7,8 +7,8 @@ from typing import Any
 from django.db.models import OuterRef, Q, QuerySet
 
 from alerting.configs.notification_types import recipient_words
-from alerting.engine.choices import IncidentPart, NotificationStatus
-from alerting.engine.models import Notification, NotificationAttempt
+from alerting.engine.choices import NotificationStatus
+from alerting.engine.models import UNDECIDED_CHANGES, Notification, NotificationAttempt
 from alerting.engine.notification_log import Origin, about_alert, origins_of, senders_of
 from alerting.incidents.models import Alert
 from alerting.insight.timeline_entries import Attempt, TimelineNotification
@@ -67,9 +67,8 @@ def messages_about(alert: Alert) -> QuerySet[Notification]:
 
     Without the lines that refer to these messages, and without changes that are perhaps unimportant.
     """
-    folded = Q(status=NotificationStatus.DROPPED.value, reason=NotificationReason.IN_INCIDENT.value)
-    undecided = Q(part__isnull=False, part=IncidentPart.CHANGE.value, status=NotificationStatus.PENDING.value)
-    return Notification.objects.filter(about_alert(alert.id)).exclude(folded | undecided)
+    referring = Q(status=NotificationStatus.DROPPED.value, reason=NotificationReason.IN_INCIDENT.value)
+    return Notification.objects.filter(about_alert(alert.id)).exclude(referring | UNDECIDED_CHANGES)
 
 
 def with_tries(rows: QuerySet[Notification]) -> QuerySet[Notification]:

@@ -1,6 +1,5 @@
 """The fields that change the request of a webhook: header fields, and a document with placeholders."""
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -150,10 +149,3 @@ def webhook_faults(values: Mapping[str, Any]) -> Iterator[BadField]:
     if template.authorization and "authorization" not in values:
         note = f"is required by the template, as in {template.authorization}"
         yield BadField("authorization", ErrorCode.MISSING_ATTRIBUTE, note)
-
-
-def as_config_value(value: Any) -> str:
-    """The value in the configuration of a channel: texts as they are, others as JSON in one spelling."""
-    if isinstance(value, (dict, list)):
-        return json.dumps(value, sort_keys=True, separators=(",", ":"))
-    return str(value)
