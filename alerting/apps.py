@@ -42,11 +42,19 @@ class AlertingConfig(AppConfig):
         from alerting.engine import purge, waiting  # noqa: PLC0415
         from alerting.engine.metrics import alerting_metrics  # noqa: PLC0415
         from alerting.engine.workers import clock_words, failing_loop_words, workers_seen  # noqa: PLC0415
-        from alerting.overview.panels import MUTE_HOSTS, alerting_widgets, alerts_of_host  # noqa: PLC0415
+        from alerting.overview.chart_notes import alerting_notes  # noqa: PLC0415
+        from alerting.overview.panels import (  # noqa: PLC0415
+            MUTE_HOSTS,
+            alerting_widgets,
+            alerts_of_host,
+            alerts_of_set,
+        )
 
         self.metrics = [alerting_metrics]
         self.overview = [alerting_widgets]
+        self.chart_notes = [alerting_notes]
         self.host_panels = [alerts_of_host]
+        self.set_panels = [alerts_of_set]
         self.host_links = [MUTE_HOSTS]
         self.project_notices = [project_notices]
         self.checklists = [setup_checklist]

@@ -17,11 +17,13 @@ class AutomationConfig(AppConfig):
     def ready(self) -> None:
         """Panels, metrics and selectors need the models, which are loaded only now."""
         from automation.agents.store import detection_now  # noqa: PLC0415
+        from automation.hosts.chart_marks import changes_of_hosts  # noqa: PLC0415
         from automation.measurements.moving import fleet_metrics  # noqa: PLC0415
         from automation.panels import fleet_widgets  # noqa: PLC0415
         from automation.reports.console import limit_notices  # noqa: PLC0415 - see above
 
         self.metrics = [fleet_metrics]
+        self.chart_notes = [changes_of_hosts]
         self.overview = [fleet_widgets]
         self.project_notices = [limit_notices]
         self.detection_now = detection_now

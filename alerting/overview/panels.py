@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.db.models import Model
+from django.db.models import Model, Q
+from django.db.models.fields.json import KT
 
 from alerting.access import WRITE
 from alerting.configs.matchers import hosts_matcher
@@ -21,7 +22,7 @@ from alerting.engine.models import Notification, WorkerHeartbeat
 from alerting.engine.notification_log import NotifiedEvent, events_of_notifications, origins_of
 from alerting.engine.waiting import longest_waits
 from alerting.engine.workers import clock_words_of, failing_loop_words_of, is_running, workers_known
-from alerting.incidents.models import Alert
+from alerting.incidents.models import TARGET_NAME, Alert
 from alerting.incidents.presentation import alert_cells
 from alerting.incidents.store import Age, active_first_rows, alerts_matching
 from alerting.incidents.targets import targets_of
@@ -293,6 +294,34 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
         remedy=all_alerts,
         facts=[all_alerts] if found.rows else [],
     )
+
+
+def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], now: datetime) -> Panel:
+    """Open and pending alerts about a replica set or a cluster and about its hosts, in the usual order."""
+    of_project = in_visible_scope(Alert.objects.filter(group=row.group_id), visible_scope)
+    about = of_project.alias(target_name=TARGET_NAME, port=KT("facts__port"))
+    of_row = Q(target_name=row.name.lower(), port=None)
+    of_hosts = Q(facts__hostId__in=[host.id for host in hosts])
+    found = active_first_rows(about.filter(of_row | of_hosts), now=now)
+    targets, muted = targets_of(found.rows), muting_windows(found.rows, now=now)
+    return Panel(
+        name="alerts",
+        title="Open alerts",
+        unit="open alerts",
+        headers=["Alert", "Severity", "Target", "Status", "Age"],
+        rows=[
+            _alert_of_set(alert, targets.get(alert.id), muted.is_muted(alert.id), now) for alert in found.rows
+        ],
+        count=found.count,
+        url=list_url(Alert, status="active", group__id__exact=row.group_id),
+        empty="No open alerts about it or its hosts.",
+        remedy=Cell("All alerts about it", list_url(Alert, q=f'"{row.name}"', group__id__exact=row.group_id)),
+    )
+
+
+def _alert_of_set(alert: Alert, target: Model | None, is_muted: bool | None, now: datetime) -> Sequence[Cell]:
+    what, severity, state, age = alert_cells(alert, now, is_muted=is_muted)
+    return [what, severity, Cell(target_words(alert.facts), page_url(target) if target else ""), state, age]
 
 
 def _window_of(hosts: Sequence[Host]) -> str:

@@ -16,25 +16,23 @@ from accesslist.forms import InProjectForm
 from automation.access import WRITE_HOSTS
 from automation.agents.models import Agent
 from automation.agents.rules import unheard_for
-from automation.choices import Granularity
 from automation.hosts.changes import host_change, host_create, host_delete
+from automation.hosts.chart_pages import ChartPages
 from automation.hosts.models import Database, Host
 from automation.hosts.resource import HostChange, NewHost
 from automation.hosts.states import HostColumns, host_state, known_type_words, measured_words, reachable_words
 from automation.hosts.store import of_demonstration, without_data
 from automation.labels import label_texts
-from automation.measurements.query import SeriesQuery, bucket_start, span_of
-from automation.measurements.store import measured_series, newest_measurements
-from automation.metrics import Metric, MetricSubject, base_unit, by_subject
-from automation.quantities import best_unit, quantity_of, unit_words
-from automation.units import convert
+from automation.measurements.store import newest_measurements
+from automation.metrics import Metric, MetricSubject, by_subject
+from automation.quantities import quantity_of
 from automation.wording import ENGINE_WORDS, database_words, type_words
 from events.log.search import EventSearch, search_page
 from events.models import Event
 from events.wording import in_words
 from opsapi import clock
 from opsapi.api.principal import VisibleScope
-from opsapi.clock import ago_words, parse_time, time_words
+from opsapi.clock import ago_words, time_words
 from opsapi.console.action_pages import to_form
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
@@ -43,7 +41,7 @@ from opsapi.console.display import Context, link, project, short
 from opsapi.console.document_forms import DocumentForm
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.widgets import Cell, Panel, Plot, host_links, host_panels
+from opsapi.console.widgets import Cell, Panel, host_links, host_panels
 from opsapi.first_rows import first_rows
 
 
@@ -71,9 +69,6 @@ class HostForm(_AddressFields):
 
 
 _MOST_EVENTS = 10
-SHOWN = timedelta(days=1)
-_GRAIN = Granularity.PT5M
-_FIRST = Metric.CONNECTIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,22 +81,15 @@ class Newest:
 
 @dataclass(frozen=True, slots=True)
 class HostMeasurements:
-    """The measurements of a host: the latest values, and a `metric` over the last 24 hours.
-
-    `plot` is None without measurements; `words` describes the plot. `reported` is the time of the latest
-    values.
-    """
+    """The latest values of a host, and the time of their report; None if there is none."""
 
     newest: Sequence[Newest]
-    metric: Metric | None
-    plot: Plot | None
-    words: str
     reported: datetime | None = None
 
 
-def host_context(host: Host, visible_scope: VisibleScope, *, wanted: str, now: datetime) -> Mapping[str, Any]:
-    """The measurements, with a plot of the metric `wanted`, and the panels."""
-    measured = measured_of(host, wanted, now=now)
+def host_context(host: Host, visible_scope: VisibleScope, *, now: datetime) -> Mapping[str, Any]:
+    """The latest measurements and the panels."""
+    measured = measured_of(host)
     state, tone = host_state(host, now)
     return {
         "state": state,
@@ -122,10 +110,10 @@ def host_context(host: Host, visible_scope: VisibleScope, *, wanted: str, now: d
 
 
 def _metric_links(newest: Sequence[Newest]) -> Iterator[tuple[MetricSubject, Sequence[tuple[Newest, str]]]]:
-    """The latest values by subject, with links to their plots."""
+    """The latest values by subject, with links to their charts."""
     of = {latest.metric: latest for latest in newest}
     for subject, metrics in by_subject(of):
-        yield subject, [(of[metric], "?" + urlencode({"metric": metric.value})) for metric in metrics]
+        yield subject, [(of[metric], "?" + urlencode({"m": metric.value})) for metric in metrics]
 
 
 _OLD = timedelta(minutes=1)
@@ -230,51 +218,14 @@ def _databases(host: Host) -> Panel:
     )
 
 
-def measured_of(host: Host, wanted: str, *, now: datetime) -> HostMeasurements:
-    """The measurements of a host; plots the metric `wanted`, otherwise the first available metric."""
+def measured_of(host: Host) -> HostMeasurements:
+    """The latest measurements of a host."""
     last = newest_measurements([host.id]).get(host.id)
-    samples = last.samples if last else {}
-    last_of = {metric: samples[metric][-1][1] for metric in Metric if metric in samples}
+    if last is None:
+        return HostMeasurements([])
+    last_of = {metric: last.samples[metric][-1][1] for metric in Metric if metric in last.samples}
     newest = [Newest(metric, quantity_of(metric, value)) for metric, value in last_of.items()]
-    metric = _chosen(wanted, [latest.metric for latest in newest])
-    if last is None or metric is None:
-        return HostMeasurements(newest, None, None, "No measurements yet.")
-    points = _points(host, metric, now)
-    if not points:
-        words = f"{metric.spec.words}: no measurements in the last 24 hours."
-        return HostMeasurements(newest, metric, None, words, last.at.reported)
-    plot, words = _plot(metric, points, now), _plot_words(metric, points)
-    return HostMeasurements(newest, metric, plot, words, last.at.reported)
-
-
-def _chosen(wanted: str, there: Sequence[Metric]) -> Metric | None:
-    chosen = [metric for metric in there if metric.value == wanted]
-    usual = [_FIRST] if _FIRST in there else there[:1]
-    return next(iter([*chosen, *usual]), None)
-
-
-def _points(host: Host, metric: Metric, now: datetime) -> list[tuple[str, float]]:
-    start = bucket_start(now - SHOWN, span_of(_GRAIN))
-    (series,) = measured_series(host.id, SeriesQuery(_GRAIN, start, now, [metric]))
-    return series.points
-
-
-def _plot(metric: Metric, points: Sequence[tuple[str, float]], now: datetime) -> Plot:
-    unit = best_unit(metric, max(abs(value) for _, value in points))
-    base = base_unit(metric)
-    return Plot(
-        label=metric.spec.words,
-        units=unit_words(unit),
-        since=now - SHOWN,
-        until=now,
-        points=[(parse_time(at), round(convert(value, base, unit), 3)) for at, value in points],
-    )
-
-
-def _plot_words(metric: Metric, points: Sequence[tuple[str, float]]) -> str:
-    values = [value for _, value in points]
-    least, most = quantity_of(metric, min(values)), quantity_of(metric, max(values))
-    return f"{metric.spec.words}, last 24 hours: {least} to {most}, latest {quantity_of(metric, values[-1])}."
+    return HostMeasurements(newest, last.at.reported)
 
 
 _AS_REPORTED = (
@@ -333,7 +284,7 @@ class EngineFilter(ChoiceFilter):
 
 
 @admin.register(Host)
-class HostAdmin(HostColumns, ConsoleAdmin):
+class HostAdmin(HostColumns, ChartPages):
     """Hosts with their last reported state."""
 
     help = "reference/metrics#metrics-of-hosts"
@@ -441,9 +392,12 @@ class HostAdmin(HostColumns, ConsoleAdmin):
         }
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        visible_scope, wanted = operator_of(request).visible_scope(), request.GET.get("metric", "")
-        context = host_context(row, visible_scope, wanted=wanted, now=clock.now())
+        context = host_context(row, operator_of(request).visible_scope(), now=clock.now())
         return {**super().page_context(request, row), **context}
+
+    def charted_hosts(self, row: Any) -> Sequence[Host]:
+        """The host itself."""
+        return [row]
 
     @admin.display(description="host", ordering="hostname")
     def address(self, host: Host) -> str | SafeString | None:

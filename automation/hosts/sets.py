@@ -1,6 +1,8 @@
 """Replica sets and clusters in the console."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, ClassVar, Literal
 
 from django.contrib import admin
@@ -8,15 +10,34 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.safestring import SafeString
 
+from automation.hosts.chart_pages import ChartPages
+from automation.hosts.charts import MOST_HOSTS
 from automation.hosts.models import Cluster, Host, ReplicaSet
-from automation.hosts.states import HostColumns, alerts_about, cluster_state, set_state
+from automation.hosts.states import (
+    HostColumns,
+    State,
+    alerts_about,
+    cluster_state,
+    host_state,
+    set_state,
+    with_behind,
+)
 from automation.hosts.store import MembersNow, members_now
+from automation.measurements.store import MeasuredReport, newest_measurements
+from automation.metrics import Metric
+from automation.quantities import quantity_of
+from automation.wording import type_words
 from opsapi import clock
+from opsapi.clock import ago_words
+from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import list_url, page_url
-from opsapi.console.display import badge, link, project, short_field
+from opsapi.console.display import Context, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
-from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
+from opsapi.console.model_admin import ConsoleInline, Section
+from opsapi.console.widgets import set_panels
 
+_RECENT = timedelta(minutes=15)
+_LAGS = (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, Metric.PG_REPLICATION_LAG_TIME)
 _COUNTS = ("known_primaries", "known_healthy", "known_unhealthy", "all_unknown")
 
 
@@ -39,7 +60,45 @@ class MemberInline(HostColumns, ConsoleInline):
         return link(page_url(host), host)
 
 
-class WithMembers(ConsoleAdmin):
+@dataclass(frozen=True, slots=True)
+class MemberCard:
+    """A member of a set in words: its role, its state, and how far it is behind."""
+
+    name: str
+    url: str
+    role: str
+    type_name: str
+    state: str
+    tone: str
+    version: str
+    lag: str
+    reported: str
+
+
+def member_cards(hosts: Sequence[Host], now: datetime) -> list[MemberCard]:
+    """Return a card of each host."""
+    newest = newest_measurements([host.id for host in hosts], since=now - _RECENT, metrics=_LAGS)
+    return [_card(host, newest.get(host.id), now) for host in hosts]
+
+
+def _card(host: Host, measured: MeasuredReport | None, now: datetime) -> MemberCard:
+    words, tone = host_state(host, now)
+    samples = measured.samples if measured else {}
+    lag = next((quantity_of(metric, samples[metric][-1][1]) for metric in _LAGS if metric in samples), "")
+    return MemberCard(
+        name=str(host),
+        url=page_url(host),
+        role=type_words(host.type_name, host.engine),
+        type_name=host.type_name,
+        state=words,
+        tone=tone.value,
+        version=with_behind(host.version, behind=host.version_behind),
+        lag=lag,
+        reported=ago_words(host.last_report, now) if host.last_report else "never",
+    )
+
+
+class WithMembers(ChartPages):
     """Rows that consist of hosts: replica sets and clusters."""
 
     section = Section.FLEET
@@ -52,6 +111,33 @@ class WithMembers(ConsoleAdmin):
         members = members_now(self.members_by, [row.id for row in rows], clock.now())
         for row in rows:
             row.members_now = members.get(row.id, MembersNow())
+
+    def charted_hosts(self, row: Any) -> Sequence[Host]:
+        """The members, by name."""
+        members = Host.objects.filter(**{self.members_by: row.id}, deleted=None)
+        ordered = members.select_related("reported_by", "replica_set", "cluster").order_by("hostname", "port")
+        return list(ordered[: MOST_HOSTS + 1])
+
+    def state_of(self, row: Any, now: datetime) -> State:
+        """The state of the row in words, and its tone."""
+        raise NotImplementedError
+
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
+        """Adds the state, the members, and the panels of other apps."""
+        now, scope = clock.now(), operator_of(request).visible_scope()
+        hosts = list(self.charted_hosts(row))
+        words, tone = self.state_of(row, now)
+        return {
+            **super().page_context(request, row),
+            "state": words,
+            "tone": tone,
+            "members": member_cards(hosts[:MOST_HOSTS], now),
+            "more_members": len(hosts) > MOST_HOSTS,
+            "panels": [contribute(scope, row, hosts, now) for contribute in set_panels()],
+        }
+
+    class Media:
+        css = {"all": ["console/overview.css", "console/fleet.css"]}
 
     @admin.display(description="alerts")
     def alerts(self, row: Any) -> SafeString:
@@ -78,7 +164,11 @@ class ClusterAdmin(WithMembers):
 
     @admin.display(description="state")
     def state(self, cluster: Any) -> SafeString:
-        return badge(*cluster_state(cluster.members_now, clock.now()))
+        return badge(*self.state_of(cluster, clock.now()))
+
+    def state_of(self, row: Any, now: datetime) -> State:
+        """The state of the cluster."""
+        return cluster_state(row.members_now, now)
 
     @admin.display(description="replica sets")
     def sets(self, cluster: Cluster) -> SafeString:
@@ -119,7 +209,11 @@ class ReplicaSetAdmin(WithMembers):
 
     @admin.display(description="state")
     def state(self, replica_set: Any) -> SafeString:
-        return badge(*set_state(replica_set, replica_set.members_now, clock.now()))
+        return badge(*self.state_of(replica_set, clock.now()))
+
+    def state_of(self, row: Any, now: datetime) -> State:
+        """The state of the replica set."""
+        return set_state(row, row.members_now, now)
 
     @admin.display(description="primaries")
     def known_primaries(self, replica_set: Any) -> int:

@@ -216,6 +216,8 @@ ContributeWidgets = Callable[[VisibleScope, datetime], Iterable[Widget]]
 """Returns the widgets for an operator. Called every ten seconds, so it must be cheap and limited."""
 ContributeRowPanel = Callable[[VisibleScope, Any, datetime], Panel]
 """Returns a panel for the page of a row, for an operator with this visible scope."""
+ContributeSetPanel = Callable[[VisibleScope, Any, Sequence[Any], datetime], Panel]
+"""The same for a row that consists of hosts, which come after the row."""
 
 
 def overview() -> list[ContributeWidgets]:
@@ -239,6 +241,11 @@ def checklists(operator: Operator) -> list[Checklist]:
 def host_panels() -> list[ContributeRowPanel]:
     """Return the `host_panels` of every app's AppConfig, for the page of a host."""
     return [contribute for app_panels in contributions("host_panels") for contribute in app_panels]
+
+
+def set_panels() -> list[ContributeSetPanel]:
+    """Return the `set_panels` of every app's AppConfig, for the page of a row that consists of hosts."""
+    return [contribute for app_panels in contributions("set_panels") for contribute in app_panels]
 
 
 def host_links() -> list[LinkOfRows]:

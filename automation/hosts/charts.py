@@ -1,0 +1,267 @@
+"""The charts of hosts in the console: all members of a replica set in a plot for each metric."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+from django.utils.datastructures import MultiValueDict
+
+from automation.choices import Granularity
+from automation.hosts.models import Host
+from automation.hosts.states import host_state
+from automation.measurements.fleet_query import FleetQuery
+from automation.measurements.fleet_series import FleetSeries, fleet_series
+from automation.measurements.query import bucket_start, span_of
+from automation.metrics import Engine, Metric, base_unit
+from automation.quantities import best_unit, unit_words
+from automation.units import Unit, convert
+from automation.wording import type_words
+from opsapi.api.principal import VisibleScope
+from opsapi.clock import parse_time, wire_time
+from opsapi.console.admin_urls import page_url
+from opsapi.console.charts import ChartNotes, ChartQuestion, Level, Span, chart_notes
+
+MOST_HOSTS: Final = 50
+"""The maximum number of lines of a chart, as many as the members of a replica set."""
+MOST_METRICS: Final = 24
+_MOST_POINTS: Final = 900
+_SHORTEST: Final = timedelta(minutes=5)
+_LONGEST: Final = timedelta(days=2 * 366)
+_DIGITS: Final = 5
+"""Significant digits of a drawn value."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartRange:
+    """A time range that ends now, by its name in the URL."""
+
+    name: str
+    words: str
+    length: timedelta
+
+
+RANGES: Final = (
+    ChartRange("1h", "1 h", timedelta(hours=1)),
+    ChartRange("6h", "6 h", timedelta(hours=6)),
+    ChartRange("24h", "24 h", timedelta(days=1)),
+    ChartRange("3d", "3 d", timedelta(days=3)),
+    ChartRange("7d", "7 d", timedelta(days=7)),
+    ChartRange("30d", "30 d", timedelta(days=30)),
+    ChartRange("1y", "1 y", timedelta(days=365)),
+    ChartRange("2y", "2 y", timedelta(days=730)),
+)
+USUAL: Final = "24h"
+_OF_ENGINE: Final[Mapping[Engine, Sequence[Metric]]] = {
+    Engine.MONGODB: (
+        Metric.OPLOG_SLAVE_LAG_MASTER_TIME,
+        Metric.NETWORK_NUM_REQUESTS,
+        Metric.CONNECTIONS,
+        Metric.OPLOG_MASTER_TIME,
+        Metric.CACHE_FILL_RATIO,
+        Metric.GLOBAL_LOCK_CURRENT_QUEUE_TOTAL,
+        Metric.MEMORY_RESIDENT,
+        Metric.DISK_PARTITION_SPACE_PERCENT_USED,
+    ),
+    Engine.POSTGRESQL: (
+        Metric.PG_REPLICATION_LAG_TIME,
+        Metric.PG_TRANSACTIONS_COMMITTED,
+        Metric.CONNECTIONS,
+        Metric.PG_REPLICATION_SLOT_RETAINED_BYTES,
+        Metric.PG_LONGEST_TRANSACTION,
+        Metric.PG_XID_AGE,
+        Metric.PG_CACHE_HIT_RATIO,
+        Metric.DISK_PARTITION_SPACE_PERCENT_USED,
+    ),
+}
+
+
+class ChartRequestError(ValueError):
+    """The URL asks for charts that do not exist; the text names the parameter and says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChartPeriod:
+    """A time range; `name` is empty for a range that does not end now."""
+
+    since: datetime
+    until: datetime
+    name: str = ""
+
+    @property
+    def granularity(self) -> Granularity:
+        """The shortest buckets that are few enough to draw."""
+        length = self.until - self.since
+        return next(each for each in Granularity if length <= _MOST_POINTS * span_of(each))
+
+
+def chart_period(query: MultiValueDict[str, str], now: datetime) -> ChartPeriod:
+    """Read `since` and `until`, or `range`.
+
+    Raises ChartRequestError.
+    """
+    if query.get("since") or query.get("until"):
+        since, until = (_moment(query, name) for name in ("since", "until"))
+        if not _SHORTEST <= until - since <= _LONGEST:
+            raise ChartRequestError(
+                "until must be at least 5 minutes and at most two years after since, which are ISO 8601 times"
+            )
+        return ChartPeriod(since, min(until, max(now, since + _SHORTEST)))
+    name = query.get("range") or USUAL
+    length = next((each.length for each in RANGES if each.name == name), None)
+    if length is None:
+        raise ChartRequestError(f"range must be one of {', '.join(each.name for each in RANGES)}")
+    return ChartPeriod(now - length, now, name)
+
+
+def _moment(query: MultiValueDict[str, str], name: str) -> datetime:
+    try:
+        return parse_time(query.get(name) or "")
+    except ValueError:
+        raise ChartRequestError(f"{name} must be an ISO 8601 time, such as 2026-11-21T07:26:14Z") from None
+
+
+def chart_metrics(query: MultiValueDict[str, str], hosts: Sequence[Host]) -> list[Metric]:
+    """Return the metrics that `m` adds, followed by the usual metrics of the engines.
+
+    Raises ChartRequestError.
+    """
+    names = dict.fromkeys(query.getlist("m"))
+    if not names.keys() <= set(Metric):
+        raise ChartRequestError("m must be the name of a metric, such as CONNECTIONS")
+    engines = {host.engine for host in hosts} or {None}
+    usual = [metric for engine in Engine if engine.value in engines for metric in _OF_ENGINE[engine]]
+    if not usual:  # Agents of earlier versions do not say the engine.
+        usual = list(_OF_ENGINE[Engine.MONGODB])
+    metrics = list(dict.fromkeys([*(Metric(name) for name in names), *usual]))
+    if len(metrics) > MOST_METRICS:
+        raise ChartRequestError(f"m adds too many metrics: a page has at most {MOST_METRICS} charts")
+    return metrics
+
+
+@dataclass(frozen=True, slots=True)
+class _Grid:
+    """The buckets of all charts: the start of the first in seconds since 1970, their length and number."""
+
+    first: int
+    step: int
+    steps: int
+
+    @classmethod
+    def of(cls, query: FleetQuery) -> "_Grid":
+        span = span_of(query.granularity)
+        steps = (query.end - query.start) // span + 1
+        return cls(int(query.start.timestamp()), int(span.total_seconds()), int(steps))
+
+    @property
+    def times(self) -> list[int]:
+        return [self.first + self.step * place for place in range(self.steps)]
+
+
+def charts_of(
+    hosts: Sequence[Host], metrics: Sequence[Metric], period: ChartPeriod, scope: VisibleScope, now: datetime
+) -> Mapping[str, Any]:
+    """Return the data of `console/charts.js`: times are seconds since 1970, and gaps are null."""
+    shown = hosts[:MOST_HOSTS]
+    start = bucket_start(period.since, span_of(period.granularity))
+    query = FleetQuery(period.granularity, start, period.until, sorted(metrics, key=list(Metric).index))
+    measured: dict[Metric, list[FleetSeries]] = {metric: [] for metric in metrics}
+    for series in fleet_series(shown, query):
+        measured[series.metric].append(series)
+    grid = _Grid.of(query)
+    question = ChartQuestion(shown, [metric.value for metric in metrics], period.since, period.until)
+    notes = list(chart_notes(scope, question))
+    drawn = [metric for metric in metrics if any(len(series.points) for series in measured[metric])]
+    return {
+        "since": period.since.timestamp(),
+        "until": period.until.timestamp(),
+        "range": period.name,
+        "read": wire_time(now),
+        "granularity": period.granularity.value,
+        "times": grid.times,
+        "rows": [_row(host, now) for host in shown],
+        "charts": [_chart(metric, measured[metric], notes, grid) for metric in drawn],
+        "missing": [metric.spec.words for metric in metrics if metric not in drawn],
+        "spans": [_span(span, shown, now) for note in notes for span in note.spans],
+        "marks": [
+            {"at": mark.at.timestamp(), "label": mark.label, "url": mark.url}
+            for note in notes
+            for mark in note.marks
+        ],
+        "leftOut": _left_out(hosts, notes),
+    }
+
+
+def _row(host: Host, now: datetime) -> Mapping[str, str]:
+    words, tone = host_state(host, now)
+    return {
+        "id": host.id,
+        "name": str(host),
+        "url": page_url(host),
+        "type": type_words(host.type_name, host.engine),
+        "state": words,
+        "tone": tone.value,
+    }
+
+
+def _chart(
+    metric: Metric, of_hosts: Sequence[FleetSeries], notes: Sequence[ChartNotes], grid: _Grid
+) -> Mapping[str, Any]:
+    greatest = max(float(np.abs(series.points.means).max(initial=0)) for series in of_hosts)
+    unit = best_unit(metric, greatest)
+    return {
+        "metric": metric.value,
+        "title": metric.spec.words,
+        "meaning": metric.spec.meaning,
+        "units": unit_words(unit),
+        "lines": [_line(series, unit, grid) for series in of_hosts],
+        "levels": [
+            _level(level, metric, unit) for note in notes for level in note.levels.get(metric.value, ())
+        ],
+    }
+
+
+def _line(series: FleetSeries, unit: Unit, grid: _Grid) -> Mapping[str, list[float | None]]:
+    """The mean, the minimum and the maximum of each bucket, in the unit of the chart."""
+    points, base = series.points, base_unit(series.metric)
+    columns = {"means": points.means, "minimums": points.minimums, "maximums": points.maximums}
+    places = ((points.buckets - grid.first) // grid.step).tolist()
+    line: dict[str, list[float | None]] = {}
+    for name, values in columns.items():
+        line[name] = [None] * grid.steps
+        for place, value in zip(places, values.tolist(), strict=True):
+            line[name][place] = _drawn(convert(value, base, unit))
+    return line
+
+
+def _drawn(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")
+
+
+def _level(level: Level, metric: Metric, unit: Unit) -> Mapping[str, Any]:
+    return {
+        "value": _drawn(convert(level.value, base_unit(metric), unit)),
+        "label": level.label,
+        "url": level.url,
+    }
+
+
+def _span(span: Span, hosts: Sequence[Host], now: datetime) -> Mapping[str, Any]:
+    places = [place for place, host in enumerate(hosts) if host.id == span.row]
+    return {
+        "since": span.since.timestamp(),
+        "until": (span.until or now).timestamp(),
+        "open": span.until is None,
+        "label": span.label,
+        "url": span.url,
+        "metric": span.metric,
+        "row": places[0] if places else None,
+    }
+
+
+def _left_out(hosts: Sequence[Host], notes: Sequence[ChartNotes]) -> list[str]:
+    words = [sentence for note in notes for sentence in note.left_out]
+    if len(hosts) > MOST_HOSTS:
+        words.append(f"Only the first {MOST_HOSTS} of {len(hosts):,} hosts are drawn.")
+    return words
