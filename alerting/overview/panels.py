@@ -6,7 +6,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Model, Q
-from django.db.models.fields.json import KT
 
 from alerting.access import WRITE
 from alerting.configs.matchers import hosts_matcher
@@ -299,8 +298,8 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
 def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], now: datetime) -> Panel:
     """Open and pending alerts about a replica set or a cluster and about its hosts, in the usual order."""
     of_project = in_visible_scope(Alert.objects.filter(group=row.group_id), visible_scope)
-    about = of_project.alias(target_name=TARGET_NAME, port=KT("facts__port"))
-    of_row = Q(target_name=row.name.lower(), port=None)
+    about = of_project.alias(target_name=TARGET_NAME)
+    of_row = Q(target_name=row.name.lower(), facts__port__isnull=True)
     of_hosts = Q(facts__hostId__in=[host.id for host in hosts])
     found = active_first_rows(about.filter(of_row | of_hosts), now=now)
     targets, muted = targets_of(found.rows), muting_windows(found.rows, now=now)

@@ -1,6 +1,6 @@
 """The charts of hosts in the console: all members of a replica set in a plot for each metric."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -25,7 +25,8 @@ from opsapi.console.charts import ChartNotes, ChartQuestion, Level, Span, chart_
 
 MOST_HOSTS: Final = 50
 """The maximum number of lines of a chart, as many as the members of a replica set."""
-MOST_METRICS: Final = 24
+MOST_ADDED: Final = 16
+"""The maximum number of metrics that the URL adds."""
 _MOST_POINTS: Final = 900
 _SHORTEST: Final = timedelta(minutes=5)
 _LONGEST: Final = timedelta(days=2 * 366)
@@ -53,16 +54,24 @@ RANGES: Final = (
     ChartRange("2y", "2 y", timedelta(days=730)),
 )
 USUAL: Final = "24h"
-_OF_ENGINE: Final[Mapping[Engine, Sequence[Metric]]] = {
+MOST_USUAL: Final = 8
+"""The number of charts of a page to which nothing is added."""
+_USUAL_METRICS: Final[Mapping[Engine, Sequence[Metric]]] = {
     Engine.MONGODB: (
         Metric.OPLOG_SLAVE_LAG_MASTER_TIME,
         Metric.NETWORK_NUM_REQUESTS,
         Metric.CONNECTIONS,
         Metric.OPLOG_MASTER_TIME,
         Metric.CACHE_FILL_RATIO,
+        Metric.OP_EXECUTION_TIME_READS,
         Metric.GLOBAL_LOCK_CURRENT_QUEUE_TOTAL,
-        Metric.MEMORY_RESIDENT,
         Metric.DISK_PARTITION_SPACE_PERCENT_USED,
+        Metric.OPCOUNTER_QUERY,
+        Metric.CACHE_USED_BYTES,
+        Metric.MEMORY_RESIDENT,
+        Metric.SYSTEM_NORMALIZED_CPU_USER,
+        Metric.CURSORS_TOTAL_OPEN,
+        Metric.DISK_PARTITION_UTILIZATION,
     ),
     Engine.POSTGRESQL: (
         Metric.PG_REPLICATION_LAG_TIME,
@@ -73,8 +82,15 @@ _OF_ENGINE: Final[Mapping[Engine, Sequence[Metric]]] = {
         Metric.PG_XID_AGE,
         Metric.PG_CACHE_HIT_RATIO,
         Metric.DISK_PARTITION_SPACE_PERCENT_USED,
+        Metric.PG_LOCKS_WAITING,
+        Metric.PG_WAL_BYTES,
+        Metric.PG_TEMP_BYTES,
+        Metric.SYSTEM_NORMALIZED_CPU_USER,
     ),
 }
+"""In the order of the charts. The first MOST_USUAL that are measured are drawn."""
+_EXPECTED: Final = 4
+"""The number of these metrics that a page names if they are not measured."""
 
 
 class ChartRequestError(ValueError):
@@ -122,22 +138,44 @@ def _moment(query: MultiValueDict[str, str], name: str) -> datetime:
         raise ChartRequestError(f"{name} must be an ISO 8601 time, such as 2026-11-21T07:26:14Z") from None
 
 
-def chart_metrics(query: MultiValueDict[str, str], hosts: Sequence[Host]) -> list[Metric]:
-    """Return the metrics that `m` adds, followed by the usual metrics of the engines.
+@dataclass(frozen=True, slots=True)
+class ChartMetrics:
+    """The metrics of a page: those that the URL adds, and those that are usual for the engines."""
+
+    added: Sequence[Metric]
+    usual: Sequence[Metric]
+
+    @property
+    def asked(self) -> list[Metric]:
+        """All of them, each once, in the order of the charts."""
+        return list(dict.fromkeys([*self.added, *self.usual]))
+
+    def drawn(self, measured: Collection[Metric]) -> list[Metric]:
+        """All added metrics and the first usual metrics that are measured."""
+        added = [metric for metric in self.added if metric in measured]
+        usual = [metric for metric in self.usual if metric in measured and metric not in self.added]
+        return [*added, *usual[:MOST_USUAL]]
+
+    def missing(self, measured: Collection[Metric]) -> list[Metric]:
+        """The metrics that a reader expects and that are not measured."""
+        expected = dict.fromkeys([*self.added, *self.usual[:_EXPECTED]])
+        return [metric for metric in expected if metric not in measured]
+
+
+def chart_metrics(query: MultiValueDict[str, str], hosts: Sequence[Host]) -> ChartMetrics:
+    """Return the metrics that `m` adds, and the usual metrics of the engines of the hosts.
 
     Raises ChartRequestError.
     """
     names = dict.fromkeys(query.getlist("m"))
     if not names.keys() <= set(Metric):
         raise ChartRequestError("m must be the name of a metric, such as CONNECTIONS")
-    engines = {host.engine for host in hosts} or {None}
-    usual = [metric for engine in Engine if engine.value in engines for metric in _OF_ENGINE[engine]]
-    if not usual:  # Agents of earlier versions do not say the engine.
-        usual = list(_OF_ENGINE[Engine.MONGODB])
-    metrics = list(dict.fromkeys([*(Metric(name) for name in names), *usual]))
-    if len(metrics) > MOST_METRICS:
-        raise ChartRequestError(f"m adds too many metrics: a page has at most {MOST_METRICS} charts")
-    return metrics
+    if len(names) > MOST_ADDED:
+        raise ChartRequestError(f"m must add at most {MOST_ADDED} metrics")
+    engines = {host.engine for host in hosts}
+    usual = [metric for engine in Engine if engine.value in engines for metric in _USUAL_METRICS[engine]]
+    # Agents of earlier versions do not say the engine.
+    return ChartMetrics([Metric(name) for name in names], usual or _USUAL_METRICS[Engine.MONGODB])
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,19 +198,19 @@ class _Grid:
 
 
 def charts_of(
-    hosts: Sequence[Host], metrics: Sequence[Metric], period: ChartPeriod, scope: VisibleScope, now: datetime
+    hosts: Sequence[Host], metrics: ChartMetrics, period: ChartPeriod, scope: VisibleScope, now: datetime
 ) -> Mapping[str, Any]:
     """Return the data of `console/charts.js`: times are seconds since 1970, and gaps are null."""
     shown = hosts[:MOST_HOSTS]
     start = bucket_start(period.since, span_of(period.granularity))
-    query = FleetQuery(period.granularity, start, period.until, sorted(metrics, key=list(Metric).index))
-    measured: dict[Metric, list[FleetSeries]] = {metric: [] for metric in metrics}
+    query = FleetQuery(period.granularity, start, period.until, metrics.asked)
+    of_metric: dict[Metric, list[FleetSeries]] = {}
     for series in fleet_series(shown, query):
-        measured[series.metric].append(series)
-    grid = _Grid.of(query)
-    question = ChartQuestion(shown, [metric.value for metric in metrics], period.since, period.until)
+        of_metric.setdefault(series.metric, []).append(series)
+    measured = {metric for metric, some in of_metric.items() if any(len(series.points) for series in some)}
+    drawn, grid = metrics.drawn(measured), _Grid.of(query)
+    question = ChartQuestion(shown, [metric.value for metric in drawn], period.since, period.until)
     notes = list(chart_notes(scope, question))
-    drawn = [metric for metric in metrics if any(len(series.points) for series in measured[metric])]
     return {
         "since": period.since.timestamp(),
         "until": period.until.timestamp(),
@@ -181,8 +219,8 @@ def charts_of(
         "granularity": period.granularity.value,
         "times": grid.times,
         "rows": [_row(host, now) for host in shown],
-        "charts": [_chart(metric, measured[metric], notes, grid) for metric in drawn],
-        "missing": [metric.spec.words for metric in metrics if metric not in drawn],
+        "charts": [_chart(metric, of_metric[metric], notes, grid) for metric in drawn],
+        "missing": [metric.spec.words for metric in metrics.missing(measured)],
         "spans": [_span(span, shown, now) for note in notes for span in note.spans],
         "marks": [
             {"at": mark.at.timestamp(), "label": mark.label, "url": mark.url}

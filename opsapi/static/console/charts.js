@@ -357,9 +357,10 @@
       const near = at === null ? [] : data.marks.filter((mark) => Math.abs(mark.at - data.times[at]) <= (data.until - data.since) / 100);
       const alerts = at === null ? [] : data.spans.filter((span) => span.since <= data.times[at] && data.times[at] <= span.until && (!span.metric || span.metric === this.chart.metric));
       const parts = values.slice(0, 8).map(([row, value]) => {
-        const name = element("b", { textContent: data.rows.length > 1 ? `${shortName(data.rows[row])} ` : "" });
-        name.style.color = colourOf(row);
-        return element("span", {}, name, `${valueWords(value, units)}  `);
+        if (data.rows.length === 1) return valueWords(value, units);
+        const name = element("span", { className: "chart-name", textContent: shortName(data.rows[row]) });
+        name.style.borderBottomColor = colourOf(row);
+        return element("span", {}, name, ` ${valueWords(value, units)}  `);
       });
       const head = at === null ? "latest " : `${timeWords(data.times[at])}  `;
       this.now.replaceChildren(head, ...parts, [...near.map((mark) => mark.label), ...alerts.map((span) => span.label)].slice(0, 3).join(" · "));
