@@ -57,6 +57,9 @@ class Requirement:
     needed_by: Sequence[str]
 
 
+ROOT = Path(__file__).resolve().parent.parent
+
+
 @dataclass(frozen=True, slots=True)
 class Bundled:
     """Software of others in a package: a file of it, and how its version is written there."""
@@ -124,6 +127,7 @@ def bill_of_materials(root: Path) -> str:
     optional = _optional(project["optional-dependencies"]["embedded"], requirements)
     bundled = [*(_found(each) for each in BUNDLED), _postgresql()]
     ours = Component(
+        components=[_uplot()],
         name=_OURS,
         version=VERSION,
         type=ComponentType.APPLICATION,
@@ -213,6 +217,15 @@ def _found(bundled: Bundled) -> tuple[str, Component]:
     return bundled.package, _part(
         bundled.package, bundled.name, versions.pop(), bundled.purl_type, bundled.licence
     )
+
+
+def _uplot() -> Component:
+    """The library that draws the charts of the console, of which the repository has a copy."""
+    copy = ROOT / "opsapi/static/console/uplot/uPlot.iife.min.js"
+    version = re.search(r"uPlot \(v([\d.]+)\)", copy.read_text(encoding="utf-8"))
+    if version is None:
+        raise BillError(f"{copy.relative_to(ROOT)}: has no version")
+    return _part(_OURS, "uplot", version[1], "npm", "MIT")
 
 
 def _postgresql() -> tuple[str, Component]:

@@ -18,7 +18,7 @@ from automation.models import Host
 from events.types import EventType
 from opsapi.api.principal import VisibleScope
 from opsapi.console.admin_urls import page_url
-from opsapi.console.charts import ChartNotes, ChartQuestion, Level, Span
+from opsapi.console.charts import ChartNotes, ChartQuestion, Level, Shade
 from opsapi.fields import Among
 
 _MOST_CONFIGS: Final = 200
@@ -67,7 +67,7 @@ def _levels(
     return levels, len(configs) <= _MOST_CONFIGS
 
 
-def _spans(hosts: list[Host], question: ChartQuestion) -> tuple[list[Span], bool]:
+def _spans(hosts: list[Host], question: ChartQuestion) -> tuple[list[Shade], bool]:
     """The opened alerts about the hosts, and about replica sets of theirs that cover all hosts."""
     sets = {host.replica_set_name for host in hosts}
     names = {host.hostname.lower() for host in hosts} | {name.lower() for name in sets if name}
@@ -86,7 +86,7 @@ def _spans(hosts: list[Host], question: ChartQuestion) -> tuple[list[Span], bool
     ids = {host.id for host in hosts}
     alerts = list(rows)
     spans = [
-        Span(
+        Shade(
             alert.created,
             alert.resolved,
             alert.words,

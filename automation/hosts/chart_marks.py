@@ -12,7 +12,7 @@ from opsapi.console.admin_urls import page_url
 from opsapi.console.charts import ChartNotes, ChartQuestion, Mark
 
 _MOST_EVENTS: Final = 500
-"""The maximum number of events of the project that are searched for those of the shown hosts."""
+"""The maximum number of events of the project that are searched for events of the hosts."""
 _OF_HOSTS = (
     EventType.HOST_DOWN,
     EventType.HOST_UP,

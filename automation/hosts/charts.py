@@ -14,14 +14,14 @@ from automation.hosts.states import host_state
 from automation.measurements.fleet_query import FleetQuery
 from automation.measurements.fleet_series import FleetSeries, fleet_series
 from automation.measurements.query import bucket_start, span_of
-from automation.metrics import Engine, Metric, base_unit
+from automation.metrics import Engine, Metric, MetricKind, base_unit
 from automation.quantities import best_unit, unit_words
 from automation.units import Unit, convert
 from automation.wording import type_words
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import parse_time, wire_time
 from opsapi.console.admin_urls import page_url
-from opsapi.console.charts import ChartNotes, ChartQuestion, Level, Span, chart_notes
+from opsapi.console.charts import ChartNotes, ChartQuestion, Level, Shade, chart_notes
 
 MOST_HOSTS: Final = 50
 """The maximum number of lines of a chart, as many as the members of a replica set."""
@@ -109,7 +109,7 @@ class ChartPeriod:
     def granularity(self) -> Granularity:
         """The shortest buckets that are few enough to draw."""
         length = self.until - self.since
-        return next(each for each in Granularity if length <= _MOST_POINTS * span_of(each))
+        return next(size for size in Granularity if length <= _MOST_POINTS * span_of(size))
 
 
 def chart_period(query: MultiValueDict[str, str], now: datetime) -> ChartPeriod:
@@ -125,9 +125,9 @@ def chart_period(query: MultiValueDict[str, str], now: datetime) -> ChartPeriod:
             )
         return ChartPeriod(since, min(until, max(now, since + _SHORTEST)))
     name = query.get("range") or USUAL
-    length = next((each.length for each in RANGES if each.name == name), None)
+    length = next((offered.length for offered in RANGES if offered.name == name), None)
     if length is None:
-        raise ChartRequestError(f"range must be one of {', '.join(each.name for each in RANGES)}")
+        raise ChartRequestError(f"range must be one of {', '.join(offered.name for offered in RANGES)}")
     return ChartPeriod(now - length, now, name)
 
 
@@ -140,7 +140,7 @@ def _moment(query: MultiValueDict[str, str], name: str) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class ChartMetrics:
-    """The metrics of a page: those that the URL adds, and those that are usual for the engines."""
+    """The metrics of a page: the URL adds some, and others are usual for the engines."""
 
     added: Sequence[Metric]
     usual: Sequence[Metric]
@@ -201,15 +201,15 @@ def charts_of(
     hosts: Sequence[Host], metrics: ChartMetrics, period: ChartPeriod, scope: VisibleScope, now: datetime
 ) -> Mapping[str, Any]:
     """Return the data of `console/charts.js`: times are seconds since 1970, and gaps are null."""
-    shown = hosts[:MOST_HOSTS]
+    lines = hosts[:MOST_HOSTS]
     start = bucket_start(period.since, span_of(period.granularity))
     query = FleetQuery(period.granularity, start, period.until, metrics.asked)
     of_metric: dict[Metric, list[FleetSeries]] = {}
-    for series in fleet_series(shown, query):
+    for series in fleet_series(lines, query):
         of_metric.setdefault(series.metric, []).append(series)
     measured = {metric for metric, some in of_metric.items() if any(len(series.points) for series in some)}
     drawn, grid = metrics.drawn(measured), _Grid.of(query)
-    question = ChartQuestion(shown, [metric.value for metric in drawn], period.since, period.until)
+    question = ChartQuestion(lines, [metric.value for metric in drawn], period.since, period.until)
     notes = list(chart_notes(scope, question))
     return {
         "since": period.since.timestamp(),
@@ -218,10 +218,10 @@ def charts_of(
         "read": wire_time(now),
         "granularity": period.granularity.value,
         "times": grid.times,
-        "rows": [_row(host, now) for host in shown],
+        "rows": [_row(host, now) for host in lines],
         "charts": [_chart(metric, of_metric[metric], notes, grid) for metric in drawn],
         "missing": [metric.spec.words for metric in metrics.missing(measured)],
-        "spans": [_span(span, shown, now) for note in notes for span in note.spans],
+        "spans": [_span(span, lines, now) for note in notes for span in note.spans],
         "marks": [
             {"at": mark.at.timestamp(), "label": mark.label, "url": mark.url}
             for note in notes
@@ -252,7 +252,7 @@ def _chart(
         "metric": metric.value,
         "title": metric.spec.words,
         "meaning": metric.spec.meaning,
-        "units": unit_words(unit),
+        "units": f"{unit_words(unit)}/s" if metric.spec.kind is MetricKind.RATE else unit_words(unit),
         "lines": [_line(series, unit, grid) for series in of_hosts],
         "levels": [
             _level(level, metric, unit) for note in notes for level in note.levels.get(metric.value, ())
@@ -285,7 +285,7 @@ def _level(level: Level, metric: Metric, unit: Unit) -> Mapping[str, Any]:
     }
 
 
-def _span(span: Span, hosts: Sequence[Host], now: datetime) -> Mapping[str, Any]:
+def _span(span: Shade, hosts: Sequence[Host], now: datetime) -> Mapping[str, Any]:
     places = [place for place, host in enumerate(hosts) if host.id == span.row]
     return {
         "since": span.since.timestamp(),

@@ -22,7 +22,7 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Shade:
     """A shaded time, such as that of an alert; `until` is None if it has not ended.
 
     `metric` and `row` restrict it to a chart and to a line; empty for all.
@@ -53,7 +53,7 @@ class ChartNotes:
     """
 
     levels: Mapping[str, Sequence[Level]] = field(default_factory=dict)
-    spans: Sequence[Span] = ()
+    spans: Sequence[Shade] = ()
     marks: Sequence[Mark] = ()
     left_out: Sequence[str] = ()
 

@@ -96,10 +96,20 @@ def test_a_bucket_has_the_extremes_of_its_values(console: Client, project: Proje
     assert drawn["times"][line["means"].index(36)] == begin.timestamp()
 
 
-def test_values_are_in_the_most_readable_unit(console: Client, project: Project, now: datetime) -> None:
-    ingest(project, host_report(CACHE_USED_BYTES=3.0 * 1024**3), now=now - MINUTE)
-    chart = chart_of(charts(console, Host.objects.get(), range="1h"), "CACHE_USED_BYTES")
-    assert (chart["units"], values(chart["lines"][0])) == ("GB", [3])
+@each(
+    ("metric", "number", "drawn"),
+    [
+        ("CACHE_USED_BYTES", 3.0 * 1024**3, ("GB", [3])),
+        ("OPCOUNTER_QUERY", 7.0, ("/s", [7])),
+        ("CONNECTIONS", 5.0, ("", [5])),
+    ],
+)
+def test_values_are_in_the_most_readable_unit(
+    metric: str, number: float, drawn: tuple[str, list[float]], console: Client, project: Project
+) -> None:
+    ingest(project, host_report(**{metric: number}), now=clock.now() - MINUTE)
+    chart = chart_of(charts(console, Host.objects.get(), range="1h"), metric)
+    assert (chart["units"], values(chart["lines"][0])) == drawn
 
 
 @each("added", ["SYSTEM_MEMORY_FREE", "CONNECTIONS"])
