@@ -50,6 +50,10 @@ def values(line: Mapping[str, Any], kind: str = "means") -> list[float]:
     return [value for value in line[kind] if value is not None]
 
 
+def measured(number: float | None) -> dict[str, Any]:
+    return {} if number is None else {"CONNECTIONS": number}
+
+
 @pytest.fixture
 def now() -> datetime:
     return clock.now()
@@ -66,7 +70,7 @@ def replica_set(project: Project, now: datetime) -> ReplicaSet:
                 type_name=kinds[place],
                 replica_set_name="rs0",
                 reachable=number is not None,
-                **({} if number is None else {"CONNECTIONS": number}),
+                **measured(number),
             )
             for place, number in enumerate(numbers)
         ]
@@ -107,7 +111,8 @@ def test_a_bucket_has_the_extremes_of_its_values(console: Client, project: Proje
 def test_values_are_in_the_most_readable_unit(
     metric: str, number: float, drawn: tuple[str, list[float]], console: Client, project: Project
 ) -> None:
-    ingest(project, host_report(**{metric: number}), now=clock.now() - MINUTE)
+    measured: dict[str, Any] = {metric: number}
+    ingest(project, host_report(**measured), now=clock.now() - MINUTE)
     chart = chart_of(charts(console, Host.objects.get(), range="1h"), metric)
     assert (chart["units"], values(chart["lines"][0])) == drawn
 
@@ -131,7 +136,8 @@ def test_a_page_begins_with_a_few_charts(console: Client, project: Project, now:
         "DISK_PARTITION_UTILIZATION",
         "OPLOG_MASTER_TIME",
     )
-    ingest(project, host_report(**dict.fromkeys((*usual, *more), 1.0)), now=now - MINUTE)
+    measured: dict[str, Any] = dict.fromkeys((*usual, *more), 1.0)
+    ingest(project, host_report(**measured), now=now - MINUTE)
     drawn = [chart["metric"] for chart in charts(console, Host.objects.get())["charts"]]
     assert len(drawn) == MOST_USUAL
     assert drawn[0] == "CONNECTIONS"
