@@ -37,7 +37,9 @@ def claim(
         now = clock()  # not before: leases begin now, however long this worker has waited for the lock
         leased = _release_lapsed_and_read(ledger, now)
         undecided = ledger.undecided(now=now, limit=min(UNDECIDED_AT_ONCE, limit * 4), without=without)
-        candidates = [each for each in ledger.candidates(now=now) if each.project not in without]
+        candidates = [
+            candidate for candidate in ledger.candidates(now=now) if candidate.project not in without
+        ]
         chosen = []
         if candidates:  # most of the time there are none
             running = [_running(row, worker) for row in leased if row.destination]

@@ -152,9 +152,9 @@ class Courier:
             muting = self._desk.settle(claims, now=self._clock())
             self._forget_costs()
             time_slice, last = TimeSlice(time.monotonic, DECIDE_SECONDS, self._costs), None
-            for position, (project, batch) in enumerate(found := decided_together(claims, self._costs)):
+            for position, (project, batch) in enumerate(batches := decided_together(claims, self._costs)):
                 if last and time_slice.is_over():
-                    leases_give_back([row for later in found[position:] for row in later.notifications])
+                    leases_give_back([row for later in batches[position:] for row in later.notifications])
                     break
                 for attempt in decide(batch, now=self._clock(), muting=muting, time_slice=time_slice):
                     started.add(attempt.notification.id)
@@ -177,11 +177,11 @@ class Courier:
         """Prolong the leases of long and of unrecorded deliveries, except leases that have ended."""
         now = self._clock()
         for leases in (self._long, self._unrecorded_leases):
-            due = {row_id: each for row_id, each in leases.items() if each.is_due(now)}
-            held = leases_prolong([each.notification for each in due.values()], now=now) if due else set()
-            for row_id, each in due.items():
+            due = {row_id: lease for row_id, lease in leases.items() if lease.is_due(now)}
+            held = leases_prolong([lease.notification for lease in due.values()], now=now) if due else set()
+            for row_id, lease in due.items():
                 if row_id in held:
-                    each.until = now + LEASE
+                    lease.until = now + LEASE
                 else:
                     del leases[row_id]
 

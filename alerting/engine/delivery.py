@@ -149,12 +149,12 @@ def decided_together(claimed: Sequence[Notification], costs: Costs | None = None
     depend on all open alerts of the incident. Of these, the project with the least `costs` comes first.
     """
     costs = costs or Costs()
-    found: dict[tuple[int, str | None], list[Notification]] = {}
+    by_batch: dict[tuple[int, str | None], list[Notification]] = {}
     for row in claimed:
         key = (2, row.group_id) if row.is_grouped else (0 if row.destination else 1, None)
-        found.setdefault(key, []).append(row)
-    in_order = sorted(found, key=lambda key: (key[0], costs.of(key[1] or "")))
-    return [Batch(key[1], found[key]) for key in in_order]
+        by_batch.setdefault(key, []).append(row)
+    in_order = sorted(by_batch, key=lambda key: (key[0], costs.of(key[1] or "")))
+    return [Batch(key[1], by_batch[key]) for key in in_order]
 
 
 def decide(
@@ -292,7 +292,7 @@ class _ToDo:
     @property
     def has_many_addresses(self) -> bool:
         """Whether the notifications for people have REPLACED_AT_ONCE addresses."""
-        return sum(len(each.found.addresses) for each in self.for_people) >= REPLACED_AT_ONCE
+        return sum(len(people.found.addresses) for people in self.for_people) >= REPLACED_AT_ONCE
 
     def replace_recipients(self, turn: _Turn) -> None:
         """Replace the notifications for people."""
@@ -331,8 +331,8 @@ def _decide_together(claimed: Sequence[Notification], turn: _Turn) -> list[Deliv
     said = incident_messages(to_do.to_send, facts.incidents, facts.last_pictures)
     begun = _mark_begun([*to_do.to_fail, *_build_attempts(to_do.to_send, facts, said, turn)], turn)
     sent = [attempt.notification.id for attempt in begun if attempt.has_message]
-    shown = {row_id: said[row_id].picture for row_id in sent if row_id in said}
-    if pictures := {row_id: picture for row_id, picture in shown.items() if picture}:
+    said_now = {row_id: said[row_id].picture for row_id in sent if row_id in said}
+    if pictures := {row_id: picture for row_id, picture in said_now.items() if picture}:
         ledger.pictures_keep(pictures)
     return begun
 
@@ -541,13 +541,13 @@ def _build_attempts(
     attempts = [
         _build_attempt(notification, facts, messages.get(notification.id)) for notification in to_send
     ]
-    changing = [each.notification for each in attempts if each.changes_messages]
+    changing = [attempt.notification for attempt in attempts if attempt.changes_messages]
     earlier = turn.ledger.earlier_messages(changing) if changing else {}
     return [
-        replace(each, content=with_earlier_messages(each.content, earlier[each.notification.id]))
-        if isinstance(each.content, Message) and each.notification.id in earlier
-        else each
-        for each in attempts
+        replace(attempt, content=with_earlier_messages(attempt.content, earlier[attempt.notification.id]))
+        if isinstance(attempt.content, Message) and attempt.notification.id in earlier
+        else attempt
+        for attempt in attempts
     ]
 
 
@@ -653,11 +653,11 @@ def record(
         if ledger.is_transient(error):
             raise
         if len(ended) > 1:
-            return [left for each in ended for left in record([each], now=now, wait=wait, ledger=ledger)]
+            return [left for pair in ended for left in record([pair], now=now, wait=wait, ledger=ledger)]
         logger.exception("the outcome of notification %s cannot be recorded", ended[0][0].notification.id)
         return []
-    for each in recorded:
-        _log(each.notification, each.outcome)
+    for attempt in recorded:
+        _log(attempt.notification, attempt.outcome)
     return held_up
 
 
@@ -671,16 +671,16 @@ def _record_together(
     notifications = [attempt.notification for attempt, _ in ended]
     # A request that ends an alert takes this lock too: it sees the delivery, or this code sees the end.
     members, about = ledger.members_lock(notifications, wait=wait)
-    held_up = [each for each in ended if each[0].notification.id in about]
-    ended = [each for each in ended if each[0].notification.id not in about]
+    held_up = [pair for pair in ended if pair[0].notification.id in about]
+    ended = [pair for pair in ended if pair[0].notification.id not in about]
     incidents = incident_states([attempt.notification for attempt, _ in ended], members)
     results = [
         _EndedAttempt(attempt, outcome, _result_of(attempt, incidents, outcome, now))
         for attempt, outcome in ended
     ]
-    outcomes = [(each.notification, each.result, _tried(each, now)) for each in results]
+    outcomes = [(result.notification, result.result, _tried(result, now)) for result in results]
     written = ledger.attempts_record(outcomes)
-    recorded = [each for each, is_written in zip(results, written, strict=True) if is_written]
+    recorded = [result for result, is_written in zip(results, written, strict=True) if is_written]
     _set_last_notified(recorded, incidents, now, ledger)
     _follow_up_finished(recorded, incidents, now, ledger)
     _record_health(recorded, now, ledger)
@@ -692,9 +692,9 @@ def _set_last_notified(
 ) -> None:
     """Set `last_notified` of the first and the open alerts of the incidents of delivered messages."""
     delivered = [
-        each.notification
-        for each in recorded
-        if each.outcome.status is DeliveryStatus.DELIVERED and each.notification.incident_id in incidents
+        ended.notification
+        for ended in recorded
+        if ended.outcome.status is DeliveryStatus.DELIVERED and ended.notification.incident_id in incidents
     ]
     alerts = {str(notification.alert_id) for notification in delivered}
     for incident_id in {str(notification.incident_id) for notification in delivered}:
@@ -708,10 +708,10 @@ def _follow_up_finished(
 ) -> None:
     """Schedule reminders, also after a failure: the receiver may be back when they are due."""
     finished = [
-        (each.notification, incident)
-        for each in recorded
-        if each.result["status"] in _DELIVERED_OR_FAILED
-        and (incident := incidents.get(each.notification.incident_id or ""))
+        (ended.notification, incident)
+        for ended in recorded
+        if ended.result["status"] in _DELIVERED_OR_FAILED
+        and (incident := incidents.get(ended.notification.incident_id or ""))
     ]
     schedule_follow_ups(ended=finished, now=now, ledger=ledger)
 
@@ -719,9 +719,9 @@ def _follow_up_finished(
 def _record_health(recorded: Sequence[_EndedAttempt], now: datetime, ledger: Ledger) -> None:
     """Write the health of destinations, from the attempts in which a message was sent."""
     tried = [
-        (each.notification.destination, leased_at(each.notification), each.outcome)
-        for each in recorded
-        if each.attempt.has_message and each.outcome.fault is not DeliveryFault.WORKER
+        (ended.notification.destination, leased_at(ended.notification), ended.outcome)
+        for ended in recorded
+        if ended.attempt.has_message and ended.outcome.fault is not DeliveryFault.WORKER
     ]
     destinations_record(ended=tried, now=now, ledger=ledger)
 

@@ -316,7 +316,7 @@ def _compare_observations(batch: _Batch, now: datetime, time_slice: TimeSlice) -
         for signal_id, observations in observations_of(signals, group_id=group_id).items()
     }
     configs = concerned_indexes(
-        group_id, {each.observation.event_type for each in chain.from_iterable(seen.values())}
+        group_id, {observed.observation.event_type for observed in chain.from_iterable(seen.values())}
     )
     while True:
         all_seen = chain.from_iterable(seen[signal.pk] for signal in signals)
@@ -349,7 +349,7 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
     place, after = (progress.place, progress.hosts_after) if progress else (Place(signals[0].pk), "")
     while True:
         part = observations_of_fleet(group_id, event_types, after=after)
-        fleet = [_Observed(each) for each in part.observations]
+        fleet = [_Observed(observation) for observation in part.observations]
         if progress is None and not after:
             signals = signals[: max(1, PAIRS_AT_ONCE // max(1, len(fleet)))]
         rest = [signal for signal in signals if signal.pk >= place.signal]
@@ -449,10 +449,10 @@ def _read_active(
         "first": first,
         "limit": ACTIVE_AT_ONCE + 1,
     }
-    found = fetch_rows(statement, values)
-    if not of_configs and len(found) > ACTIVE_AT_ONCE:
-        active.until = found[-1][1]
-    for alert_id, config_id, target, value, created, late, over in found:
+    rows = fetch_rows(statement, values)
+    if not of_configs and len(rows) > ACTIVE_AT_ONCE:
+        active.until = rows[-1][1]
+    for alert_id, config_id, target, value, created, late, over in rows:
         active.by_target.setdefault(target, {})[config_id] = _ActiveAlert(
             current_value=value, created=created, id=alert_id, late=late, over=over
         )
@@ -599,13 +599,13 @@ class _Evaluation:
         for config_id in sorted(positions):
             # `fan_out` has already notified of an event without a project for the global configurations.
             if config_id >= begin.config:
-                found = [comparison.seen[position] for position in positions[config_id]]
-                config = _configs_for(found[0], comparison.configs).configs[config_id]
+                of_config = [comparison.seen[position] for position in positions[config_id]]
+                config = _configs_for(of_config[0], comparison.configs).configs[config_id]
                 if config.is_global and comes_from_organization(comparison.signal):
                     continue
                 # Without a metric threshold, an alert has no metric.
                 metric = config.metric_threshold.metric if config.metric_threshold else None
-                for seen in sorted(found, key=lambda each: each.target(metric)):
+                for seen in sorted(of_config, key=lambda observed: observed.target(metric)):
                     target = seen.target(metric)
                     if config_id > begin.config or target >= begin.target:
                         yield _Pair(config, seen.observation, target)

@@ -141,13 +141,13 @@ class MemoryIncidents(Generic[AnyAlert]):
                 self.incident_save(incident)
 
     def incidents_to_join(self, config_id: str, group_id: str, /) -> list[Incident]:
-        found = [
+        incidents = [
             incident
             for incident in self.incidents_grouped(config_id)
             if incident.group_id == group_id and (incident.id, _OPEN) in self.members
         ]
         return sorted(
-            found,
+            incidents,
             key=lambda incident: (
                 incident.created,
                 self.stored_alerts[incident.lead_id].target_key,
@@ -282,13 +282,13 @@ class MemoryLedger(MemoryIncidents[Any]):
             for row in self.pending.values()
             if not row.destination and row.due <= now and row.lease_token is None
         ]
-        found = []
+        in_turn = []
         for row in sorted(waiting, key=lambda row: (row.due, row.sequence)):
             if row.group_id not in without:
                 turns[row.group_id] += 1
-                found.append((turns[row.group_id], row.due, row.id))
-        found.sort()
-        return [row_id for _, _, row_id in found[:limit]]
+                in_turn.append((turns[row.group_id], row.due, row.id))
+        in_turn.sort()
+        return [row_id for _, _, row_id in in_turn[:limit]]
 
     def candidates(self, *, now: datetime) -> list[Candidate]:
         ready: dict[str, list[Notification]] = defaultdict(list)
@@ -300,14 +300,14 @@ class MemoryLedger(MemoryIncidents[Any]):
         for row in self.pending.values() if open_to else ():
             if row.destination in open_to:
                 waiting[row.destination, row.subject].append(row)
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         for name, rows in sorted(open_to.items()):
             place = self.places[name]
             rows.sort(key=lambda row: (row.due, row.sequence))
             first = (row for row in rows if self.is_first(row, waiting[name, row.subject], now))
             most = claim_order.AT_ONE_DESTINATION if _is_steady(place) and not place.pace_ms else 1
-            found += [self.candidate(row, place, place.host in self.down) for row in islice(first, most)]
-        return found
+            candidates += [self.candidate(row, place, place.host in self.down) for row in islice(first, most)]
+        return candidates
 
     def _is_open(self, destination: str, now: datetime) -> bool:
         """Whether neither the destination nor its host has to be left alone until later."""
@@ -370,7 +370,7 @@ class MemoryLedger(MemoryIncidents[Any]):
         return row is not None and row.lease_token == notification.lease_token
 
     def _held(self, notifications: Iterable[Notification]) -> Iterator[Notification]:
-        return (self.rows[each.id] for each in notifications if self.holds(each))
+        return (self.rows[notification.id] for notification in notifications if self.holds(notification))
 
     def lock(self, notifications: Sequence[Notification], /) -> set[str]:
         return {row.id for row in self._held(notifications)}
@@ -421,10 +421,10 @@ class MemoryLedger(MemoryIncidents[Any]):
         return [Member(*(getattr(alert, name) for name in Member._fields)) for alert in opened], set()
 
     def incidents(self, ids: Collection[str], /) -> list[Incident]:
-        found = [copy(self.stored_incidents[name]) for name in ids if name in self.stored_incidents]
-        for incident in found:
+        incidents = [copy(self.stored_incidents[name]) for name in ids if name in self.stored_incidents]
+        for incident in incidents:
             incident.lead = self.stored_alerts[incident.lead_id]
-        return found
+        return incidents
 
     def fleets_around(
         self,
@@ -473,8 +473,8 @@ class MemoryLedger(MemoryIncidents[Any]):
         self, notifications: Iterable[Notification], /
     ) -> dict[tuple[str, str], NotificationSetting]:
         names = {row.setting_id for row in notifications}
-        found = [self.settings[name] for name in names if name in self.settings]
-        return {(setting.id, setting.type_name): setting for setting in found}
+        settings = [self.settings[name] for name in names if name in self.settings]
+        return {(setting.id, setting.type_name): setting for setting in settings}
 
     def sent_messages(self, notifications: Collection[Notification], /) -> SentMessages:
         rows = [
@@ -676,8 +676,8 @@ class MemoryLedger(MemoryIncidents[Any]):
                 self.of_alert[row.alert_id].append(row)
 
     def repeated_settings(self, ids: Collection[str], /) -> list[NotificationSetting]:
-        found = (self.settings[name] for name in ids if name in self.settings)
-        return [setting for setting in found if setting.interval_min is not None and not setting.removed]
+        settings = (self.settings[name] for name in ids if name in self.settings)
+        return [setting for setting in settings if setting.interval_min is not None and not setting.removed]
 
     def openings_so_far(
         self, alerts: Collection[str], settings: Collection[str], /
@@ -756,11 +756,11 @@ class MemoryLedger(MemoryIncidents[Any]):
     def settings_of_configs(
         self, config_ids: Collection[str], /
     ) -> Mapping[str, Sequence[NotificationSetting]]:
-        found: dict[str, list[NotificationSetting]] = {}
+        by_config: dict[str, list[NotificationSetting]] = {}
         for setting in self.settings.values():
             if setting.config_id in config_ids and not setting.removed:
-                found.setdefault(setting.config_id, []).append(setting)
-        return found
+                by_config.setdefault(setting.config_id, []).append(setting)
+        return by_config
 
     def alerts(self, ids: Collection[str], /) -> Mapping[str, Alert]:
         return {name: self.stored_alerts[name] for name in ids if name in self.stored_alerts}
@@ -785,13 +785,13 @@ class MemoryLedger(MemoryIncidents[Any]):
     def _messages(self, incidents: Sequence[Incident]) -> list[Notification]:
         """The messages about incidents that nobody is sending."""
         names = {incident.id for incident in incidents}
-        found = [
+        messages = [
             row
             for alert_id in {incident.lead_id for incident in incidents}
             for row in self.of_alert[alert_id]
             if row.incident_id in names and row.status == _PENDING and row.lease_token is None
         ]
-        return sorted(found, key=lambda row: row.id)
+        return sorted(messages, key=lambda row: row.id)
 
     def due_at(self, message: Notification, due: datetime, /) -> None:
         self.rows[message.id].due = due

@@ -71,11 +71,11 @@ def messages_of(
 
 def _shown_alerts(incidents: Collection[IncidentMessage]) -> dict[str, Alert]:
     """The alerts whose documents the messages have, by id."""
-    leads = {each.view.lead.id: each.view.lead for each in incidents}
-    shown = {each.alert_id for each in incidents}
-    others = shown - leads.keys()
-    found = {**leads, **Alert.objects.select_related("group").in_bulk(others)} if others else leads
-    return {alert_id: found[alert_id] for alert_id in shown if alert_id in found}
+    leads = {incident.view.lead.id: incident.view.lead for incident in incidents}
+    ids = {incident.alert_id for incident in incidents}
+    others = ids - leads.keys()
+    alerts = {**leads, **Alert.objects.select_related("group").in_bulk(others)} if others else leads
+    return {alert_id: alerts[alert_id] for alert_id in ids if alert_id in alerts}
 
 
 def _times(incident: Incident) -> dict[str, str]:
@@ -303,7 +303,7 @@ def incident_facts(
     if has_recovered and members:
         facts["Root"] = "has recovered"
     if members > 1:
-        names = ", ".join(target_words(each) for each in opened[:TARGETS_NAMED])
+        names = ", ".join(target_words(target) for target in opened[:TARGETS_NAMED])
         more = f" and {members - TARGETS_NAMED} more" if members > TARGETS_NAMED else ""
         facts["Open alerts"] = f"{members}: {names}{more}"
     return facts
@@ -374,8 +374,8 @@ def _target_facts(document: Mapping[str, Any]) -> Facts:
     host = document.get("hostnameAndPort")
     if "hostname" in document:
         host = host_and_port(document["hostname"], document.get("port"))
-    found = {label: document[name] for name, label in _TARGETS if name in document}
-    return {"Host": host, **found} if host else found
+    facts = {label: document[name] for name, label in _TARGETS if name in document}
+    return {"Host": host, **facts} if host else facts
 
 
 def _time_facts(document: Mapping[str, Any]) -> Facts:
@@ -409,8 +409,8 @@ def _acknowledgement_facts(document: Mapping[str, Any]) -> Facts:
 
 def _value(document: Mapping[str, Any]) -> float | None:
     """In the base unit of the metric, as in documents."""
-    found = document.get("currentValue")
-    return float(found["number"]) if found else None
+    value = document.get("currentValue")
+    return float(value["number"]) if value else None
 
 
 def _length(document: Mapping[str, Any], now: datetime) -> timedelta:

@@ -90,26 +90,26 @@ class MuteDesk:
     def settle(self, claimed: Sequence[Notification], *, now: datetime) -> Muting:
         """Decide on as many notifications as time allows."""
         time_slice = TimeSlice(self._clock, MUTE_SECONDS)
-        found = Muting(versions=begun_versions({row.group_id for row in claimed if row.group_id}, now))
+        muting = Muting(versions=begun_versions({row.group_id for row in claimed if row.group_id}, now))
         by_project: dict[str, list[Notification]] = {}
         for row in claimed:
-            if row.group_id in found.versions:
+            if row.group_id in muting.versions:
                 by_project.setdefault(row.group_id, []).append(row)
         if not by_project:
-            return found
+            return muting
         targets = targets_of_messages([row for rows in by_project.values() for row in rows])
-        faults = self._begin(by_project, targets, found.versions, now)
+        faults = self._begin(by_project, targets, muting.versions, now)
         time_slice.allow_as_much_as_since(time_slice.began)
         faults |= self._search(by_project.keys() & self._searches.keys(), time_slice)
         for group_id, rows in by_project.items():
             if search := self._searches.get(group_id):
-                _answer(search, rows, targets, found, now)
+                _answer(search, rows, targets, muting, now)
                 if search.is_done:
                     del self._searches[group_id]
                     del self._dropped[group_id]
             else:
-                found.faults |= {row.id: faults[group_id] for row in rows}
-        return found
+                muting.faults |= {row.id: faults[group_id] for row in rows}
+        return muting
 
     def count(self, *, now: datetime) -> None:
         """Count the time that projects took, as their share of the workers' time."""
@@ -200,14 +200,14 @@ def _answer(
     search: MuteSearch,
     rows: Sequence[Notification],
     targets: Mapping[str, Sequence[str]],
-    found: Muting,
+    muting: Muting,
     now: datetime,
 ) -> None:
     for row in rows:
         if not search.is_done or not search.covers(targets[row.id]):
-            found.undecided.add(row.id)
-        elif mute := search.mute(targets[row.id], found.versions[row.group_id or ""], now):
-            found.mutes[row.id] = mute
+            muting.undecided.add(row.id)
+        elif mute := search.mute(targets[row.id], muting.versions[row.group_id or ""], now):
+            muting.mutes[row.id] = mute
 
 
 # The version of a row is the transaction that wrote it. After a restored backup or a failover, PostgreSQL may
@@ -229,11 +229,13 @@ def begun_versions(
     `lock`: the windows are locked until the transaction ends, and windows that another transaction changes
     are left out. Windows of a deleted project mute nothing.
     """
-    found: dict[str, dict[str, str]] = {}
+    by_project: dict[str, dict[str, str]] = {}
     if group_ids:
         statement = _LOCK_BEGUN if lock else _BEGUN
         for window_id, group_id, version in fetch_rows(statement, {"groups": sorted(group_ids), "now": now}):
-            found.setdefault(group_id, {})[window_id] = version
+            by_project.setdefault(group_id, {})[window_id] = version
     # Read last, and without a lock: deleting a project locks its windows first.
-    live = set(Project.objects.filter(id__in=found).values_list("id", flat=True)) if found else set()
-    return {group_id: versions for group_id, versions in found.items() if group_id in live}
+    live = (
+        set(Project.objects.filter(id__in=by_project).values_list("id", flat=True)) if by_project else set()
+    )
+    return {group_id: versions for group_id, versions in by_project.items() if group_id in live}

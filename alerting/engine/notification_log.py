@@ -49,8 +49,8 @@ def alert_notifications(alert_id: str, *, with_recipients: bool) -> QuerySet[Not
 
     `shown_recipient` is None where it is not shown.
     """
-    shown = _RECIPIENT if with_recipients else Value(None, CharField())
-    return _newest_first(Notification.objects.filter(about_alert(alert_id)), shown)
+    recipient = _RECIPIENT if with_recipients else Value(None, CharField())
+    return _newest_first(Notification.objects.filter(about_alert(alert_id)), recipient)
 
 
 def about_alert(alert_id: str) -> Q:
@@ -71,12 +71,12 @@ def event_notifications(event_id: str, *, group_id: str, with_global: bool) -> Q
     `with_global`: also with the recipients of global configurations.
     """
     of_event = Notification.objects.filter(event_id=event_id, group_id=group_id)
-    shown = _RECIPIENT if with_global else Case(When(Exists(_own_settings()), then=_RECIPIENT))
-    return _newest_first(of_event, shown)
+    recipient = _RECIPIENT if with_global else Case(When(Exists(_own_settings()), then=_RECIPIENT))
+    return _newest_first(of_event, recipient)
 
 
-def _newest_first(notifications: QuerySet[Notification], shown: Expression) -> QuerySet[Notification]:
-    return notifications.annotate(shown_recipient=shown).order_by("-created", "-id")
+def _newest_first(notifications: QuerySet[Notification], recipient: Expression) -> QuerySet[Notification]:
+    return notifications.annotate(shown_recipient=recipient).order_by("-created", "-id")
 
 
 def newest_attempts() -> QuerySet[NotificationAttempt]:
@@ -119,8 +119,8 @@ def senders_of(notifications: Collection[Notification], *, with_recipients: bool
         (row.setting_id, row.type_name, row.group_id): _words_of_sender(row, settings.get(row.setting_id))
         for row in senders.values()
     }
-    found = {name: senders[into] for name, into in merged.items() if into in senders}
-    return {name: words[row.setting_id, row.type_name, row.group_id] for name, row in found.items()}
+    sent_by = {name: senders[into] for name, into in merged.items() if into in senders}
+    return {name: words[row.setting_id, row.type_name, row.group_id] for name, row in sent_by.items()}
 
 
 def _words_of_sender(sender: Notification, setting: NotificationSetting | None) -> str:
@@ -160,15 +160,15 @@ def events_of_notifications(notifications: Collection[Notification]) -> dict[str
     """
     ids = {notification.event_id for notification in notifications if notification.event_id}
     events = Event.objects.defer("raw", "diffs").in_bulk(ids) if ids else {}
-    found: dict[str, NotifiedEvent] = {}
+    notified_events: dict[str, NotifiedEvent] = {}
     for notification in notifications:
         event = events.get(notification.event_id or "")
         if event is not None:
             is_of_project = event.group_id is not None and event.group_id == notification.group_id
             project = notification.group.name if is_of_project and notification.group else None
             words = sentence(event.event_type, event.details, project)
-            found[notification.id] = NotifiedEvent(event.id, words, is_of_project)
-    return found
+            notified_events[notification.id] = NotifiedEvent(event.id, words, is_of_project)
+    return notified_events
 
 
 def scheduled(now: datetime) -> Q:
@@ -274,9 +274,9 @@ def setting_words(setting: NotificationSetting, group_id: str | None) -> str:
     """The recipients of a setting, as in the log."""
     kind = type_of(setting)
     if not kind.for_people:
-        shown = recipient_shown(setting, group_id=group_id)
+        recipient = recipient_shown(setting, group_id=group_id)
         channel = ChannelType(setting.type_name)
-        return recipient_words(type_name=setting.type_name, channel=channel, recipient=shown)
+        return recipient_words(type_name=setting.type_name, channel=channel, recipient=recipient)
     team = setting.type_name == PeopleType.TEAM
     place = team_name(setting.fields["teamId"], None) or "" if team else ""
     label = recipient_label(setting)

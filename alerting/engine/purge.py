@@ -116,7 +116,7 @@ def sets_alerting_end(
 ) -> None:
     """Cancel the alerts about replica sets and clusters that are deleted because they have no hosts."""
     project_lock(group_id)
-    targets = [target_key(Target.REPLICA_SET, replica_set_state(each)) for each in replica_sets]
+    targets = [target_key(Target.REPLICA_SET, replica_set_state(replica_set)) for replica_set in replica_sets]
     about = Alert.objects.filter(group_id=group_id, target_key__in=targets)
     alerts_cancel(alerts=about, actor=actor, now=now)
     for cluster in clusters:

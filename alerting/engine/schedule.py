@@ -419,8 +419,8 @@ def schedule_reminders(
 def settings_of_configs(config_ids: Collection[str]) -> Mapping[str, Sequence[NotificationSetting]]:
     """The notification settings of configurations, with these, by configuration id."""
     settings: dict[str, list[NotificationSetting]] = {}
-    found = NotificationSetting.objects.filter(Among("config_id", config_ids))
-    for setting in found.select_related("config").defer(*_UNUSED):
+    rows = NotificationSetting.objects.filter(Among("config_id", config_ids))
+    for setting in rows.select_related("config").defer(*_UNUSED):
         settings.setdefault(setting.config_id, []).append(setting)
     return settings
 
@@ -508,37 +508,39 @@ def recipients_replace(replaced: Sequence[ForPeople], *, now: datetime, ledger: 
     Runs in the caller's transaction with the alerts locked. A notification stays, with the reason, if it has
     no recipients or too many.
     """
-    leased = ledger.lock([each.notification for each in replaced])
-    replaced = [each for each in replaced if each.notification.id in leased]
+    leased = ledger.lock([people.notification for people in replaced])
+    replaced = [people for people in replaced if people.notification.id in leased]
     notified = _recently_notified(replaced, now, ledger)
     stay: dict[NotificationReason, list[Notification]] = {}
     gone: list[Notification] = []
     rows: list[Notification] = []
-    for each in replaced:
-        row = each.notification
-        known = notified[row.alert_id, each.setting.id] if each.is_reminder else ()
-        wanted = [address for address in each.found.addresses if address not in known]
-        if reason := _why_it_stays(each.found, wanted):
+    for people in replaced:
+        row = people.notification
+        known = notified[row.alert_id, people.setting.id] if people.is_reminder else ()
+        wanted = [address for address in people.found.addresses if address not in known]
+        if reason := _why_it_stays(people.found, wanted):
             stay.setdefault(reason, []).append(row)
         else:
             gone.append(row)
         rows += [address_row(row, address, now) for address in wanted]
         if row.kind in OPEN_KINDS:
-            notified[row.alert_id, each.setting.id].update(wanted)
+            notified[row.alert_id, people.setting.id].update(wanted)
     for reason, of_reason in stay.items():
         ledger.release_with(of_reason, status=NotificationStatus.DROPPED.value, reason=reason.value)
     ledger.remove(gone)
     ledger.insert(rows)
-    about_alerts = [each for each in replaced if each.notification.incident_id]
+    about_alerts = [people for people in replaced if people.notification.incident_id]
     schedule_reminders(
-        notified=[(each.setting, each.notification) for each in about_alerts], now=now, ledger=ledger
+        notified=[(people.setting, people.notification) for people in about_alerts], now=now, ledger=ledger
     )
 
 
-def _why_it_stays(found: RecipientAddresses, wanted: Sequence[RecipientAddress]) -> NotificationReason | None:
-    if found.nobody or not wanted:
-        return found.nobody or NotificationReason.JUST_NOTIFIED
-    return NotificationReason.TOO_MANY_RECIPIENTS if found.cut else None
+def _why_it_stays(
+    addresses: RecipientAddresses, wanted: Sequence[RecipientAddress]
+) -> NotificationReason | None:
+    if addresses.nobody or not wanted:
+        return addresses.nobody or NotificationReason.JUST_NOTIFIED
+    return NotificationReason.TOO_MANY_RECIPIENTS if addresses.cut else None
 
 
 def _recently_notified(
@@ -549,16 +551,16 @@ def _recently_notified(
     Otherwise a recipient whose mail server was down, or who was muted, would get several reminders at once.
     """
     reminded: dict[str, tuple[timedelta, set[str]]] = {}
-    for each in replaced:
-        if each.is_reminder and (interval := each.setting.interval):
-            alerts = reminded.setdefault(each.setting.id, (interval, set()))[1]
-            alerts.add(str(each.notification.alert_id))
-    found: defaultdict[tuple[str | None, str], set[RecipientAddress]] = defaultdict(set)
+    for people in replaced:
+        if people.is_reminder and (interval := people.setting.interval):
+            alerts = reminded.setdefault(people.setting.id, (interval, set()))[1]
+            alerts.add(str(people.notification.alert_id))
+    left_out: defaultdict[tuple[str | None, str], set[RecipientAddress]] = defaultdict(set)
     for setting_id, (interval, alert_ids) in reminded.items():
         since = recent_since(interval, now)
         for alert_id, channel, to in ledger.recent_recipients(setting_id, alert_ids, since=since, now=now):
-            found[alert_id, setting_id].add(RecipientAddress(ChannelType(channel), to))
-    return found
+            left_out[alert_id, setting_id].add(RecipientAddress(ChannelType(channel), to))
+    return left_out
 
 
 def recent_recipients(

@@ -71,8 +71,8 @@ class Dearest(NamedTuple):
 def dearest_of(projects: Sequence[OverShare], visible_scope: VisibleScope) -> Dearest:
     """Return what took most of the time of these projects; no statement without projects."""
     named = AlertConfig.objects.filter(deleted=None)
-    shown = named if visible_scope.everything else named.exclude(group=None)
+    configs = named if visible_scope.everything else named.exclude(group=None)
     return Dearest(
-        shown.in_bulk([each.config_id for each in projects if each.config_id]),
-        MaintenanceWindow.objects.in_bulk([each.window_id for each in projects if each.window_id]),
+        configs.in_bulk([project.config_id for project in projects if project.config_id]),
+        MaintenanceWindow.objects.in_bulk([project.window_id for project in projects if project.window_id]),
     )

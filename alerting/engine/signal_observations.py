@@ -279,27 +279,27 @@ class WaitingSignals:
     def _agents(self) -> Mapping[str | None, str]:
         """The agents whose other reports wait, by the id of a host and by the name of a replica set."""
         times = {"after": self._now - HOLD, "until": self._now + AHEAD}
-        found = fetch_rows(_WAITING_AGENTS, {"group": self._group_id, **times})
-        return {key: agent for host, name, agent in found for key in (host, name) if key is not None}
+        rows = fetch_rows(_WAITING_AGENTS, {"group": self._group_id, **times})
+        return {key: agent for host, name, agent in rows for key in (host, name) if key is not None}
 
     @cached_property
     def _hosts(self) -> Mapping[str, tuple[bool, AbstractSet[str | None]]]:
         """Whether signals have the state of a host, and which measurements, by the id of the host."""
-        found = fetch_rows(_WAITING_HOSTS, {"group": self._group_id, "kind": SignalKind.HOSTS.value})
-        return {host_id: (has_state, set(measurements)) for host_id, has_state, measurements in found}
+        rows = fetch_rows(_WAITING_HOSTS, {"group": self._group_id, "kind": SignalKind.HOSTS.value})
+        return {host_id: (has_state, set(measurements)) for host_id, has_state, measurements in rows}
 
     @cached_property
     def _sets(self) -> AbstractSet[tuple[str | None, str | None]]:
-        found = fetch_rows(_WAITING_SETS, {"group": self._group_id, "kind": SignalKind.HOSTS.value})
-        return {(name, cluster) for name, cluster in found}
+        rows = fetch_rows(_WAITING_SETS, {"group": self._group_id, "kind": SignalKind.HOSTS.value})
+        return {(name, cluster) for name, cluster in rows}
 
     @cached_property
     def _events(self) -> AbstractSet[tuple[EventType, str]]:
         closing = {closing_type(event_type) for event_type in self._event_types} - {None}
         types = [event_type.value for event_type in self._event_types | closing if event_type]
         parameters = {"group": self._group_id, "kind": SignalKind.EVENT.value, "types": types}
-        found = [of_event(orjson.loads(payload)) for (payload,) in fetch_rows(_WAITING_EVENTS, parameters)]
-        return {(each.event_type, target_of(each)) for seen in found for each in seen}
+        waiting = [of_event(orjson.loads(payload)) for (payload,) in fetch_rows(_WAITING_EVENTS, parameters)]
+        return {(observation.event_type, target_of(observation)) for seen in waiting for observation in seen}
 
 
 _OF_HOSTS = frozenset({Target.HOST, Target.HOST_METRIC})
@@ -335,7 +335,9 @@ def observations_of_fleet(group_id: str, event_types: AbstractSet[EventType], *,
         seen += _of_each(of_agent, map(agent_state, agents))
         seen += _of_each(of_replica_set, map(replica_set_state, sets))
         seen += _of_people(group_id) if Target.GROUP in targets else ()
-    return FleetPart([each for each in seen if each.event_type in event_types], last_host)
+    return FleetPart(
+        [observation for observation in seen if observation.event_type in event_types], last_host
+    )
 
 
 def _hosts_after(group_id: str, after: str) -> list[Host]:

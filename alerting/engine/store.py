@@ -94,10 +94,10 @@ def notified_receivers(alerts: Collection[str], *, or_in_progress: bool = False)
     return [Notified(*row) for row in fetch_rows(_NOTIFIED, given)]
 
 
-def each_receiver(found: Iterable[Notified]) -> Iterator[Notified]:
+def each_receiver(receivers: Iterable[Notified]) -> Iterator[Notified]:
     """The receivers, each once."""
     # An earlier version may have sent some of the messages: a receiver that has a message to change is last.
-    notified = sorted(found, key=lambda receiver: receiver.changes_messages)
+    notified = sorted(receivers, key=lambda receiver: receiver.changes_messages)
     # Rows from before destinations were stored have none. A later row with a destination is the same
     # receiver.
     placed = {receiver.key[:-1] for receiver in notified if receiver.destination}
@@ -162,8 +162,10 @@ def earlier_messages(notifications: Sequence[Notification]) -> dict[str, Earlier
         "destinations": sorted({row.destination for row in notifications}),
         "acknowledge": MessageKind.ACKNOWLEDGE.value,
     }
-    found = {(alert, destination): rest for alert, destination, *rest in fetch_rows(_EARLIER, values)}
-    return {row.id: EarlierMessages(*found.get((row.alert_id, row.destination), ())) for row in notifications}
+    earlier = {(alert, destination): rest for alert, destination, *rest in fetch_rows(_EARLIER, values)}
+    return {
+        row.id: EarlierMessages(*earlier.get((row.alert_id, row.destination), ())) for row in notifications
+    }
 
 
 Settings = Mapping[tuple[str, str], NotificationSetting]
@@ -185,12 +187,12 @@ def merged_notifications(
     delivered, configs = _delivered(waiting, described.values(), now, ledger)
     if not delivered:
         return {}
-    found = {
+    merges = {
         row.id: merged_into(described[row.id], delivered[_key(row, configs)], now)
         for row in waiting
         if _key(row, configs) in delivered
     }
-    return {name: into.id for name, into in found.items() if into}
+    return {name: into.id for name, into in merges.items() if into}
 
 
 def merged_when_due(
@@ -206,13 +208,13 @@ def merged_when_due(
     earlier = _earlier_destinations([row for row, _ in rows if not row.destination])
     coming = []
     for row, at in rows:
-        found = copy(row)
-        found.destination = row.destination or earlier.get(_receiver(row), "")
-        if found.destination:
-            coming.append((at, row.sequence, found))
+        addressed = copy(row)
+        addressed.destination = row.destination or earlier.get(_receiver(row), "")
+        if addressed.destination:
+            coming.append((at, row.sequence, addressed))
     if not coming:
         return set()
-    coming.sort(key=lambda each: each[:2])
+    coming.sort(key=lambda message: message[:2])
     waiting = [row for *_, row in coming]
     described = {row.id: _described(row, settings.get((row.setting_id, row.type_name))) for row in waiting}
     delivered, configs = _delivered(waiting, described.values(), now, ledger)
@@ -317,9 +319,9 @@ def _about(waiting: Collection[Notification]) -> Q:
 def _can_be_same(waiting: Collection[SameDestination], now: datetime) -> Q:
     """Leave out most earlier reminders: an alert that lasts for months has very many."""
     since = [
-        recent_since(each.interval, now) if each.is_reminder and each.interval else each.created
-        for each in waiting
-        if each.kind is MessageKind.UPDATE
+        recent_since(message.interval, now) if message.is_reminder and message.interval else message.created
+        for message in waiting
+        if message.kind is MessageKind.UPDATE
     ]
     lasting = ~Q(kind=MessageKind.UPDATE.value)
     return lasting | Q(delivered__gte=min(since)) if since else lasting

@@ -374,10 +374,10 @@ class Worker:
         while not self._stopping.is_set():
             self._progress.stamp(threading.current_thread().name)
             seen, began = wakeups.count, time.monotonic()
-            found = self._guarded(step)
-            if not found:
+            done = self._guarded(step)
+            if not done:
                 wakeups.wait(seen, pause(POLL_SECONDS))
-            gather = GATHER_MORE_SECONDS if found in gather_more else GATHER_SECONDS
+            gather = GATHER_MORE_SECONDS if done in gather_more else GATHER_SECONDS
             self._stopping.wait(began + gather - time.monotonic())
         connection.close()
 
@@ -393,7 +393,7 @@ class Worker:
         """Run a step; every error is logged, and the worker continues after a pause."""
         loop = threading.current_thread().name
         try:
-            found = step()
+            done = step()
         except (DatabaseError, InterfaceError) as error:
             self._note_failure(error)
         except Exception:
@@ -402,7 +402,7 @@ class Worker:
             self._failing.pop(loop, None)
             if not self._failing:
                 self._said_away = -math.inf
-            return found
+            return done
         self._failing.setdefault(loop, clock.now())
         connection.close()
         return 0
@@ -427,7 +427,7 @@ class Worker:
     def _longest_failing(self) -> tuple[str, datetime] | None:
         """The other loop that has failed for longest, and since when."""
         this = threading.current_thread().name
-        others = [each for each in self._failing.copy().items() if each[0] != this]
+        others = [failing for failing in self._failing.copy().items() if failing[0] != this]
         return min(others, key=lambda failing: failing[1], default=None)
 
     def _beat(self) -> bool:

@@ -206,7 +206,9 @@ class AlertExplanationDocument(Answer):
     """Why an alert opened, and why each of its messages was, or was not, sent."""
 
     computed = {
-        "truncated": lambda found: {"reason": CutReason.TIME.value} if found.facts.windows_cut else None
+        "truncated": lambda explanation: (
+            {"reason": CutReason.TIME.value} if explanation.facts.windows_cut else None
+        )
     }
     answer_order = ("alertId", "truncated")
 
@@ -232,11 +234,11 @@ class AlertExplanationDocument(Answer):
     )
 
     @classmethod
-    def of_alert(cls, found: AlertExplanation, alert: AlertRow) -> JsonObject:
+    def of_alert(cls, explanation: AlertExplanation, alert: AlertRow) -> JsonObject:
         """Return the explanation of an alert."""
-        signal, (value, observed) = found.signal, found.value or (None, None)
+        signal, (value, observed) = explanation.signal, explanation.value or (None, None)
         return cls.of(
-            found,
+            explanation,
             alertId=alert["id"],
             alertConfigId=alert["config_id"],
             signal=OpeningSignalDocument.of(
@@ -254,10 +256,10 @@ class AlertExplanationDocument(Answer):
                     earliest=why.until,
                     maintenanceWindowId=why.window_id,
                 )
-                for notification, why in found.notifications
+                for notification, why in explanation.notifications
             ],
             withoutMessage=[
                 WithoutMessageDocument.of(setting, reason=why.reason.name, detail=why.detail)
-                for setting, why in found.why_without_message()
+                for setting, why in explanation.why_without_message()
             ],
         )

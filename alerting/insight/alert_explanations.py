@@ -89,30 +89,32 @@ def explain_alert(
     """
     facts = delivery_facts(alert)
     view = config_view(facts.config) if facts.config and sees_config else None
-    found = timeline_notifications(alert, with_recipient=sees_config, now=now)
-    verdicts = {row.id: verdict_of(row, facts, now=now) for row, _ in found.pending}
+    timeline = timeline_notifications(alert, with_recipient=sees_config, now=now)
+    verdicts = {row.id: verdict_of(row, facts, now=now) for row, _ in timeline.pending}
     merged = merged_when_due(
         [
-            (row, time_to_come(each, verdicts[row.id], now=now))
-            for row, each in found.pending
+            (row, time_to_come(notification, verdicts[row.id], now=now))
+            for row, notification in timeline.pending
             if verdicts[row.id].step in _TO_BE_SENT
         ],
         {(setting.id, setting.type_name): setting for setting in facts.settings},
         now,
         ledger=POSTGRESQL,
     )
-    explained = explanations_of(found.shown, verdicts, facts, now=now)
+    explained = explanations_of(timeline.shown, verdicts, facts, now=now)
     value = first_value(alert)
-    without_message = [setting for setting in facts.kept if setting.id not in found.setting_ids]
+    without_message = [setting for setting in facts.kept if setting.id not in timeline.setting_ids]
     return AlertExplanation(
         facts=facts,
         view=view,
         signal=began(alert, view, value),
         value=value,
         condition=_condition(facts, view, value=value, sees_config=sees_config),
-        notifications=tuple((each, explained[each.id]) for each in found.shown),
-        pending=tuple((each, verdicts[row.id]) for row, each in found.pending if row.id not in merged),
-        more=found.more,
+        notifications=tuple((notification, explained[notification.id]) for notification in timeline.shown),
+        pending=tuple(
+            (notification, verdicts[row.id]) for row, notification in timeline.pending if row.id not in merged
+        ),
+        more=timeline.more,
         settings_without_message=tuple(without_message) if sees_config else (),
         user=explain_user(facts, user, sees_config=sees_config, now=now) if user else None,
     )

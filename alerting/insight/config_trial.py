@@ -61,15 +61,15 @@ def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Tria
     """
     kept, _ = kept_for(EventType(values["event_type"]))
     start = now - min(TRIED, kept)
-    found = dry_run(group_id=group_id, values=values, start=start, end=now)
+    result = dry_run(group_id=group_id, values=values, start=start, end=now)
     columns = {name: values.get(name) for name in ("event_type", "metric_threshold")}
     threshold = config_view(AlertConfig(**columns)).metric_threshold
-    plot, words = _plot(found, threshold)
-    rows = _rows(found, threshold)
+    plot, words = _plot(result, threshold)
+    rows = _rows(result, threshold)
     return Trial(
-        sentence=_sentence(found),
-        suggestions=suggestion_sentences(found.suggestions),
-        notes=_notes(found),
+        sentence=_sentence(result),
+        suggestions=suggestion_sentences(result.suggestions),
+        notes=_notes(result),
         rows=rows[:MOST_SHOWN],
         more=more_words(len(rows) - MOST_SHOWN) if len(rows) > MOST_SHOWN else "",
         plot=plot,
@@ -77,48 +77,48 @@ def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Tria
     )
 
 
-def _sentence(found: DryRunResult) -> str:
-    if not found.evaluated:
-        words = next(LIMIT_WORDS[limit] for limit in found.limits if limit in NOT_EVALUATED)
+def _sentence(result: DryRunResult) -> str:
+    if not result.evaluated:
+        words = next(LIMIT_WORDS[limit] for limit in result.limits if limit in NOT_EVALUATED)
         return f"The configuration cannot be tried. {words}"
-    sent = counted_words(found.sent, "notification")
-    if found.events:
-        events = counted_words(len(found.events), "event")
-        return f"The configuration would have reported {events} {_span(found)}: {sent}."
+    sent = counted_words(result.sent, "notification")
+    if result.events:
+        events = counted_words(len(result.events), "event")
+        return f"The configuration would have reported {events} {_span(result)}: {sent}."
     times = {0: "not have alerted", 1: "have alerted once"}.get(
-        len(found.alerts), f"have alerted {len(found.alerts):,} times"
+        len(result.alerts), f"have alerted {len(result.alerts):,} times"
     )
-    return f"The configuration would {times} {_span(found)}: {sent}."
+    return f"The configuration would {times} {_span(result)}: {sent}."
 
 
-def _span(found: DryRunResult) -> str:
-    if found.cut:
-        return f"in {age_words(found.until - found.start)} from {time_words(found.start)}"
-    return f"in the last {counted_words((found.end - found.start).days, 'day')}"
+def _span(result: DryRunResult) -> str:
+    if result.cut:
+        return f"in {age_words(result.until - result.start)} from {time_words(result.start)}"
+    return f"in the last {counted_words((result.end - result.start).days, 'day')}"
 
 
-def _notes(found: DryRunResult) -> list[str]:
+def _notes(result: DryRunResult) -> list[str]:
     notes = []
-    if found.cut:
+    if result.cut:
         notes.append("The trial ended early: the result is complete for that time only.")
-    if found.never_opened:
-        times = counted_words(found.never_opened, "time")
+    if result.never_opened:
+        times = counted_words(result.never_opened, "time")
         notes.append(f"The condition ended {times} before the smallest delay had passed.")
-    if found.leads:
-        incidents = counted_words(len(set(found.leads)), "incident")
+    if result.leads:
+        incidents = counted_words(len(set(result.leads)), "incident")
         notes.append(f"The alerts form {incidents}. Notifications are counted for each incident.")
-    if found.muted:
-        muted = counted_words(found.muted, "notification")
+    if result.muted:
+        muted = counted_words(result.muted, "notification")
         notes.append(f"Maintenance windows would have muted {muted}.")
-    return [*notes, *(LIMIT_WORDS[limit] for limit in found.limits if limit not in NOT_EVALUATED)]
+    return [*notes, *(LIMIT_WORDS[limit] for limit in result.limits if limit not in NOT_EVALUATED)]
 
 
-def _rows(found: DryRunResult, threshold: MetricThreshold | None) -> list[TrialRow]:
+def _rows(result: DryRunResult, threshold: MetricThreshold | None) -> list[TrialRow]:
     return [
-        *(_row(alert, found.until, threshold) for alert in found.alerts),
+        *(_row(alert, result.until, threshold) for alert in result.alerts),
         *(
             TrialRow(target=target_words(event.facts), began=event.created, length="", value="")
-            for event in found.events
+            for event in result.events
         ),
     ]
 
@@ -134,22 +134,22 @@ def _row(alert: DryRunAlert, until: datetime, threshold: MetricThreshold | None)
     )
 
 
-def _plot(found: DryRunResult, threshold: MetricThreshold | None) -> tuple[Plot | None, str]:
+def _plot(result: DryRunResult, threshold: MetricThreshold | None) -> tuple[Plot | None, str]:
     """The host with the most alerts, and its alerts; none without alerts on a metric."""
-    if threshold is None or not found.alerts:
+    if threshold is None or not result.alerts:
         return None, ""
-    (target, _), *_ = Counter(alert.target_key for alert in found.alerts).most_common(1)
-    alerts = [alert for alert in found.alerts if alert.target_key == target]
+    (target, _), *_ = Counter(alert.target_key for alert in result.alerts).most_common(1)
+    alerts = [alert for alert in result.alerts if alert.target_key == target]
     name = target_words(alerts[0].facts)
-    span = Span(found.start, found.until)
+    span = Span(result.start, result.until)
     measured = host_measurements(alerts[0].facts["hostId"], threshold.metric, span, threshold)
     plot = Plot(
         label=f"{threshold.metric.spec.words} of {name}",
         units=unit_words(measured.units),
-        since=found.start,
-        until=found.until,
+        since=result.start,
+        until=result.until,
         points=measured.points,
         threshold=threshold.threshold,
-        spans=[(alert.created, alert.ended_by(found.until) or found.until) for alert in alerts],
+        spans=[(alert.created, alert.ended_by(result.until) or result.until) for alert in alerts],
     )
     return plot, f"{name}, with {counted_words(len(alerts), 'alert')} shaded. {measured.words}"

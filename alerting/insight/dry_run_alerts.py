@@ -165,7 +165,8 @@ class DryRunEvent:
         return self.created
 
 
-Found = DryRunAlert | DryRunEvent
+DryRunSubject = DryRunAlert | DryRunEvent
+"""An alert or event that messages are about."""
 
 
 class DryRun:

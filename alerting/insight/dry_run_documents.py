@@ -272,7 +272,7 @@ class DryRunEventDocument(_Found):
 class DryRunAlertsDocument(Answer):
     """The alerts, in the order of `created`."""
 
-    computed = {"totalCount": lambda found: len(found.alerts)}
+    computed = {"totalCount": lambda result: len(result.alerts)}
 
     totalCount = ShownNumber(help_text="Number of all these alerts.", example=1)
     neverOpened = ShownNumber(
@@ -286,7 +286,7 @@ class DryRunAlertsDocument(Answer):
 class DryRunEventsDocument(Answer):
     """The events, in the order of their time; none if the event type opens alerts."""
 
-    computed = {"totalCount": lambda found: len(found.events)}
+    computed = {"totalCount": lambda result: len(result.events)}
 
     totalCount = ShownNumber(help_text="Number of all these events.", example=0)
     results = DryRunEventDocument(many=True, help_text=f"The first {MOST_SHOWN}.")
@@ -311,8 +311,8 @@ class DryRunDocument(Answer):
     """What a configuration would have done."""
 
     computed = {
-        "truncated": lambda found: found if found.cut else None,
-        "notifications": lambda found: found,
+        "truncated": lambda result: result if result.cut else None,
+        "notifications": lambda result: result,
     }
     answer_order = ("start", "end", "evaluated", "limits", "truncated")
 
@@ -332,36 +332,36 @@ class DryRunDocument(Answer):
     suggestions = SuggestionDocument(many=True, required=False, help_text=SUGGESTIONS_HELP)
 
     @classmethod
-    def of_config(cls, found: DryRunResult, config: Mapping[str, Any]) -> JsonObject:
+    def of_config(cls, result: DryRunResult, config: Mapping[str, Any]) -> JsonObject:
         """Return the result; `config` are the values of the valid configuration, by column."""
         return cls.of(
-            found,
-            alerts=DryRunAlertsDocument.of(found, results=list(_alerts(found, config))),
-            events=DryRunEventsDocument.of(found, results=list(_events(found, config["event_type"]))),
+            result,
+            alerts=DryRunAlertsDocument.of(result, results=list(_alerts(result, config))),
+            events=DryRunEventsDocument.of(result, results=list(_events(result, config["event_type"]))),
         )
 
 
 _NO_TARGET = dict.fromkeys(TARGET_FIELDS)
 
 
-def _alerts(found: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObject]:
+def _alerts(result: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObject]:
     threshold = config.get("metric_threshold")
     metric = threshold and threshold["metricName"]
-    for place, alert in enumerate(found.alerts[:MOST_SHOWN]):
+    for place, alert in enumerate(result.alerts[:MOST_SHOWN]):
         yield DryRunAlertDocument.of(
             alert,
-            status=alert.status_at(found.until),
-            resolved=alert.ended_by(found.until),
+            status=alert.status_at(result.until),
+            resolved=alert.ended_by(result.until),
             startValue=current_value(metric, alert.start_value),
             currentValue=current_value(metric, alert.value),
-            firstAlert=found.leads[place] if found.leads else None,
+            firstAlert=result.leads[place] if result.leads else None,
             **_NO_TARGET | target_facts(config["event_type"], alert.facts),
-            **_notifications(found.messages[place]),
+            **_notifications(result.messages[place]),
         )
 
 
-def _events(found: DryRunResult, event_type: str) -> Iterator[JsonObject]:
-    for event, messages in zip(found.events[:MOST_SHOWN], found.messages, strict=False):
+def _events(result: DryRunResult, event_type: str) -> Iterator[JsonObject]:
+    for event, messages in zip(result.events[:MOST_SHOWN], result.messages, strict=False):
         target = _NO_TARGET | target_facts(event_type, event.facts)
         yield DryRunEventDocument.of(event, **target, **_notifications(messages))
 

@@ -47,7 +47,7 @@ from alerting.insight.dry_run_alerts import (
     DryRunEvent,
     DryRunMessage,
     DryRunReceiver,
-    Found,
+    DryRunSubject,
 )
 from events.types import Target
 from integrations.choices import OPEN_KINDS, MessageKind
@@ -92,7 +92,7 @@ class _DryRunIncident:
     group; None if they have changed.
     """
 
-    lead: Found
+    lead: DryRunSubject
     place: int
     status: AlertStatus | None = AlertStatus.OPEN
     """The status of its alerts; None for an event."""
@@ -109,7 +109,7 @@ class _OpenAlerts:
     def __init__(
         self,
         alerts: Collection[DryRunAlert],
-        lead: Found,
+        lead: DryRunSubject,
         topology: DryRunTopology,
         units: Mapping[int, AbstractSet[FleetUnit]],
     ) -> None:
@@ -181,14 +181,14 @@ class IncidentRun:
 
     def __init__(
         self,
-        found: Sequence[Found],
+        subjects: Sequence[DryRunSubject],
         receivers: Sequence[DryRunReceiver],
         topology: DryRunTopology | None = None,
     ) -> None:
         """Without `topology`, each alert is an incident by itself."""
         self.count = 0
         """The number of messages."""
-        self._found, self._receivers, self._topology = found, receivers, topology
+        self._subjects, self._receivers, self._topology = subjects, receivers, topology
         self._wait_for_more = topology.wait if topology else timedelta()
         self._waits = {"": topology.wait if topology else None}
         self._ledger = _DryRunLedger(topology.labels if topology else frozenset())
@@ -210,7 +210,7 @@ class IncidentRun:
         while (at := self._next()) is not None and at <= until:
             yield at, False
             opening = self._opening(at)
-            before = [place for place in opening if self._found[place].opens_before_ends]
+            before = [place for place in opening if self._subjects[place].opens_before_ends]
             self._open(before, at)
             self._end(at)
             self._open(sorted(set(opening).difference(before)), at)
@@ -228,19 +228,19 @@ class IncidentRun:
         """
         if self._topology is None:
             return []
-        alerts = [alert for alert in self._found[: self._opened] if isinstance(alert, DryRunAlert)]
+        alerts = [alert for alert in self._subjects[: self._opened] if isinstance(alert, DryRunAlert)]
         rows = [self._ledger.stored_incidents[alert.incident_id or ""] for alert in alerts]
         return [self._incidents[row.lead_id].place for row in rows]
 
     def messages(self, until: datetime) -> list[list[DryRunMessage]]:
         """The messages due by `until`, for each alert that has opened: with the first of an incident."""
-        found: list[list[DryRunMessage]] = [[] for _ in range(self._opened)]
+        by_place: list[list[DryRunMessage]] = [[] for _ in range(self._opened)]
         for incident in self._all:
-            found[incident.place] = [*incident.messages, *_muted(incident, until)]
-        return found
+            by_place[incident.place] = [*incident.messages, *_muted(incident, until)]
+        return by_place
 
     def _next(self) -> datetime | None:
-        times = [self._found[self._opened].opens] if self._opened < len(self._found) else []
+        times = [self._subjects[self._opened].opens] if self._opened < len(self._subjects) else []
         times += [self._ends[0][0]] if self._ends else []
         times += [self._due[0][0]] if self._due else []
         return min(times, default=None)
@@ -249,7 +249,7 @@ class IncidentRun:
 
     def _opening(self, at: datetime) -> Sequence[int]:
         first = self._opened
-        while self._opened < len(self._found) and self._found[self._opened].opens <= at:
+        while self._opened < len(self._subjects) and self._subjects[self._opened].opens <= at:
             self._opened += 1
         return range(first, self._opened)
 
@@ -257,15 +257,15 @@ class IncidentRun:
         """Let alerts that open together begin or join incidents, and events be notified."""
         alerts = {}
         for place in places:
-            found = self._found[place]
-            if isinstance(found, DryRunEvent):
-                self._begin(_DryRunIncident(found, place, status=None), MessageKind.INFORM, at)
+            subject = self._subjects[place]
+            if isinstance(subject, DryRunEvent):
+                self._begin(_DryRunIncident(subject, place, status=None), MessageKind.INFORM, at)
                 continue
-            found.status, found.incident_id = AlertStatus.OPEN.value, found.id
-            self._ledger.add_alert(found)
-            alerts[place] = found
-            if found.ended is not None:
-                heappush(self._ends, (found.ended, place, found))
+            subject.status, subject.incident_id = AlertStatus.OPEN.value, subject.id
+            self._ledger.add_alert(subject)
+            alerts[place] = subject
+            if subject.ended is not None:
+                heappush(self._ends, (subject.ended, place, subject))
         joined = incidents_join(list(alerts.values()), self._waits, self._ledger)
         for place, alert in alerts.items():
             if alert.id in joined.leads:

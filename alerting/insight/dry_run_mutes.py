@@ -95,6 +95,8 @@ class DryRunMutes:
     def _times_of(self, place: int) -> list[MutedTime]:
         if place not in self._times:
             window = self._windows[place]
-            found = takewhile(lambda each: each.start <= self._end, window.occurrences(self._start))
-            self._times[place] = [MutedTime(*each, window.id) for each in found]
+            occurrences = takewhile(
+                lambda occurrence: occurrence.start <= self._end, window.occurrences(self._start)
+            )
+            self._times[place] = [MutedTime(*occurrence, window.id) for occurrence in occurrences]
         return self._times[place]

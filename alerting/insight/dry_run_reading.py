@@ -85,13 +85,13 @@ class RecordReading:
             self.run.see(self.start, observation)
         yield self.start
         for page in recorded.between(self.start, self.end):
-            for each in page:
+            for event in page:
                 self.budget.check()
-                if each.observation:
-                    self.run.see(each.at, each.observation)
-                elif each.deleted:
+                if event.observation:
+                    self.run.see(event.at, event.observation)
+                elif event.deleted:
                     self.run.remove(
-                        each.at, _same_target(self.run.config.event_type.spec.target, each.deleted)
+                        event.at, _same_target(self.run.config.event_type.spec.target, event.deleted)
                     )
             if page:
                 yield page[-1].at
@@ -136,9 +136,9 @@ class RecordReading:
         if any(metric in ended for ended in METRICS_ENDED.values()):
             recorded = RecordedEvents(self.group_id, self.run.config.event_type)
             for page in recorded.between(self.start, self.end):
-                for each in page:
-                    if each.observation and metric.value in each.observation.samples:
-                        roles.setdefault(each.at, []).append(each.observation)
+                for event in page:
+                    if event.observation and metric.value in event.observation.samples:
+                        roles.setdefault(event.at, []).append(event.observation)
         return roles
 
 
@@ -151,7 +151,7 @@ def _cut(
     """Split half-open ranges at these times."""
     for since, until in spans:
         begin = since
-        for moment in sorted(each for each in moments if since < each < until):
+        for moment in sorted(moment for moment in moments if since < moment < until):
             yield begin, moment
             begin = moment
         yield begin, until

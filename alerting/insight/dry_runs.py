@@ -42,7 +42,7 @@ from alerting.insight.dry_run_alerts import (
     DryRunLimit,
     DryRunMessage,
     DryRunReceiver,
-    Found,
+    DryRunSubject,
     limits_of,
     parted,
 )
@@ -164,8 +164,8 @@ def dry_run(
         reading = RecordReading(group_id, run, start, end, Budget(begun + _READING_SECONDS, clock))
         reading.read()
         budget = Budget(max(begun + SECONDS, clock() + _MESSAGE_SECONDS), clock)
-        found = _Messages(reading, receivers, windows, budget, wait).result(limits)
-        return replace(found, suggestions=list(_suggestions(found, reading, delay, budget)))
+        result = _Messages(reading, receivers, windows, budget, wait).result(limits)
+        return replace(result, suggestions=list(_suggestions(result, reading, delay, budget)))
 
 
 # --- configuration --------------------------------------------------------------------------------
@@ -188,9 +188,9 @@ def _config_of(group_id: str, values: Mapping[str, Any]) -> tuple[AlertConfig, l
 def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRunReceiver]:
     """The notification by channel: people have an e-mail address, a telephone number, or both."""
     if not type_of(setting).for_people:
-        shown = recipient_shown(setting, group_id=group_id)
+        recipient = recipient_shown(setting, group_id=group_id)
         channel = ChannelType(setting.type_name)
-        receiver = replace(_receiver(setting, channel, 1 if shown else 0), recipient=shown or None)
+        receiver = replace(_receiver(setting, channel, 1 if recipient else 0), recipient=recipient or None)
         with suppress(NoCredentialsError, CannotDecryptError):  # delivery reports the error
             config = setting_credentials(setting, group_id=group_id).config
             receiver = replace(
@@ -200,12 +200,12 @@ def _receivers_of(setting: NotificationSetting, group_id: str) -> Iterator[DryRu
             )
         yield receiver
         return
-    found = addresses_of(setting, group_id=group_id)
-    if found.nobody is not None:
-        yield replace(_receiver(setting, None, 0), no_recipients=found.nobody.value)
+    people = addresses_of(setting, group_id=group_id)
+    if people.nobody is not None:
+        yield replace(_receiver(setting, None, 0), no_recipients=people.nobody.value)
     # Without their addresses: the caller may not see the contact data of each of these people.
     by_channel: dict[ChannelType, set[str]] = {}
-    for address in found.addresses:
+    for address in people.addresses:
         name = _address(group_id, address.channel, address_config(address))
         by_channel.setdefault(address.channel, set()).add(name)
     for channel, names in by_channel.items():
@@ -257,22 +257,22 @@ class _Messages:
     def result(self, limits: Sequence[DryRunLimit]) -> DryRunResult:
         reading, run = self.reading, self.reading.run
         until, cut = reading.until, reading.cut
-        found: list[Found] = [
+        subjects: list[DryRunSubject] = [
             *(alert for alert in run.alerts if alert.has_opened(until)),
             *(event for event in run.events if event.created <= until),
         ]
-        if len(found) > MOST_FOUND:
-            until, cut = found[MOST_FOUND].opens, DryRunCut.ALERTS
+        if len(subjects) > MOST_FOUND:
+            until, cut = subjects[MOST_FOUND].opens, DryRunCut.ALERTS
         if self.wait is not None:
             # Alerts that open together join incidents in the order of their target.
-            found.sort(key=lambda each: (each.opens, each.target_key))
-        del found[MOST_FOUND:]
-        messages: Sequence[Sequence[DryRunMessage]] = [[] for _ in found]
+            subjects.sort(key=lambda subject: (subject.opens, subject.target_key))
+        del subjects[MOST_FOUND:]
+        messages: Sequence[Sequence[DryRunMessage]] = [[] for _ in subjects]
         leads: Sequence[int] = ()
         stopped: DryRunCut | None = DryRunCut.TIME
         # The error comes before the first message if no time is left for messages.
         with suppress(OutOfTimeError):
-            incidents = self._incidents(found)
+            incidents = self._incidents(subjects)
             stopped = None
             for at, decides in incidents.steps(until):
                 if stopped := self._stop(incidents.count, decides):
@@ -280,7 +280,7 @@ class _Messages:
                     until = at
                     break
             messages, leads = incidents.messages(until), incidents.leads()
-        kept = found[: len(messages)]
+        kept = subjects[: len(messages)]
         ends = [(alert.ended_by(until), alert.opens) for alert in run.alerts]
         return DryRunResult(
             start=reading.start,
@@ -289,29 +289,29 @@ class _Messages:
             cut=stopped or cut,
             limits=[*limits, *reading.limits],
             receivers=self.receivers,
-            alerts=[each for each in kept if isinstance(each, DryRunAlert)],
-            events=[each for each in kept if isinstance(each, DryRunEvent)],
+            alerts=[subject for subject in kept if isinstance(subject, DryRunAlert)],
+            events=[subject for subject in kept if isinstance(subject, DryRunEvent)],
             messages=messages,
             leads=leads,
             never_opened=sum(ended is not None and ended < opens for ended, opens in ends),
         )
 
-    def _incidents(self, found: Sequence[Found]) -> IncidentRun:
+    def _incidents(self, subjects: Sequence[DryRunSubject]) -> IncidentRun:
         """Raises OutOfTimeError."""
         with self.budget.statement():
-            mutes = self._mutes(found)
-        for each in found:
-            each.mutes = mutes.of_target(each.facts)
-        alerts = [each for each in found if isinstance(each, DryRunAlert)]
+            mutes = self._mutes(subjects)
+        for subject in subjects:
+            subject.mutes = mutes.of_target(subject.facts)
+        alerts = [subject for subject in subjects if isinstance(subject, DryRunAlert)]
         topology = self._related(alerts, self.wait) if self.wait is not None else None
-        return IncidentRun(found, list(chain.from_iterable(parted(self.receivers))), topology)
+        return IncidentRun(subjects, list(chain.from_iterable(parted(self.receivers))), topology)
 
-    def _mutes(self, found: Sequence[Found]) -> DryRunMutes:
+    def _mutes(self, subjects: Sequence[DryRunSubject]) -> DryRunMutes:
         group_id = self.reading.group_id
-        subjects = Subjects(self.windows, (TargetFacts(group_id, each.facts) for each in found))
+        matched = Subjects(self.windows, (TargetFacts(group_id, subject.facts) for subject in subjects))
         return DryRunMutes(
             self.windows,
-            lambda facts: subjects.of(TargetFacts(group_id, facts)),
+            lambda facts: matched.of(TargetFacts(group_id, facts)),
             self.reading.start,
             self.reading.end,
             self.budget.check,
@@ -336,20 +336,20 @@ class _Messages:
 
 
 def _suggestions(
-    found: DryRunResult, reading: RecordReading, delay: timedelta, budget: Budget
+    result: DryRunResult, reading: RecordReading, delay: timedelta, budget: Budget
 ) -> Iterator[Suggestion]:
     """Yield the changes that would have halved the alerts, without losing a long alert."""
-    ends = [(alert.created, alert.ended_by(found.until)) for alert in found.alerts]
+    ends = [(alert.created, alert.ended_by(result.until)) for alert in result.alerts]
     lengths = [end - created for created, end in ends if end is not None]
     minutes = range(1, LONGEST_DELAY_MIN + 1)
-    shorter = [sum(length < timedelta(minutes=each) for length in lengths) for each in minutes]
-    if suggested_delay := suggest_delay(len(found.alerts), shorter, delay=delay):
+    shorter = [sum(length < timedelta(minutes=minute) for length in lengths) for minute in minutes]
+    if suggested_delay := suggest_delay(len(result.alerts), shorter, delay=delay):
         yield suggested_delay
     threshold = reading.run.config.metric_threshold
-    if threshold is None or len(found.alerts) < FEWEST_ALERTS:
+    if threshold is None or len(result.alerts) < FEWEST_ALERTS:
         return
     try:
-        measured = _measured(found, reading.sources, threshold.metric, budget)
+        measured = _measured(result, reading.sources, threshold.metric, budget)
     except OutOfTimeError:
         return
     if suggested_threshold := suggest_threshold(threshold, measured, delay=delay):
@@ -357,12 +357,12 @@ def _suggestions(
 
 
 def _measured(
-    found: DryRunResult, sources: Mapping[str, int], metric: Metric, budget: Budget
+    result: DryRunResult, sources: Mapping[str, int], metric: Metric, budget: Budget
 ) -> list[MeasuredAlert]:
     """The values of each alert; none if there are too many. Raises OutOfTimeError."""
     spans = [
-        SourceSpan(sources[alert.target_key], alert.created, alert.ended_by(found.until) or found.until)
-        for alert in found.alerts
+        SourceSpan(sources[alert.target_key], alert.created, alert.ended_by(result.until) or result.until)
+        for alert in result.alerts
     ]
     with budget.statement():
         values = values_within(spans, metric, most=MOST_VALUES)
@@ -370,7 +370,7 @@ def _measured(
         return []
     return [
         MeasuredAlert(span.since, span.until, [(span.since, alert.start_value), *means_of(reports)])
-        for alert, span, reports in zip(found.alerts, spans, values, strict=True)
+        for alert, span, reports in zip(result.alerts, spans, values, strict=True)
         if alert.start_value is not None
     ]
 
@@ -379,10 +379,10 @@ def _topology(
     group_id: str, target: Target, units: Sequence[frozenset[FleetUnit]], wait: timedelta
 ) -> DryRunTopology:
     """The fleet as it is now, as far as it decides what messages about alerts on these units say."""
-    covered = {unit for each in units if (unit := covered_unit(target, each))}
+    covered = {unit for of_alert in units if (unit := covered_unit(target, of_alert))}
     # Repeated alerts of a host have the same units.
     distinct = dict.fromkeys(units)
-    held = Counter(unit for each in distinct for unit in each if unit.kind is UnitKind.LABEL)
+    held = Counter(unit for of_alert in distinct for unit in of_alert if unit.kind is UnitKind.LABEL)
     shared = [label for label, count in held.most_common(_MOST_LABELS) if count > 1]
     labels = labels_of_a_part(group_id, shared)
     return DryRunTopology(target, wait, fleet_around(group_id, covered), labels)

@@ -42,8 +42,8 @@ class ComparedMatcherDocument(Answer):
     matched = ShownFlag(example=True)
 
 
-def _code(found: HostExplanation) -> str | None:
-    reason = found.explanation.reason
+def _code(explained: HostExplanation) -> str | None:
+    reason = explained.explanation.reason
     return reason.name if reason else None
 
 
@@ -87,8 +87,8 @@ class ExplanationDocument(Answer):
     )
 
     @classmethod
-    def of_host(cls, found: HostExplanation, *, config: AlertConfig, host_id: str) -> JsonObject:
+    def of_host(cls, explained: HostExplanation, *, config: AlertConfig, host_id: str) -> JsonObject:
         """Return the explanation of a configuration on a host."""
         threshold = config.metric_threshold
-        value = current_value(threshold and threshold["metricName"], found.explanation.value)
-        return cls.of(found, alertConfigId=config.id, hostId=host_id, currentValue=value)
+        value = current_value(threshold and threshold["metricName"], explained.explanation.value)
+        return cls.of(explained, alertConfigId=config.id, hostId=host_id, currentValue=value)

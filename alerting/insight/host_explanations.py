@@ -33,7 +33,7 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
     """Explain whether the configuration of a project alerts on one of its hosts now. Nothing is written."""
     view = config_view(config)
     seen, measured = observations_of_host(host)
-    observed = next((each for each in seen if each.event_type is view.event_type), None)
+    observed = next((observation for observation in seen if observation.event_type is view.event_type), None)
     observed = observed or _unobserved(view.event_type, host, seen)
     alert = window = None
     mute_is_known = True
@@ -77,7 +77,11 @@ def _unobserved(event_type: EventType, host: Host, seen: list[Observation]) -> O
         return Observation(event_type, Condition.MEASURED, host_state(host))
     if target is Target.HOST:
         return Observation(event_type, Condition.HAPPENED, host_state(host))
-    of_sets = [each for each in seen if EVENT_TYPES[each.event_type].target is Target.REPLICA_SET]
+    of_sets = [
+        observation
+        for observation in seen
+        if EVENT_TYPES[observation.event_type].target is Target.REPLICA_SET
+    ]
     if target is not Target.REPLICA_SET or not of_sets:
         return None
     # With no primary, the state says nothing about several primaries, and the other way round.

@@ -103,7 +103,11 @@ def explain(situation: Situation) -> Explanation:
         return _no(AlertReason.NOT_REPORTED)
     compared = [compared_matcher(matcher, observed.subject) for matcher in config.matchers]
     # As in evaluation, matchers decide only where an alert can start.
-    failed = None if situation.alert else next((each for each in compared if not each.matched), None)
+    failed = (
+        None
+        if situation.alert
+        else next((comparison for comparison in compared if not comparison.matched), None)
+    )
     if failed is not None:
         return _no(AlertReason.MATCHER, compared, required=failed.required, found=failed.found)
     return _decided(situation, observed, compared)

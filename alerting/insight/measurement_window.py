@@ -69,5 +69,5 @@ def _points(host_id: str, metric: Metric, span: Span) -> list[tuple[datetime, fl
     parameters = {"first": span.since, "last": span.until, "bucket": span.bucket}
     wanted = WantedSamples(host_id, [metric], span.since, span.until)
     extremes = read_samples(_EXTREMES, wanted, parameters)
-    found = {point for low, lowest, high, highest in extremes for point in ((low, lowest), (high, highest))}
-    return sorted(found)
+    points = {point for low, lowest, high, highest in extremes for point in ((low, lowest), (high, highest))}
+    return sorted(points)

@@ -101,6 +101,8 @@ def explanations_of(
     """Why each notification was, or was not, sent, by its ID; `verdicts` of the pending notifications."""
     windows = {window.id: window.name for window in facts.windows}
     return {
-        each.id: explain_notification(each, verdicts.get(each.id), windows=windows, now=now)
-        for each in notifications
+        notification.id: explain_notification(
+            notification, verdicts.get(notification.id), windows=windows, now=now
+        )
+        for notification in notifications
     }

@@ -38,9 +38,9 @@ class UserQuestion(PageQuestion):
 
     def __init__(self, data: QueryDict, *, org_id: str | None) -> None:
         super().__init__(data)
-        found = list(first_users_of_org(org_id, MOST_OFFERED + 1)) if org_id else []
-        self._users = {user.id: user for user in found[:MOST_OFFERED]}
-        self.is_cut = len(found) > MOST_OFFERED
+        users = list(first_users_of_org(org_id, MOST_OFFERED + 1)) if org_id else []
+        self._users = {user.id: user for user in users[:MOST_OFFERED]}
+        self.is_cut = len(users) > MOST_OFFERED
         offered: Any = self.fields["user"]
         offered.choices = [("", "Choose a user"), *((id, user.username) for id, user in self._users.items())]
 
@@ -73,10 +73,10 @@ class HostQuestion(PageQuestion):
             ValidationError: the project has no such host.
         """
         address = read_address(self.cleaned_data["host"])
-        found = host_at(address, group_id=self.group_id).first()
-        if found is None:
+        host = host_at(address, group_id=self.group_id).first()
+        if host is None:
             raise ValidationError("The project has no such host.")
-        return found
+        return host
 
     def chosen(self) -> Host | None:
         """The host; None if the field is empty, or names an unknown host."""

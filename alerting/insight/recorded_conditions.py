@@ -71,8 +71,8 @@ def recorded_threshold(view: ConfigView, value: float | None) -> RecordedThresho
     metric_threshold = view.metric_threshold
     if metric_threshold is not None:
         base = base_unit(metric_threshold.metric)
-        shown = None if value is None else convert(value, base, metric_threshold.units)
-        return RecordedThreshold(metric_threshold, shown)
+        converted = None if value is None else convert(value, base, metric_threshold.units)
+        return RecordedThreshold(metric_threshold, converted)
     # An alert does not keep the number of members.
     return None if view.threshold is None else RecordedThreshold(view.threshold, None)
 

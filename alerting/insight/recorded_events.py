@@ -87,14 +87,14 @@ class RecordedEvents:
         rows = self._events.filter(event_type__in=types, created__lt=moment).order_by("-created", "-id")
         page = list(rows[:MOST_EARLIER])
         known: set[str] = set()
-        found = []
+        observations = []
         for event in page:
             observation = Observation(self._type, Condition.HOLDS, self._facts(event), event_id=event.id)
             target = target_of(observation)
             if target not in known and event.event_type == self._type.value:
-                found.append(observation)
+                observations.append(observation)
             known.add(target)
-        return found[::-1], len(page) == MOST_EARLIER
+        return observations[::-1], len(page) == MOST_EARLIER
 
     def _facts(self, event: Event) -> dict[str, Any]:
         now = self._hosts.get(event.details.get("hostId", ""), {})

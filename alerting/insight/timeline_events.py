@@ -145,15 +145,17 @@ def _changed(event: Event, name: str) -> str | None:
 
 def _acknowledgement_changes(events: Sequence[Event]) -> list[AcknowledgementChange]:
     """Oldest first; a change of the comment keeps the time."""
-    found: list[AcknowledgementChange] = []
+    changes: list[AcknowledgementChange] = []
     for event in sorted(events, key=lambda recorded: (recorded.created, recorded.id)):
         if event.event_type == EventType.ALERT_UNACKNOWLEDGED_AUDIT:
-            found.append(AcknowledgementChange(at=event.created, until=None))
+            changes.append(AcknowledgementChange(at=event.created, until=None))
         elif event.event_type == EventType.ALERT_ACKNOWLEDGED_AUDIT:
             until = _changed(event, "acknowledgedUntil")
-            last = found[-1].until if found else None
-            found.append(AcknowledgementChange(at=event.created, until=parse_time(until) if until else last))
-    return found
+            last = changes[-1].until if changes else None
+            changes.append(
+                AcknowledgementChange(at=event.created, until=parse_time(until) if until else last)
+            )
+    return changes
 
 
 def _unrecorded(alert: Alert, entries: Sequence[TimelineEntry]) -> Iterator[TimelineEntry]:

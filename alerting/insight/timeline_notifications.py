@@ -114,11 +114,11 @@ def shown_notification(
     )
 
 
-def _attempt(shown: dict[str, Any]) -> Attempt:
+def _attempt(row: dict[str, Any]) -> Attempt:
     return Attempt(
-        number=shown["number"],
-        at=datetime.fromisoformat(shown["ended"]),
-        outcome=DeliveryStatus(shown["status"]),
-        reason=shown.get("reason"),
-        latency_ms=shown.get("latency_ms"),
+        number=row["number"],
+        at=datetime.fromisoformat(row["ended"]),
+        outcome=DeliveryStatus(row["status"]),
+        reason=row.get("reason"),
+        latency_ms=row.get("latency_ms"),
     )

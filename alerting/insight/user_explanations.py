@@ -45,14 +45,14 @@ def explain_user(facts: DeliveryFacts, user: User, *, sees_config: bool, now: da
             user_id=user.id, username=user.username, notified=None, detail=HIDDEN_CONDITION
         )
     messages = _messages(facts, user, now)
-    found = [_explained(setting, facts, user, messages) for setting in facts.kept]
+    notifications = [_explained(setting, facts, user, messages) for setting in facts.kept]
     notified = _of_user(facts, user).filter(status=NotificationStatus.DELIVERED.value).exists()
     return UserExplanation(
         user_id=user.id,
         username=user.username,
         notified=notified,
-        detail=user_detail(user.username, notified=notified, notifications=found),
-        notifications=found,
+        detail=user_detail(user.username, notified=notified, notifications=notifications),
+        notifications=notifications,
     )
 
 
@@ -110,7 +110,9 @@ def _by_setting(
     origins = origins_of(chosen)
     pending = [row for row in chosen if row.status == NotificationStatus.PENDING]
     senders = senders_of(chosen, with_recipients=True)
-    shown = [shown_notification(row, origins.get(row.id), now, senders.get(row.id, "")) for row in chosen]
+    notifications = [
+        shown_notification(row, origins.get(row.id), now, senders.get(row.id, "")) for row in chosen
+    ]
     verdicts = {row.id: verdict_of(row, facts, now=now) for row in pending}
-    explained = explanations_of(shown, verdicts, facts, now=now)
-    return {each.setting_id: explained[each.id] for each in shown}
+    explained = explanations_of(notifications, verdicts, facts, now=now)
+    return {notification.setting_id: explained[notification.id] for notification in notifications}

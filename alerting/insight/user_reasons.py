@@ -78,7 +78,7 @@ def user_detail(username: str, *, notified: bool, notifications: Sequence[UserNo
         return f"{username} was notified."
     if not notifications:
         return f"{username} was not notified: the alert configuration has no notifications."
-    if not any(each.reaches for each in notifications):
+    if not any(notification.reaches for notification in notifications):
         return f"{username} was not notified: no notification of the alert configuration reaches this user."
-    yet = " yet" if any(each.explanation.until for each in notifications) else ""
+    yet = " yet" if any(notification.explanation.until for notification in notifications) else ""
     return f"{username} was not notified{yet}."

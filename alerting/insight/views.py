@@ -39,13 +39,13 @@ class AnyAlertExplanationViewSet(AnyAlertViewSet):
         """Explain why the alert opened, and why each of its messages was, or was not, sent."""
         alert_id = self.alert["id"]
         alert = get_or_404(alert_with_id(alert_id), ErrorCode.ALERT_NOT_FOUND, alert_id, self.scope or "")
-        found = explain_alert(
+        explanation = explain_alert(
             alert,
             sees_config=self.reads_config(self.alert),
             user=self._user(),
             now=self.now,
         )
-        return Response(AlertExplanationDocument.of_alert(found, self.alert))
+        return Response(AlertExplanationDocument.of_alert(explanation, self.alert))
 
     def _user(self) -> User | None:
         """The user to explain; users that the caller cannot see do not exist for the caller."""
@@ -101,8 +101,8 @@ class ConfigInsightViewSet(AnyConfigNoiseViewSet, AlertConfigViewSet):
         host_id = self.body()["hostId"]
         host = host_with_id(host_id, group_id=self.group.id).first()
         host = get_or_404(host, ErrorCode.HOST_NOT_FOUND, host_id, self.group.id)
-        found = explain_config(config=self.stored, host=host, now=self.now)
-        return Response(ExplanationDocument.of_host(found, config=self.stored, host_id=host.id))
+        explanation = explain_config(config=self.stored, host=host, now=self.now)
+        return Response(ExplanationDocument.of_host(explanation, config=self.stored, host_id=host.id))
 
     def dry_run(self, request: Request, group_id: str) -> Response:
         """Run a configuration over what is recorded: the alerts and notifications that it would have caused.
@@ -111,8 +111,8 @@ class ConfigInsightViewSet(AnyConfigNoiseViewSet, AlertConfigViewSet):
         """
         values = self.body(stored={"groupId": self.group.id}, group_id=self.group.id)
         start, end = dry_run_range(values, self.now)
-        found = dry_run(group_id=self.group.id, values=values["config"], start=start, end=end)
-        return Response(DryRunDocument.of_config(found, values["config"]))
+        result = dry_run(group_id=self.group.id, values=values["config"], start=start, end=end)
+        return Response(DryRunDocument.of_config(result, values["config"]))
 
 
 class GlobalConfigNoiseViewSet(AnyConfigNoiseViewSet, GlobalAlertConfigViewSet):
