@@ -37,7 +37,7 @@ admin.site.unregister(Group)
 class RateWindowAdmin(ConsoleAdmin):
     """Counters of rate limits."""
 
-    help = "how-to/use-the-console#platform"
+    help = "how-to/use-the-console#system-health"
     list_display = ["bucket", "started", "count"]
     search_fields = ["bucket"]
     ordering = ["-started"]

@@ -9,8 +9,6 @@ from django.apps import AppConfig
 from accesslist.hooks import group_created, group_deleting, group_retagging
 from automation.hooks import agents_deleting, host_deleting, host_moving, sets_deleting
 from opsapi import clock
-from opsapi.console.page_links import PageLink
-from opsapi.roles import Role
 
 
 class AlertingConfig(AppConfig):
@@ -22,15 +20,6 @@ class AlertingConfig(AppConfig):
         "globalAlerts": "/globalAlerts",
         "matcherFieldNames": "/alertConfigs/matchers/fieldNames",
     }
-    page_links = (
-        PageLink(
-            name="retention",
-            title="Retention",
-            icon="hourglass_bottom",
-            role=Role.GLOBAL_READ_ONLY,
-            help="how-to/use-the-console#platform",
-        ),
-    )
     agent_form_parts = ("alerting.configs.preset_part.part_of_new_agent",)
 
     def ready(self) -> None:

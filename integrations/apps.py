@@ -10,9 +10,7 @@ from django.core.checks import CheckMessage, Error, register
 from integrations.channels import CHANNELS
 from opsapi.api.fields import url_fault
 from opsapi.apps import INSTALLATION
-from opsapi.console.page_links import PageLink
 from opsapi.environment import READ
-from opsapi.roles import Role
 
 
 class IntegrationsConfig(AppConfig):
@@ -20,15 +18,6 @@ class IntegrationsConfig(AppConfig):
 
     name = "integrations"
     verbose_name = "Alerting"
-    page_links = (
-        PageLink(
-            name="mail_server",
-            title="Mail server",
-            icon="mail",
-            role=Role.GLOBAL_OWNER,
-            help="channels/email",
-        ),
-    )
 
 
 _SMS = ("OPSAPI_SMS_ACCOUNT", "OPSAPI_SMS_TOKEN", "OPSAPI_SMS_FROM")

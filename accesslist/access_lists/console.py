@@ -43,7 +43,7 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.admin_urls import page_url
 from opsapi.console.display import cut, link
 from opsapi.console.forms import line_field
-from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline, Section
+from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
 from opsapi.first_rows import more_words
 from opsapi.roles import Scope
 
@@ -336,10 +336,7 @@ class AccessListInline(ConsoleInline):
 class AccessListEntryAdmin(ConsoleAdmin):
     """Entries of access lists. Entries without a key are on the global list."""
 
-    help = "how-to/use-the-console#access"
-    section = Section.ACCESS
-    icon = "playlist_add_check"
-    rank = 60
+    help = "how-to/use-the-console#people--access"
     in_any_scope = True
     add_action = Action(
         label="Add entries",

@@ -10,7 +10,7 @@ from opsapi.console.model_admin import ConsoleAdmin
 class DigestEpochAdmin(ConsoleAdmin):
     """Start of the memory of used nonces."""
 
-    help = "how-to/use-the-console#platform"
+    help = "how-to/use-the-console#system-health"
     list_display = ["started"]
     sortable_by = ()
     fields = ["started"]

@@ -33,7 +33,7 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_o
 from opsapi.console.admin_urls import action_url
 from opsapi.console.display import Context, badge, moment, role_shown
 from opsapi.console.error_pages import RoleNeededError
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Tone
 from opsapi.roles import Scope, role_names
 
@@ -123,9 +123,6 @@ class InvitationAdmin(ConsoleAdmin):
     """Open invitations, for operators who may invite. The token is stored nowhere."""
 
     help = "how-to/use-the-console#invite-a-colleague"
-    section = Section.ACCESS
-    icon = "outgoing_mail"
-    rank = 35
     in_any_scope = True
     actions_of_row: ClassVar[Mapping[str, Action]] = {
         "send-again": Action(

@@ -40,7 +40,6 @@ from opsapi.api.principal import Operator, VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import ago
 from opsapi.console.forms import ConsoleForm, line_field
-from opsapi.console.model_admin import Section
 from opsapi.redaction import MASK
 from opsapi.roles import INSTALLATION, Grant, Scope
 
@@ -180,9 +179,6 @@ class ApiKeyAdmin(WithRoles):
     """API keys. The page after creation shows the private key once."""
 
     help = "how-to/api-cookbook#before-you-start"
-    section = Section.ACCESS
-    icon = "key"
-    rank = 50
     in_any_scope = True
     add_action = Action(
         label="New API key",

@@ -22,7 +22,7 @@ from opsapi.api.errors import ApiError
 from opsapi.api.permissions import Access, in_installation
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.forms import VERBATIM, ConsoleForm, OpenForm, line_field
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 
 PASSWORD_RULES = "At least 8 characters. Common passwords are not accepted."  # noqa: S105 - a help text
 _MOST_TYPED = 1000
@@ -210,9 +210,6 @@ class SecondFactorAdmin(ConsoleAdmin):
     """Users with a second factor, without the secret and the recovery codes."""
 
     help = "how-to/rotate-keys#second-factors"
-    section = Section.ACCESS
-    icon = "phonelink_lock"
-    rank = 70
     list_display = ["user", "created", "confirmed"]
     list_select_related = ["user"]
     search_fields = ["user__username"]

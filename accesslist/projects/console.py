@@ -11,7 +11,6 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
-from django.utils.text import capfirst
 
 from accesslist.access import (
     CREATE_ORGS,
@@ -47,7 +46,8 @@ from opsapi.console.display import Context, link, role_choices, short_field
 from opsapi.console.document_forms import DocumentForm
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.forms import ConsoleForm
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.console.sitemap import place_of_model
 from opsapi.roles import INSTALLATION, Role, Scope, role_names
 
 _GROUP_ROLES = role_choices(role for role in Role if role.is_group)
@@ -157,10 +157,7 @@ def _make_org(call: ActionCall) -> ActionOutcome:
 class OrganizationAdmin(ConsoleAdmin):
     """Organizations."""
 
-    help = "how-to/use-the-console#access"
-    section = Section.ACCESS
-    icon = "domain"
-    rank = 20
+    help = "how-to/use-the-console#people--access"
     add_action = Action(
         label="New organization",
         done="Created",
@@ -256,10 +253,7 @@ def _set_team_roles(call: ActionCall) -> ActionOutcome:
 class ProjectAdmin(ConsoleAdmin):
     """Projects."""
 
-    help = "how-to/use-the-console#access"
-    section = Section.ACCESS
-    icon = "folder_open"
-    rank = 10
+    help = "how-to/use-the-console#people--access"
     group_path = "id"
     add_action = Action(
         label="New project",
@@ -322,9 +316,9 @@ class ProjectAdmin(ConsoleAdmin):
     def collections(self, project: Project) -> SafeString:
         """Links to the lists of the project's contents."""
         lists = [
-            (list_url(model, group__id__exact=project.id), pages.opts.verbose_name_plural)
+            (list_url(model, group__id__exact=project.id), pages.list_title)
             for model, pages in self.admin_site._registry.items()
             if ("group", RelatedFilter) in (pages.list_filter or ())
         ]
-        lists.append((list_url(Event, project=project.id), Event._meta.verbose_name_plural))
-        return format_html_join(" · ", "{}", ((link(url, capfirst(name)),) for url, name in lists))
+        lists.append((list_url(Event, project=project.id), place_of_model("events.event").page.title))
+        return format_html_join(" · ", "{}", ((link(url, name),) for url, name in lists))

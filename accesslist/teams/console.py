@@ -25,7 +25,6 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_o
 from opsapi.console.display import link, short_field, urls_seen
 from opsapi.console.document_forms import DocumentForm
 from opsapi.console.filters import RelatedFilter
-from opsapi.console.model_admin import Section
 from opsapi.roles import Scope
 
 
@@ -137,10 +136,7 @@ def _change(call: ActionCall) -> None:
 class TeamAdmin(WithRoles):
     """Teams with their roles in projects."""
 
-    help = "how-to/use-the-console#access"
-    section = Section.ACCESS
-    icon = "groups"
-    rank = 40
+    help = "how-to/use-the-console#people--access"
     in_any_scope = True
     add_action = Action(
         label="New team",

@@ -32,7 +32,6 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_o
 from opsapi.console.display import Context, badge, link, urls_seen
 from opsapi.console.document_forms import DocumentForm
 from opsapi.console.forms import line_field
-from opsapi.console.model_admin import Section
 from opsapi.console.widgets import Tone
 from opsapi.roles import INSTALLATION, Role, satisfies
 
@@ -145,10 +144,7 @@ def _administers(request: HttpRequest, user: User) -> bool:
 class UserAdmin(WithRoles):
     """Users, without their password hashes."""
 
-    help = "how-to/use-the-console#access"
-    section = Section.ACCESS
-    icon = "person"
-    rank = 30
+    help = "how-to/use-the-console#people--access"
     in_any_scope = True
     add_action = Action(
         label="New user",

@@ -61,7 +61,7 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_o
 from opsapi.console.admin_urls import action_url, list_url, page_url
 from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project, tipped
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.first_rows import first_rows, more_words
 
 __all__ = ["AlertConfigAdmin", "NotificationSettingAdmin"]
@@ -281,9 +281,6 @@ class AlertConfigAdmin(ConsoleAdmin):
     """Alert configurations."""
 
     help = "how-to/alert-recipes"
-    section = Section.ALERTING
-    icon = "rule_settings"
-    rank = 20
     group_path = "group_id"
     add_action = NEW
     list_actions = OF_LIST

@@ -28,7 +28,7 @@ from opsapi.console.actions import Action
 from opsapi.console.admin_urls import page_url
 from opsapi.console.display import Context, ago, link, project, short, short_field
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Tone
 from opsapi.first_rows import first_rows
 
@@ -85,9 +85,6 @@ class DestinationAdmin(ConsoleAdmin):
     """Destinations, the latest failures first, with errors and waiting notifications."""
 
     help = "channels/index#when-a-receiver-fails"
-    section = Section.ALERTING
-    icon = "send"
-    rank = 45
     group_path = "group_id"
     actions_of_row = {"send_now": SEND_NOW}
 
@@ -204,8 +201,6 @@ class UnreachableHostAdmin(ConsoleAdmin):
     """Hosts that accept no connections; their destinations wait."""
 
     help = "channels/index#when-a-receiver-fails"
-    section = Section.PLATFORM
-    icon = "sms_failed"
 
     list_display = [short_field("host"), "failures", "since", "next_try"]
     search_fields = ["host"]

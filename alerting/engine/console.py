@@ -41,7 +41,7 @@ from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import list_url, page_url, page_url_of
 from opsapi.console.display import badge, link, moment, project, short, short_field, url_seen, urls_seen
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Tone
 from opsapi.first_rows import first_rows
 from opsapi.program import COMMAND
@@ -151,9 +151,6 @@ class NotificationAdmin(ConsoleAdmin):
     """Notifications, newest first. Failed ones can be sent again."""
 
     help = "channels/index#what-is-sent"
-    section = Section.ALERTING
-    icon = "outgoing_mail"
-    rank = 40
     group_path = "group_id"
     actions_of_row = {"resend": RESEND}
 
@@ -356,8 +353,6 @@ class WorkerHeartbeatAdmin(ConsoleAdmin):
     """Workers with the time they were last seen."""
 
     help = "runbooks/worker-gone"
-    section = Section.PLATFORM
-    icon = "engineering"
 
     list_display = [short_field("name"), "seen", "clock_ahead", "stuck_loop", "stuck"]
     ordering = ["-seen"]

@@ -49,7 +49,7 @@ from opsapi.console.display import Context, ago, badge, json_field, link, projec
 from opsapi.console.document_forms import DocumentForm
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.forms import DateTimeText, LinesField
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 
 _PRESETS = [
     (AcknowledgementPreset.HOUR.value, "1 hour"),
@@ -259,9 +259,6 @@ class AlertAdmin(ConsoleAdmin):
     """Alerts: unacknowledged ones first, then by time, newest first."""
 
     help = "life-of-an-alert"
-    section = Section.ALERTING
-    icon = "notifications_active"
-    rank = 10
     group_path = "group_id"
     actions_of_row = OF_ALERT
 

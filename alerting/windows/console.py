@@ -26,7 +26,7 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.admin_urls import list_url
 from opsapi.console.display import Context, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Tone
 
 
@@ -84,9 +84,6 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     """Maintenance windows, the last to end first."""
 
     help = "life-of-an-alert#while-it-is-open"
-    section = Section.ALERTING
-    icon = "build_circle"
-    rank = 30
     group_path = "group_id"
     add_action = Action(
         label="New maintenance window",

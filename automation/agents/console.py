@@ -44,7 +44,7 @@ from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, ago, badge, link, project, short_field
 from opsapi.console.error_pages import MissingError
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Cell, Panel, Tone
 from opsapi.first_rows import MOST_SHOWN
 from opsapi.roles import INSTALLATION, Grant, Role
@@ -229,9 +229,6 @@ class AgentAdmin(ConsoleAdmin):
 
     help = "how-to/add-an-agent"
     help_of_row = "runbooks/agent-down"
-    section = Section.FLEET
-    icon = "smart_toy"
-    rank = 40
     group_path = "group_id"
     add_action = Action(
         label="Add agent",
@@ -363,9 +360,7 @@ class AgentAdmin(ConsoleAdmin):
 class FleetWatchAdmin(ConsoleAdmin):
     """The time from which heartbeat timeouts are counted."""
 
-    help = "how-to/use-the-console#platform"
-    section = Section.PLATFORM
-    icon = "visibility"
+    help = "how-to/use-the-console#system-health"
     list_display = ["counting_since", "swept"]
     ordering = ["id"]
     fields = ["counting_since", "swept"]

@@ -29,7 +29,7 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import EMPTY, Context, ago, cut, project, short_field
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.forms import ConsoleForm, fault_sentence
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.first_rows import more_words
 
 
@@ -192,9 +192,6 @@ class AutomationRevisionAdmin(ConsoleAdmin):
     """Published automation configurations with secrets redacted and compared with the previous version."""
 
     help = "how-to/use-the-console#fleet"
-    section = Section.FLEET
-    icon = "history"
-    rank = 60
     group_path = "group_id"
     actions_of_row: ClassVar[Mapping[str, Action]] = {"restore": RESTORE}
     list_display = ["__str__", project, "created", "actor_name", "what_changed", "restored_from"]
@@ -242,9 +239,6 @@ class ProcessStatusAdmin(ConsoleAdmin):
     """The automation state of each process."""
 
     help = "how-to/use-the-console#fleet"
-    section = Section.FLEET
-    icon = "memory"
-    rank = 50
     group_path = "group_id"
     list_display = [short_field("name"), short_field("hostname"), "goal_version", "error", project, "heard"]
     list_filter = [("group", RelatedFilter)]

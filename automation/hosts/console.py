@@ -40,7 +40,7 @@ from opsapi.console.changelist import is_too_long
 from opsapi.console.display import Context, link, project, short
 from opsapi.console.document_forms import DocumentForm
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Cell, Panel, host_links, host_panels
 from opsapi.first_rows import first_rows
 
@@ -288,9 +288,6 @@ class HostAdmin(HostColumns, ChartPages):
     """Hosts with their last reported state."""
 
     help = "reference/metrics#metrics-of-hosts"
-    section = Section.FLEET
-    icon = "dns"
-    rank = 10
     group_path = "group_id"
     add_action = Action(
         label="New host",

@@ -33,7 +33,7 @@ from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
-from opsapi.console.model_admin import ConsoleInline, Section
+from opsapi.console.model_admin import ConsoleInline
 from opsapi.console.widgets import set_panels
 
 _RECENT = timedelta(minutes=15)
@@ -101,7 +101,6 @@ def _card(host: Host, measured: MeasuredReport | None, now: datetime) -> MemberC
 class WithMembers(ChartPages):
     """Rows that consist of hosts: replica sets and clusters."""
 
-    section = Section.FLEET
     group_path = "group_id"
     inlines = [MemberInline]
     members_by: ClassVar[Literal["replica_set_id", "cluster_id"]]
@@ -151,8 +150,6 @@ class ClusterAdmin(WithMembers):
 
     help = "how-to/use-the-console#fleet"
     members_by = "cluster_id"
-    icon = "hub"
-    rank = 30
     list_display = [short_field("name"), "state", "hosts", project, "created"]
     list_filter = [("group", RelatedFilter)]
     list_select_related = ["group"]
@@ -186,8 +183,6 @@ class ReplicaSetAdmin(WithMembers):
 
     help = "how-to/use-the-console#fleet"
     members_by = "replica_set_id"
-    icon = "account_tree"
-    rank = 20
     list_display = [short_field("name"), "state", *_COUNTS, "cluster", project]
     list_filter = [("cluster", RelatedFilter), ("group", RelatedFilter)]
     list_select_related = ["cluster", "group"]

@@ -13,7 +13,7 @@ from opsapi.api.principal import Operator
 from opsapi.clock import ago_words
 from opsapi.console.admin_urls import page_url_of
 from opsapi.console.display import short_field
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Cell, Notice
 
 
@@ -21,9 +21,7 @@ from opsapi.console.widgets import Cell, Notice
 class ReportAnswerAdmin(ConsoleAdmin):
     """Stored answers for repeated reports."""
 
-    help = "how-to/use-the-console#platform"
-    section = Section.PLATFORM
-    icon = "replay"
+    help = "how-to/use-the-console#system-health"
     list_display = ["created", short_field("answer")]
     ordering = ["-created"]
     fields = ["created", "answer", "id", "body"]

@@ -29,7 +29,7 @@ from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import page_url, page_url_of
 from opsapi.console.changelist import Chip, chosen_words
 from opsapi.console.display import Context, json_field, urls_seen
-from opsapi.console.model_admin import ConsoleAdmin, Section, notices
+from opsapi.console.model_admin import ConsoleAdmin, notices
 
 # For each ID in an event: the key in its details, the model and its label.
 _NAMED = (
@@ -129,9 +129,6 @@ class EventAdmin(ConsoleAdmin):
     """The event log, newest first."""
 
     help = "reference/events"
-    section = Section.ALERTING
-    icon = "history_edu"
-    rank = 50
     in_any_scope = True
     fields = ["id", "created", "event_type", "details_json", "diffs_json", "raw_json"]
     empty_text = "No events yet. Every change leaves an event here."

@@ -4,7 +4,7 @@ from django.contrib import admin
 
 from events.outbox.models import Signal
 from opsapi.console.display import json_field
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 
 
 @admin.register(Signal)
@@ -12,8 +12,6 @@ class SignalAdmin(ConsoleAdmin):
     """Signals that alerting has not evaluated yet. A signal that stays could not be evaluated."""
 
     help = "runbooks/worker-gone#4-if-workers-run-and-do-not-keep-up"
-    section = Section.PLATFORM
-    icon = "pending"
     list_display = ["id", "created", "group_id", "kind", "failed"]
     list_filter = ["failed"]
     search_fields = ["group_id__exact"]

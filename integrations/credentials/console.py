@@ -33,7 +33,7 @@ from opsapi.console.display import project
 from opsapi.console.document_forms import DocumentForm, Inputs
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.forms import CLEAR, SecretInput, shown_secret
-from opsapi.console.model_admin import ConsoleAdmin, Section
+from opsapi.console.model_admin import ConsoleAdmin
 
 _ASKED_FOR = "asked_for"
 _TYPES = [(name, kind.label) for name, kind in INTEGRATION_TYPES.items()]
@@ -185,9 +185,6 @@ class IntegrationAdmin(ConsoleAdmin):
     """Integrations of all projects, with redacted secrets."""
 
     help = "channels/index#store-credentials-once"
-    section = Section.ALERTING
-    icon = "extension"
-    rank = 60
     group_path = "group_id"
     add_action = Action(
         label="New integration",

@@ -58,7 +58,7 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
 
     def __init__(self, request: HttpRequest, *args: Any, **options: Any) -> None:
         super().__init__(request, *args, **options)
-        self.title = capfirst(self.opts.verbose_name_plural)
+        self.title = self.model_admin.list_title
         self.first_step = self.model_admin.first_step(request)
 
     def get_results(self, request: HttpRequest) -> None:

@@ -6,7 +6,6 @@ only record of what was done.
 """
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from typing import Any, ClassVar, NoReturn
 
 from django import forms
@@ -31,17 +30,9 @@ from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeL
 from opsapi.console.display import EMPTY, Context, with_links
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
+from opsapi.console.sitemap import place_of_model
 from opsapi.console.widgets import project_notices
 from opsapi.roles import INSTALLATION, Role, Scope
-
-
-class Section(StrEnum):
-    """The sections of the navigation, in order."""
-
-    ALERTING = "Alerting"
-    FLEET = "Fleet"
-    ACCESS = "Access"
-    PLATFORM = "Platform"
 
 
 def notices(request: HttpRequest, group_id: str | None) -> Context:
@@ -52,16 +43,12 @@ def notices(request: HttpRequest, group_id: str | None) -> Context:
 class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     """The pages of a model.
 
-    `section`, `icon` (a name of Material Symbols) and `rank`: the place in the navigation. Without a section,
-    other pages link to the list. `group_path`: the lookup from a row to the ID of its project. Operators see
-    the rows of the projects that they can read. Without it, only holders of a global role see rows, unless
-    `visible_in_scope` shows others. `actions_of_row`: the actions on a row, by name. `add_action` creates a
-    row; `list_actions`, by name, create rows in other ways.
+    The sitemap has its place in the navigation and its title. `group_path`: the lookup from a row to the ID
+    of its project. Operators see the rows of the projects that they can read. Without it, only holders of a
+    global role see rows, unless `visible_in_scope` shows others. `actions_of_row`: the actions on a row, by
+    name. `add_action` creates a row; `list_actions`, by name, create rows in other ways.
     """
 
-    section: ClassVar[Section | None] = None
-    icon: ClassVar[str] = "table_rows"
-    rank: ClassVar[int] = 50
     help: ClassVar[str]
     """The document and heading of the pages, below `docs/`."""
     help_of_row: ClassVar[str] = ""
@@ -263,7 +250,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         row = self.get_object(request, unquote(object_id))
         context = {} if row is None else self.page_context(request, row)
         page: HttpResponse = super().change_view(
-            request, object_id, form_url, {**context, **(extra_context or {})}
+            request, object_id, form_url, {"title": self.list_title, **context, **(extra_context or {})}
         )
         return page
 
@@ -315,7 +302,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def _missing(self, pk: str) -> MissingError:
         text = f"No {self.opts.verbose_name} with the ID {pk} exists."
-        return MissingError(text, (self.list_url(), f"All {self.opts.verbose_name_plural}"))
+        return MissingError(text, (self.list_url(), self.list_title))
 
     def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> NoReturn:
         """404, instead of Django's redirect to the start page."""
@@ -326,6 +313,11 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         group_id = self.scope_of(row).group_id
         about_project = notices(request, group_id) if group_id else {}
         return {"row_actions": self.row_actions(request, row), "show_history": False, **about_project}
+
+    @property
+    def list_title(self) -> str:
+        """The word for the list, which the navigation, breadcrumbs and titles share."""
+        return place_of_model(self.opts.label_lower).page.title
 
     # --- where pages are -------------------------------------------------------------------------------
 
@@ -345,6 +337,11 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     def list_url(self) -> str:
         """The URL of the list."""
         return list_url(self.model)
+
+    def descending_by(self, request: HttpRequest, column: str) -> str:
+        """The value of the parameter `o` that sorts the list by a column, greatest first."""
+        boxes = 1 if self.get_actions(request) else 0
+        return f"-{list(self.list_display).index(column) + boxes}"
 
     def page_url(self, row: Any) -> str:
         """The URL of the row's page, or of the list if there is no row."""

@@ -1,21 +1,19 @@
-"""The navigation: every list that the operator can see, by section, and the document of each page."""
+"""The navigation: entries and tabs that the operator can see, breadcrumbs, and the document of each page."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.text import capfirst
 
-from opsapi.apps import contributions
 from opsapi.console.actions import operator_of
-from opsapi.console.display import Context
-from opsapi.console.model_admin import ConsoleAdmin, Section
-from opsapi.console.page_links import PageLink
+from opsapi.console.admin_urls import creation_url, list_url, name_of
+from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.console.sitemap import ENTRIES, SitemapEntry, SitePage, page_links, place_of_url
 from opsapi.page_paths import DOCUMENTS_PATH
 from opsapi.roles import INSTALLATION, satisfies
 
-_OVERVIEW = "Overview"
 CONSOLE_DOCUMENT = "how-to/use-the-console"
 """The document of pages that have none of their own."""
 OWN_HELP: Mapping[str, str] = {
@@ -26,45 +24,115 @@ OWN_HELP: Mapping[str, str] = {
 """The document and heading of the site's own pages, by the first word of the URL's name."""
 
 
-def page_links() -> list[PageLink]:
-    """Return the `page_links` of every app's AppConfig."""
-    return [link for links in contributions("page_links") for link in links]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SiteLink:
+    """A link of the navigation."""
+
+    title: str
+    url: str
+    current: str = ""
+    """`page` for the page that is shown, `true` for the entry or list to which it belongs."""
 
 
-def navigation(request: HttpRequest, admins: Iterable[Any]) -> list[Context]:
-    """The sections with their links, as the theme takes them."""
-    listed = sorted(
-        (admin for admin in admins if isinstance(admin, ConsoleAdmin)), key=lambda admin: admin.rank
-    )
-    permitted_admins = [admin for admin in listed if admin.has_module_permission(request)]
-    home = reverse("admin:index")
-    first = {"items": [_item(_OVERVIEW, home, icon="space_dashboard", active=request.path == home)]}
-    sections = [_section(section, permitted_admins, request) for section in Section]
-    return [first, *[section for section in sections if section["items"]]]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryLink(SiteLink):
+    """The link of an entry."""
+
+    icon: str
+    key: str
 
 
-def _section(section: Section, admins: Iterable[ConsoleAdmin], request: HttpRequest) -> Context:
-    items = [
-        _item(
-            capfirst(str(admin.opts.verbose_name_plural)),
-            admin.list_url(),
-            icon=admin.icon,
-            active=request.path.startswith(admin.list_url()),
+class Navigation:
+    """The sitemap as an operator sees it from a page."""
+
+    def __init__(self, request: HttpRequest, admins: Iterable[Any]) -> None:
+        self._request = request
+        self._admins = {name_of(pages.model): pages for pages in admins if isinstance(pages, ConsoleAdmin)}
+        match = request.resolver_match
+        self._url_name = (match and match.url_name) or ""
+        self._shown_action = match.kwargs.get("name") if match else None
+        self.place = place_of_url(self._url_name)
+
+    def entries(self) -> list[EntryLink]:
+        """The entries that have a page for the operator."""
+        return [link for entry in ENTRIES if (link := self._entry(entry))]
+
+    def tabs(self) -> list[SiteLink]:
+        """The pages of the entry to which the shown page belongs, if it is one of several tabs."""
+        if self.place is None or not self._is_tab():
+            return []
+        tabs = [self._tab(page) for page in self._pages(self.place.entry)]
+        return tabs if len(tabs) > 1 else []
+
+    def crumbs(self) -> list[SiteLink]:
+        """The entry and the list to which the shown page belongs."""
+        if self.place is None or (entry := self._entry(self.place.entry)) is None:
+            return []
+        page = self.place.page
+        if page.title == entry.title:
+            return [entry]
+        return [entry, SiteLink(title=page.title, url=self._url(page))]
+
+    def _entry(self, entry: SitemapEntry) -> EntryLink | None:
+        first = next(self._pages(entry), None)
+        if first is None:
+            return None
+        url = self._url(first)
+        current = ""
+        if self.place and self.place.entry is entry:
+            current = "page" if self._request.path == url else "true"
+        return EntryLink(title=entry.title, url=url, current=current, icon=entry.icon, key=entry.key)
+
+    def _tab(self, page: SitePage) -> SiteLink:
+        return SiteLink(
+            title=page.title, url=self._url(page), current="page" if page is self._shown_page() else ""
         )
-        for admin in admins
-        if admin.section is section
-    ]
-    grants = operator_of(request).grants
-    if section is Section.PLATFORM:
-        for link in sorted(page_links(), key=lambda link: link.title):
-            if satisfies(grants, link.role, INSTALLATION):
-                url = reverse(link.name)
-                items.append(_item(link.title, url, icon=link.icon, active=request.path == url))
-    return {"title": section.value, "items": items}
 
+    def _is_tab(self) -> bool:
+        """Whether the shown page is itself a tab, not the page of a row or a form."""
+        page = self._shown_page()
+        return page is not None and page.is_tab
 
-def _item(title: str, link: str, *, icon: str, active: bool) -> Context:
-    return {"title": title, "icon": icon, "link": link, "active": active, "has_permission": True}
+    def _shown_page(self) -> SitePage | None:
+        """The page of the sitemap that is shown; None if it is below one."""
+        place = self.place
+        if place is None:
+            return None
+        if place.page.url_name:
+            return place.page
+        name = name_of(place.page.model)
+        if self._url_name == f"{name}_create":
+            pages = (page for page in place.entry.pages if name_of(page.model) == name and page.action)
+            return next((page for page in pages if page.action == self._shown_action), None)
+        if self._url_name != f"{name}_changelist":
+            return None
+        order = self._request.GET.get("o", "")
+        sorted_pages = (page for page in place.entry.pages if page.sort and name_of(page.model) == name)
+        return next((page for page in sorted_pages if order == self._order(page)), place.page)
+
+    def _pages(self, entry: SitemapEntry) -> Iterator[SitePage]:
+        """The tabs of the entry that the operator can see."""
+        return (page for page in entry.pages if page.is_tab and self._sees(page))
+
+    def _sees(self, page: SitePage) -> bool:
+        if not page.model:
+            grants = operator_of(self._request).grants
+            return page.role is None or satisfies(grants, page.role, INSTALLATION)
+        pages = self._admins[name_of(page.model)]
+        if page.action:
+            return pages.list_actions[page.action].is_allowed_somewhere(operator_of(self._request))
+        return pages.has_module_permission(self._request)
+
+    def _url(self, page: SitePage) -> str:
+        if page.url_name:
+            return reverse(page.url_name)
+        if page.action:
+            return creation_url(page.model, page.action)
+        return list_url(page.model, **({"o": self._order(page)} if page.sort else {}))
+
+    def _order(self, page: SitePage) -> str:
+        """The parameter that sorts the list by the column of the page."""
+        return self._admins[name_of(page.model)].descending_by(self._request, page.sort)
 
 
 def help_for(url_name: str, admins: Iterable[Any]) -> str:
@@ -73,7 +141,7 @@ def help_for(url_name: str, admins: Iterable[Any]) -> str:
         if isinstance(pages, ConsoleAdmin) and url_name.startswith(f"{pages.url_prefix}_"):
             is_of_row = url_name == f"{pages.url_prefix}_change"
             return (is_of_row and pages.help_of_row) or pages.help
-    linked = {link.name: link.help for link in page_links()}
+    linked = {link.url_name: link.help for link in page_links()}
     return linked.get(url_name) or OWN_HELP.get(url_name.partition("_")[0], CONSOLE_DOCUMENT)
 
 

@@ -23,7 +23,8 @@ from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, answer_of
 from opsapi.console.login import CodePage, PasswordPage, first_login_context, set_refusal_status
 from opsapi.console.login_policy import login_policy
-from opsapi.console.navigation import help_url, navigation
+from opsapi.console.navigation import EntryLink, Navigation, help_url
+from opsapi.console.sitemap import HOME
 from opsapi.console.widgets import Chart, Notice, Panel, checklists, overview, project_notices
 
 
@@ -64,7 +65,7 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
     Users with any role that can read may enter (`User.is_staff`), once a project exists (`login`).
     """
 
-    index_title = "Overview"
+    index_title = HOME.title
     site_url = None
 
     def has_permission(self, request: HttpRequest) -> bool:
@@ -73,12 +74,16 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
 
     def each_context(self, request: HttpRequest) -> Context:
         """The context of every page."""
-        context = super().each_context(request)
-        return {**context, "empty_value": EMPTY, "help_url": help_url(request, self._registry.values())}
+        context, admins = super().each_context(request), self._registry.values()
+        own = {"empty_value": EMPTY, "help_url": help_url(request, admins)}
+        if not self.has_permission(request):
+            return {**context, **own}
+        navigation = Navigation(request, admins)
+        return {**context, **own, "tabs": navigation.tabs(), "crumbs": navigation.crumbs()}
 
-    def get_sidebar_list(self, request: HttpRequest) -> list[Context]:
-        """The lists the operator may see."""
-        return navigation(request, self._registry.values())
+    def get_sidebar_list(self, request: HttpRequest) -> list[EntryLink]:
+        """The entries of the navigation."""
+        return Navigation(request, self._registry.values()).entries()
 
     def get_urls(self) -> list[URLResolver | URLPattern]:
         """Without the pages that bypass the services."""

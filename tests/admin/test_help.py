@@ -11,7 +11,8 @@ from django.urls import URLResolver, get_resolver, reverse
 from accesslist.models import Project
 from automation.models import Agent
 from opsapi.console.model_admin import ConsoleAdmin
-from opsapi.console.navigation import CONSOLE_DOCUMENT, OWN_HELP, page_links
+from opsapi.console.navigation import CONSOLE_DOCUMENT, OWN_HELP
+from opsapi.console.sitemap import page_links
 from tests.admin.operators import page_of
 from tests.admin.rows import fill, make_operator
 from tests.architecture.test_documents import anchors
@@ -80,7 +81,9 @@ def test_pages_with_a_document_of_their_own_lead_to_it(browser: Client, project:
     assert help_link(browser, page_of(agent)) == "/docs/runbooks/agent-down.html"
     assert help_link(browser, "/admin/").startswith("/docs/how-to/use-the-console.html#pages")
     for link in page_links():
-        assert help_link(browser, reverse(link.name)).startswith(f"/docs/{link.help.partition('#')[0]}.html")
+        assert help_link(browser, reverse(link.url_name)).startswith(
+            f"/docs/{link.help.partition('#')[0]}.html"
+        )
     for url in (reverse("account"), reverse("account_password")):
         assert help_link(browser, url) == "/docs/how-to/use-the-console.html#log-in"
 

@@ -99,7 +99,7 @@ def test_filtered_events_are_downloaded(console: Page, project: Project) -> None
     event = record_event(project, "db1.example.com")
     record_event(project, "db2.example.com")
     console.goto(START)
-    console.get_by_role("link", name="Events", exact=True).click()
+    console.get_by_role("link", name="Changes", exact=True).click()
     expect(console.get_by_role("cell", name="db2.example.com")).to_be_visible()
     console.get_by_label("Host (name or name:port)").fill("db1.example.com")
     console.get_by_role("button", name="Filter").click()

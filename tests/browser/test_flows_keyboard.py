@@ -62,7 +62,9 @@ def test_the_keyboard_is_enough(page: Page, operator: User, project: Project) ->
     expect(page.get_by_text("Maintenance window created")).to_be_visible()
     assert MaintenanceWindow.objects.get().group_id == project.id
 
-    _press(page.get_by_role("link", name="API keys"))
+    _press(page.get_by_role("link", name="People & access"))
+    _skip(page)
+    _press(page.get_by_role("link", name="Keys", exact=True))
     _skip(page)
     _press(page.get_by_role("link", name="New API key").first)
     _skip(page)

@@ -26,7 +26,8 @@ _PRESSED_TWICE = """button => {
 def test_a_key_is_created_and_its_private_part_is_shown_once(console: Page, project: Project) -> None:
     console.context.grant_permissions(["clipboard-read", "clipboard-write"])
     console.goto(START)
-    console.get_by_role("link", name="API keys").click()
+    console.get_by_role("link", name="People & access").click()
+    console.get_by_role("link", name="Keys", exact=True).click()
     console.get_by_role("link", name="New API key").first.click()
     console.get_by_label("Description").fill("pipeline")
     console.get_by_role("combobox", name="Project").click()

@@ -18,15 +18,15 @@ _FRAMES = 10_000
 
 SHOWN = (
     ("Login", LOGIN),
-    ("Overview", START),
+    ("Home", START),
     ("Alerts", "/admin/alerting/alert/"),
     ("An alert", "/admin/alerting/alert/ first row"),
-    ("Alert configurations", "/admin/alerting/alertconfig/"),
+    ("Rules", "/admin/alerting/alertconfig/"),
     ("A new alert configuration", "/admin/alerting/alertconfig/add/"),
-    ("Notifications", "/admin/alerting/notification/"),
+    ("Deliveries", "/admin/alerting/notification/"),
     ("Hosts", "/admin/automation/host/"),
     ("A host", "/admin/automation/host/ first row"),
-    ("Events", "/admin/events/event/"),
+    ("Changes", "/admin/events/event/"),
     ("Reference of the API", "/api/docs/"),
 )
 """The rows of the table in docs/performance.md: a name, and a path, or the first row of the list there."""
