@@ -544,6 +544,16 @@ def allowed_units(metric: Metric) -> tuple[Unit, ...]:
     return units_of(family_of(base_unit(metric)))
 
 
+def metrics_with(word: str) -> list[str]:
+    """The metrics whose name, in the API or in words, contains the word, in any case."""
+    wanted = word.casefold()
+    return [
+        metric.value
+        for metric in Metric
+        if wanted in metric.value.casefold() or wanted in metric.spec.words.casefold()
+    ]
+
+
 def by_subject(metrics: Iterable[Metric]) -> Iterator[tuple[MetricSubject, Sequence[Metric]]]:
     """The metrics by subject, in the order of subjects."""
     given = list(metrics)

@@ -1,6 +1,6 @@
 """Events in words, for the console and files. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from opsapi.hostnames import host_and_port
@@ -35,6 +35,12 @@ def inner_words(name: str) -> str:
     """As `in_words`, for the middle of a sentence: `host down`, `BI connector`."""
     words = [part if part in _ACRONYMS else _WORDS.get(part, part.lower()) for part in name.split("_")]
     return " ".join(word for word in words if word)
+
+
+def names_with(word: str, names: Iterable[str]) -> list[str]:
+    """The names of a closed set that contain the word, as they are or in words, in any case."""
+    wanted = word.casefold()
+    return [name for name in names if wanted in name.casefold() or wanted in in_words(name).casefold()]
 
 
 _SENTENCES = {

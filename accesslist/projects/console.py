@@ -191,6 +191,7 @@ class OrganizationAdmin(ConsoleAdmin):
         ),
     }
     list_display = [short_field("name"), "created"]
+    palette_fields = ("name",)
     search_fields = ["name", "id__exact"]
     ordering = ["name", "id"]
     fields = ["id", "name", "created", "projects", "teams"]
@@ -298,6 +299,7 @@ class ProjectAdmin(ConsoleAdmin):
     list_display = [short_field("name"), "org", "host_count", "tags", "created"]
     list_filter = [("org", RelatedFilter)]
     list_select_related = ["org"]
+    palette_fields = ("name",)
     search_fields = ["name", "org__name", "id__exact"]
     ordering = ["name"]
     fields = ["id", "name", "org", "tags", "host_count", "created", "collections"]

@@ -173,6 +173,7 @@ class TeamAdmin(WithRoles):
     list_display = [short_field("name"), "org", "roles", "created"]
     list_filter = [("org", RelatedFilter)]
     list_select_related = ["org"]
+    palette_fields = ("name",)
     search_fields = ["name", "org__name", "id__exact"]
     ordering = ["created", "id"]
     fields = ["id", "name", "org", "people", "created"]

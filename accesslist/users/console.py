@@ -181,6 +181,7 @@ class UserAdmin(WithRoles):
     }
     list_display = ["username", "first_name", "last_name", "registration", "roles"]
     list_filter = ["self_registered", "created"]
+    palette_fields = ("username", "first_name", "last_name", "email_address")
     search_fields = ["username", "first_name", "last_name", "email_address", "id__exact"]
     ordering = ["username_key"]
     fields = [

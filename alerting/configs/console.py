@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpRequest
 from django.template.defaultfilters import linebreaksbr
 from django.urls import reverse
@@ -51,14 +51,16 @@ from alerting.insight.questions import HostQuestion
 from alerting.insight.threshold_suggestions import with_suggested_threshold
 from alerting.severities import SEVERITY_RANK
 from alerting.windows.store import muting_windows
+from automation.metrics import metrics_with
 from automation.quantities import counted_words
 from events.types import EVENT_TYPES, EventType
-from events.wording import acting, in_words, target_words
+from events.wording import acting, in_words, names_with, target_words
 from opsapi import clock
 from opsapi.api.permissions import Access, Where
 from opsapi.clock import age_words, time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import action_url, list_url, page_url
+from opsapi.console.changelist import containing
 from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project, tipped
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin
@@ -306,6 +308,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         RecipientFilter,
     ]
     list_select_related = ["group"]
+    palette_fields = ("name", "group__name")
     search_fields = ["name", "event_type", "group__name", "id__exact", "group__id__exact"]
     search_help_text = (
         "Part of a name, event type or project name, or the full ID of an alert configuration or project."
@@ -338,6 +341,20 @@ class AlertConfigAdmin(ConsoleAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[AlertConfig]:
         """Without deleted configurations, whose rows stay until their alerts have ended."""
         return super().get_queryset(request).filter(deleted=None).prefetch_related("settings")
+
+    def palette_rows(self, request: HttpRequest, words: Sequence[str]) -> QuerySet[AlertConfig]:
+        """Rules contain the words of their name, condition or project."""
+        rows = self.get_queryset(request).select_related("group").order_by("name", "created", "id")
+        for word in words:
+            rows = rows.filter(
+                containing([word], ["name", "group__name"])
+                | Q(event_type__in=names_with(word, EventType))
+                | Q(metric_threshold__metricName__in=metrics_with(word))
+            )
+        return rows
+
+    def palette_words(self, row: Any) -> tuple[str, str]:
+        return str(row), row.group.name if row.group else "all projects"
 
     def page_url(self, row: Any) -> str:
         """The list after deletion: the row stays until its alerts have ended."""

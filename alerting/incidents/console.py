@@ -23,6 +23,7 @@ from alerting.incidents.rules import MORNING, AcknowledgementPreset, alert_state
 from alerting.incidents.store import (
     Age,
     acknowledged,
+    active_alerts_with,
     alert_acknowledgement,
     alerts_matching,
     of_age,
@@ -272,6 +273,7 @@ class AlertAdmin(ConsoleAdmin):
         AcknowledgedFilter,
     ]
     list_select_related = ["group"]
+    palette_fields = ("event_type", "metric_name", "group__name")
     # get_search_results interprets the search; without a field, Django shows no search box.
     search_fields = ["id__exact"]
     search_help_text = (
@@ -321,6 +323,10 @@ class AlertAdmin(ConsoleAdmin):
         return alerts_matching(
             queryset, search_term, visible_scope=operator_of(request).visible_scope()
         ), False
+
+    def palette_rows(self, request: HttpRequest, words: Sequence[str]) -> QuerySet[Alert]:
+        """Active alerts, newest first."""
+        return active_alerts_with(self.get_queryset(request), words).select_related("group")
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         question = UserQuestion(request.GET, org_id=row.group.org_id)

@@ -29,9 +29,10 @@ from alerting.incidents.topology import (
     root_words,
 )
 from alerting.severities import types_of
-from automation.metrics import Metric, base_unit
+from automation.metrics import Metric, base_unit, metrics_with
 from automation.units import Unit
 from events.types import EVENT_TYPES, EventType, Severity, severity_of
+from events.wording import names_with
 from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import wire_time
@@ -307,6 +308,19 @@ def alerts_matching(alerts: QuerySet[Alert], term: str, *, visible_scope: Visibl
     if is_id(term):
         return _of_id(alerts, term, visible_scope)
     return alerts.alias(target_name=TARGET_NAME).filter(_about(term.lower()) | _of_types(term.upper()))
+
+
+def active_alerts_with(alerts: QuerySet[Alert], words: Iterable[str]) -> QuerySet[Alert]:
+    """Active alerts, newest first, that contain each word in their condition, target or project."""
+    rows = alerts.alias(target_name=TARGET_NAME).filter(status__in=ACTIVE).order_by("-created", "-id")
+    for word in words:
+        rows = rows.filter(
+            Q(target_name__contains=word.lower())
+            | Q(group__name__icontains=word)
+            | Q(event_type__in=names_with(word, EventType))
+            | Q(metric_name__in=metrics_with(word))
+        )
+    return rows
 
 
 def _of_id(alerts: QuerySet[Alert], term: str, visible_scope: VisibleScope) -> QuerySet[Alert]:

@@ -275,6 +275,7 @@ class AgentAdmin(ConsoleAdmin):
         ("group", RelatedFilter),
     ]
     list_select_related = ["group"]
+    palette_fields = ("hostname",)
     search_fields = ["hostname", "group__name"]
     ordering = ["-last_report"]
     fields = [

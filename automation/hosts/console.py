@@ -7,7 +7,7 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils.http import urlencode
 from django.utils.safestring import SafeString
@@ -43,6 +43,7 @@ from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Cell, Panel, host_links, host_panels
 from opsapi.first_rows import first_rows
+from opsapi.hostnames import name_and_port
 
 
 class _AddressFields(DocumentForm):
@@ -332,6 +333,7 @@ class HostAdmin(HostColumns, ChartPages):
         ("group", RelatedFilter),
     ]
     list_select_related = ["group", "replica_set", "reported_by"]
+    palette_fields = ("hostname",)
     search_fields = [
         "hostname",
         "replica_set_name",
@@ -378,6 +380,12 @@ class HostAdmin(HostColumns, ChartPages):
             search_term = " ".join(word for word in words if word not in labels)
             queryset = queryset.filter(labels__contains=dict(label.split("=", 1) for label in labels))
         return super().get_search_results(request, queryset, search_term)
+
+    def palette_condition(self, words: Sequence[str], fields: Sequence[str]) -> Q:
+        """A port after a name, as in `db1:27017`, is the beginning of the host's port."""
+        names = [name_and_port(word) for word in words]
+        of_names = super().palette_condition([name for name, _ in names], fields)
+        return Q(of_names, *(Q(port__startswith=port) for _, port in names if port is not None))
 
     def get_actions(self, request: HttpRequest) -> dict[str, Any]:
         """Adds the links of other apps."""

@@ -153,6 +153,7 @@ class ClusterAdmin(WithMembers):
     list_display = [short_field("name"), "state", "hosts", project, "created"]
     list_filter = [("group", RelatedFilter)]
     list_select_related = ["group"]
+    palette_fields = ("name",)
     search_fields = ["name", "group__name", "group__id__exact"]
     ordering = ["name", "id"]
     fields = ["name", "state", "hosts", "sets", "alerts", "group", "id", "created"]
@@ -186,6 +187,7 @@ class ReplicaSetAdmin(WithMembers):
     list_display = [short_field("name"), "state", *_COUNTS, "cluster", project]
     list_filter = [("cluster", RelatedFilter), ("group", RelatedFilter)]
     list_select_related = ["cluster", "group"]
+    palette_fields = ("name",)
     search_fields = ["name", "cluster__name", "group__name", "group__id__exact"]
     ordering = ["name", "id"]
     fields = [

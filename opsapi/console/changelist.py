@@ -1,13 +1,16 @@
 """The list of a model's rows: its title, active filters, search and pages. Searches and pages have limits."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
 from typing import Any
 
 from django import forms
 from django.contrib.admin import ListFilter
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.core.paginator import Paginator
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils.functional import cached_property
 from django.utils.http import urlencode
@@ -99,6 +102,12 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
             row = field.queryset.filter(pk=text).first() if field.queryset is not None else None
             return str(row or text)
         return chosen_words(field, text) if field else text
+
+
+def containing(words: Iterable[str], fields: Collection[str]) -> Q:
+    """Return the condition that each word is a part of one of the fields."""
+    of_words = (reduce(or_, (Q(**{f"{name}__icontains": word}) for name in fields)) for word in words)
+    return reduce(and_, of_words, Q())
 
 
 def is_too_long(term: str) -> bool:

@@ -26,7 +26,7 @@ from opsapi.api.principal import VisibleScope
 from opsapi.console.action_pages import ActionPage, to_many
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import action_url, add_url, creation_url, list_url, page_url
-from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
+from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, containing, is_too_long
 from opsapi.console.display import EMPTY, Context, with_links
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
@@ -38,6 +38,10 @@ from opsapi.roles import INSTALLATION, Role, Scope
 def notices(request: HttpRequest, group_id: str | None) -> Context:
     """The notices about a project, or about all projects that the operator can read."""
     return {"project_notices": project_notices(operator_of(request), group_id)}
+
+
+MOST_CANDIDATES = 200
+"""If more rows match a search of the whole console, it shows the first of so many."""
 
 
 class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
@@ -61,6 +65,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     actions_of_row: ClassVar[Mapping[str, Action]] = {}
     empty_text: ClassVar[str] = "Nothing here yet."
     """The text of an empty list."""
+    palette_fields: ClassVar[tuple[str, ...]] = ()
+    """The `search_fields` by whose parts the search of the whole console finds rows, ordered by the first."""
     filled_by: ClassVar[str] = ""
     """The label of the model whose `add_action` fills an empty list; empty: its own `add_action`."""
 
@@ -163,6 +169,25 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
             request, queryset, search_term
         )
         return results
+
+    def palette_rows(self, request: HttpRequest, words: Sequence[str]) -> models.QuerySet[Any]:
+        """Return the visible rows that contain all words, for the search of the whole console."""
+        allowed = self.get_search_fields(request)
+        fields = [name for name in self.palette_fields if name in allowed]
+        rows = self.get_queryset(request)
+        # PostgreSQL stops at the last candidate, and sorts no table of which every row matches.
+        matching = rows.filter(self.palette_condition(words, fields))
+        candidates = matching.order_by().values("pk")[:MOST_CANDIDATES]
+        ordered = rows.filter(pk__in=candidates).order_by(fields[0], "pk")
+        return ordered.select_related("group") if self.group_path == "group_id" else ordered
+
+    def palette_condition(self, words: Sequence[str], fields: Sequence[str]) -> models.Q:
+        """Return the condition of rows that contain all words in these fields."""
+        return containing(words, fields)
+
+    def palette_words(self, row: Any) -> tuple[str, str]:
+        """Return the name of a row, and what tells it from others: by default its project."""
+        return str(row), row.group.name if self.group_path == "group_id" else ""
 
     # --- what can be done ------------------------------------------------------------------------------
 

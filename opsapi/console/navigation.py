@@ -64,6 +64,11 @@ class Navigation:
         tabs = [self._tab(page) for page in self._pages(self.place.entry)]
         return tabs if len(tabs) > 1 else []
 
+    def everything(self) -> Iterator[tuple[SitemapEntry, list[SiteLink]]]:
+        """Each entry with its tabs, as far as the operator can see them."""
+        for entry in ENTRIES:
+            yield entry, [self._tab(page) for page in self._pages(entry)]
+
     def crumbs(self) -> list[SiteLink]:
         """The entry and the list to which the shown page belongs."""
         if self.place is None or (entry := self._entry(self.place.entry)) is None:

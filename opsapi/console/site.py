@@ -24,6 +24,7 @@ from opsapi.console.error_pages import MissingError, answer_of
 from opsapi.console.login import CodePage, PasswordPage, first_login_context, set_refusal_status
 from opsapi.console.login_policy import login_policy
 from opsapi.console.navigation import EntryLink, Navigation, help_url
+from opsapi.console.palette import palette
 from opsapi.console.sitemap import HOME
 from opsapi.console.widgets import Chart, Notice, Panel, checklists, overview, project_notices
 
@@ -89,7 +90,8 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         """Without the pages that bypass the services."""
         offered = [url for url in super().get_urls() if getattr(url, "name", None) not in _LEFT_OUT]
         parts = path("overview/", self.admin_view(overview_widgets), name="overview")
-        return [path("login/code/", self.login_code, name="login_code"), parts, *offered]
+        search = path("palette/", self.admin_view(self.palette), name="palette")
+        return [search, path("login/code/", self.login_code, name="login_code"), parts, *offered]
 
     def index(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """The overview."""
@@ -99,6 +101,10 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
     def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
         """The console's own search, which limits its input."""
         return cast(HttpResponse, Autocomplete.as_view(admin_site=self)(request))
+
+    def palette(self, request: HttpRequest) -> HttpResponse:
+        """The search of the whole console."""
+        return require_safe(palette)(request, list(self._registry.values()))
 
     def login(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """The login page; while the console is closed it shows the way to the first log-in."""
