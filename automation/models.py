@@ -7,6 +7,7 @@ from automation.hosts.models import Cluster, Database, Host, LiveHostManager, Re
 from automation.leases.models import HostLease, Watcher
 from automation.measurements.models import Measurement, PackedReadings, Packing, Reading, Source
 from automation.reports.models import ReachedLimit, ReportAnswer, StoredDay
+from automation.turns.models import PausedPlan
 
 __all__ = [
     "Agent",
@@ -21,6 +22,7 @@ __all__ = [
     "Measurement",
     "PackedReadings",
     "Packing",
+    "PausedPlan",
     "ProcessStatus",
     "ReachedLimit",
     "Reading",

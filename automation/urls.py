@@ -5,11 +5,11 @@ from automation.agents.views import AgentViewSet
 from automation.desired_state.views import (
     AutomationConfigViewSet,
     AutomationSchemaViewSet,
-    AutomationStatusViewSet,
     RevisionViewSet,
 )
 from automation.hosts.views import ClusterViewSet, DatabaseViewSet, HostViewSet
 from automation.measurements.views import FleetMeasurementViewSet, MeasurementViewSet, MetricViewSet
+from automation.turns.views import AutomationStatusViewSet, PauseViewSet
 from opsapi.api.views import route
 
 _HOSTS = "groups/<group_id>/hosts"
@@ -40,6 +40,8 @@ urlpatterns = [
         delete="destroy",
     ),
     route(_CONFIG, AutomationConfigViewSet, get="retrieve", put="replace"),
+    route(f"{_CONFIG}/pause", PauseViewSet, post="pause"),
+    route(f"{_CONFIG}/resume", PauseViewSet, post="resume"),
     route(f"{_CONFIG}/revisions", RevisionViewSet, get="index"),
     route(f"{_REVISION}/restore", RevisionViewSet, post="restore"),
     route(_REVISION, RevisionViewSet, get="retrieve"),

@@ -322,6 +322,7 @@ SPECTACULAR_SETTINGS = {
         "LoggedNotificationDocumentKindEnum": "alerting.engine.resource.KINDS",
         "LoggedNotificationDocumentStatusEnum": "alerting.engine.resource.STATUSES",
         "LoggedNotificationDocumentTypeNameEnum": "alerting.engine.resource.TYPE_NAMES",
+        "PlanReasonDocumentReasonEnum": "automation.desired_state.resource.REASONS",
         "ReasonEnum": "alerting.insight.host_documents.REASONS",
         "NoMessageReason": "alerting.insight.alert_documents.NO_MESSAGE_REASONS",
         "NotificationReason": "alerting.insight.alert_documents.SENT_REASONS",

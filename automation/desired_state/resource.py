@@ -19,7 +19,7 @@ from events.choices import DiffStatus, DiffType
 from events.log.resource import DiffDocument
 from opsapi.api.answers import Answer
 from opsapi.api.catalogue import ErrorCode
-from opsapi.api.documents import ANOTHER_ID, Document, LinkDocument, invalid, links_of
+from opsapi.api.documents import Document, LinkDocument, invalid
 from opsapi.api.fields import ShownId, ShownMap, ShownNumber, ShownText, ShownTime, Whole
 from opsapi.api.principal import ActorKind
 from opsapi.api.resources import Resource
@@ -47,9 +47,10 @@ _WARNING = "lastResync: an initial sync deletes all data of this node"
 _BY_USER = Q(actor_kind=ActorKind.USER.value)
 _OPEN: Final = {"additionalProperties": True}
 _LONGEST_DETAIL = 500
+REASONS = [reason.name for reason in PlanReason]
 
 
-def _reason_example(reason: PlanReason, **names: str) -> JsonObject:
+def reason_example(reason: PlanReason, **names: str) -> JsonObject:
     hold = PlanHold(reason, names=tuple(names.items()))
     return {"reason": reason.name, "detail": hold.sentence}
 
@@ -117,7 +118,7 @@ class PlannedMoveDocument(Answer):
 
     computed = {
         "move": lambda planned: planned.move.kind.value,
-        "detail": lambda planned: _shown(detail(planned.move)),
+        "detail": lambda planned: shown_name(detail(planned.move)),
         "disturbs": lambda planned: planned.move.disturbs,
     }
 
@@ -147,17 +148,17 @@ class PlanReasonDocument(Answer):
     """Why a move waits or is refused, or what the plan assumes."""
 
     computed = {
-        "process": lambda hold: _shown(hold.process) or None,
-        "replicaSetName": lambda hold: _shown(hold.replica_set) or None,
+        "process": lambda hold: shown_name(hold.process) or None,
+        "replicaSetName": lambda hold: shown_name(hold.replica_set) or None,
         "reason": lambda hold: hold.reason.name,
-        "detail": lambda hold: _shown(hold.sentence),
+        "detail": lambda hold: shown_name(hold.sentence),
     }
 
     process = serializers.CharField(
         required=False, help_text="Name of the process. If absent, the reason is of all processes."
     )
     replicaSetName = serializers.CharField(required=False)
-    reason = serializers.ChoiceField([reason.name for reason in PlanReason])
+    reason = serializers.ChoiceField(REASONS)
     detail = serializers.CharField()
 
 
@@ -178,17 +179,17 @@ class DrawnPlanDocument(Document):
     waits = PlanReasonDocument(
         many=True,
         help_text="Moves that cannot begin until the state of the processes changes.",
-        example=_reason_example(PlanReason.MEMBER_AWAY, other="orders_2", state="DOWN"),
+        example=reason_example(PlanReason.MEMBER_AWAY, other="orders_2", state="DOWN"),
     )
     refused = PlanReasonDocument(
         many=True,
         help_text="What the plan does not do until the document or the servers are changed.",
-        example=_reason_example(PlanReason.NOT_PLANNED, fields="lastCompact"),
+        example=reason_example(PlanReason.NOT_PLANNED, fields="lastCompact"),
     )
     assumed = PlanReasonDocument(
         many=True,
         help_text="Facts that no agent reports, and what the plan assumes instead.",
-        example=_reason_example(PlanReason.MOMENT_ASSUMED),
+        example=reason_example(PlanReason.MOMENT_ASSUMED),
     )
 
     @classmethod
@@ -215,8 +216,8 @@ def _process_plans(moves: Sequence[PlannedMove]) -> list[JsonObject]:
         document = by_process.setdefault(
             move.process,
             {
-                "process": _shown(move.process),
-                **({"replicaSetName": _shown(move.replica_set)} if move.replica_set else {}),
+                "process": shown_name(move.process),
+                **({"replicaSetName": shown_name(move.replica_set)} if move.replica_set else {}),
                 "moves": [],
             },
         )
@@ -224,7 +225,7 @@ def _process_plans(moves: Sequence[PlannedMove]) -> list[JsonObject]:
     return list(by_process.values())
 
 
-def _shown(text: str) -> str:
+def shown_name(text: str) -> str:
     """Return a text of names without secrets, and not too long."""
     redacted = redact_urls(text)
     return redacted if len(redacted) <= _LONGEST_DETAIL else redacted[:_LONGEST_DETAIL] + "…"
@@ -274,33 +275,6 @@ class PublishedDocument(ShapedDocument):
     def shape(cls, reference: Reference) -> JsonObject:
         """Return either schema."""
         return {"anyOf": [reference(AutomationConfigDocument), reference(AutomationPlanDocument)]}
-
-
-class ProcessStateDocument(Answer):
-    """The progress of a process."""
-
-    computed = {
-        "name": lambda process: redact_urls(process.name),
-        "errorString": lambda process: process.error or None,
-    }
-
-    name = serializers.CharField()
-    hostname = serializers.CharField()
-    lastGoalVersionAchieved = serializers.IntegerField(
-        source="goal_version", help_text="0 until an agent reports it."
-    )
-    errorString = serializers.CharField(required=False)
-
-
-class AutomationStatusDocument(Document):
-    """The progress of all processes."""
-
-    goalVersion = ShownNumber(help_text="The version of the automation configuration.", example=2)
-    processes = ProcessStateDocument(
-        many=True,
-        example={"name": "orders_1", "hostname": "db1.example.com", "lastGoalVersionAchieved": 1},
-    )
-    links = links_of(f"/groups/{ANOTHER_ID}/automationStatus")
 
 
 def _in_one_piece(schema: Any) -> Any:

@@ -156,20 +156,22 @@ def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState
 def publication_plan(group_id: str, publication: Publication, now: datetime) -> DrawnPlan:
     """Return the plan that follows from publishing a document and from the reports of its processes."""
     old, new = read_goal(publication.old), read_goal(publication.new)
-    by_name = {
-        process_name(process): process_address(process) for process in processes(publication.new).values()
-    }
+    return drawn_plan(old, new, fleet_reports(group_id, publication.new), now)
+
+
+def fleet_reports(group_id: str, document: Mapping[str, Any]) -> FleetReports:
+    """Return the newest reports of the processes of a document, and of other members of its replica sets."""
+    by_name = {process_name(process): process_address(process) for process in processes(document).values()}
     addresses = {name: address for name, address in by_name.items() if address is not None}
     hosts = hosts_at(group_id, {address.key for address in addresses.values()})
     named = {name: hosts[address.key] for name, address in addresses.items() if address.key in hosts}
-    sets = [unit.replica_set for unit in new.units if unit.replica_set]
+    sets = [unit.replica_set for unit in read_goal(document).units if unit.replica_set]
     statuses = ProcessStatus.objects.filter(Among("name", list(by_name)), group_id=group_id)
-    reports = FleetReports(
+    return FleetReports(
         hosts={name: seen for name, host in named.items() if (seen := _reported(host)) is not None},
         others=_hosts_without_process(group_id, sets, {host.id for host in named.values()}),
         reached=dict(statuses.values_list("name", "goal_version")),
     )
-    return drawn_plan(old, new, reports, now)
 
 
 def _hosts_without_process(

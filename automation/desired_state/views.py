@@ -25,16 +25,13 @@ from automation.desired_state.resource import (
     AutomationConfigDocument,
     AutomationPlanDocument,
     AutomationSchemaDocument,
-    AutomationStatusDocument,
     DrawnPlanDocument,
-    ProcessStateDocument,
     PublishedDocument,
     RestoreDocument,
     RevisionDocument,
 )
 from automation.desired_state.store import (
     newest_revision,
-    process_status,
     publication_plan,
     revision_at,
     revision_text,
@@ -140,25 +137,6 @@ class AutomationConfigViewSet(OfAutomationConfig):
             group_id=self.group.id, sent=sent, unstorable=unstorable, **self.conditions
         )
         return self.published(publication)
-
-
-class AutomationStatusViewSet(ApiViewSet):
-    """`/groups/{id}/automationStatus`."""
-
-    access = {"retrieve": READ}
-    answers = {"retrieve": AutomationStatusDocument}
-
-    def retrieve(self, request: Request, group_id: str) -> Response:
-        """Get the current version, and the version that each process has reached, as reported by agents."""
-        version, processes = process_status(self.group.id, self.now)
-        group = f"/groups/{self.group.id}"
-        relations = {"group": group, "automationConfig": f"{group}/automationConfig"}
-        document = {
-            "goalVersion": version,
-            "processes": [ProcessStateDocument.of(process) for process in processes],
-            "links": self.links.related(f"{group}/automationStatus", relations),
-        }
-        return Response(document)
 
 
 class AutomationSchemaViewSet(ApiViewSet):

@@ -44,6 +44,7 @@ from automation.models import (
     Measurement,
     PackedReadings,
     Packing,
+    PausedPlan,
     ReachedLimit,
     Reading,
     ReportAnswer,
@@ -104,9 +105,9 @@ def shown_models() -> list[type[models.Model]]:
     the checklist show the marks of the set-up, and notices show reached limits and projects that use too much
     time of workers. The start page shows the growth of projects. A page of the list of agents shows their
     settings. The Retention page shows how long events and
-    alerts are kept.
+    alerts are kept. The status of automation shows pauses.
     """
-    shown_in_part = {AgentSettings, SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention}
+    shown_in_part = {AgentSettings, SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention, PausedPlan}
     elsewhere = {
         Source,
         Reading,

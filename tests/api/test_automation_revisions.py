@@ -208,6 +208,7 @@ class TestStatus:
         assert agent.report(project.id, report).status_code == 202
         shown = publisher.get(status_of(path)).json()
         assert shown["goalVersion"] == 2
+        assert [process.pop("plan")["waits"] for process in shown["processes"]] == [[], [], []]
         assert shown["processes"] == [
             said[1],
             said[0],

@@ -265,6 +265,11 @@ RECORDED: Mapping[str, tuple[Any, Sequence[str]]] = {
         {"version": 2},
         ["AUTOMATION_CONFIG_PUBLISHED_AUDIT"],
     ),
+    "POST /groups/<group_id>/automationConfig/pause": (
+        None,
+        ["AUTOMATION_PLAN_PAUSED_AUDIT AUTOMATION_AGENT:MODIFIED"],
+    ),
+    "POST /groups/<group_id>/automationConfig/resume": (None, []),
     "POST /agents/v1.0/groups/<group_id>/reports": (
         bodies.report(bodies.host(hostname="new.example.com")),
         ["NEW_HOST"],

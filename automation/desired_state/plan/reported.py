@@ -92,6 +92,38 @@ def drawn_plan(old: AutomationGoal, new: AutomationGoal, reports: FleetReports, 
     return DrawnPlan(tuple(plans), tuple(holds))
 
 
+def reached_goal(
+    new: AutomationGoal, goals: Mapping[int, AutomationGoal], reached: Mapping[str, int]
+) -> AutomationGoal:
+    """Return the document that the processes have reached: each as in the version that it has reached.
+
+    `goals`: the documents by their versions. A process whose document is not among them is left out. The
+    members of a replica set are those of the oldest of these documents that states them.
+    """
+    processes = {
+        number: {process.name: process for unit in goal.units for process in unit.processes}
+        for number, goal in goals.items()
+    }
+    members = {
+        number: {unit.replica_set: unit.members for unit in goal.units if unit.replica_set}
+        for number, goal in goals.items()
+    }
+    units = []
+    for unit in new.units:
+        numbers = {name: reached.get(name, 0) for name in (process.name for process in unit.processes)}
+        before = [
+            processes[number][name]
+            for name, number in numbers.items()
+            if number in processes and name in processes[number]
+        ]
+        stated = [
+            members[number].get(unit.replica_set) for number in sorted(goals.keys() & {*numbers.values()})
+        ]
+        known = next((listed for listed in stated if listed is not None), None)
+        units.append(GoalUnit(tuple(before), unit.replica_set, known))
+    return AutomationGoal(number=new.number, versions=(), units=tuple(units))
+
+
 def _without_end(unit: GoalUnit) -> UnitPlan:
     names = [""] if unit.replica_set else [process.name for process in unit.processes]
     return UnitPlan((), tuple(PlanHold(PlanReason.NO_END, name, unit.replica_set) for name in names))
