@@ -10,6 +10,7 @@ from accesslist.models import Project
 from automation.agents.models import Agent
 from automation.agents.rules import detection_words
 from automation.agents.store import agents_count, agents_not_reporting, detection_now
+from automation.fleet_map import fleet_map
 from automation.hosts.models import Host
 from automation.hosts.store import hosts_count, hosts_down, hosts_without_data
 from automation.reports.store import DAYS, DatabaseDisk, database_disk, projects_growth
@@ -31,6 +32,7 @@ def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget
     # All hosts are counted only if no host is listed.
     count = down.count + unknown.count or hosts_count(visible_scope)
     whole = PanelWhole(count, _NO_HOSTS, _add_agent())
+    yield from fleet_map(visible_scope, now)
     yield _hosts(down, whole, unknown.count, now)
     yield _without_data(unknown, whole, now)
     yield _agents(visible_scope, now)

@@ -26,7 +26,7 @@ from opsapi.console.login_policy import login_policy
 from opsapi.console.navigation import EntryLink, Navigation, help_url
 from opsapi.console.palette import palette
 from opsapi.console.sitemap import HOME
-from opsapi.console.widgets import Chart, Notice, Panel, checklists, overview, project_notices
+from opsapi.console.widgets import Chart, Notice, Panel, TileMap, checklists, overview, project_notices
 
 
 def overview_context(request: HttpRequest) -> Context:
@@ -38,6 +38,7 @@ def overview_context(request: HttpRequest) -> Context:
     return {
         "notices": [*(part for part in parts if isinstance(part, Notice)), *project_notices(operator)],
         "checklists": checklists(operator),
+        "maps": [part for part in parts if isinstance(part, TileMap)],
         "panels": panels,
         "charts": [part for part in parts if isinstance(part, Chart)],
         "summary": ", ".join(f"{panel.unit}: {panel.number}" for panel in panels if panel.is_counted),

@@ -130,6 +130,53 @@ class Chart:
         return sum(sum(numbers) for _, numbers in self.rows)
 
 
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A row as a small square; `state` in words, of which `tone` is the severity."""
+
+    name: str
+    url: str
+    state: str
+    tone: Tone
+
+    @property
+    def sign(self) -> str:
+        """Tells the states apart without colours."""
+        return _SIGNS.get(self.tone, "")
+
+
+_SIGNS = {Tone.BAD: "✖", Tone.WARNING: "!", Tone.PLAIN: "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class TileRow:
+    """Tiles that belong together, such as the members of a replica set, with what they belong to."""
+
+    label: Cell
+    tiles: Sequence[Tile]
+
+
+@dataclass(frozen=True, slots=True)
+class TileGroup:
+    """The rows of a project. `counts` stand for rows where there are too many tiles."""
+
+    label: Cell
+    rows: Sequence[TileRow] = ()
+    counts: Sequence[Cell] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TileMap:
+    """A map of rows by what they belong to. `note` says what it leaves out."""
+
+    name: str
+    title: str
+    url: str
+    groups: Sequence[TileGroup]
+    states: Sequence[Tile]
+    note: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
     """Measurements over a time as a line, in `units`.
@@ -200,7 +247,7 @@ class Checklist:
         return f"{sum(step.is_done for step in self.steps)} of {len(self.steps)} done"
 
 
-Widget = Panel | Chart | Notice
+Widget = Panel | Chart | TileMap | Notice
 
 
 def number_of(count: int) -> str:

@@ -324,7 +324,7 @@ class TestRefreshing:
         assert "<html" not in parts
         names = re.findall(r'data-part="(\w+)"', parts)
         assert names == re.findall(r'data-part="(\w+)"', page)
-        assert {*PANELS, *OF_THE_INSTALLATION, *OTHERS, "growth"} == set(names)
+        assert {*PANELS, *OF_THE_INSTALLATION, *OTHERS, "growth", "map"} == set(names)
         assert 'data-read="' in parts
         assert "hosts down: 1" in parts
 
@@ -364,7 +364,7 @@ class TestRefreshing:
         for number in range(4):
             fill(ProjectFactory.create(), f"db{number}")
         assert statements() == few
-        assert few < 25
+        assert few < 26
 
     def test_a_user_without_roles_is_redirected_to_the_log_in(self, operator: User, console: Client) -> None:
         operator.grants.all().delete()
