@@ -5,7 +5,15 @@ from automation.agents.models import Agent, FleetWatch
 from automation.desired_state.models import AutomationRevision, ProcessStatus
 from automation.hosts.models import Cluster, Database, Host, LiveHostManager, ReplicaSet
 from automation.leases.models import HostLease, Watcher
-from automation.measurements.models import Measurement, PackedReadings, Packing, Reading, Source
+from automation.measurements.models import (
+    Measurement,
+    PackedReadings,
+    PackedRollups,
+    Packing,
+    Reading,
+    Rollup,
+    Source,
+)
 from automation.reports.models import ReachedLimit, ReportAnswer, StoredDay
 from automation.turns.models import PausedPlan
 
@@ -21,6 +29,7 @@ __all__ = [
     "LiveHostManager",
     "Measurement",
     "PackedReadings",
+    "PackedRollups",
     "Packing",
     "PausedPlan",
     "ProcessStatus",
@@ -28,6 +37,7 @@ __all__ = [
     "Reading",
     "ReplicaSet",
     "ReportAnswer",
+    "Rollup",
     "Source",
     "StoredDay",
     "Watcher",

@@ -119,6 +119,9 @@ OPSAPI_MAX_ALERT_CONFIGS = read.number("OPSAPI_MAX_ALERT_CONFIGS", 1_000, 1, 1_0
 # --- fleet -----------------------------------------------------------------------------------------
 # In days; 0 keeps them forever.
 OPSAPI_MEASUREMENT_RETENTION_DAYS = read.number("OPSAPI_MEASUREMENT_RETENTION_DAYS", 7, 0, 3650)
+# In days; 0 stores no such rollups.
+OPSAPI_MEASUREMENT_PT5M_DAYS = read.number("OPSAPI_MEASUREMENT_PT5M_DAYS", 90, 0, 3650)
+OPSAPI_MEASUREMENT_PT1H_DAYS = read.number("OPSAPI_MEASUREMENT_PT1H_DAYS", 730, 0, 3650)
 
 # --- retention -------------------------------------------------------------------------------------
 # In days; 0 keeps the rows forever. None: the choice in the console decides (`events.retention`).

@@ -51,6 +51,7 @@ from automation.measurements.changes import measurements_trim
 from automation.measurements.days import days_prepare
 from automation.measurements.moving import old_measurements_move
 from automation.measurements.packer import day_pack_some
+from automation.measurements.rollups import rollups_compute_some
 from automation.reports.repeats import report_answers_trim
 from events.choices import Work
 from events.log.changes import event_counts_merge
@@ -321,13 +322,14 @@ class Worker:
         return False
 
     def _pack(self) -> bool:
-        """Pack some measurements of a closed day, and return whether there may be more.
+        """Pack some measurements of a closed day, or compute rollups, and return whether there may be more.
 
         Nothing is packed by a clock with which nothing would be deleted: it may close days too early.
         """
         if clock.is_wrong(clock.difference()) or not _is_steady():
             return False
-        more = day_pack_some(now=clock.now())
+        now = clock.now()
+        more = day_pack_some(now=now) or rollups_compute_some(now=now)
         if more:
             self._stopping.wait(PACK_PAUSE_SECONDS)
         return more

@@ -17,7 +17,7 @@ from alerting.insight.dry_run_reading import MOST_FOUND
 from alerting.insight.dry_runs import MOST_MESSAGES, SECONDS, DryRunResult
 from alerting.insight.noise_documents import SUGGESTIONS_HELP, SuggestionDocument
 from automation.measurements.query import read_duration
-from automation.measurements.store import measurement_retention
+from automation.measurements.tiers import measurement_retention
 from automation.units import Unit
 from events.log.resource import CurrentValueDocument
 from events.retention import kept_rows

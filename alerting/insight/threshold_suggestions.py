@@ -24,7 +24,7 @@ from alerting.insight.suggestions import (
     suggest_threshold,
 )
 from automation.measurements.recorded_metrics import ReportedValues, SourceSpan, values_within
-from automation.measurements.store import measurement_retention
+from automation.measurements.tiers import measurement_retention
 from automation.metrics import Metric
 from automation.models import Source
 from opsapi.fields import Among

@@ -26,6 +26,7 @@ from automation.measurements.rules import METRICS, MeasuredAt, samples_of
 from automation.reports.rules import Samples
 from opsapi.sql import execute, fetch_rows
 
+S = TypeVar("S")
 T = TypeVar("T")
 Packings = frozenset[tuple[date, int]]
 """Days, each with the number of a packing."""
@@ -85,12 +86,17 @@ def packings(since: datetime, until: datetime) -> Packings:
     return frozenset(fetch_rows(_SHOWN, [day_of(since), day_of(until)]))
 
 
-def undisturbed(read: Callable[[Packings], T], since: datetime, until: datetime) -> T:
+def undisturbed(
+    read: Callable[[S], T],
+    since: datetime,
+    until: datetime,
+    shown: Callable[[datetime, datetime], S] = packings,  # type: ignore[assignment]
+) -> T:
     """Read with the packings of these days, again while a day is packed meanwhile."""
-    known = packings(since, until)
+    known = shown(since, until)
     while True:
         found = read(known)
-        if (after := packings(since, until)) == known:
+        if (after := shown(since, until)) == known:
             return found
         known = after
 

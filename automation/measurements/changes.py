@@ -9,8 +9,10 @@ from django.db import IntegrityError, connection, transaction
 from automation.measurements.blocks import BLOCKS, PACKINGS, day_of
 from automation.measurements.days import READINGS, day_drop, existing_days, partition_name
 from automation.measurements.moving import old_measurements_trim
+from automation.measurements.rollups import ROLLUPS, rollups_delete, rollups_trim, rollups_wanted
 from automation.measurements.rules import MeasuredAt, reported_before, rows_of
-from automation.measurements.store import measurement_retention, outdated_series
+from automation.measurements.store import outdated_series
+from automation.measurements.tiers import kept_rollups, measurement_retention
 from automation.metrics import Metric
 from automation.reports.rules import (
     NEWEST,
@@ -69,11 +71,25 @@ DELETE FROM {partition}
  WHERE ctid = ANY(ARRAY(SELECT ctid FROM {partition} WHERE source_id = ANY(%s) LIMIT %s))
 """
 _DELETE_BLOCKS = f"""
-DELETE FROM {BLOCKS} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {BLOCKS} WHERE {{condition}} LIMIT %s))
+DELETE FROM {BLOCKS} WHERE ctid = ANY(ARRAY(SELECT ctid FROM {BLOCKS} AS old WHERE {{condition}} LIMIT %s))
 """  # noqa: S608 - contains only our own names
 _DELETE_BLOCKS_OF_SOURCES = _DELETE_BLOCKS.format(condition="source_id = ANY(%s)")
-_DELETE_OLD_BLOCKS = _DELETE_BLOCKS.format(condition="day < %s")
-_DELETE_OLD_PACKINGS = f"DELETE FROM {PACKINGS} WHERE day < %s"  # noqa: S608 - contains only our own names
+# A day with a partition is being packed.
+_DELETE_OLD_BLOCKS = _DELETE_BLOCKS.format(
+    condition=f"""
+       day < %s AND day <> ALL(%s)
+   AND NOT EXISTS (SELECT FROM {PACKINGS} AS known WHERE known.day = old.day AND known.number = old.number)
+"""
+)
+_DELETE_OLD_PACKINGS = f"""
+DELETE FROM {PACKINGS} AS packing
+ WHERE day < %(day)s
+   AND NOT EXISTS (SELECT FROM unnest(%(minutes)s::int[], %(firsts)s::date[]) AS wanted (minutes, first)
+                    WHERE wanted.first <= packing.day
+                      AND NOT EXISTS (SELECT FROM {ROLLUPS} AS known
+                                       WHERE known.minutes = wanted.minutes AND known.day = packing.day
+                                         AND known.number = packing.number))
+"""  # noqa: S608 - contains only our own names
 _IS_UNUSED = f"""
        source.database <> ''
    AND NOT EXISTS (SELECT FROM automation_database AS known
@@ -244,26 +260,33 @@ def _has_no_day(error: IntegrityError) -> bool:
 
 
 def measurements_trim(*, now: datetime) -> bool:
-    """Delete the oldest day, or some blocks, older than OPSAPI_MEASUREMENT_RETENTION_DAYS as a whole.
+    """Delete the oldest day, or some blocks, that are no longer kept as a whole.
 
-    Return whether anything was deleted; then call it again.
+    Measurements of which rollups are kept wait for their rollups. Return whether anything was deleted; then
+    call it again.
     """
+    if rollups_trim(now=now):
+        return True
     kept = measurement_retention()
     if kept is None:
         return False
     if old_measurements_trim(before=now - kept, limit=MEASUREMENTS_AT_ONCE):
         return True
-    deleted = day_drop(before=now - kept) or _blocks_trim(before=now - kept)
+    unpacked = max([kept, *kept_rollups().values()])
+    deleted = day_drop(before=now - unpacked) or _blocks_trim(before=now - kept, now=now)
     if deleted:
         _sources_trim()
     return deleted
 
 
 @transaction.atomic
-def _blocks_trim(*, before: datetime) -> bool:
-    """Delete some blocks of days that ended before that time, and first hide them all from readers."""
-    execute(_DELETE_OLD_PACKINGS, [day_of(before)])
-    return execute(_DELETE_OLD_BLOCKS, [day_of(before), BLOCKS_AT_ONCE]) > 0
+def _blocks_trim(*, before: datetime, now: datetime) -> bool:
+    """Delete some blocks of days that ended before that time, and first hide them all from readers.
+
+    The days have their rollups.
+    """
+    execute(_DELETE_OLD_PACKINGS, {"day": day_of(before), **rollups_wanted(now)})
+    return execute(_DELETE_OLD_BLOCKS, [day_of(before), existing_days(), BLOCKS_AT_ONCE]) > 0
 
 
 def readings_delete(*, sources: Collection[int], limit: int) -> int:
@@ -278,6 +301,8 @@ def readings_delete(*, sources: Collection[int], limit: int) -> int:
             deleted += execute(statement, [list(sources), limit - deleted])
     if sources and not deleted:
         deleted = execute(_DELETE_BLOCKS_OF_SOURCES, [list(sources), min(limit, BLOCKS_AT_ONCE)])
+    if sources and not deleted:
+        deleted = rollups_delete(sources=sources, limit=limit)
     return deleted
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from automation.choices import Aggregate, Granularity
+from automation.choices import Aggregate, Granularity, Tier
 from automation.measurements.query import (
     END,
     METRIC,
@@ -21,6 +21,7 @@ from automation.measurements.query import (
     refuse,
     span_of,
 )
+from automation.measurements.tiers import Kept, chosen_tier, longest_kept
 from automation.metrics import Metric
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import AN_ID
@@ -67,8 +68,8 @@ FLEET_PARAMETERS: Sequence[Parameter] = (
     ),
     identifier_parameter("clusterId", "Only hosts of this cluster.", examples=[AN_ID]),
     granularity_parameter(
-        f"Length of a bucket. Default: the shortest with at most {MOST_POINTS} points a series. Buckets "
-        "start at whole minutes, hours or days in UTC."
+        f"Length of a bucket. Default: the shortest with at most {MOST_POINTS} points a series. Longer if no "
+        "such short buckets are kept any more. Buckets start at whole minutes, hours or days in UTC."
     ),
     PERIOD,
     START,
@@ -89,7 +90,8 @@ FLEET_PARAMETERS: Sequence[Parameter] = (
 class FleetQuery:
     """Buckets from `start`, the start of a bucket, to `end`, inclusive; no metrics means all metrics.
 
-    `host_ids` are the named hosts; none means all hosts of the project.
+    `host_ids` are the named hosts; none means all hosts of the project. No tier is read whose buckets are
+    longer than those of `tier`.
     """
 
     granularity: Granularity
@@ -100,21 +102,24 @@ class FleetQuery:
     replica_set_name: str | None = None
     cluster_id: str | None = None
     aggregate: Aggregate | None = None
+    tier: Tier = Tier.RAW
 
 
-def read_fleet_query(query: Mapping[str, Any], *, now: datetime, retention: timedelta | None) -> FleetQuery:
+def read_fleet_query(query: Mapping[str, Any], *, now: datetime, kept: Kept) -> FleetQuery:
     """Combine the checked parameters.
 
     Raises: ApiError: with every missing or conflicting parameter in `badFields`.
     """
     refuse([*_too_many_metrics(query), *range_faults(query)])
     end, length = range_of(query, now=now)
-    refuse([*length_faults(query, length, retention), *_too_long(query, length)][:1])
+    refuse([*length_faults(query, length, longest_kept(kept)), *_too_long(query, length)][:1])
     fitting = [granularity for granularity in Granularity if length <= MOST_POINTS * span_of(granularity)]
     refuse(list(_too_fine(query, fitting)))
-    granularity = Granularity(query["granularity"] or fitting[0])
+    asked = Granularity(query["granularity"] or fitting[0])
+    tier, granularity = chosen_tier(asked, end - length, now=now, kept=kept)
     return FleetQuery(
         granularity=granularity,
+        tier=tier,
         start=_first_bucket(end, length, span_of(granularity)),
         end=end,
         metrics=metrics_of(query),

@@ -2,19 +2,22 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
+from automation.choices import Tier
 from automation.hosts.models import Host
-from automation.measurements.blocks import Packings, microseconds, undisturbed, unpacked_blocks
+from automation.measurements.blocks import microseconds, undisturbed, unpacked_blocks
 from automation.measurements.days import DAY, READINGS
 from automation.measurements.fleet_query import FleetQuery
 from automation.measurements.old import OLD_ROWS_OF_HOSTS
 from automation.measurements.packing import Column, Times
 from automation.measurements.points import NO_POINTS, Points, aggregated, merged, points_of
 from automation.measurements.query import span_of
+from automation.measurements.rollups import stored_packings, unpacked_rollups
 from automation.measurements.rules import METRICS, NUMBERS
 from automation.measurements.sent_rows import read_rows
+from automation.measurements.tiers import MINUTES
 from automation.metrics import Metric
 from automation.reports.rules import NEWEST, OLDEST
 from opsapi.sql import fetch_rows
@@ -80,6 +83,8 @@ def fleet_series(hosts: Sequence[Host], query: FleetQuery) -> Sequence[FleetSeri
     ]
 
 
+_Stored = frozenset[tuple[int, date, int]]
+"""Packings that are stored: minutes of a bucket, or 0 as measured, day and number."""
 _Points = dict[tuple[str, Metric], Points]
 """The points of each host id and metric."""
 
@@ -102,7 +107,7 @@ def _points_of(host_ids: Sequence[str], query: FleetQuery) -> _Points:
     span = span_of(query.granularity) // _SECOND
     first, last = (microseconds(moment) // 1_000_000 for moment in (query.start, query.end))
 
-    def read(shown: Packings) -> _Points:
+    def read(shown: _Stored) -> _Points:
         parts: dict[tuple[str, Metric], list[Points]] = {}
 
         def take(host_id: str, times: Times, columns: Mapping[int, Column]) -> None:
@@ -115,11 +120,30 @@ def _points_of(host_ids: Sequence[str], query: FleetQuery) -> _Points:
 
         for host_id, times, columns in _rows(host_ids, query.metrics, since, until):
             take(host_id, times, columns)
-        for block in unpacked_blocks(shown, sources, numbers):
+        packings, rollups = _read_from(shown, query.tier)
+        for block in unpacked_blocks(packings, sources, numbers):
             take(sources[block.source], block.times, block.columns)
+        for source, number, points in unpacked_rollups(rollups, sources, frozenset(numbers)):
+            if len(inside := points.within(first, last)):
+                parts.setdefault((sources[source], METRICS[number]), []).append(inside)
         return {series: merged(some, span) for series, some in parts.items()}
 
-    return undisturbed(read, since, until)
+    return undisturbed(read, since, until, stored_packings)
+
+
+def _read_from(shown: _Stored, tier: Tier) -> tuple[list[tuple[date, int]], list[tuple[int, date, int]]]:
+    """The packings to read as measured, and the rollups to read.
+
+    Each packing is read once: in the longest buckets that are not longer than those of the tier.
+    """
+    longest: dict[tuple[date, int], int] = {}
+    for minutes, day, number in shown:
+        if minutes <= MINUTES[tier]:
+            longest[day, number] = max(minutes, longest.get((day, number), 0))
+    return (
+        [packing for packing, minutes in longest.items() if not minutes],
+        [(minutes, *packing) for packing, minutes in longest.items() if minutes],
+    )
 
 
 def _rows(

@@ -93,6 +93,42 @@ class PackedReadings(models.Model):
         return f"{self.source_id} {self.day} {self.number}"
 
 
+class Rollup(models.Model):
+    """The rollups of a packing, of one length. Readers see their blocks as soon as this row is there.
+
+    They stay when the packing is deleted.
+    """
+
+    pk = models.CompositePrimaryKey("minutes", "day", "number")
+    minutes = models.SmallIntegerField(help_text="Length of a bucket.")
+    day = models.DateField()
+    number = models.SmallIntegerField()
+
+    def __str__(self) -> str:
+        return f"{self.day} {self.number} {self.minutes}"
+
+
+class PackedRollups(models.Model):
+    """The rollups of a host in a packing, as bytes (`automation/measurements/rollup_packing.py`)."""
+
+    pk = models.CompositePrimaryKey("source", "minutes", "day", "number")
+    source = models.ForeignKey(
+        Source, on_delete=models.DO_NOTHING, db_constraint=False, db_index=False, related_name="rollups"
+    )
+    day = models.DateField()
+    minutes = models.SmallIntegerField(help_text="Length of a bucket.")
+    number = models.SmallIntegerField()
+    # The migration sets STORAGE EXTERNAL: PostgreSQL compresses nothing.
+    block = models.BinaryField()
+
+    class Meta:
+        # The blocks of a rollup, by source.
+        indexes = [models.Index(fields=["minutes", "day", "number", "source"], name="packed_rollups_day")]
+
+    def __str__(self) -> str:
+        return f"{self.source_id} {self.day} {self.number} {self.minutes}"
+
+
 class Measurement(models.Model):
     """The measurements of a host from a report, as earlier versions stored them.
 

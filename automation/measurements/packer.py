@@ -6,7 +6,7 @@ them and drops the partition of the day. A packing that ends earlier goes on whe
 
 import logging
 from collections.abc import Sequence
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 from django.db import transaction
 
@@ -22,20 +22,23 @@ from automation.measurements.days import (
 )
 from automation.measurements.models import Measurement
 from automation.measurements.packing import packed
+from automation.measurements.rollups import ROLLUPS
 from automation.measurements.sent_rows import read_rows
-from automation.measurements.store import measurement_retention
+from automation.measurements.tiers import is_closed, kept_tiers, longest_kept
 from opsapi.sql import execute, fetch_rows
 
 logger = logging.getLogger("opsapi.worker")
 
-CLOSED_AFTER = timedelta(hours=25)
-"""How long after its end a day is packed. Reports are at most a day old."""
 SOURCES_AT_ONCE = 20
 """Maximum number of sources in a step."""
 
 _LOCK_KEY = 0x6F70737061636B31  # "opspack1": one process at a time packs
 _TRY_LOCK = "SELECT pg_try_advisory_xact_lock(%s)"
-_NUMBER = f"SELECT coalesce(max(number), 0) + 1 FROM {PACKINGS} WHERE day = %s"  # noqa: S608 - our own name
+# The rollups of a deleted packing keep its number.
+_NUMBER = f"""
+SELECT greatest((SELECT max(number) FROM {PACKINGS} WHERE day = %(day)s),
+                (SELECT max(number) FROM {ROLLUPS} WHERE day = %(day)s), 0) + 1
+"""  # noqa: S608 - contains only our own names
 _NEXT = f"""
 SELECT id
   FROM automation_source AS source
@@ -96,12 +99,10 @@ def day_pack_some(*, now: datetime) -> bool:
 
 
 def _closed_day(now: datetime) -> date | None:
-    """The oldest closed day with a partition that retention does not delete."""
-    kept = measurement_retention()
-    ends = ((begin_of(day) + DAY, day) for day in reversed(existing_days()))
-    return next(
-        (day for end, day in ends if end + CLOSED_AFTER <= now and (kept is None or end > now - kept)), None
-    )
+    """The oldest closed day with a partition of which something is kept."""
+    kept = longest_kept(kept_tiers())
+    days = (day for day in reversed(existing_days()) if kept is None or begin_of(day) + DAY > now - kept)
+    return next((day for day in days if is_closed(begin_of(day), now)), None)
 
 
 def _lock() -> bool:
@@ -111,7 +112,7 @@ def _lock() -> bool:
 
 def _number(day: date) -> int:
     """The number of the packing of a day that is not shown yet."""
-    [(number,)] = fetch_rows(_NUMBER, [day])
+    [(number,)] = fetch_rows(_NUMBER, {"day": day})
     return int(number)
 
 

@@ -110,7 +110,8 @@ class FleetMeasurementsDocument(Answer):
     tier = ShownChoice(
         [tier.value for tier in Tier],
         example=Tier.RAW.value,
-        help_text="The stored values that the answer was computed from.",
+        help_text="The stored values that the answer is computed from: as measured, or of five minutes or an "
+        "hour. Days without such rollups are computed from the values as measured.",
     )
     series = FleetSeriesDocument(
         many=True,

@@ -6,7 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-from django.conf import settings
 
 from automation.measurements.blocks import (
     Packings,
@@ -81,12 +80,6 @@ _LAST_MOMENT = datetime.max.replace(tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 Named = tuple[str, int | str]
 """A host id and the `measurementId` of its signal; signals of an earlier version have a number."""
-
-
-def measurement_retention() -> timedelta | None:
-    """OPSAPI_MEASUREMENT_RETENTION_DAYS as a duration; None to keep measurements for ever."""
-    days: int = settings.OPSAPI_MEASUREMENT_RETENTION_DAYS
-    return timedelta(days=days) if days else None
 
 
 @dataclass(frozen=True, slots=True)

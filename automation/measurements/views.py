@@ -6,7 +6,6 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from automation.access import READ
-from automation.choices import Tier
 from automation.hosts.models import Host
 from automation.hosts.resource import database_path, host_path
 from automation.hosts.store import hosts_of, unknown_host_ids
@@ -23,7 +22,8 @@ from automation.measurements.fleet_query import (
 from automation.measurements.fleet_series import fleet_series
 from automation.measurements.query import PARAMETERS, read_series_query
 from automation.measurements.resource import FleetMeasurementsDocument, MeasurementsDocument, MetricDocument
-from automation.measurements.store import measured_series, measurement_retention
+from automation.measurements.store import measured_series
+from automation.measurements.tiers import kept_tiers, measurement_retention
 from automation.metrics import Metric
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
@@ -86,7 +86,7 @@ class FleetMeasurementViewSet(ApiViewSet):
 
     def of_group(self, request: Request, group_id: str) -> Response:
         """Get measurements of several hosts: mean, minimum and maximum of each bucket of time."""
-        query = read_fleet_query(self.query, now=self.now, retention=measurement_retention())
+        query = read_fleet_query(self.query, now=self.now, kept=kept_tiers())
         hosts = self._hosts(query)
         series = fleet_series(hosts, query)
         if len(hosts) > 1 and len(series) > MOST_SERIES:
@@ -95,7 +95,7 @@ class FleetMeasurementViewSet(ApiViewSet):
         links = self.links.related(
             f"{path}/measurements?{self.http_request.GET.urlencode()}", {"group": path}
         )
-        return Response(FleetMeasurementsDocument.of(query, tier=Tier.RAW, series=series, links=links))
+        return Response(FleetMeasurementsDocument.of(query, series=series, links=links))
 
     def _hosts(self, query: FleetQuery) -> Sequence[Host]:
         """The hosts of the query, by hostname and port. Raises HOST_NOT_FOUND for a named host."""

@@ -6,7 +6,8 @@ import sys
 from datetime import date
 
 from automation.measurements.days import DAY, begin_of, days_create
-from automation.measurements.packer import CLOSED_AFTER, day_pack_some
+from automation.measurements.packer import day_pack_some
+from automation.measurements.tiers import CLOSED_AFTER
 from automation.models import Host, Source
 from opsapi.sql import execute, fetch_rows
 from tests.benchmarks.measured_day import measured_day

@@ -24,7 +24,7 @@ from automation.measurements.days import (
     existing_days,
     partition_name,
 )
-from automation.measurements.packer import CLOSED_AFTER, day_pack_some
+from automation.measurements.packer import day_pack_some
 from automation.measurements.query import SeriesQuery
 from automation.measurements.recorded_metrics import (
     RecordedMetric,
@@ -39,6 +39,7 @@ from automation.measurements.store import (
     newest_measurements,
     outdated_series,
 )
+from automation.measurements.tiers import CLOSED_AFTER
 from automation.metrics import Metric
 from automation.models import Host, Measurement, PackedReadings, Packing, Reading, Source
 from opsapi.api.principal import SYSTEM
@@ -295,6 +296,10 @@ def test_packing_can_be_stopped_at_any_statement_and_goes_on(
 
 class TestWhatIsPacked:
     """Closed days that are kept, whatever arrives or goes meanwhile."""
+
+    @pytest.fixture(autouse=True)
+    def _no_rollups(self, settings: Settings) -> None:
+        settings.OPSAPI_MEASUREMENT_PT5M_DAYS = settings.OPSAPI_MEASUREMENT_PT1H_DAYS = 0
 
     @pytest.fixture
     def host(self, project: Project) -> Host:

@@ -18,6 +18,12 @@ DAY = timedelta(days=1)
 pytestmark = pytest.mark.django_db
 
 
+@pytest.fixture(autouse=True)
+def _no_rollups(settings: Settings) -> None:
+    """Measurements of which rollups are kept wait for their rollups (`test_rollups.py`)."""
+    settings.OPSAPI_MEASUREMENT_PT5M_DAYS = settings.OPSAPI_MEASUREMENT_PT1H_DAYS = 0
+
+
 @pytest.fixture
 def host(project: Project) -> Host:
     """A host measured once a day, for ten days."""
