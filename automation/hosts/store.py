@@ -52,7 +52,7 @@ def hosts_of(
     replica_set_name: str | None = None,
     host_ids: Collection[str] | None = None,
 ) -> QuerySet[Host]:
-    """Return the hosts of a project by hostname and port: all, or those that pass the filters."""
+    """Return the hosts of a project by hostname and port: all, or the ones that pass the filters."""
     hosts = Host.objects.filter(group_id=group_id).order_by(Lower("hostname"), "port")
     if cluster_id is not None:
         hosts = hosts.filter(cluster=cluster_id)

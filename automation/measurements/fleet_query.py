@@ -91,7 +91,7 @@ class FleetQuery:
     """Buckets from `start`, the start of a bucket, to `end`, inclusive; no metrics means all metrics.
 
     `host_ids` are the named hosts; none means all hosts of the project. No tier is read whose buckets are
-    longer than those of `tier`.
+    longer than the buckets of `tier`.
     """
 
     granularity: Granularity

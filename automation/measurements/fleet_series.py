@@ -134,7 +134,7 @@ def _points_of(host_ids: Sequence[str], query: FleetQuery) -> _Points:
 def _read_from(shown: _Stored, tier: Tier) -> tuple[list[tuple[date, int]], list[tuple[int, date, int]]]:
     """The packings to read as measured, and the rollups to read.
 
-    Each packing is read once: in the longest buckets that are not longer than those of the tier.
+    Each packing is read once: in the longest buckets that are not longer than a bucket of the tier.
     """
     longest: dict[tuple[date, int], int] = {}
     for minutes, day, number in shown:

@@ -86,6 +86,6 @@ def test_a_part_is_unpacked_without_the_others() -> None:
 
 def test_a_steady_day_takes_few_bytes() -> None:
     steady = points([(second, 512.0) for second in range(0, 86_400, 60)])
-    one = len(packed_points({1: steady}, begin=BEGIN, span=SPAN))
-    assert one < 50
-    assert len(packed_points({1: steady, 2: steady}, begin=BEGIN, span=SPAN)) < one + 20
+    octets = len(packed_points({1: steady}, begin=BEGIN, span=SPAN))
+    assert octets < 50
+    assert len(packed_points({1: steady, 2: steady}, begin=BEGIN, span=SPAN)) < octets + 20
