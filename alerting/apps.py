@@ -7,7 +7,7 @@ from functools import partial
 from django.apps import AppConfig
 
 from accesslist.hooks import group_created, group_deleting, group_retagging
-from automation.hooks import agents_deleting, host_deleting, host_moving, sets_deleting
+from automation.hooks import agents_deleting, host_deleting, host_moving, set_alerts_asked, sets_deleting
 from opsapi import clock
 
 
@@ -31,6 +31,7 @@ class AlertingConfig(AppConfig):
         from alerting.engine import purge, waiting  # noqa: PLC0415
         from alerting.engine.metrics import alerting_metrics  # noqa: PLC0415
         from alerting.engine.workers import clock_words, failing_loop_words, workers_seen  # noqa: PLC0415
+        from alerting.incidents.store import open_alerts_of_set  # noqa: PLC0415
         from alerting.overview.chart_notes import alerting_notes  # noqa: PLC0415
         from alerting.overview.panels import (  # noqa: PLC0415
             MUTE_HOSTS,
@@ -67,6 +68,7 @@ class AlertingConfig(AppConfig):
         host_moving.connect(purge.host_alerting_end)
         host_deleting.connect(purge.last_host_alerting_end)
         agents_deleting.connect(purge.agents_alerting_end)
+        set_alerts_asked.connect(open_alerts_of_set)
         sets_deleting.connect(purge.sets_alerting_end)
 
     @property

@@ -1,4 +1,4 @@
-"""URLs of agents: download, reports and settings, below the agents' base."""
+"""URLs of agents: download, reports, settings, automation and turns, below the agents' base."""
 
 from django.urls import path
 
@@ -6,11 +6,15 @@ from automation.agent_file import NAME
 from automation.agent_settings.views import FullAgentSettingsViewSet
 from automation.agents import views as agents
 from automation.reports.views import ReportViewSet
+from automation.turns.views import MachineConfigViewSet, TurnViewSet
 from opsapi.api.views import route
 
 urlpatterns = [
     route("groups/<group_id>/reports", ReportViewSet, post="create"),
     route("groups/<group_id>/settings", FullAgentSettingsViewSet, get="retrieve"),
+    route("groups/<group_id>/automation", MachineConfigViewSet, get="retrieve"),
+    route("groups/<group_id>/turns", TurnViewSet, post="create"),
+    route("groups/<group_id>/turns/<turn_id>", TurnViewSet, patch="update"),
     path(NAME, agents.download),
     path(f"{NAME}.sha256", agents.checksum),
     path("opsapi-agent.json", agents.facts),

@@ -2,6 +2,12 @@
 
 from django.dispatch import Signal
 
+set_alerts_asked = Signal()
+"""Sent with `group_id` and `replica_set`: receivers return the open alerts of the replica set.
+
+Each is an event type of category REPLICA_SET, and when its condition began.
+"""
+
 host_deleting = Signal()
 """Sent with `host` (the row, not yet locked), `actor` and `now`."""
 

@@ -15,7 +15,7 @@ from automation.measurements.models import (
     Source,
 )
 from automation.reports.models import ReachedLimit, ReportAnswer, StoredDay
-from automation.turns.models import PausedPlan
+from automation.turns.models import FetchedConfig, PausedPlan, Turn, WaitingMove
 
 __all__ = [
     "Agent",
@@ -23,6 +23,7 @@ __all__ = [
     "AutomationRevision",
     "Cluster",
     "Database",
+    "FetchedConfig",
     "FleetWatch",
     "Host",
     "HostLease",
@@ -40,5 +41,7 @@ __all__ = [
     "Rollup",
     "Source",
     "StoredDay",
+    "Turn",
+    "WaitingMove",
     "Watcher",
 ]

@@ -244,6 +244,15 @@ class EventType(StrEnum):
     AGENT_SETTINGS_CHANGED_AUDIT = _agent.audit("AGENT_SETTINGS_CHANGED_AUDIT")
 
     AUTOMATION_CONFIG_PUBLISHED_AUDIT = _automation_config.one_shot("AUTOMATION_CONFIG_PUBLISHED_AUDIT")
+    AUTOMATION_CONFIG_FETCHED_AUDIT = _automation_config.audit("AUTOMATION_CONFIG_FETCHED_AUDIT")
+    AUTOMATION_MOVE_BEGUN_AUDIT = _automation_config.audit("AUTOMATION_MOVE_BEGUN_AUDIT")
+    AUTOMATION_MOVE_ENDED_AUDIT = _automation_config.audit("AUTOMATION_MOVE_ENDED_AUDIT")
+    AUTOMATION_PLAN_WAITING = _automation_config.opening(
+        "AUTOMATION_PLAN_WAITING", "AUTOMATION_PLAN_CONTINUED", target=Target.HOST, derived=True
+    )
+    AUTOMATION_PLAN_CONTINUED = _automation_config.closing(
+        "AUTOMATION_PLAN_CONTINUED", target=Target.HOST, derived=True
+    )
     AUTOMATION_PLAN_PAUSED_AUDIT = _automation_config.audit("AUTOMATION_PLAN_PAUSED_AUDIT")
     AUTOMATION_PLAN_RESUMED_AUDIT = _automation_config.audit("AUTOMATION_PLAN_RESUMED_AUDIT")
 

@@ -11,6 +11,7 @@ from pytest_django import DjangoDbBlocker
 
 from accesslist.models import Project
 from automation.reports import views as reports
+from automation.turns import views as turns
 from opsapi import urls  # noqa: F401 - imports the pages of the console, which some tests list
 from opsapi.clock import follow_machine, now
 from opsapi.roles import Grant, Role
@@ -60,6 +61,7 @@ def reports_travel() -> Iterator[None]:
     """The time of reports is the time of the database, which cannot travel as the tests do."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reports, "database_time", _time_of_reports)
+        patch.setattr(turns, "database_time", _time_of_reports)
         yield
 
 

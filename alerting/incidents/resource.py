@@ -28,6 +28,7 @@ _HOST = ("hostId", "hostnameAndPort")
 _CLUSTER = ("clusterId", "clusterName")
 _BY_CATEGORY: Mapping[Category, tuple[str, ...]] = {
     Category.AGENT: ("hostnameAndPort",),
+    Category.AUTOMATION_CONFIG: (*_CLUSTER, *_HOST, "replicaSetName"),
     Category.BACKUP: (*_CLUSTER, *_HOST, "replicaSetName", "sourceTypeName"),
     Category.BI_CONNECTOR: _HOST,
     Category.CLUSTER: _CLUSTER,

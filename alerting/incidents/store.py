@@ -31,7 +31,7 @@ from alerting.incidents.topology import (
 from alerting.severities import types_of
 from automation.metrics import Metric, base_unit, metrics_with
 from automation.units import Unit
-from events.types import EVENT_TYPES, EventType, Severity, severity_of
+from events.types import EVENT_TYPES, Category, EventType, Severity, severity_of
 from events.wording import names_with
 from opsapi.api.paging import DeferredRows
 from opsapi.api.principal import VisibleScope
@@ -408,6 +408,14 @@ class IncidentView(IncidentState):
         """The picture for a message now, after the picture `last`."""
         first_is_open = any(alert.id == self.incident.lead_id for alert in self.open)
         return picture(self.covered, self.fleet, last=last, first_is_open=first_is_open)
+
+
+def open_alerts_of_set(*, group_id: str, replica_set: str, **_: object) -> list[tuple[str, datetime]]:
+    """Return the open alerts of category REPLICA_SET about a replica set: event type, and when each began."""
+    types = [name.value for name, spec in EVENT_TYPES.items() if spec.category is Category.REPLICA_SET]
+    alerts = Alert.objects.filter(group_id=group_id, status=AlertStatus.OPEN.value, event_type__in=types)
+    about = alerts.filter(facts__replicaSetName=replica_set).order_by("created", "id")
+    return list(about.values_list("event_type", "created"))
 
 
 def targets_of_messages(notifications: Sequence[Notification]) -> dict[str, list[str]]:

@@ -168,7 +168,7 @@ def fleet_reports(group_id: str, document: Mapping[str, Any]) -> FleetReports:
     sets = [unit.replica_set for unit in read_goal(document).units if unit.replica_set]
     statuses = ProcessStatus.objects.filter(Among("name", list(by_name)), group_id=group_id)
     return FleetReports(
-        hosts={name: seen for name, host in named.items() if (seen := _reported(host)) is not None},
+        hosts={name: seen for name, host in named.items() if (seen := reported_process(host)) is not None},
         others=_hosts_without_process(group_id, sets, {host.id for host in named.values()}),
         reached=dict(statuses.values_list("name", "goal_version")),
     )
@@ -181,13 +181,13 @@ def _hosts_without_process(
     by_set: dict[str, dict[str, ReportedProcess]] = {}
     members = Host.objects.filter(Among("replica_set_name", list(sets)), group_id=group_id)
     for host in members.order_by("hostname", "port") if sets else ():
-        reported = _reported(host)
+        reported = reported_process(host)
         if host.id not in known and reported is not None and host.replica_set_name is not None:
             by_set.setdefault(host.replica_set_name, {})[str(host.address)] = reported
     return by_set
 
 
-def _reported(host: Host) -> ReportedProcess | None:
+def reported_process(host: Host) -> ReportedProcess | None:
     """Return the newest report of a host; None if no agent has reached it."""
     is_known = host.type_name != HostType.NO_DATA.value and not host.type_guessed
     if host.observed is None or not (is_known or host.version):

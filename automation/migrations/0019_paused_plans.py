@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('accesslist', '0001_squashed_0004_given_passwords'),
-        ('automation', '0017_packed_readings'),
+        ('automation', '0018_rollups'),
     ]
 
     operations = [

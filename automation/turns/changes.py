@@ -1,26 +1,74 @@
-"""Pauses and resumes the plan of a project. Pauses, and what they forbid, run one at a time in a project."""
+"""Pauses and resumes the plan of a project, and grants and ends turns.
 
+A request for a turn:
+
+1. ends the turns that have expired,
+2. answers a repeated request with its turn,
+3. checks that nobody holds the turn, that the plan is not paused, and the guards,
+4. grants the turn with the next fence, or remembers since when the move waits and why.
+
+All this runs one at a time in a project.
+"""
+
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from accesslist.changes import RecordedAct, acting
 from accesslist.locks import scope_lock_shared
-from automation.turns.models import PausedPlan
-from automation.turns.store import pause_of
+from automation.desired_state.document.machine import is_of_machine, machine_key
+from automation.desired_state.document.sections import process_name, processes
+from automation.desired_state.plan.known import turn_holds
+from automation.desired_state.plan.reading import read_goal
+from automation.desired_state.plan.reasons import PlanReason
+from automation.desired_state.plan.values import GoalUnit, PlanHold
+from automation.desired_state.store import goal_document, goal_version
+from automation.hosts.models import Host
+from automation.hosts.store import facts_of_host
+from automation.turns.known import hosts_of_processes, known_unit
+from automation.turns.models import FetchedConfig, PausedPlan, Turn, WaitingMove
+from automation.turns.rules import (
+    FORGOTTEN_AFTER,
+    PATIENCE,
+    TURN_LENGTH,
+    TurnReport,
+    TurnRequest,
+    TurnState,
+    unit_key,
+)
+from automation.turns.store import pause_of, turn_with_id
 from events.choices import DiffType
-from events.diffs import diff
+from events.diffs import Document, diff
+from events.facts import EventFacts
 from events.log.changes import NewEvent
 from events.types import EventType
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.errors import ApiError, get_or_404
 from opsapi.api.principal import Actor
+from opsapi.clock import wire_time
 from opsapi.roles import Scope
 from opsapi.sql import execute
 
 _LOCK_CLASS = 0x7475  # "tu": distinguishes these advisory locks from others
+_MOST_KEPT = 50
+"""So many of the newest turns of a unit are kept."""
+NOT_HERE = "must be the name of a process of the automation configuration on this machine"
+MANUAL = "is a process in manual mode"
+REUSED = "was used for another process or move: use a new one for each turn"
 
 
 def turns_lock(here: Scope) -> None:
     """Let one transaction at a time decide about the turns and the pause of a project."""
     execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [_LOCK_CLASS, here.group_id])
+
+
+def _acting(group_id: str, actor: Actor, now: datetime) -> AbstractContextManager[RecordedAct]:
+    return acting(actor, now, here=Scope(group_id=group_id), locks=(scope_lock_shared, turns_lock))
+
+
+# --- pause ----------------------------------------------------------------------------------------
 
 
 def plan_pause(*, group_id: str, actor: Actor, now: datetime) -> PausedPlan:
@@ -38,7 +86,7 @@ def plan_pause(*, group_id: str, actor: Actor, now: datetime) -> PausedPlan:
                 actor_id=actor.id,
                 actor_name=actor.name,
             )
-            act.record(_event(EventType.AUTOMATION_PLAN_PAUSED_AUDIT, act, is_paused=True))
+            act.record(_pause_event(EventType.AUTOMATION_PLAN_PAUSED_AUDIT, act, is_paused=True))
         return pause
 
 
@@ -50,14 +98,269 @@ def plan_resume(*, group_id: str, actor: Actor, now: datetime) -> None:
     with _acting(group_id, actor, now) as act:
         paused, _ = PausedPlan.objects.filter(group_id=group_id).delete()
         if paused:
-            act.record(_event(EventType.AUTOMATION_PLAN_RESUMED_AUDIT, act, is_paused=False))
+            act.record(_pause_event(EventType.AUTOMATION_PLAN_RESUMED_AUDIT, act, is_paused=False))
 
 
-def _acting(group_id: str, actor: Actor, now: datetime) -> AbstractContextManager[RecordedAct]:
-    return acting(actor, now, here=Scope(group_id=group_id), locks=(scope_lock_shared, turns_lock))
-
-
-def _event(event_type: EventType, act: RecordedAct, *, is_paused: bool) -> NewEvent:
+def _pause_event(event_type: EventType, act: RecordedAct, *, is_paused: bool) -> NewEvent:
     old, new = {"paused": not is_paused}, {"paused": is_paused}
     diffs = diff(DiffType.AUTOMATION_AGENT, act.here.group_id or "", old=old, new=new)
     return NewEvent(event_type=event_type, diffs=diffs)
+
+
+# --- fetch ----------------------------------------------------------------------------------------
+
+
+def fetch_record(*, group_id: str, hostname: str, version: int, actor: Actor, now: datetime) -> None:
+    """Record that the agent of a machine has fetched a version that it had not fetched before.
+
+    Raises: ApiError: GROUP_NOT_FOUND, if the project was deleted meanwhile.
+    """
+    known = FetchedConfig.objects.filter(group_id=group_id, hostname=hostname)
+    if known.filter(version=version).exists():
+        return
+    with _acting(group_id, actor, now) as act:
+        row = known.first()
+        if row is not None and row.version == version:
+            return
+        old = {"version": row.version} if row else None
+        FetchedConfig.objects.update_or_create(
+            group_id=group_id, hostname=hostname, defaults={"version": version, "fetched": now}
+        )
+        diffs = diff(DiffType.AUTOMATION_AGENT, hostname, old=old, new={"version": version})
+        facts = EventFacts(hostname=hostname)
+        act.record(NewEvent(event_type=EventType.AUTOMATION_CONFIG_FETCHED_AUDIT, facts=facts, diffs=diffs))
+
+
+# --- ask for a turn -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """The process of a request, with its unit and its host in the current document."""
+
+    document: Mapping[str, Any]
+    unit: GoalUnit
+    key: str
+    host: Host | None
+
+    @property
+    def facts(self) -> EventFacts | None:
+        return facts_of_host(self.host) if self.host else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """Why the turn is not granted, and since when."""
+
+    holds: Sequence[PlanHold]
+    since: datetime
+
+
+def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime) -> Turn:
+    """Grant the turn of the unit of a process. A repeated request gets the same turn.
+
+    Raises: ApiError: AUTOMATION_TURN_REFUSED with the reason; AUTOMATION_TURN_OVER, if the turn of a repeated
+    request has ended; AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, if the agent carries out another version;
+    INVALID_ATTRIBUTE with the wrong field; GROUP_NOT_FOUND, if the project was deleted meanwhile.
+    """
+    # Before the transaction, because a large document takes long to read.
+    document = goal_document(group_id)
+    with _acting(group_id, actor, now) as act:
+        if goal_version(group_id) != document["version"]:
+            document = goal_document(group_id)
+        _expire(act, group_id)
+        answer = _repeated(group_id, request, now) or _decide(
+            act, request, _subject(group_id, document, request)
+        )
+    if isinstance(answer, Turn):
+        return answer
+    first = answer.holds[0]
+    raise ApiError(
+        ErrorCode.AUTOMATION_TURN_REFUSED,
+        request.process,
+        "; ".join(hold.sentence for hold in answer.holds),
+        first.reason.name,
+        wire_time(answer.since),
+        note=f"It waits since {wire_time(answer.since)}.",
+    )
+
+
+def _repeated(group_id: str, request: TurnRequest, now: datetime) -> Turn | None:
+    turn = Turn.objects.filter(group_id=group_id, request_id=request.request_id).first()
+    if turn is None:
+        return None
+    asked = (request.process, request.move.value, machine_key(request.hostname))
+    if (turn.process, turn.move, turn.hostname) != asked:
+        raise ApiError.of_field("requestId", ErrorCode.INVALID_ATTRIBUTE, REUSED)
+    if turn.ended is not None or turn.expires <= now:
+        raise _over(turn)
+    return turn
+
+
+def _over(turn: Turn) -> ApiError:
+    words = TurnState.EXPIRED.value if turn.ended is None else turn.state
+    return ApiError(ErrorCode.AUTOMATION_TURN_OVER, turn.id, words, str(turn.fence))
+
+
+def _subject(group_id: str, document: Mapping[str, Any], request: TurnRequest) -> _Subject:
+    version = document["version"]
+    if request.goal_version not in (None, version):
+        code = ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION
+        raise ApiError(code, str(request.goal_version), str(version))
+    by_name = {process_name(process): process for process in processes(document).values()}
+    process = by_name.get(request.process)
+    if process is None or not is_of_machine(process, machine_key(request.hostname)):
+        raise ApiError.of_field("process", ErrorCode.INVALID_ATTRIBUTE, NOT_HERE)
+    units = read_goal(document).units
+    unit = next(unit for unit in units if any(goal.name == request.process for goal in unit.processes))
+    if any(goal.is_manual for goal in unit.processes if goal.name == request.process):
+        raise ApiError.of_field("process", ErrorCode.INVALID_ATTRIBUTE, MANUAL)
+    host = hosts_of_processes(group_id, document, {request.process}).get(request.process)
+    return _Subject(document, unit, unit_key(unit), host)
+
+
+def _expire(act: RecordedAct, group_id: str) -> None:
+    over = Turn.objects.filter(group_id=group_id, ended=None, expires__lte=act.now)
+    for turn in over:
+        turn.state, turn.ended = TurnState.EXPIRED.value, turn.expires
+        turn.save(update_fields=["state", "ended"])
+        act.record(_move_event(EventType.AUTOMATION_MOVE_ENDED_AUDIT, turn, _facts_of(turn), was_held=True))
+
+
+def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> Turn | _Refusal:
+    group_id = act.here.group_id or ""
+    waiting = WaitingMove.objects.filter(group_id=group_id, process=request.process).first()
+    pause = pause_of(group_id)
+    holder = Turn.objects.filter(group_id=group_id, unit=subject.key, ended=None).first()
+    if pause is not None:
+        hold = PlanHold(PlanReason.PAUSED, request.process, subject.unit.replica_set)
+        return _wait(act, request, subject, waiting, [hold], since=pause.since)
+    if holder is not None:
+        names = (("other", holder.process),)
+        hold = PlanHold(PlanReason.TURN, request.process, subject.unit.replica_set, names)
+        return _wait(act, request, subject, waiting, [hold], since=holder.granted)
+    known = known_unit(group_id, subject.document, subject.unit, key=subject.key, holder="", now=act.now)
+    if holds := turn_holds(subject.unit, known, request.process, request.move, act.now):
+        return _wait(act, request, subject, waiting, holds)
+    if waiting is not None:
+        _end_wait(act, waiting, subject.facts)
+    return _grant(act, request, subject)
+
+
+def _wait(
+    act: RecordedAct,
+    request: TurnRequest,
+    subject: _Subject,
+    row: WaitingMove | None,
+    holds: Sequence[PlanHold],
+    *,
+    since: datetime | None = None,
+) -> _Refusal:
+    """Remember that the move waits. After PATIENCE it raises an alert."""
+    first, now = holds[0], act.now
+    if row is not None and (row.move != request.move.value or row.asked <= now - FORGOTTEN_AFTER):
+        _end_wait(act, row, subject.facts)
+        row = None
+    if row is None:
+        row = WaitingMove(
+            group_id=act.here.group_id or "",
+            process=request.process,
+            move=request.move.value,
+            began=now,
+            since=now,
+        )
+    elif row.reason != first.reason.name:
+        row.since = now
+    row.since = since or row.since
+    row.replica_set, row.host_id = subject.unit.replica_set, subject.host.id if subject.host else None
+    row.reason, row.names, row.asked = first.reason.name, dict(first.names), now
+    if not row.is_told and row.began <= now - PATIENCE:
+        row.is_told = True
+        new: Document = {"move": row.move, "reason": row.reason, "since": wire_time(row.since)}
+        diffs = diff(DiffType.PROCESS, row.process, new=new)
+        act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_WAITING, facts=subject.facts, diffs=diffs))
+    row.save()
+    return _Refusal(holds, row.since)
+
+
+def _end_wait(act: RecordedAct, row: WaitingMove, facts: EventFacts | None) -> None:
+    if row.is_told:
+        act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_CONTINUED, facts=facts))
+    row.delete()
+
+
+def _grant(act: RecordedAct, request: TurnRequest, subject: _Subject) -> Turn:
+    group_id, now = act.here.group_id or "", act.now
+    of_unit = Turn.objects.filter(group_id=group_id, unit=subject.key).order_by("-fence")
+    newest = of_unit.values_list("fence", flat=True).first() or 0
+    turn = Turn.objects.create(
+        group_id=group_id,
+        unit=subject.key,
+        replica_set=subject.unit.replica_set,
+        process=request.process,
+        hostname=machine_key(request.hostname),
+        host_id=subject.host.id if subject.host else None,
+        move=request.move.value,
+        step=request.step,
+        goal_version=subject.document["version"],
+        request_id=request.request_id,
+        fence=newest + 1,
+        granted=now,
+        expires=now + TURN_LENGTH,
+        until=now + request.length,
+    )
+    of_unit.filter(fence__lte=turn.fence - _MOST_KEPT).delete()
+    act.record(_move_event(EventType.AUTOMATION_MOVE_BEGUN_AUDIT, turn, subject.facts))
+    return turn
+
+
+# --- renew and give back --------------------------------------------------------------------------
+
+
+def turn_report(*, group_id: str, turn_id: str, report: TurnReport, actor: Actor, now: datetime) -> Turn:
+    """Renew a turn, or give it back with its outcome.
+
+    Giving it back again with the same outcome changes nothing. A failure is accepted after the turn has
+    expired, too, because otherwise the plan would go on.
+
+    Raises: ApiError: TURN_NOT_FOUND; AUTOMATION_TURN_OVER, if the turn is not held any more or has another
+    fence; GROUP_NOT_FOUND, if the project was deleted meanwhile.
+    """
+    with _acting(group_id, actor, now) as act:
+        turn = get_or_404(turn_with_id(turn_id, group_id=group_id), ErrorCode.TURN_NOT_FOUND, turn_id)
+        if report.fence != turn.fence:
+            words = f"the fence is not {report.fence}"
+            raise ApiError(ErrorCode.AUTOMATION_TURN_OVER, turn.id, words, str(turn.fence))
+        if report.outcome is not None and turn.state == report.outcome.value:
+            return turn
+        is_held = turn.ended is None and turn.expires > now
+        is_lost = turn.state == TurnState.EXPIRED.value or (turn.ended is None and not is_held)
+        if not is_held and not (is_lost and report.outcome is TurnState.FAILED):
+            raise _over(turn)
+        turn.step = report.step or turn.step
+        if report.outcome is None:
+            turn.expires = now + TURN_LENGTH
+        else:
+            turn.state, turn.ended, turn.reason = report.outcome.value, now, report.reason
+        turn.save()
+        if report.outcome is not None:
+            ended = EventType.AUTOMATION_MOVE_ENDED_AUDIT
+            act.record(_move_event(ended, turn, _facts_of(turn), was_held=True))
+        return turn
+
+
+def _facts_of(turn: Turn) -> EventFacts | None:
+    host = Host.objects.filter(id=turn.host_id, group_id=turn.group_id).first() if turn.host_id else None
+    return facts_of_host(host) if host else None
+
+
+def _move_event(
+    event_type: EventType, turn: Turn, facts: EventFacts | None, *, was_held: bool = False
+) -> NewEvent:
+    """An event of a move; a move that ends was held before."""
+    known: Document = {"move": turn.move, "fence": turn.fence, **({"step": turn.step} if turn.step else {})}
+    old = {**known, "state": TurnState.HELD.value} if was_held else None
+    new = {**known, "state": turn.state, **({"reason": turn.reason} if turn.reason else {})}
+    return NewEvent(
+        event_type=event_type, facts=facts, diffs=diff(DiffType.PROCESS, turn.process, old=old, new=new)
+    )

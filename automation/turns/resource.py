@@ -32,7 +32,7 @@ _AUTHOR = {"apiKeyId": AN_ID, "publicKey": "k3yp7b"}
 
 
 class PausedPlanDocument(Document):
-    """Whether the plan of the project is paused, since when, and by whom."""
+    """Whether the plan of the project is paused, since when, and its author."""
 
     paused = ShownFlag(help_text="Whether the plan is paused: agents get no new turns.", example=True)
     pausedSince = ShownTime(required=False, example=A_TIME)
@@ -53,10 +53,14 @@ def pause_fields(pause: PausedPlan | None) -> JsonObject:
 class MoveStatusDocument(Answer):
     """A move of a process, and how far it is."""
 
-    computed = {"move": lambda move: move.kind.value, "detail": lambda move: shown_name(move.detail)}
+    computed = {
+        "move": lambda move: move.kind.value,
+        "detail": lambda move: shown_name(move.detail) if move.detail else None,
+        "reason": lambda move: redact_urls(move.reason) if move.reason else None,
+    }
 
     move = serializers.ChoiceField([kind.value for kind in MoveKind])
-    detail = serializers.CharField()
+    detail = serializers.CharField(required=False, help_text="Absent for moves that have ended.")
     disturbs = serializers.BooleanField(
         help_text="Whether clients of the process or of its replica set notice the move."
     )
@@ -65,6 +69,10 @@ class MoveStatusDocument(Answer):
         required=False,
         help_text="When the move can begin. If absent, as soon as the moves before it are done.",
     )
+    started = serializers.DateTimeField(required=False)
+    finished = serializers.DateTimeField(required=False)
+    step = serializers.CharField(required=False, help_text="The last step, as its agent said.")
+    reason = serializers.CharField(required=False, help_text="Why the move failed.")
 
 
 class PlanWaitDocument(Answer):

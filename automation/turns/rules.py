@@ -1,14 +1,14 @@
-"""The plan of each process as its status shows it. Pure."""
+"""Turns, and the plan of each process as its status shows it. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from automation.desired_state.plan.planner import PlannedMove
 from automation.desired_state.plan.reasons import PlanReason, ReasonKind
 from automation.desired_state.plan.reported import DrawnPlan
-from automation.desired_state.plan.values import AutomationGoal, MoveKind, PlanHold
+from automation.desired_state.plan.values import WITH_TURN, AutomationGoal, GoalUnit, MoveKind, PlanHold
 from automation.desired_state.plan.wording import detail
 
 
@@ -16,6 +16,21 @@ class MoveState(StrEnum):
     """How far a move is; the values are the wire values."""
 
     PLANNED = "PLANNED"
+    RUNNING = "RUNNING"
+    """Its agent holds the turn."""
+    DONE = "DONE"
+    FAILED = "FAILED"
+    LOST = "LOST"
+    """Its agent did not renew the turn, and did not say how the move ended."""
+
+
+class TurnState(StrEnum):
+    """The state of a turn; the values are the wire values."""
+
+    HELD = "HELD"
+    DONE = "DONE"
+    FAILED = "FAILED"
+    EXPIRED = "EXPIRED"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,10 +38,14 @@ class ShownMove:
     """A move of a process with its state. `at`: when it can begin, if that is later."""
 
     kind: MoveKind
-    detail: str
     disturbs: bool
     state: MoveState
+    detail: str | None = None
     at: datetime | None = None
+    started: datetime | None = None
+    finished: datetime | None = None
+    reason: str | None = None
+    step: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +88,40 @@ def shown_plans(
     return plans
 
 
+MOVE_STATES = {
+    TurnState.HELD: MoveState.RUNNING,
+    TurnState.DONE: MoveState.DONE,
+    TurnState.FAILED: MoveState.FAILED,
+    TurnState.EXPIRED: MoveState.LOST,
+}
+
+
+def with_turns(
+    plans: Mapping[str, ShownPlan],
+    turns: Iterable[tuple[str, ShownMove]],
+    waits: Mapping[str, ShownWait],
+) -> Mapping[str, ShownPlan]:
+    """Return the plans with the moves that had a turn, in their order, before the planned moves.
+
+    `turns`: process and move. A running move takes the place of the planned move of its kind. `waits`: why an
+    agent did not get a turn; this is known better than why the drawn plan waits.
+    """
+    shown = dict(plans)
+    begun: dict[str, list[ShownMove]] = {}
+    for process, move in turns:
+        plan = shown.setdefault(process, ShownPlan())
+        same = [planned for planned in plan.moves if planned.kind is move.kind]
+        if move.state is MoveState.RUNNING and same:
+            plan.moves.remove(same[0])
+            move = replace(move, detail=same[0].detail)  # noqa: PLW2901
+        begun.setdefault(process, []).append(move)
+    for process, moves in begun.items():
+        shown[process].moves[:0] = moves
+    for process, wait in waits.items():
+        shown.setdefault(process, ShownPlan()).waits[:] = [wait]
+    return shown
+
+
 def _planned(planned: PlannedMove) -> ShownMove:
     move = planned.move
     return ShownMove(
@@ -87,3 +140,62 @@ def _add_holds(plans: Mapping[str, ShownPlan], names: Sequence[str], holds: Iter
                 plans[name].waits.append(ShownWait(hold))
             elif hold.reason.kind is ReasonKind.REFUSED:
                 plans[name].refused.append(hold)
+
+
+TURN_LENGTH = timedelta(seconds=30)
+"""How long a turn lasts from its grant, or from its last renewal."""
+PATIENCE = timedelta(minutes=30)
+"""After waiting for as long, a plan raises an alert."""
+FORGOTTEN_AFTER = timedelta(minutes=10)
+"""A move that no agent has asked for during this time does not wait any more."""
+STEP_SECONDS = 600
+MOST_STEP_SECONDS = 24 * 3600
+"""The time of a move, unless its agent names another, and its maximum."""
+SETTLES = timedelta(minutes=4)
+"""How long reports about a finished move can be on their way."""
+MOVES_WITH_TURN = [kind.value for kind in MoveKind if kind in WITH_TURN]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnRequest:
+    """The request of an agent for the turn of the unit of a process.
+
+    `request_id`: chosen by the agent, another for each turn. `goal_version`: of the document that it carries
+    out; None if it does not say. `length`: how long the move can take.
+    """
+
+    hostname: str
+    process: str
+    move: MoveKind
+    request_id: str
+    length: timedelta
+    goal_version: int | None = None
+    step: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnReport:
+    """The report of an agent about its turn: a renewal, or its end with an outcome."""
+
+    fence: int
+    outcome: TurnState | None = None
+    reason: str | None = None
+    step: str | None = None
+
+
+def unit_key(unit: GoalUnit) -> str:
+    """The identity of processes that are planned together."""
+    if unit.replica_set:
+        return f"replica set {unit.replica_set}"
+    kind = "routers" if len(unit.processes) > 1 else "process"
+    return f"{kind} {unit.processes[0].name}"
+
+
+def planned_until(state: TurnState, *, until: datetime, ended: datetime | None) -> datetime:
+    """Until when the effects of a turn are planned.
+
+    After a failure, nothing is planned any more. After success, reports about the move can still arrive.
+    """
+    if ended is None or state in (TurnState.HELD, TurnState.EXPIRED):
+        return until
+    return ended if state is TurnState.FAILED else min(until, ended + SETTLES)

@@ -1,24 +1,39 @@
-"""Reads the pause of a plan, and the progress of the processes with their plans."""
+"""Reads pauses and turns, and the progress of the processes with their plans."""
 
+import hashlib
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from automation.desired_state.document.machine import machine_key, machine_part
 from automation.desired_state.plan.reading import read_goal
+from automation.desired_state.plan.reasons import PlanReason
 from automation.desired_state.plan.reported import drawn_plan, reached_goal
-from automation.desired_state.plan.values import AutomationGoal
+from automation.desired_state.plan.values import DISTURBING, AutomationGoal, MoveKind, PlanHold
 from automation.desired_state.store import (
     ProcessState,
     document_at,
     fleet_reports,
     goal_document,
+    goal_version,
     process_status,
 )
-from automation.turns.models import PausedPlan
-from automation.turns.rules import ShownPlan, shown_plans
+from automation.turns.models import PausedPlan, Turn, WaitingMove
+from automation.turns.rules import (
+    FORGOTTEN_AFTER,
+    MOVE_STATES,
+    MoveState,
+    ShownMove,
+    ShownPlan,
+    ShownWait,
+    TurnState,
+    shown_plans,
+    with_turns,
+)
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
+from opsapi.wire_json import JsonObject
 
 logger = logging.getLogger("opsapi.automation")
 
@@ -44,17 +59,52 @@ def pause_of(group_id: str) -> PausedPlan | None:
     return PausedPlan.objects.filter(group_id=group_id).first()
 
 
+def turn_with_id(turn_id: str, *, group_id: str) -> Turn | None:
+    """Return a turn of the project; None if it does not exist."""
+    return Turn.objects.filter(id=turn_id, group_id=group_id).first()
+
+
 def automation_status(group_id: str, now: datetime) -> AutomationStatus:
     """Return the progress of the processes of a project."""
     version, processes = process_status(group_id, now)
     pause = pause_of(group_id)
     try:
-        plans = _plans(group_id, version, processes, pause, now)
+        drawn = _plans(group_id, version, processes, pause, now)
     except ApiError as refusal:
         if refusal.code is not ErrorCode.SERVICE_UNAVAILABLE:
             raise
-        plans = None
+        drawn = None
+    turns = Turn.objects.filter(group_id=group_id, goal_version=version).order_by("granted", "id")
+    waiting = WaitingMove.objects.filter(group_id=group_id, asked__gt=now - FORGOTTEN_AFTER)
+    plans = (
+        None
+        if drawn is None
+        else with_turns(
+            drawn,
+            [(turn.process, _shown_turn(turn, now)) for turn in turns],
+            {row.process: _shown_wait(row) for row in waiting},
+        )
+    )
     return AutomationStatus(version=version, pause=pause, processes=processes, plans=plans)
+
+
+def _shown_turn(turn: Turn, now: datetime) -> ShownMove:
+    kind, state = MoveKind(turn.move), TurnState(turn.state)
+    is_over = state is TurnState.HELD and turn.expires <= now
+    return ShownMove(
+        kind=kind,
+        disturbs=kind in DISTURBING,
+        state=MoveState.LOST if is_over else MOVE_STATES[state],
+        started=turn.granted,
+        finished=turn.expires if is_over else turn.ended,
+        reason=turn.reason,
+        step=turn.step,
+    )
+
+
+def _shown_wait(row: WaitingMove) -> ShownWait:
+    names = tuple((name, str(text)) for name, text in row.names.items())
+    return ShownWait(PlanHold(PlanReason[row.reason], row.process, row.replica_set, names), row.since)
 
 
 def _plans(
@@ -89,3 +139,35 @@ def _older(group_id: str, goal: AutomationGoal, reached: Mapping[str, int]) -> M
         for number in sorted(numbers, reverse=True)[:MOST_DOCUMENTS]
     }
     return {number: read_goal(document) for number, document in documents.items() if document is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """The version of the document, and the state of the plan that agents learn with it."""
+
+    version: int
+    pause: PausedPlan | None
+
+    @property
+    def etag(self) -> str:
+        """The entity tag of the parts of all machines."""
+        return self.etag_of(self.version)
+
+    def etag_of(self, version: int) -> str:
+        """As `etag`, of another version of the document."""
+        state = self.pause.id if self.pause else ""
+        return f'"{version}.{hashlib.sha256(state.encode()).hexdigest()[:12]}"'
+
+
+def machine_state(group_id: str) -> MachineState:
+    """Return the state of a plan, without reading the document."""
+    return MachineState(goal_version(group_id), pause_of(group_id))
+
+
+def machine_config(group_id: str, hostname: str, state: MachineState) -> JsonObject:
+    """Return the part of the document for a machine, with its secrets.
+
+    Raises: ApiError: SERVICE_UNAVAILABLE, if the document cannot be decrypted.
+    """
+    part = machine_part(goal_document(group_id), machine_key(hostname))
+    return {**part, "paused": state.pause is not None}

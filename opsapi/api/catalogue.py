@@ -138,6 +138,8 @@ class ErrorCode(StrEnum):
     ORG_NAME_NOT_FOUND = "ORG_NAME_NOT_FOUND", 404, "No organization with the name {0} exists."
     USERNAME_NOT_FOUND = "USERNAME_NOT_FOUND", 404, "No user with the name {0} exists."
     DATABASE_NOT_FOUND = "DATABASE_NOT_FOUND", 404, "No database {0} exists on host {1}."
+    INVALID_TURN_ID = "INVALID_TURN_ID", 404, "{0} is not the ID of a turn."
+    TURN_NOT_FOUND = "TURN_NOT_FOUND", 404, "No turn with ID {0} exists here."
     AUTOMATION_CONFIG_REVISION_NOT_FOUND = ("AUTOMATION_CONFIG_REVISION_NOT_FOUND", 404,
         "No revision {0} of the automation configuration exists.")
     INTEGRATION_NOT_CONFIGURED = ("INTEGRATION_NOT_CONFIGURED", 404,
@@ -160,6 +162,10 @@ class ErrorCode(StrEnum):
         "The notification {0} cannot be sent again: {1}.")
     AUTOMATION_CONFIG_CONCURRENT_MODIFICATION = ("AUTOMATION_CONFIG_CONCURRENT_MODIFICATION", 409,
         "The automation configuration is at version {1}, not {0}.")
+    AUTOMATION_TURN_REFUSED = ("AUTOMATION_TURN_REFUSED", 409,
+        "The process {0} gets no turn: {1}.")
+    AUTOMATION_TURN_OVER = ("AUTOMATION_TURN_OVER", 409,
+        "The turn {0} is not held any more: {1}.")
     AGENT_SETTINGS_CONCURRENT_MODIFICATION = ("AGENT_SETTINGS_CONCURRENT_MODIFICATION", 409,
         "The settings of the agents are at version {1}, not {0}.")
     REQUEST_TOO_LARGE = "REQUEST_TOO_LARGE", 413, "The body is larger than {0} bytes."

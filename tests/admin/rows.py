@@ -40,6 +40,7 @@ from automation.addresses import Address
 from automation.models import (
     AgentSettings,
     AutomationRevision,
+    FetchedConfig,
     Host,
     Measurement,
     PackedReadings,
@@ -52,6 +53,8 @@ from automation.models import (
     Rollup,
     Source,
     StoredDay,
+    Turn,
+    WaitingMove,
 )
 from automation.reports.rules import LeaseRequest
 from events.choices import DiffType, SignalKind
@@ -107,9 +110,15 @@ def shown_models() -> list[type[models.Model]]:
     the checklist show the marks of the set-up, and notices show reached limits and projects that use too much
     time of workers. The start page shows the growth of projects. A page of the list of agents shows their
     settings. The Retention page shows how long events and
-    alerts are kept. The status of automation shows pauses.
+    alerts are kept. The status of automation shows
+    pauses, turns and moves that wait, and events show the versions that agents have fetched.
     """
-    shown_in_part = {AgentSettings, SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention, PausedPlan}
+    shown_in_part = {AgentSettings, SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention} | {
+        PausedPlan,
+        Turn,
+        WaitingMove,
+        FetchedConfig,
+    }
     elsewhere = {
         Source,
         Reading,

@@ -161,6 +161,17 @@ def host(**changes: Any) -> dict[str, Any]:
     return _with(document, changes)
 
 
+def turn(**changes: Any) -> dict[str, Any]:
+    """A request for the turn of the process of the automation configuration."""
+    document = {
+        "hostname": "db1.example.com",
+        "process": "orders_1",
+        "move": "RESTART",
+        "requestId": "asked",
+    }
+    return _with(document, changes)
+
+
 def report(*hosts: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A report of a monitoring agent."""
     document = {

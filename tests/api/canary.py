@@ -84,9 +84,10 @@ HARMLESS_FIELDS = {
 """Fields of documents whose names only look like it → why they may be shown."""
 
 _SHOWN_IN_FULL = re.compile(
-    r".*/automationConfig(/revisions/\d+(/restore)?)?(\?.*)?|/agents/v1\.0/groups/[0-9a-f]{24}/settings(\?.*)?"
+    r".*/automationConfig(/revisions/\d+(/restore)?)?(\?.*)?|/agents/v1\.0/groups/[0-9a-f]{24}"
+    r"/(settings|automation)(\?.*)?"
 )
-"""Answers with secrets: the automation configuration for callers who can publish it, settings for agents."""
+"""Answers with secrets: the configuration for callers who can publish it, and what agents fetch."""
 _INVITATION_LINK = re.compile(r'"link":"[^"]*/admin/invitation/#[0-9a-f]{24}([^"]+)"')
 """The secret in the link of a new invitation."""
 _LOOKS_SECRET = re.compile(r"key|token|secret|password|credential|url", re.IGNORECASE)

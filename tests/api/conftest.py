@@ -24,6 +24,7 @@ from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import ProjectFactory, UserFactory, make_entry, make_key, make_team
 from tests.factories.alerting import make_alert, make_notification
+from tests.factories.automation import make_turn
 from tests.receivers import http_receiver, mail_receiver
 
 __all__ = ["http_receiver", "mail_receiver"]
@@ -102,6 +103,7 @@ def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
         "database_name": "orders",
         "integration_type": integration["type"],
         "revision": "1",
+        "turn_id": make_turn(project).id,
         "agent_type": Agent.objects.get().agent_type,
         "agent_name": Agent.objects.get().hostname,
         "cluster_id": Cluster.objects.get().id,

@@ -146,7 +146,7 @@ def test_the_status_shows_the_moves_of_each_process(
 def test_the_plan_begins_at_the_version_that_each_process_has_reached(
     publisher: ApiClient, reader: ApiClient, path: str, project: Project
 ) -> None:
-    """Two versions later, the settings of the first version are those that the processes run with."""
+    """Two versions later, the processes run with the settings of the first version."""
     published(publisher, path, replica_set())
     report(project)
     settings = {**replica_set()["processes"][0]["args2_6"], "setParameter": {"a": 1}}

@@ -1,12 +1,13 @@
-"""Publishes that race, with each other and with reports: one wins, and nothing is lost."""
+"""Publishes, and requests for turns, that race: one wins, and nothing is lost."""
 
 import pytest
 
 from accesslist.models import Project
-from automation.models import AutomationRevision, Host
+from automation.models import AutomationRevision, Host, Turn
 from events.models import Event
 from tests.api import bodies
-from tests.api.automation import named, path, publisher
+from tests.api.automation import named, path, published, publisher
+from tests.api.turns import ask, asked, measured, replica_set, why_not
 from tests.client import ApiClient
 from tests.racing import THREADS, at_once
 
@@ -64,3 +65,43 @@ def test_a_publish_that_races_with_reports_adds_each_host_once(
     assert Host.objects.count() == project.host_count == 4
     added = Event.objects.filter(event_type__in=["NEW_HOST", "ADD_HOST_AUDIT"])
     assert len({event.details["hostId"] for event in added}) == added.count() == 4
+
+
+def test_of_agents_that_ask_for_a_turn_at_once_one_gets_it(
+    publisher: ApiClient, agent: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, replica_set())
+    measured(project)
+    answers = at_once(lambda number: ask(agent, project, asked(1 + number % 2, request_id=f"r{number}")))
+    assert sorted(answer.status_code for answer in answers) == [201] + [409] * (THREADS - 1)
+    assert {why_not(answer) for answer in answers if answer.status_code == 409} == {"TURN"}
+    assert Turn.objects.count() == 1
+
+
+def test_requests_that_repeat_each_other_at_once_get_one_turn(
+    publisher: ApiClient, agent: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, replica_set())
+    measured(project)
+    answers = at_once(lambda _: ask(agent, project, asked()))
+    assert {answer.status_code for answer in answers} == {201}
+    assert len({answer.json()["id"] for answer in answers}) == 1
+    assert Event.objects.filter(event_type="AUTOMATION_MOVE_BEGUN_AUDIT").count() == 1
+
+
+def test_no_turn_follows_a_pause_that_was_answered(
+    publisher: ApiClient, agent: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, replica_set())
+    measured(project)
+
+    def call(number: int) -> int:
+        if number % 2:
+            return int(publisher.request("POST", f"{path}/pause").status_code)
+        return int(ask(agent, project, asked(request_id=f"r{number}")).status_code)
+
+    answered = at_once(call)
+    assert set(answered) <= {200, 201, 409}
+    assert answered.count(201) <= 1
+    assert Event.objects.filter(event_type="AUTOMATION_PLAN_PAUSED_AUDIT").count() == 1
+    assert ask(agent, project, asked(2, request_id="after")).status_code == 409

@@ -45,7 +45,7 @@ WRITES = sorted(
     # What is created is created first, what ends something comes last, and what is on it before it.
     key=lambda route: (RAN[route.method], -len(route.template) if route.method == "DELETE" else 0),
 )
-_EVERYTHING = "includeRaw=true&envelope=true&granularity=PT1M&period=PT1H"
+_EVERYTHING = "includeRaw=true&envelope=true&granularity=PT1M&period=PT1H&hostname=db1.example.com"
 """A query with which every list and every document is shown, as whole as it can be."""
 
 READS = [route for route in KEYED if route.method == "GET"]

@@ -270,6 +270,14 @@ RECORDED: Mapping[str, tuple[Any, Sequence[str]]] = {
         ["AUTOMATION_PLAN_PAUSED_AUDIT AUTOMATION_AGENT:MODIFIED"],
     ),
     "POST /groups/<group_id>/automationConfig/resume": (None, []),
+    "POST /agents/v1.0/groups/<group_id>/turns": (
+        bodies.turn(),
+        ["AUTOMATION_MOVE_BEGUN_AUDIT PROCESS:NEW"],
+    ),
+    "PATCH /agents/v1.0/groups/<group_id>/turns/<turn_id>": (
+        {"fence": 1, "outcome": "DONE"},
+        ["AUTOMATION_MOVE_ENDED_AUDIT PROCESS:MODIFIED"],
+    ),
     "POST /agents/v1.0/groups/<group_id>/reports": (
         bodies.report(bodies.host(hostname="new.example.com")),
         ["NEW_HOST"],
@@ -313,6 +321,8 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
         bodies.automation_config(version=1),
         "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION",
     ),
+    "POST /agents/v1.0/groups/<group_id>/turns": (bodies.turn(process="nowhere"), "INVALID_ATTRIBUTE"),
+    "PATCH /agents/v1.0/groups/<group_id>/turns/<turn_id>": ({"fence": 2}, "AUTOMATION_TURN_OVER"),
     "POST /groups/<group_id>/automationConfig/revisions/<path:revision>/restore": (
         {"version": 1},
         "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION",

@@ -15,7 +15,7 @@ from automation.measurements.changes import measurements_write
 from automation.measurements.days import days_create
 from automation.measurements.rules import MeasuredAt
 from automation.metrics import Metric
-from automation.models import Agent, AutomationRevision, FleetWatch, Host
+from automation.models import Agent, AutomationRevision, FleetWatch, Host, Turn
 from automation.reports.changes import report_ingest
 from automation.reports.rules import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from opsapi import clock
@@ -158,3 +158,22 @@ def publish(project: Project, version: int, **changes: Any) -> AutomationRevisio
         now=clock.now(),
     )
     return AutomationRevision.objects.get(group=project, number=version + 1)
+
+
+def make_turn(project: Project, **changes: Any) -> Turn:
+    """A turn that is held for a day; `changes` are columns."""
+    now = clock.now()
+    values = {
+        "unit": "replica set rs",
+        "replica_set": "rs",
+        "process": "p1",
+        "hostname": "db1.example.com",
+        "move": "RESTART",
+        "goal_version": 1,
+        "request_id": "made",
+        "fence": 1,
+        "granted": now,
+        "expires": now + timedelta(days=1),
+        "until": now + timedelta(days=1),
+    }
+    return Turn.objects.create(group=project, **(values | changes))

@@ -35,6 +35,7 @@ class PlanReason(Enum):
     MEMBER_AWAY = (ReasonKind.WAITS, "another member, {other}, is not healthy: {state}")
     MEMBER_UNKNOWN = (ReasonKind.WAITS, "the state of another member, {other}, is not known")
     MEMBER_BUSY = (ReasonKind.WAITS, "the member itself is in state {state}")
+    MEMBER_PRIMARY = (ReasonKind.WAITS, "the member is the primary, which steps down first")
     LAG = (ReasonKind.WAITS, "the lag of {other} is {lag} s, more than {most} s")
     LAG_UNKNOWN = (ReasonKind.WAITS, "the lag of {other} is not known")
     OPLOG_SHORT = (ReasonKind.WAITS, "the oplog of the primary covers {window} s, less than {least} s")

@@ -98,7 +98,7 @@ def reached_goal(
     """Return the document that the processes have reached: each as in the version that it has reached.
 
     `goals`: the documents by their versions. A process whose document is not among them is left out. The
-    members of a replica set are those of the oldest of these documents that states them.
+    members of a replica set are as in the oldest of these documents that states them.
     """
     processes = {
         number: {process.name: process for unit in goal.units for process in unit.processes}

@@ -66,6 +66,7 @@ def shown(now: datetime = NOW, **changes: Any) -> dict[str, Any]:
     ("event_type", "fields"),
     [
         (EventType.MONITORING_AGENT_DOWN, {"hostnameAndPort"}),
+        (EventType.AUTOMATION_PLAN_WAITING, CLUSTER | HOST | {"replicaSetName"}),
         (EventType.OPLOG_BEHIND, OF_TARGET),
         (EventType.BI_CONNECTOR_DOWN, HOST),
         (EventType.CLUSTER_MONGOS_IS_MISSING, CLUSTER),
@@ -85,7 +86,7 @@ def test_what_it_is_about_depends_on_the_category(event_type: EventType, fields:
 
 def test_the_table_above_has_every_category_that_opens_alerts() -> None:
     tried = {Category.AGENT, Category.BACKUP, Category.BI_CONNECTOR, Category.CLUSTER, Category.HOST}
-    tried |= {Category.REPLICA_SET, Category.ORGANIZATION, Category.GROUP}
+    tried |= {Category.AUTOMATION_CONFIG, Category.REPLICA_SET, Category.ORGANIZATION, Category.GROUP}
     assert {spec.category for spec in EVENT_TYPES.values() if spec.closed_by} == tried
 
 

@@ -1,0 +1,177 @@
+"""The state that the platform knows from reports, and why a turn is not given. Pure.
+
+Nothing is assumed: a fact that no recent report has is not known, and a guard that needs it does not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from automation.desired_state.plan.guards import (
+    UnitState,
+    disturbance_holds,
+    majority_of,
+    others_present,
+    primary,
+    turn,
+    unit_state,
+)
+from automation.desired_state.plan.reasons import PlanReason
+from automation.desired_state.plan.reported import OLD
+from automation.desired_state.plan.set_moves import step_down_holds
+from automation.desired_state.plan.values import (
+    DISTURBING,
+    GoalUnit,
+    MemberConfig,
+    MemberState,
+    MoveKind,
+    ObservedFleet,
+    ObservedProcess,
+    ObservedSet,
+    PlanHold,
+)
+
+_INTERRUPTING = frozenset({MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION})
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownProcess:
+    """The newest reports of the host of a process.
+
+    `is_member`: whether it is a member of the replica set of its unit. `lag`, `oplog` and `oplog_lost`: as of
+    observed processes and replica sets, from recent measurements.
+    """
+
+    observed: datetime
+    is_down: bool
+    state: MemberState | None
+    is_member: bool
+    version: str | None = None
+    lag: timedelta | None = None
+    oplog: timedelta | None = None
+    oplog_lost: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownUnit:
+    """The knowledge of a unit: its processes and other members of its replica set, by name.
+
+    `holder`: the process that holds the turn. `alerts`: open alerts that the plan did not cause.
+    """
+
+    processes: Mapping[str, KnownProcess]
+    holder: str = ""
+    alerts: tuple[str, ...] | None = None
+
+
+def turn_holds(
+    unit: GoalUnit, known: KnownUnit, process: str, kind: MoveKind, now: datetime
+) -> list[PlanHold]:
+    """Why the process does not get the turn for a move now; empty if all guards hold."""
+    if unit.refused:
+        return list(unit.refused)
+    state = known_state(unit, known, now)
+    is_shut_down = kind is MoveKind.STOP and all(goal.is_disabled for goal in unit.processes)
+    if not unit.replica_set:
+        return [*turn(state, process), *_others_run(state, process)]
+    if kind is MoveKind.INITIATE or is_shut_down:
+        return list(turn(state, process))
+    if state.of_set.config is None:
+        return [*turn(state, process), state.hold(PlanReason.SET_UNKNOWN, process)]
+    return _of_member(state, process, kind)
+
+
+def _of_member(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]:
+    """The guards of a move of a replica set whose members are known."""
+    if kind is MoveKind.STEP_DOWN:
+        return step_down_holds(state, process)
+    if kind in _INTERRUPTING:
+        return [*_not_primary(state, process), *disturbance_holds(state, process)]
+    return _of_all_members(state, process, kind)
+
+
+def _of_all_members(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]:
+    """The guards of a move that changes the members, or a value that all members have."""
+    holds = [*turn(state, process), *primary(state, process), *others_present(state, process)]
+    if kind in DISTURBING:
+        holds += majority_of(state, process, state.config)
+    return holds
+
+
+def _not_primary(state: UnitState, process: str) -> Iterator[PlanHold]:
+    """A primary steps down before it is interrupted, unless nobody could follow."""
+    if process in state.primaries and not state.is_single:
+        yield state.hold(PlanReason.MEMBER_PRIMARY, process)
+
+
+def _others_run(state: UnitState, process: str) -> Iterator[PlanHold]:
+    """The other processes of the unit run, such as the other routers of a cluster."""
+    for goal in state.unit.processes:
+        if goal.name == process or goal.is_disabled or goal.is_manual:
+            continue
+        if not state.is_known(goal.name):
+            yield state.hold(PlanReason.MEMBER_UNKNOWN, process, other=goal.name)
+        elif state.state(goal.name) is None:
+            yield state.hold(PlanReason.MEMBER_AWAY, process, other=goal.name, state="DOWN")
+
+
+def known_state(unit: GoalUnit, known: KnownUnit, now: datetime) -> UnitState:
+    """Return the unit with the state that is known of it."""
+    recent = {name: process for name, process in known.processes.items() if now - process.observed < OLD}
+    primaries = [
+        process
+        for process in recent.values()
+        if process.state is MemberState.PRIMARY and not process.is_down and process.oplog is not None
+    ]
+    of_set = ObservedSet(
+        config=_config(unit, known, recent),
+        oplog=primaries[0].oplog if primaries else None,
+        oplog_lost=primaries[0].oplog_lost if primaries else True,
+        turn=known.holder,
+        alerts=known.alerts,
+    )
+    processes = {name: _observed(process) for name, process in recent.items()}
+    # Units without a replica set have turns, too: they have the empty name here.
+    return unit_state(unit, ObservedFleet(now, processes, {unit.replica_set: of_set}))
+
+
+def _observed(process: KnownProcess) -> ObservedProcess:
+    return ObservedProcess(
+        is_running=not process.is_down,
+        state=None if process.is_down else process.state,
+        version=process.version,
+        lag=process.lag,
+    )
+
+
+def _config(
+    unit: GoalUnit, known: KnownUnit, recent: Mapping[str, KnownProcess]
+) -> tuple[MemberConfig, ...] | None:
+    """The members: all that reports name, and processes that could be members as no recent report says.
+
+    None if no report names a member, and it is not known of each process that it is none. Votes and
+    priorities are as in the document. A reported lag is without the delay of a member.
+    """
+    if not unit.replica_set:
+        return ()
+    stated = {member.process: member for member in unit.members or ()}
+    names = [goal.name for goal in unit.processes]
+    outside = {name for name in names if name in recent and not recent[name].is_member}
+    is_initiated = any(process.is_member for process in known.processes.values())
+    if not is_initiated:
+        return () if outside.issuperset(names) else None
+    names = [name for name in names if name not in outside]
+    names += [name for name, process in known.processes.items() if process.is_member and name not in names]
+    return tuple(_member(stated.get(name), name, at, known) for at, name in enumerate(names))
+
+
+def _member(stated: MemberConfig | None, name: str, at: int, known: KnownUnit) -> MemberConfig:
+    if stated is not None:
+        return MemberConfig(
+            name, at, stated.priority, stated.votes, stated.is_hidden, is_arbiter=stated.is_arbiter
+        )
+    process = known.processes.get(name)
+    is_arbiter = process is not None and process.state is MemberState.ARBITER
+    return MemberConfig(name, at, 0.0 if is_arbiter else 1.0, is_arbiter=is_arbiter)

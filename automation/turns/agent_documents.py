@@ -1,0 +1,164 @@
+"""What agents fetch of an automation configuration, and their turns."""
+
+from rest_framework import serializers
+
+from automation.desired_state.plan.values import MoveKind
+from automation.fields import Hostname
+from automation.turns.models import Turn
+from automation.turns.rules import (
+    MOST_STEP_SECONDS,
+    MOVES_WITH_TURN,
+    STEP_SECONDS,
+    TURN_LENGTH,
+    TurnState,
+)
+from opsapi.api.answers import Answer
+from opsapi.api.catalogue import ErrorCode
+from opsapi.api.documents import A_TIME, Document, Values
+from opsapi.api.errors import BadField
+from opsapi.api.fields import (
+    OneOf,
+    ShownFlag,
+    ShownId,
+    ShownList,
+    ShownMap,
+    ShownNumber,
+    ShownText,
+    ShownTime,
+    Text,
+    Whole,
+)
+from opsapi.redaction import redact_urls
+
+_SECONDS = int(TURN_LENGTH.total_seconds())
+_PROCESS = {
+    "name": "orders_1",
+    "hostname": "db1.example.com",
+    "version": "7.0.14",
+    "featureCompatibilityVersion": "7.0",
+    "authSchemaVersion": 5,
+    "args2_6": {"net": {"port": 27017}, "replication": {"replSetName": "orders"}},
+}
+
+
+class OtherMemberDocument(Document):
+    """A process on another machine, in a replica set or cluster of a process of this machine."""
+
+    name = ShownText(example="orders_2")
+    hostname = ShownText(example="db2.example.com")
+    port = ShownNumber(example=27017)
+    alias = serializers.CharField(required=False)
+    replicaSetName = ShownText(required=False, example="orders")
+    cluster = serializers.CharField(required=False)
+
+
+def _objects(meaning: str, example: object) -> ShownList:
+    return ShownList(child=serializers.DictField(), help_text=meaning, example=[example])
+
+
+class MachineConfigDocument(Document):
+    """The part of the automation configuration that the agent of a machine carries out, with its secrets."""
+
+    version = ShownNumber(help_text="The version of the automation configuration.", example=2)
+    paused = ShownFlag(help_text="Whether the plan is paused: agents get no turns.", example=False)
+    options = ShownMap(child=serializers.JSONField(), example={"downloadBase": "/var/lib/automation"})
+    databaseVersions = _objects("As in the configuration.", {"name": "7.0.14", "builds": []})
+    agentVersion = serializers.DictField(required=False, help_text="As in the configuration.")
+    processes = _objects("The processes of the machine, as in the configuration.", _PROCESS)
+    members = OtherMemberDocument(many=True)
+    replicaSets = _objects(
+        "The replica sets of the processes, as in the configuration.",
+        {"_id": "orders", "members": [{"_id": 0, "host": "orders_1"}, {"_id": 1, "host": "orders_2"}]},
+    )
+
+
+class TurnRequestDocument(Document):
+    """A request for the turn of the replica set of a process."""
+
+    hostname = Hostname(help_text="The machine of the agent.", example="db1.example.com")
+    process = Text(max_length=300, help_text="Name of the process.", example="orders_1")
+    move = OneOf(MOVES_WITH_TURN, example=MoveKind.RESTART.value)
+    requestId = Text(
+        max_length=64,
+        source="request_id",
+        help_text="Chosen by the agent, another for each turn. A repeated request gets the same turn.",
+        example="0f8c2a1e",
+    )
+    goalVersion = Whole(
+        source="goal_version",
+        required=False,
+        help_text="The version that the agent carries out. If it is not the current one, there is no turn.",
+        example=2,
+    )
+    seconds = Whole(
+        min_value=1,
+        max_value=MOST_STEP_SECONDS,
+        default=STEP_SECONDS,
+        help_text="How long the move can take. Until then, alerts about its effects notify nobody.",
+        example=STEP_SECONDS,
+    )
+    step = Text(max_length=200, required=False, help_text="The step of the move.", example="stop")
+
+
+class TurnReportDocument(Document):
+    """A renewal of a turn; with `outcome`, the turn is given back."""
+
+    fence = Whole(min_value=1, max_value=2**63 - 1, help_text="The fence of the turn.", example=7)
+    outcome = OneOf(
+        [TurnState.DONE.value, TurnState.FAILED.value],
+        required=False,
+        help_text="How the move ended. If left out, the turn is renewed.",
+        example=TurnState.FAILED.value,
+    )
+    reason = Text(
+        max_length=2000,
+        single_line=False,
+        required=False,
+        help_text="Why the move failed, with `outcome` FAILED only. Secrets in URLs are removed.",
+        example="orders_1 did not become a secondary within 600 s",
+    )
+    step = Text(max_length=200, required=False, help_text="The step of the move.", example="start")
+
+    def check(self, values: Values, bad: frozenset[str]) -> list[BadField]:
+        """A failure has a reason, and only a failure."""
+        if bad & {"outcome", "reason"}:
+            return []
+        has_failed = values.get("outcome") == TurnState.FAILED.value
+        if has_failed and "reason" not in values:
+            return [BadField("reason", ErrorCode.MISSING_ATTRIBUTE, "is required if the move failed")]
+        if "reason" in values and not has_failed:
+            return [BadField("reason", ErrorCode.INVALID_ATTRIBUTE, "is allowed only if outcome is FAILED")]
+        return []
+
+
+class TurnDocument(Answer):
+    """A turn: the right to make a move until it expires."""
+
+    computed = {
+        "process": lambda turn: redact_urls(turn.process),
+        "replicaSetName": lambda turn: turn.replica_set or None,
+    }
+
+    id = ShownId()
+    fence = ShownNumber(
+        help_text="Greater than the fence of each earlier turn of the replica set.", example=7
+    )
+    process = ShownText(example="orders_1")
+    replicaSetName = ShownText(required=False, example="orders")
+    move = ShownText(example=MoveKind.RESTART.value)
+    step = ShownText(required=False, example="stop")
+    goalVersion = ShownNumber(source="goal_version", example=2)
+    state = serializers.ChoiceField([state.value for state in TurnState])
+    granted = ShownTime(example=A_TIME)
+    expires = ShownTime(
+        help_text=f"When the turn ends unless it is renewed: {_SECONDS} s after its last renewal.",
+        example="2026-11-21T07:26:44Z",
+    )
+    until = ShownTime(help_text="When the time of the move has passed.", example="2026-11-21T07:36:14Z")
+    ended = ShownTime(required=False)
+    reason = ShownText(required=False)
+
+
+def turn_document(turn: Turn) -> dict[str, object]:
+    """Return the turn as agents see it."""
+    return TurnDocument.of(turn)

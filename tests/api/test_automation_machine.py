@@ -1,0 +1,122 @@
+"""What the agent of a machine fetches of an automation configuration."""
+
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from automation.models import AutomationRevision
+from events.models import Event
+from opsapi.api.links import AGENTS
+from tests.api import bodies
+from tests.api.automation import path, published, publisher, refusal
+from tests.api.turns import agent, machine, replica_set
+from tests.client import ApiClient
+from tests.factories.lost_keys import lose_key
+
+__all__ = ["agent", "path", "publisher"]
+
+pytestmark = pytest.mark.django_db
+
+OWN, OTHER = "own-s3cret", "other-s3cret"
+
+
+@pytest.fixture
+def ready(publisher: ApiClient, path: str, project: Project) -> Project:
+    """A document with a secret of each machine, and a process that is in no replica set."""
+    sent = replica_set()
+    for number, process in enumerate(sent["processes"]):
+        secret = OWN if number == 1 else OTHER
+        process["args2_6"] = {**process["args2_6"], "security": {"clusterPassword": secret}}
+    alone = {**sent["processes"][0], "name": "alone", "hostname": "alone.example.com"}
+    sent["processes"].append({**alone, "args2_6": {"net": {"port": 27017}, "security": {"password": OTHER}}})
+    published(publisher, path, sent)
+    return project
+
+
+def fetch(agent: ApiClient, project: Project, hostname: str | None, **headers: str) -> Any:
+    query = "" if hostname is None else f"?hostname={hostname}"
+    return agent.request("GET", f"/groups/{project.id}/automation{query}", base=AGENTS, **headers)
+
+
+def fetches(project: Project) -> list[tuple[str, Any]]:
+    rows = Event.objects.filter(group_id=project.id, event_type="AUTOMATION_CONFIG_FETCHED_AUDIT")
+    return [(row.details["hostname"], row.diffs[0]["params"][0]["new"]) for row in rows.order_by("id")]
+
+
+def test_it_has_its_processes_in_clear_and_no_secret_of_other_machines(
+    agent: ApiClient, ready: Project
+) -> None:
+    answer = fetch(agent, ready, machine(1))
+    assert OTHER not in answer.content.decode()
+    part = answer.json()
+    assert (part["version"], part["paused"]) == (1, False)
+    (process,) = part["processes"]
+    assert (process["name"], process["args2_6"]["security"]["clusterPassword"]) == ("p1", OWN)
+    assert part["members"] == [
+        {"name": f"p{number}", "hostname": machine(number), "port": 27017, "replicaSetName": "rs"}
+        for number in (0, 2)
+    ]
+    assert [stated["_id"] for stated in part["replicaSets"]] == ["rs"]
+    assert len(part["databaseVersions"]) == 3
+
+
+def test_a_machine_is_found_in_any_case_and_by_its_alias(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    assert len(fetch(agent, ready, machine(1).upper()).json()["processes"]) == 1
+    sent = replica_set(1)
+    sent["processes"][1]["alias"] = "alias.example.com"
+    published(publisher, path, sent)
+    assert [p["name"] for p in fetch(agent, ready, "alias.example.com").json()["processes"]] == ["p1"]
+
+
+def test_an_unknown_machine_has_no_processes(agent: ApiClient, ready: Project) -> None:
+    answer = fetch(agent, ready, "unknown.example.com")
+    part = answer.json()
+    assert (answer.status_code, part["processes"], part["members"], part["replicaSets"]) == (200, [], [], [])
+    assert OTHER not in answer.content.decode()
+    assert fetches(ready) == []
+
+
+def test_each_first_fetch_of_a_version_is_an_event(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    for _ in range(2):
+        fetch(agent, ready, machine(1))
+        fetch(agent, ready, machine(2))
+    published(publisher, path, replica_set(1))
+    fetch(agent, ready, machine(1))
+    assert fetches(ready) == [(machine(1), "1"), (machine(2), "1"), (machine(1), "2")]
+
+
+def test_a_known_version_is_not_sent_again(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    tag = fetch(agent, ready, machine(1)).headers["ETag"]
+    again = fetch(agent, ready, machine(1), HTTP_IF_NONE_MATCH=tag)
+    assert (again.status_code, again.headers["ETag"]) == (304, tag)
+    publisher.request("POST", f"{path}/pause")
+    paused = fetch(agent, ready, machine(1), HTTP_IF_NONE_MATCH=tag)
+    assert (paused.status_code, paused.json()["paused"]) == (200, True)
+    publisher.request("POST", f"{path}/resume")
+    published(publisher, path, replica_set(1))
+    assert fetch(agent, ready, machine(1), HTTP_IF_NONE_MATCH=tag).status_code == 200
+
+
+def test_a_new_project_has_nothing_to_carry_out(agent: ApiClient, project: Project) -> None:
+    part = fetch(agent, project, machine(1)).json()
+    assert (part["version"], part["processes"]) == (0, [])
+
+
+def test_it_names_a_wrong_machine(agent: ApiClient, ready: Project) -> None:
+    assert refusal(fetch(agent, ready, None)) == (400, "MISSING_QUERY_PARAMETER", ["hostname"])
+    for wrong in ("", "no%20host", "a" * 254):
+        assert refusal(fetch(agent, ready, wrong)) == (400, "INVALID_QUERY_PARAMETER", ["hostname"])
+
+
+def test_without_the_key_of_the_document_there_is_no_answer(agent: ApiClient, ready: Project) -> None:
+    lose_key(AutomationRevision)
+    answer = fetch(agent, ready, machine(1))
+    assert refusal(answer)[:2] == (503, "SERVICE_UNAVAILABLE")
+    assert bodies.SECRET not in answer.content.decode()

@@ -1,0 +1,337 @@
+"""Turns of agents: granted, refused, renewed, and given back."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import pytest
+import time_machine
+
+from accesslist.models import Project
+from automation.models import Turn, WaitingMove
+from events.models import Event
+from opsapi import clock
+from opsapi.api.links import AGENTS
+from opsapi.roles import Grant, Role
+from tests.api.automation import path, published, publisher, refusal
+from tests.api.test_automation_plan import report
+from tests.api.turns import (
+    agent,
+    ask,
+    asked,
+    machine,
+    measured,
+    replica_set,
+    taken,
+    tell,
+    why_not,
+)
+from tests.client import ApiClient
+from tests.each import each
+from tests.factories.accesslist import ProjectFactory, make_key
+from tests.factories.alerting import make_alert
+
+__all__ = ["agent", "path", "publisher"]
+
+pytestmark = pytest.mark.django_db
+
+UNKNOWN_ID = "0" * 24
+
+
+@pytest.fixture
+def ready(publisher: ApiClient, path: str, project: Project) -> Project:
+    """A replica set whose members are healthy, and a document that wants a restart of each."""
+    published(publisher, path, replica_set())
+    measured(project)
+    return project
+
+
+def events(project: Project, name: str) -> list[Any]:
+    return list(Event.objects.filter(group_id=project.id, event_type=name).order_by("id"))
+
+
+def test_a_turn_is_granted_for_half_a_minute(agent: ApiClient, ready: Project) -> None:
+    turn = taken(agent, ready, asked(seconds=120, step="stop"))
+    row = Turn.objects.get()
+    assert row.expires - row.granted == timedelta(seconds=30)
+    assert row.until - row.granted == timedelta(seconds=120)
+    named = {
+        name: turn[name] for name in ("id", "fence", "process", "replicaSetName", "move", "state", "step")
+    }
+    assert named == {
+        "id": row.id,
+        "fence": 1,
+        "process": "p1",
+        "replicaSetName": "rs",
+        "move": "RESTART",
+        "state": "HELD",
+        "step": "stop",
+    }
+    (event,) = events(ready, "AUTOMATION_MOVE_BEGUN_AUDIT")
+    assert event.details["hostname"] == machine(1)
+    assert {param["param"]: param["new"] for param in event.diffs[0]["params"]} == {
+        "move": "RESTART",
+        "fence": "1",
+        "state": "HELD",
+        "step": "stop",
+    }
+
+
+def test_a_lost_answer_asked_again_gives_the_same_turn(agent: ApiClient, ready: Project) -> None:
+    first = taken(agent, ready, asked())
+    assert taken(agent, ready, asked()) == first
+    assert len(events(ready, "AUTOMATION_MOVE_BEGUN_AUDIT")) == 1
+
+
+def test_only_one_agent_holds_the_turn_of_a_set(agent: ApiClient, ready: Project) -> None:
+    turn = taken(agent, ready, asked())
+    answer = ask(agent, ready, asked(2, request_id="other"))
+    assert why_not(answer) == "TURN"
+    assert "p1" in answer.json()["detail"]
+    # Two agents on one machine ask for the same process and move.
+    assert why_not(ask(agent, ready, asked(request_id="another"))) == "TURN"
+    assert tell(agent, ready, turn, outcome="DONE").status_code == 200
+    assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
+
+
+def test_an_expired_turn_is_free_and_cannot_be_renewed(agent: ApiClient, ready: Project) -> None:
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        turn = taken(agent, ready, asked())
+        traveller.shift(20)
+        assert tell(agent, ready, turn, step="wait").json()["step"] == "wait"
+        traveller.shift(29)
+        assert tell(agent, ready, turn).status_code == 200
+        traveller.shift(30)
+        late = tell(agent, ready, turn)
+        assert refusal(late)[:2] == (409, "AUTOMATION_TURN_OVER")
+        assert refusal(tell(agent, ready, turn, outcome="DONE"))[:2] == (409, "AUTOMATION_TURN_OVER")
+        assert refusal(ask(agent, ready, asked()))[:2] == (409, "AUTOMATION_TURN_OVER")
+        measured(ready)
+        assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
+        assert refusal(tell(agent, ready, turn))[:2] == (409, "AUTOMATION_TURN_OVER")
+    assert list(Turn.objects.order_by("fence").values_list("state", flat=True)) == ["EXPIRED", "HELD"]
+
+
+def test_a_turn_given_back_again_with_the_same_outcome_stays(agent: ApiClient, ready: Project) -> None:
+    turn = taken(agent, ready, asked())
+    done = tell(agent, ready, turn, outcome="DONE")
+    assert (done.status_code, done.json()["state"]) == (200, "DONE")
+    assert tell(agent, ready, turn, outcome="DONE").json() == done.json()
+    assert len(events(ready, "AUTOMATION_MOVE_ENDED_AUDIT")) == 1
+    other = tell(agent, ready, turn, outcome="FAILED", reason="no disk")
+    assert refusal(other)[:2] == (409, "AUTOMATION_TURN_OVER")
+    assert refusal(tell(agent, ready, turn))[:2] == (409, "AUTOMATION_TURN_OVER")
+
+
+def test_a_failure_says_why_without_secrets(agent: ApiClient, ready: Project) -> None:
+    turn = taken(agent, ready, asked())
+    why = "cannot read https://ada:s3cret@example.com/x"
+    failed = tell(agent, ready, turn, outcome="FAILED", reason=why, step="download").json()
+    assert (failed["state"], failed["step"]) == ("FAILED", "download")
+    assert failed["reason"] == "cannot read https://******@example.com/x"
+
+
+def test_a_pause_refuses_new_turns_and_keeps_the_turn_that_is_held(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    turn = taken(agent, ready, asked())
+    since = publisher.request("POST", f"{path}/pause").json()["pausedSince"]
+    assert tell(agent, ready, turn).status_code == 200
+    assert taken(agent, ready, asked())["id"] == turn["id"]
+    assert tell(agent, ready, turn, outcome="DONE").status_code == 200
+    answer = ask(agent, ready, asked(2, request_id="other"))
+    assert why_not(answer) == "PAUSED"
+    assert answer.json()["parameters"][3] == since
+    publisher.request("POST", f"{path}/resume")
+    resumed = taken(agent, ready, asked(2, request_id="other"))
+    assert tell(agent, ready, resumed).status_code == 200
+
+
+REFUSED: Mapping[str, tuple[Any, int, str, dict[str, Any]]] = {
+    "MEMBER_PRIMARY": (asked(0), 1, "RESTART", {}),
+    "LAG": (asked(), 1, "RESTART", {"lag": 11.0}),
+    "LAG_UNKNOWN": (asked(), 1, "RESTART", {"lag": None}),
+    "OPLOG_SHORT": (asked(), 1, "RESTART", {"oplog": 3599.0}),
+    "OPLOG_UNKNOWN": (asked(), 1, "RESTART", {"oplog": None}),
+    "MAJORITY": (asked(), 1, "RESTART", {"p2": {"reachable": False}}),
+}
+
+
+@each("reason", list(REFUSED))
+def test_a_guard_refuses_the_turn(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project, reason: str
+) -> None:
+    body, _, _, changes = REFUSED[reason]
+    published(publisher, path, replica_set())
+    measured(project, **changes)
+    assert why_not(ask(agent, project, body)) == reason
+    assert not Turn.objects.exists()
+
+
+def test_a_primary_steps_down_with_a_turn(agent: ApiClient, ready: Project) -> None:
+    assert taken(agent, ready, asked(0, "STEP_DOWN"))["move"] == "STEP_DOWN"
+
+
+def test_a_member_that_no_agent_reports_is_not_known(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, replica_set())
+    assert why_not(ask(agent, project, asked())) == "SET_UNKNOWN"
+
+
+def test_an_old_report_says_nothing(agent: ApiClient, ready: Project) -> None:
+    with time_machine.travel(clock.now() + timedelta(minutes=4), tick=False):
+        assert why_not(ask(agent, ready, asked())) == "MEMBER_UNKNOWN"
+
+
+def test_an_open_alert_of_the_set_refuses_the_turn_unless_the_plan_caused_it(
+    agent: ApiClient, ready: Project
+) -> None:
+    facts = {"replicaSetName": "rs"}
+    alert = make_alert(ready, event_type="TOO_FEW_HEALTHY_MEMBERS", facts=facts)
+    assert why_not(ask(agent, ready, asked())) == "ALERT"
+    alert.delete()
+    turn = taken(agent, ready, asked())
+    make_alert(ready, event_type="TOO_FEW_HEALTHY_MEMBERS", facts=facts, created=clock.now())
+    tell(agent, ready, turn, outcome="DONE")
+    assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
+
+
+def test_the_refusal_says_since_when_and_half_an_hour_raises_an_event(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, replica_set())
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        measured(project, lag=None)
+        first = ask(agent, project, asked())
+        began = clock.wire_time(clock.now())
+        for _ in range(4):
+            traveller.shift(7 * 60)
+            measured(project, lag=None)
+            again = ask(agent, project, asked())
+            assert again.json()["parameters"] == first.json()["parameters"]
+            assert again.json()["parameters"][3] == began
+        assert events(project, "AUTOMATION_PLAN_WAITING") == []
+        for _ in range(2):
+            traveller.shift(2 * 60)
+            measured(project, lag=None)
+            assert why_not(ask(agent, project, asked())) == "LAG_UNKNOWN"
+        (event,) = events(project, "AUTOMATION_PLAN_WAITING")
+        assert event.details["hostname"] == machine(1)
+        (wait,) = publisher.get(f"/groups/{project.id}/automationStatus").json()["processes"][1]["plan"][
+            "waits"
+        ]
+        assert (wait["reason"], wait["since"]) == ("LAG_UNKNOWN", began)
+        measured(project)
+        taken(agent, project, asked())
+        assert len(events(project, "AUTOMATION_PLAN_CONTINUED")) == 1
+    assert not WaitingMove.objects.exists()
+
+
+def test_the_status_shows_running_and_ended_moves(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    report(ready)
+    published(publisher, path, replica_set(1, lastRestart="2026-11-21T07:26:14Z"))
+    measured(ready)
+    turn = taken(agent, ready, asked())
+    status = f"/groups/{ready.id}/automationStatus"
+    (move,) = publisher.get(status).json()["processes"][1]["plan"]["moves"]
+    assert (move["state"], move["started"], move["detail"]) == ("RUNNING", turn["granted"], "restarts")
+    tell(agent, ready, turn, outcome="DONE")
+    done, planned = publisher.get(status).json()["processes"][1]["plan"]["moves"]
+    assert (done["state"], "finished" in done, planned["state"]) == ("DONE", True, "PLANNED")
+
+
+FAULTS: tuple[tuple[dict[str, Any], str, str], ...] = (
+    ({"process": "p9"}, "INVALID_ATTRIBUTE", "process"),
+    ({"process": "p2"}, "INVALID_ATTRIBUTE", "process"),
+    ({"hostname": "elsewhere.example.com"}, "INVALID_ATTRIBUTE", "process"),
+    ({"hostname": "no host"}, "INVALID_ATTRIBUTE", "hostname"),
+    ({"process": 1}, "INVALID_ATTRIBUTE", "process"),
+    ({"move": "DOWNLOAD"}, "INVALID_ENUM_VALUE", "move"),
+    ({"move": None}, "MISSING_ATTRIBUTE", "move"),
+    ({"requestId": ""}, "INVALID_ATTRIBUTE", "requestId"),
+    ({"seconds": 0}, "INVALID_ATTRIBUTE", "seconds"),
+    ({"seconds": True}, "INVALID_ATTRIBUTE", "seconds"),
+    ({"goalVersion": "1"}, "INVALID_ATTRIBUTE", "goalVersion"),
+    ({"other": 1}, "INVALID_ATTRIBUTE", "other"),
+)
+
+
+@each("row", FAULTS, ids=str)
+def test_a_wrong_request_names_the_field(
+    agent: ApiClient, ready: Project, row: tuple[dict[str, Any], str, str]
+) -> None:
+    changes, code, field = row
+    assert refusal(ask(agent, ready, asked(**changes))) == (400, code, [field])
+    assert not Turn.objects.exists()
+
+
+def test_another_version_gets_no_turn(agent: ApiClient, ready: Project) -> None:
+    answer = ask(agent, ready, asked(goalVersion=2))
+    assert refusal(answer)[:2] == (409, "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION")
+    assert taken(agent, ready, asked(goalVersion=1))["goalVersion"] == 1
+
+
+def test_a_request_id_is_of_one_turn(agent: ApiClient, ready: Project) -> None:
+    taken(agent, ready, asked())
+    assert refusal(ask(agent, ready, asked(2))) == (400, "INVALID_ATTRIBUTE", ["requestId"])
+
+
+def test_a_process_in_manual_mode_gets_no_turn(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, replica_set(manualMode=True))
+    measured(project)
+    assert refusal(ask(agent, project, asked())) == (400, "INVALID_ATTRIBUTE", ["process"])
+
+
+REPORT_FAULTS: tuple[tuple[dict[str, Any], str, str], ...] = (
+    ({"fence": None}, "MISSING_ATTRIBUTE", "fence"),
+    ({"fence": "1"}, "INVALID_ATTRIBUTE", "fence"),
+    ({"fence": 0}, "INVALID_ATTRIBUTE", "fence"),
+    ({"outcome": "EXPIRED"}, "INVALID_ENUM_VALUE", "outcome"),
+    ({"outcome": "FAILED"}, "MISSING_ATTRIBUTE", "reason"),
+    ({"outcome": "DONE", "reason": "why"}, "INVALID_ATTRIBUTE", "reason"),
+    ({"reason": "why"}, "INVALID_ATTRIBUTE", "reason"),
+    ({"state": "DONE"}, "INVALID_ATTRIBUTE", "state"),
+)
+
+
+@each("row", REPORT_FAULTS, ids=str)
+def test_a_wrong_report_of_a_turn_names_the_field(
+    agent: ApiClient, ready: Project, row: tuple[dict[str, Any], str, str]
+) -> None:
+    changes, code, field = row
+    turn = taken(agent, ready, asked())
+    assert refusal(tell(agent, ready, turn, **changes)) == (400, code, [field])
+    assert Turn.objects.get().state == "HELD"
+
+
+def test_another_fence_is_refused(agent: ApiClient, ready: Project) -> None:
+    turn = taken(agent, ready, asked())
+    assert refusal(tell(agent, ready, turn, fence=2))[:2] == (409, "AUTOMATION_TURN_OVER")
+
+
+def test_an_unknown_turn_is_not_found(agent: ApiClient, ready: Project) -> None:
+    turn = taken(agent, ready, asked())
+    assert refusal(tell(agent, ready, {**turn, "id": UNKNOWN_ID}))[:2] == (404, "TURN_NOT_FOUND")
+    assert refusal(tell(agent, ready, {**turn, "id": "x"}))[:2] == (404, "INVALID_TURN_ID")
+    other: Project = ProjectFactory.create()
+    its_agent = ApiClient(make_key(Grant(Role.GROUP_AGENT, group_id=other.id)))
+    assert refusal(tell(its_agent, other, turn))[:2] == (404, "TURN_NOT_FOUND")
+
+
+@pytest.mark.parametrize(
+    "role", [Role.GROUP_READ_ONLY, Role.GROUP_MONITORING_ADMIN, Role.GROUP_AUTOMATION_ADMIN]
+)
+def test_only_agents_get_turns(agent: ApiClient, ready: Project, role: Role) -> None:
+    turn = taken(agent, ready, asked())
+    other = ApiClient(make_key(Grant(role, group_id=ready.id)))
+    calls = [
+        ask(other, ready, asked(2, request_id="other")),
+        tell(other, ready, turn),
+        other.request("GET", f"/groups/{ready.id}/automation?hostname={machine(1)}", base=AGENTS),
+    ]
+    assert [refusal(answer)[:2] for answer in calls] == [(403, "USER_UNAUTHORIZED")] * 3
