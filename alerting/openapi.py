@@ -20,5 +20,5 @@ class TypedNotificationExtension(TypedDocumentExtension):  # type: ignore[no-unt
         schema = super().map_serializer(auto_schema, direction)
         required = [name for name in schema["required"] if name != "teamName"]
         arrays = cast(TypedNotification, self.target).kind.arrays
-        shown = ["delayMin", "id", *arrays] if direction == "response" else []
-        return {**schema, "required": sorted([*required, *shown])}
+        in_answers = ["delayMin", "id", *arrays] if direction == "response" else []
+        return {**schema, "required": sorted([*required, *in_answers])}

@@ -369,8 +369,8 @@ class AlertConfigAdmin(ConsoleAdmin):
             (choice, action_url(AlertConfig, row.pk, "test", notification=choice.id) if may_test else "")
             for choice in destinations_of(row)
         ]
-        shown = {"destinations": destinations, "tests": may_test, **_explained(request, row)}
-        return {**super().page_context(request, row), **shown}
+        context = {"destinations": destinations, "tests": may_test, **_explained(request, row)}
+        return {**super().page_context(request, row), **context}
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
         noises = noise_of(rows, now=clock.now())
@@ -444,13 +444,13 @@ class AlertConfigAdmin(ConsoleAdmin):
         """As `covers`, with project names."""
         if config.group is not None or config.for_all_groups:
             return self.covers(config)
-        found = Project.objects.filter(id__in=config.group_ids).order_by("name")
-        names = [link(page_url(covered), covered.name) for covered in found]
+        projects = Project.objects.filter(id__in=config.group_ids).order_by("name")
+        names = [link(page_url(covered), covered.name) for covered in projects]
         more = more_words(max(0, len(names) - _MOST_PROJECTS))
         gone = len(config.group_ids) - len(names)
         none = f"({gone} that are no project)" if gone else ""
-        shown = format_html_join(", ", "{}", ((name,) for name in names[:_MOST_PROJECTS]))
-        parts = ((part,) for part in ("global:", shown, more, none) if part)
+        first = format_html_join(", ", "{}", ((name,) for name in names[:_MOST_PROJECTS]))
+        parts = ((part,) for part in ("global:", first, more, none) if part)
         return format_html_join(" ", "{}", parts)
 
     @admin.display(description="notifications")
@@ -468,8 +468,8 @@ class AlertConfigAdmin(ConsoleAdmin):
     @admin.display(description="open alerts")
     def alerts(self, config: AlertConfig) -> SafeString:
         now = clock.now()
-        found = active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
-        muted, targets = muting_windows(found.rows, now=now), targets_of(found.rows)
+        first = active_first_rows(Alert.objects.filter(config_id=config.id), now=now)
+        muted, targets = muting_windows(first.rows, now=now), targets_of(first.rows)
         rows = [
             (
                 badge(*alert_badge(row, now, is_muted=muted.is_muted(row.id))),
@@ -478,26 +478,26 @@ class AlertConfigAdmin(ConsoleAdmin):
                 if row.id in targets
                 else target_words(row.facts),
             )
-            for row in found.rows
+            for row in first.rows
         ]
-        shown = _listed("{} {}, {}", rows) if rows else "None. "
-        left_out = found.left_out_words
+        listed = _listed("{} {}, {}", rows) if rows else "None. "
+        left_out = first.left_out_words
         more = link(list_url(Alert, status="active", q=config.id), left_out) if left_out else ""
         every = link(list_url(Alert, q=config.id), "All alerts")
-        return format_html("{}{} {}", shown, more, every)
+        return format_html("{}{} {}", listed, more, every)
 
     @admin.display(description="history")
     def happened(self, config: AlertConfig) -> str:
-        found = first_rows(config_audits(config))
+        first = first_rows(config_audits(config))
         rows = [
             (
                 link(page_url(row), in_words(row.event_type)),
                 acting(row.details) or EMPTY,
                 time_words(row.created),
             )
-            for row in found.rows
+            for row in first.rows
         ]
-        return _listed("{} by {}, {}", rows, found.left_out_words) if rows else EMPTY
+        return _listed("{} by {}, {}", rows, first.left_out_words) if rows else EMPTY
 
 
 @admin.register(NotificationSetting)

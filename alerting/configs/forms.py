@@ -207,14 +207,14 @@ class ConfigForm(DocumentForm):
 
     def shown_input(self, form: forms.BaseForm, row: str, name: str) -> RowInput:
         """Add the types of notifications that have the input."""
-        shown, types = super().shown_input(form, row, name), INPUT_TYPES.get(name, {})
+        row_input, types = super().shown_input(form, row, name), INPUT_TYPES.get(name, {})
         boxes = [
             (value, ROLE_WORDS[Role(value)].name, kind)
             for kind, field in types.items()
             if isinstance(field, ListOf) and isinstance(field.child, OneOf)
             for value in field.child.allowed
         ]
-        return replace(shown, types=" ".join(types), boxes=boxes)
+        return replace(row_input, types=" ".join(types), boxes=boxes)
 
     def teams(self) -> list[Offer]:
         return offered_teams(self.operator)
@@ -425,12 +425,14 @@ def destinations_of(config: AlertConfig) -> list[NotificationChoice]:
     """
     return [
         NotificationChoice(
-            id=shown["id"],
+            id=notification["id"],
             number=number,
-            receiver=receiver_sentence(shown),
-            rhythm=rhythm_sentence(shown),
+            receiver=receiver_sentence(notification),
+            rhythm=rhythm_sentence(notification),
         )
-        for number, shown in enumerate(found_facts(config.id, config.group_id)["notifications"], start=1)
+        for number, notification in enumerate(
+            found_facts(config.id, config.group_id)["notifications"], start=1
+        )
     ]
 
 
@@ -443,9 +445,9 @@ class TestNotificationForm(ConsoleForm):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        found = destinations_of(self.row)
-        every = [("", f"All {len(found)} notifications")] if len(found) > 1 else []
-        single = [(choice.id, f"Notification {choice.number}: {choice.receiver}") for choice in found]
+        choices = destinations_of(self.row)
+        every = [("", f"All {len(choices)} notifications")] if len(choices) > 1 else []
+        single = [(choice.id, f"Notification {choice.number}: {choice.receiver}") for choice in choices]
         field = cast(forms.ChoiceField, self.fields["notification"])
         field.choices = [*every, *single]
         self.initial.setdefault("notification", field.choices[0][0])

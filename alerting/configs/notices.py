@@ -50,11 +50,11 @@ def _of_one(operator: Operator, project: UnwatchedProject) -> Notice:
 
 
 def _of_several(operator: Operator, projects: Sequence[UnwatchedProject]) -> Notice:
-    shown = projects[:MOST_NAMED]
+    first = projects[:MOST_NAMED]
     more = " These are the first by name:" if len(projects) > MOST_NAMED else ""
     text = f"Several projects have hosts, and {_NOBODY}{more}"
     return Notice(
-        text, [Cell(f"{project.name} ({_hosts(project)})", _url(operator, project)) for project in shown]
+        text, [Cell(f"{project.name} ({_hosts(project)})", _url(operator, project)) for project in first]
     )
 
 

@@ -80,9 +80,9 @@ class NotificationType(FieldSet):
             if field.config_name and field.name in self.secret_fields and field.name in values
         }
 
-    def opened(self, shown: Mapping[str, Any], secrets: Mapping[str, Any]) -> JsonObject:
+    def opened(self, redacted: Mapping[str, Any], secrets: Mapping[str, Any]) -> JsonObject:
         """The values in full again, from the results of `shown` and `secrets`; without lost secrets."""
-        plain = {name: value for name, value in shown.items() if name not in self.secret_fields}
+        plain = {name: value for name, value in redacted.items() if name not in self.secret_fields}
         names = {field.config_name: field.name for field in self.fields}
         return plain | {names[config_name]: value for config_name, value in secrets.items()}
 

@@ -43,8 +43,8 @@ def slow_texts(pattern: str) -> Iterator[Callable[[], str]]:
     random = Random(pattern)  # noqa: S311 - texts that nobody has to guess
     whole, named = _read(pattern)
     characters = "".join(named) or _HOST_NAMES
-    small = Counter(each for each in named if 1 < len(each) <= _SMALL_CLASS)
-    classes = [each for each, _ in small.most_common(_MOST_RUNS)]
+    small = Counter(content for content in named if 1 < len(content) <= _SMALL_CLASS)
+    classes = [content for content, _ in small.most_common(_MOST_RUNS)]
     common = [character for character, _ in Counter(characters).most_common(_MOST_RUNS)] or ["a"]
     for alphabet in dict.fromkeys(("".join(common[:2]), "".join(common), *classes, characters, _HOST_NAMES)):
         yield partial(_any_of, alphabet, LONGEST_NAME, random)
@@ -67,20 +67,20 @@ def _any_of(characters: str, length: int, random: Random) -> str:
 
 def _beginning(whole: _Group, random: Random) -> str:
     """Most of a text that the pattern matches."""
-    found: list[str] = []
+    characters: list[str] = []
     waiting = [_Part(whole)]
-    while waiting and len(found) < LONGEST_NAME:
+    while waiting and len(characters) < LONGEST_NAME:
         content, least, most = waiting.pop()
         count = random.choice((least, most, random.randint(least, most)))
         if isinstance(content, str):
-            found += random.choices(content, k=count) if content else ()
+            characters += random.choices(content, k=count) if content else ()
         elif count:
             if count > 1:
                 waiting.append(_Part(content, count - 1, count - 1))
             waiting += reversed(random.choice(content))
-    most = min(len(found), LONGEST_NAME)
+    most = min(len(characters), LONGEST_NAME)
     return "".join(
-        found[: random.choice((most, most - 1, random.randint(0, most), random.randint(0, most // 4)))]
+        characters[: random.choice((most, most - 1, random.randint(0, most), random.randint(0, most // 4)))]
     )
 
 
@@ -112,14 +112,14 @@ def _read(pattern: str) -> tuple[_Group, list[str]]:
     while len(open_groups) > 1:
         closed = open_groups.pop()
         open_groups[-1][-1].append(_Part(closed))
-    return open_groups[0], [each for each in named if each]
+    return open_groups[0], [content for content in named if content]
 
 
 def _after_flags(pattern: str, place: int) -> int:
     """The place after `?:`, `?i:` or `?P<name>`."""
     if pattern[place : place + 1] != "?":
         return place
-    ends = [found for mark in ":>)" if (found := pattern.find(mark, place)) >= 0]
+    ends = [end for mark in ":>)" if (end := pattern.find(mark, place)) >= 0]
     end = min(ends, default=len(pattern))
     return end if pattern[end : end + 1] == ")" else end + 1
 
@@ -157,12 +157,14 @@ def _class(pattern: str, place: int) -> tuple[str, int]:
     if end < 0:
         return "[", place
     content = pattern[place:end]
-    found = set()
+    characters = set()
     for at, character in enumerate(content):
         last = content[at + 2 : at + 3]
         if content[at + 1 : at + 2] == "-" and last:
-            found |= {chr(code) for code in range(ord(character), min(ord(last), ord(character) + 127) + 1)}
-        found.add(character)
+            characters |= {
+                chr(code) for code in range(ord(character), min(ord(last), ord(character) + 127) + 1)
+            }
+        characters.add(character)
     if excludes:
-        return "".join(each for each in _HOST_NAMES if each not in found) or "_", end + 1
-    return "".join(sorted(found)), end + 1
+        return "".join(character for character in _HOST_NAMES if character not in characters) or "_", end + 1
+    return "".join(sorted(characters)), end + 1

@@ -49,11 +49,11 @@ def finds(pattern: str, text: str, *, ignore_case: bool) -> bool:
 
     Raises ValueError as `compile_regex`.
     """
-    found = _ANSWERS.get(pattern, ignore_case, text)
-    if found is None:
-        found = compile_regex(pattern, ignore_case).search(text) is not None
-        _ANSWERS.put(pattern, ignore_case, text, found)
-    return found
+    answer = _ANSWERS.get(pattern, ignore_case, text)
+    if answer is None:
+        answer = compile_regex(pattern, ignore_case).search(text) is not None
+        _ANSWERS.put(pattern, ignore_case, text, answer)
+    return answer
 
 
 LAST_PORT: Final = 65_535
@@ -100,7 +100,7 @@ class _Answers:
             return None
         return bool(known[1] >> place & 1)
 
-    def put(self, pattern: str, ignore_case: bool, text: str, found: bool) -> None:
+    def put(self, pattern: str, ignore_case: bool, text: str, answer: bool) -> None:
         """Remember an answer."""
         key = pattern, ignore_case
         with self._lock:
@@ -110,7 +110,7 @@ class _Answers:
                 self._known.clear()
             place = self._places.setdefault(key, len(self._places))
             compared, matching = self._known.get(text, (0, 0))
-            self._known[text] = compared | 1 << place, matching | found << place
+            self._known[text] = compared | 1 << place, matching | answer << place
 
     def clear(self) -> None:
         """Forget everything."""

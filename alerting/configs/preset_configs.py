@@ -24,8 +24,8 @@ def configs_of_presets(group_id: str) -> Mapping[Preset, AlertConfig]:
     """The project's configuration of each preset that it has, the oldest; disabled ones count."""
     types = {preset.spec.event_type.value for preset in Preset}
     views = [(config, config_view(config)) for config in configs_of(group_id).filter(event_type__in=types)]
-    found = ((preset, [config for config, view in views if preset.spec.is_of(view)]) for preset in Preset)
-    return {preset: same[0] for preset, same in found if same}
+    by_preset = ((preset, [config for config, view in views if preset.spec.is_of(view)]) for preset in Preset)
+    return {preset: same[0] for preset, same in by_preset if same}
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,9 +74,11 @@ def addresses_of(
     if not people:
         return RecipientAddresses((), _NOBODY[PeopleType(setting.type_name)])
     channels = _channels(setting.fields)
-    found = tuple(_each_once(_reached(person, channels) for person in people[:MOST_RECIPIENTS_OF_ONE]))
+    addresses = tuple(_each_once(_reached(person, channels) for person in people[:MOST_RECIPIENTS_OF_ONE]))
     return RecipientAddresses(
-        found, None if found else NotificationReason.NO_ADDRESS, cut=len(people) > MOST_RECIPIENTS_OF_ONE
+        addresses,
+        None if addresses else NotificationReason.NO_ADDRESS,
+        cut=len(people) > MOST_RECIPIENTS_OF_ONE,
     )
 
 
@@ -149,14 +151,14 @@ def unreachable(config: AlertConfig) -> dict[int, NotificationReason]:
 
     Recipients of a global configuration are unknown until an alert names the project.
     """
-    found = {
+    reasons = {
         setting.position: addresses_of(setting, group_id=config.group_id).nobody
         for setting in config.settings.select_related("config")
         if setting.type_name in _NOBODY
     }
     return {
         place: reason
-        for place, reason in found.items()
+        for place, reason in reasons.items()
         if reason is not None and reason is not NotificationReason.NO_PROJECT
     }
 
@@ -208,9 +210,9 @@ def _reached(person: RecipientRow, channels: Iterable[tuple[ChannelType, str]]) 
 
 def _each_once(people: Iterable[list[RecipientAddress]]) -> Iterable[RecipientAddress]:
     """The addresses in order, each receiver once, however its address is spelled."""
-    found: dict[tuple[ChannelType, str], RecipientAddress] = {}
+    receivers: dict[tuple[ChannelType, str], RecipientAddress] = {}
     for address in chain.from_iterable(people):
         channel = CHANNELS[address.channel]
         first = channel.fields[0].name
-        found.setdefault((address.channel, channel.identity({first: address.recipient})[first]), address)
-    return found.values()
+        receivers.setdefault((address.channel, channel.identity({first: address.recipient})[first]), address)
+    return receivers.values()

@@ -344,9 +344,9 @@ def found_facts(config_id: str, group_id: str | None) -> Facts:
 def _with_fields(notification: Facts) -> Facts:
     """A notification with the fields of its type next to the common fields."""
     arrays: Facts = {name: [] for name in NOTIFICATION_TYPES[notification["typeName"]].arrays}
-    shown = {**notification, **arrays, **notification["fields"]}
-    del shown["fields"]
-    return shown
+    facts = {**notification, **arrays, **notification["fields"]}
+    del facts["fields"]
+    return facts
 
 
 def _matcher_faults(spec: EventTypeSpec, values: Mapping[str, Any]) -> list[BadField]:
@@ -389,14 +389,14 @@ def _threshold_faults(
         ),
         ("threshold", "threshold", Needs.THRESHOLD, ErrorCode.MISSING_THRESHOLD, ErrorCode.THRESHOLD_PRESENT),
     )
-    found = []
+    faults = []
     for name, source, needs, missing, present in kinds:
         given = source in values or name in bad
         if spec.needs is needs and not given and source not in kept:
-            found.append(BadField(name, missing, f"is required with {spec.name}"))
+            faults.append(BadField(name, missing, f"is required with {spec.name}"))
         elif spec.needs is not needs and given:
-            found.append(BadField(name, present, f"is not allowed with {spec.name}"))
-    return found
+            faults.append(BadField(name, present, f"is not allowed with {spec.name}"))
+    return faults
 
 
 class RaisingConfigDocument(ShapedDocument):

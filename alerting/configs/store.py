@@ -403,8 +403,8 @@ def indexes_of(configs: Iterable[ConfigView]) -> Mapping[EventType, ConfigIndex]
 
 
 def _versions(group_id: str, event_types: Iterable[EventType]) -> Mapping[EventType, bytes]:
-    found = fetch_rows(_VERSIONS, concerned_parameters(group_id, event_types))
-    return {EventType(event_type): version for event_type, version in found}
+    rows = fetch_rows(_VERSIONS, concerned_parameters(group_id, event_types))
+    return {EventType(event_type): version for event_type, version in rows}
 
 
 def type_of(setting: NotificationSetting) -> NotificationType:

@@ -85,11 +85,11 @@ def _threshold_words(config: ConfigView) -> str:
 
 def comparison(metric: Metric, value: float, threshold: MetricThreshold) -> str:
     """A value outside its threshold: `2 GB > 1 GB`, with enough digits to show the difference."""
-    shown, limit = value_words(metric, value, threshold), _limit(threshold)
-    if shown == limit:
-        shown = _in_full(convert(value, base_unit(metric), threshold.units), threshold.units)
+    measured, limit = value_words(metric, value, threshold), _limit(threshold)
+    if measured == limit:
+        measured = _in_full(convert(value, base_unit(metric), threshold.units), threshold.units)
         limit = _in_full(threshold.threshold, threshold.units)
-    return f"{shown} {_SIGNS[threshold.operator]} {limit}"
+    return f"{measured} {_SIGNS[threshold.operator]} {limit}"
 
 
 def _limit(threshold: MetricThreshold | CountThreshold) -> str:

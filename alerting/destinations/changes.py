@@ -236,20 +236,20 @@ def known_destinations(
     Notifications that are due at once can be written with them, so that delivery need not look them up.
     Delivery still does for new and failing destinations, and for people.
     """
-    found: dict[tuple[str, str, bool], str] = {}
+    ids: dict[tuple[str, str, bool], str] = {}
     for setting, group_id, is_global in named:
         key = (setting.id, group_id, is_global)
-        if key not in found and not type_of(setting).for_people:
+        if key not in ids and not type_of(setting).for_people:
             with suppress(NoCredentialsError, CannotDecryptError):  # delivery reports the error
                 config = setting_credentials(setting, group_id=group_id).config
                 channel = ChannelType(setting.type_name)
-                found[key] = destination_id(
+                ids[key] = destination_id(
                     group_id=group_id, channel=channel, config=config, is_global=is_global
                 )
-    if not found:
+    if not ids:
         return {}
-    known = ledger.healthy_destinations(set(found.values()))
-    return {key: name for key, name in found.items() if name in known}
+    known = ledger.healthy_destinations(set(ids.values()))
+    return {key: name for key, name in ids.items() if name in known}
 
 
 def healthy_destinations(ids: Collection[str]) -> set[str]:
@@ -293,14 +293,14 @@ def destination_configs(ids: Collection[str]) -> dict[str, dict[str, str] | Cann
 
     Destinations whose configuration was removed, because no message needed it, are left out.
     """
-    found: dict[str, dict[str, str] | CannotDecryptError] = {}
+    configs: dict[str, dict[str, str] | CannotDecryptError] = {}
     rows = Destination.objects.filter(Among("id", ids), config__isnull=False)
     for key, encrypted in rows.values_list("id", "config"):
         try:
-            found[key] = json.loads(decrypt(str(encrypted), owner=key))
+            configs[key] = json.loads(decrypt(str(encrypted), owner=key))
         except CannotDecryptError as error:
-            found[key] = error
-    return found
+            configs[key] = error
+    return configs
 
 
 def destinations_tried(*, ids: Sequence[str], now: datetime) -> set[str]:

@@ -126,8 +126,8 @@ class DestinationAdmin(ConsoleAdmin):
         return with_waiting(seen if visible_scope.everything else seen.filter(is_global=False))
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        now, found = clock.now(), first_rows(waiting_for(row.id).select_related("alert", "group"))
-        events = events_of_notifications(found.rows)
+        now, waiting = clock.now(), first_rows(waiting_for(row.id).select_related("alert", "group"))
+        events = events_of_notifications(waiting.rows)
         unreachable = host_unreachable(row.host) if row.failures else None
         until = unreachable.next_try if unreachable else row.next_try
         page = {
@@ -140,9 +140,9 @@ class DestinationAdmin(ConsoleAdmin):
             "pause": f"tried again in {age_words(until - now)}" if until and until > now else None,
             "pace": f"{row.pace_ms / 1000:g} s" if row.pace_ms else None,
             "waiting": [
-                _waiting(notification, events.get(notification.id), now) for notification in found.rows
+                _waiting(notification, events.get(notification.id), now) for notification in waiting.rows
             ],
-            "more": found.left_out_words,
+            "more": waiting.left_out_words,
             "waiting_url": notifications_waiting_url(row),
         }
         return {**super().page_context(request, row), "page": page}

@@ -186,9 +186,9 @@ def _entry(entry: TimelineEntry, *, sees_config: bool) -> Context:
 
 def _to_come(entry: TimelineEntry, *, sees_config: bool) -> Context:
     """A notification that is not sent yet must not look sent."""
-    shown = _entry(entry, sees_config=sees_config)
+    context = _entry(entry, sees_config=sees_config)
     is_notification = entry.kind is TimelineEntryKind.NOTIFIED
-    return shown | ({"icon": "schedule_send", "tone": Tone.INFO} if is_notification else {})
+    return context | ({"icon": "schedule_send", "tone": Tone.INFO} if is_notification else {})
 
 
 def _notifications(

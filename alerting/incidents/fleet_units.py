@@ -154,8 +154,8 @@ def fleets_around(
         for incident_id, units in covered.items()
     }
     host_limits: dict[FleetUnit, int] = {}
-    for found in deciding.values():
-        host_limits.update({unit: max(number, host_limits.get(unit, 0)) for unit, number in found.items()})
+    for limits in deciding.values():
+        host_limits.update({unit: max(number, host_limits.get(unit, 0)) for unit, number in limits.items()})
     # The affected hosts of a unit are known: others are searched, at least one.
     wanted = {unit: max(1, number - affected_fleet.size(unit)) for unit, number in host_limits.items()}
     labels = {unit: number for unit, number in wanted.items() if unit.kind is UnitKind.LABEL}
@@ -187,7 +187,7 @@ def _hosts_of(
     searched = [
         (unit.kind.value, *parts, most) for unit, most in units.items() for parts in _parts(unit, clusters)
     ]
-    found = " UNION ".join(
+    statement = " UNION ".join(
         _FOUND.format(
             kind=kind.value,
             joins=_HOSTS_OF[kind][0],
@@ -204,7 +204,7 @@ def _hosts_of(
         "most": [most for _, _, _, most in searched],
         "without": list(without),
     }
-    facts_of_hosts = fetch_rows(_FACTS.format(found=found), parameters)
+    facts_of_hosts = fetch_rows(_FACTS.format(found=statement), parameters)
     # Many hosts have the same labels.
     units_of_labels: dict[str | None, frozenset[FleetUnit]] = {None: frozenset()}
     for *_, labels, _, _ in facts_of_hosts:
@@ -225,12 +225,12 @@ def _clusters_of(group_id: str, units: Iterable[FleetUnit]) -> dict[str, list[st
     # Python and PostgreSQL lower some letters differently; the names of units are lowered by Python.
     if not all(name.isascii() for name in names):
         wanted |= Q(name__regex="[^[:ascii:]]")
-    found: dict[str, list[str]] = defaultdict(list)
+    ids: dict[str, list[str]] = defaultdict(list)
     clusters = Cluster.objects.alias(key=Lower("name")).filter(wanted, group_id=group_id)
     for cluster_id, name, key in clusters.values_list("id", "name", Lower("name")):
-        for each in {name.lower(), key} & names:
-            found[each].append(cluster_id)
-    return found
+        for spelling in {name.lower(), key} & names:
+            ids[spelling].append(cluster_id)
+    return ids
 
 
 def _cluster(unit: FleetUnit) -> str:
@@ -251,7 +251,7 @@ def _parts(unit: FleetUnit, clusters: Mapping[str, Sequence[str]]) -> list[tuple
     if not (cluster := _cluster(unit)):
         return [(first, second)]
     ids = clusters.get(cluster, ())
-    return [(found, "") if unit.kind is UnitKind.CLUSTER else (first, found) for found in ids]
+    return [(cluster_id, "") if unit.kind is UnitKind.CLUSTER else (first, cluster_id) for cluster_id in ids]
 
 
 def _units_of_facts(facts: Sequence[Any], agent_type: str | None, agent: str) -> frozenset[FleetUnit]:

@@ -64,7 +64,7 @@ def openings_schedule(*, alerts: Sequence[Alert], ledger: Ledger) -> None:
     if not alerts:
         return
     settings = ledger.settings_of_configs({alert.config_id for alert in alerts})
-    waits = {config_id: incident_wait(found[0].config) for config_id, found in settings.items()}
+    waits = {config_id: incident_wait(of_config[0].config) for config_id, of_config in settings.items()}
     joined = incidents_join(alerts, waits, ledger)
     _schedule_openings(alerts, joined.leads, settings, waits, ledger)
     _schedule_changes(
@@ -276,10 +276,10 @@ def _pending_messages(incidents: Sequence[Incident]) -> QuerySet[Notification]:
 
 def _waiting(incidents: Sequence[Incident], ledger: Ledger) -> dict[tuple[str, str], list[Notification]]:
     """The first messages and changes that wait, by incident and setting; locks these."""
-    found: dict[tuple[str, str], list[Notification]] = {}
+    waiting: dict[tuple[str, str], list[Notification]] = {}
     for row in ledger.messages_wait(incidents):
-        found.setdefault((str(row.incident_id), row.setting_id), []).append(row)
-    return found
+        waiting.setdefault((str(row.incident_id), row.setting_id), []).append(row)
+    return waiting
 
 
 def messages_wait(incidents: Sequence[Incident]) -> list[Notification]:
@@ -331,9 +331,9 @@ def ends_schedule(
     incident and no messages.
     """
     left = incidents_leave(alerts=alerts, at=at, kind=kind, ledger=ledger)
-    for each in (MessageKind.CLOSE, MessageKind.CANCEL):
-        ended = {incident.lead_id: incident.at for incident in left.ended if incident.kind is each}
-        schedule_ends(ended=ended, kind=each, ledger=ledger)
+    for end_kind in (MessageKind.CLOSE, MessageKind.CANCEL):
+        ended = {incident.lead_id: incident.at for incident in left.ended if incident.kind is end_kind}
+        schedule_ends(ended=ended, kind=end_kind, ledger=ledger)
     if not left.lasting:
         return
     last = {alert.incident_id: alert.id for alert in alerts}

@@ -97,7 +97,7 @@ class AlertDocument(Document):
         """Return an alert; `among` is the path of the list that contains it, by default its project's."""
         project_list = f"/groups/{row['group_id']}/alerts"
         path = f"{among or project_list}/{row['id']}"
-        shown = {
+        document = {
             "id": row["id"],
             "alertConfigId": row["config_id"],
             "groupId": row["group_id"],
@@ -111,14 +111,14 @@ class AlertDocument(Document):
         }
         for name, column in _OPTIONAL:
             if row[column] is not None:
-                shown[name] = row[column]
+                document[name] = row[column]
         # An acknowledgement that has lapsed is absent. Times in this format sort in order of time.
         if row["wire_acknowledged_until"] is not None and row["wire_acknowledged_until"] > _on_the_wire(now):
-            shown |= _acknowledgement(row)
+            document |= _acknowledgement(row)
         if row["metric_name"] is not None:
-            shown |= _metric(row)
-        shown["links"] = links.related(path, _relations(shown, row, path, among) if alone else {})
-        return shown
+            document |= _metric(row)
+        document["links"] = links.related(path, _relations(document, row, path, among) if alone else {})
+        return document
 
 
 _OPTIONAL = (("lastNotified", "wire_last_notified"), ("resolved", "wire_resolved"))
@@ -149,7 +149,7 @@ def _metric(row: AlertRow) -> JsonObject:
     )
 
 
-def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | None) -> dict[str, str]:
+def _relations(document: Mapping[str, Any], row: AlertRow, path: str, among: str | None) -> dict[str, str]:
     """Links of a single alert, to its configuration and host if these still exist.
 
     A project's readers get no link to a global configuration.
@@ -160,18 +160,18 @@ def _relations(shown: Mapping[str, Any], row: AlertRow, path: str, among: str | 
         relations["alertConfig"] = f"/globalAlertConfigs/{row['config_id']}"
     elif not row["is_global"] and row["has_config"]:
         relations["alertConfig"] = f"{group}/alertConfigs/{row['config_id']}"
-    if "hostId" in shown and row["has_host"]:
-        relations["host"] = f"{group}/hosts/{shown['hostId']}"
+    if "hostId" in document and row["has_host"]:
+        relations["host"] = f"{group}/hosts/{document['hostId']}"
     return {**relations, "alertConfigs": f"{path}/alertConfigs", "notifications": f"{path}/notifications"}
 
 
 def target_facts(event_type: str, facts: Mapping[str, Any]) -> JsonObject:
     """The target of an alert or event of this type, from its facts."""
     names = _TARGET[event_type]
-    shown = {name: facts[name] for name in names if name in facts}
+    target = {name: facts[name] for name in names if name in facts}
     if "hostname" in facts and "hostnameAndPort" in names:
-        shown["hostnameAndPort"] = host_and_port(facts["hostname"], facts.get("port"))  # agents have no port
-    return shown
+        target["hostnameAndPort"] = host_and_port(facts["hostname"], facts.get("port"))  # agents have no port
+    return target
 
 
 class Comment(Text):

@@ -228,15 +228,15 @@ def first_active(alerts: QuerySet[Alert], *, now: datetime, most: int = MOST_SHO
     waiting, acknowledged = _by_urgency(alerts.filter(status__in=_ACTIVE).select_related(None), now)
     # PostgreSQL reads the second part only if the first part has fewer rows than the limit.
     first = waiting.values("id")[:most].union(acknowledged.values("id")[:most], all=True)[:most]
-    found = alerts.filter(id__in=first).order_by("-created", "-id")
-    return sorted(found, key=lambda alert: alert_acknowledgement(alert, now) is not None)
+    rows = alerts.filter(id__in=first).order_by("-created", "-id")
+    return sorted(rows, key=lambda alert: alert_acknowledgement(alert, now) is not None)
 
 
 def active_first_rows(alerts: QuerySet[Alert], *, now: datetime) -> FirstRows[Alert]:
     """The first of the alerts that are open or pending, and how many there are."""
-    found = first_active(alerts, now=now, most=MOST_SHOWN + 1)
-    count = len(found) if len(found) <= MOST_SHOWN else bounded_count(alerts.filter(status__in=_ACTIVE))
-    return FirstRows(found[:MOST_SHOWN], count)
+    rows = first_active(alerts, now=now, most=MOST_SHOWN + 1)
+    count = len(rows) if len(rows) <= MOST_SHOWN else bounded_count(alerts.filter(status__in=_ACTIVE))
+    return FirstRows(rows[:MOST_SHOWN], count)
 
 
 def urgent_first(alerts: QuerySet[Alert], start: int, stop: int, *, now: datetime) -> list[Alert]:
@@ -258,11 +258,11 @@ def _between(parts: Iterable[QuerySet[Alert]], start: int, stop: int) -> Iterato
     for part in parts:
         if not wanted:
             return
-        found = list(part[start : start + wanted])
-        yield from found
-        wanted -= len(found)
+        rows = list(part[start : start + wanted])
+        yield from rows
+        wanted -= len(rows)
         # Counted only where a part ends before the page begins, and no further than that.
-        start = 0 if found or not start else start - part.order_by()[:start].count()
+        start = 0 if rows or not start else start - part.order_by()[:start].count()
 
 
 _SHORTEST = 3
@@ -520,9 +520,9 @@ def incident_of(alert: Alert, alerts: Iterable[Alert]) -> IncidentView | None:
     if not alert.incident_id or (row := rows.first()) is None:
         return None
     opened = [
-        Member(*(getattr(each, name) for name in Member._fields))
-        for each in alerts
-        if each.incident_id == row.id and each.status == AlertStatus.OPEN.value
+        Member(*(getattr(member, name) for name in Member._fields))
+        for member in alerts
+        if member.incident_id == row.id and member.status == AlertStatus.OPEN.value
     ]
     return IncidentView(opened, row)
 
@@ -570,7 +570,7 @@ def with_fleets(
     """
     roots: dict[str, set[FleetUnit]] = defaultdict(set)
     for notification in notifications:
-        if (shown := pictures.get(notification.id)) and (root := root_unit(shown.root)):
+        if (last := pictures.get(notification.id)) and (root := root_unit(last.root)):
             roots[notification.incident_id or ""].add(root)
     covered: dict[str, list[FleetUnit | None]] = {}
     together: dict[str, dict[str, set[FleetUnit]]] = defaultdict(dict)
@@ -687,18 +687,18 @@ def incident_messages(
 
     The message of an incident of a single alert has no picture.
     """
-    found: dict[str, IncidentMessage] = {}
+    messages: dict[str, IncidentMessage] = {}
     pictures: dict[tuple[str, Picture | None], Picture] = {}
     for notification in notifications:
         view = views.get(notification.incident_id or "")
         if view is None:
             continue
         if notification.id not in last:
-            found[notification.id] = IncidentMessage(view)
+            messages[notification.id] = IncidentMessage(view)
             continue
         # Messages to many people have the same picture.
         key = view.incident.id, last[notification.id]
         if key not in pictures:
             pictures[key] = view.picture(last[notification.id])
-        found[notification.id] = IncidentMessage(view, pictures[key])
-    return found
+        messages[notification.id] = IncidentMessage(view, pictures[key])
+    return messages

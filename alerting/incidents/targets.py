@@ -25,7 +25,7 @@ def targets_of(alerts: Collection[Alert]) -> dict[str, Model]:
 
     A query for each kind, however many alerts. Operators who can read an alert can read its target.
     """
-    found: dict[str, Model] = {}
+    targets: dict[str, Model] = {}
     named = [(kind, alert, name.lower(), other) for alert in alerts for kind, name, other in _names(alert)]
     for kind, column, other_of in _KINDS:
         keys = {alert.id: (alert.group_id, *key) for model, alert, *key in named if model is kind}
@@ -35,8 +35,8 @@ def targets_of(alerts: Collection[Alert]) -> dict[str, Model]:
             rows = objects.alias(key=Lower(column)).filter(Among("group_id", groups), Among("key", names))
             rows = rows.select_related("cluster") if kind is ReplicaSet else rows
             by_key = {(row.group_id, getattr(row, column).lower(), other_of(row)): row for row in rows}
-            found |= {alert_id: by_key[key] for alert_id, key in keys.items() if key in by_key}
-    return found
+            targets |= {alert_id: by_key[key] for alert_id, key in keys.items() if key in by_key}
+    return targets
 
 
 def _names(alert: Alert) -> Iterator[tuple[type[Model], str, Any]]:

@@ -56,20 +56,20 @@ def units_of(
     `agent` is the agent that reports the host, `labels` are the labels of the host.
     """
     hostname, cluster = facts.get("hostname"), _name(facts.get("clusterName"))
-    found = set(label_units(labels)) if labels else set()
+    units = set(label_units(labels)) if labels else set()
     if agent:
-        found.add(FleetUnit(UnitKind.AGENT, agent))
+        units.add(FleetUnit(UnitKind.AGENT, agent))
     if hostname:
-        found.add(FleetUnit(UnitKind.MACHINE, _name(hostname)))
+        units.add(FleetUnit(UnitKind.MACHINE, _name(hostname)))
         if (port := facts.get("port")) is not None:
-            found.add(FleetUnit(UnitKind.HOST, f"{_name(hostname)}:{port}"))
+            units.add(FleetUnit(UnitKind.HOST, f"{_name(hostname)}:{port}"))
     if name := facts.get("replicaSetName"):
-        found.add(FleetUnit(UnitKind.REPLICA_SET, _within(name, cluster)))
+        units.add(FleetUnit(UnitKind.REPLICA_SET, _within(name, cluster)))
     if cluster:
-        found.add(FleetUnit(UnitKind.CLUSTER, cluster))
+        units.add(FleetUnit(UnitKind.CLUSTER, cluster))
         if shard := facts.get("shardName"):
-            found.add(FleetUnit(UnitKind.SHARD, _within(shard, cluster)))
-    return frozenset(found)
+            units.add(FleetUnit(UnitKind.SHARD, _within(shard, cluster)))
+    return frozenset(units)
 
 
 def label_units(labels: Mapping[str, str]) -> frozenset[FleetUnit]:
@@ -328,11 +328,11 @@ class FleetUnits:
     @classmethod
     def of(cls, hosts: Iterable[AbstractSet[FleetUnit]]) -> "FleetUnits":
         """The fleet of these hosts, of each the units that it belongs to."""
-        found: dict[FleetUnit, set[int]] = defaultdict(set)
+        hosts_of_units: dict[FleetUnit, set[int]] = defaultdict(set)
         for number, units in enumerate(hosts):
             for unit in units:
-                found[unit].add(number)
-        return cls({unit: frozenset(numbers) for unit, numbers in found.items()})
+                hosts_of_units[unit].add(number)
+        return cls({unit: frozenset(numbers) for unit, numbers in hosts_of_units.items()})
 
     def size(self, unit: FleetUnit) -> int:
         return len(self.hosts.get(unit, ()))
@@ -343,11 +343,11 @@ class FleetUnits:
 
     def by_host(self) -> dict[int, set[FleetUnit]]:
         """The units of each host."""
-        found: dict[int, set[FleetUnit]] = defaultdict(set)
+        units_of_hosts: dict[int, set[FleetUnit]] = defaultdict(set)
         for unit, numbers in self.hosts.items():
             for number in numbers:
-                found[number].add(unit)
-        return dict(found)
+                units_of_hosts[number].add(unit)
+        return dict(units_of_hosts)
 
     def only(self, units: AbstractSet[FleetUnit]) -> "FleetUnits":
         """These units of the fleet."""

@@ -86,22 +86,22 @@ def alerting_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Wid
 
 
 def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
-    found = active_alerts(visible_scope=visible_scope, now=now)
-    targets, muted = targets_of(found.rows), muting_windows(found.rows, now=now)
+    alerts = active_alerts(visible_scope=visible_scope, now=now)
+    targets, muted = targets_of(alerts.rows), muting_windows(alerts.rows, now=now)
     return Panel(
         name="alerts",
         rank=10,
         title="Open and pending alerts",
         unit="alerts open or pending",
         headers=["Alert", "Severity", "Target", "Project", "State", "Age"],
-        rows=[_alert(row, targets.get(row.id), muted.is_muted(row.id), now) for row in found.rows],
-        count=found.count,
+        rows=[_alert(row, targets.get(row.id), muted.is_muted(row.id), now) for row in alerts.rows],
+        count=alerts.count,
         url=list_url(Alert, status="active"),
         empty="No open alerts. Alerts appear here when the condition of an enabled alert configuration "
         "is met.",
         remedy=_configs(),
-        facts=_ages(found.ages),
-        tone=Tone.BAD if any(age.unacknowledged for age in found.ages) else Tone.WARNING,
+        facts=_ages(alerts.ages),
+        tone=Tone.BAD if any(age.unacknowledged for age in alerts.ages) else Tone.WARNING,
         is_wide=True,
     )
 
@@ -134,16 +134,18 @@ def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
     ]
 
 
-def _notifications(found: FirstRows[Notification], sent: PanelWhole, now: datetime) -> Panel:
-    origins, events = origins_of(found.rows), events_of_notifications(found.rows)
+def _notifications(notifications: FirstRows[Notification], sent: PanelWhole, now: datetime) -> Panel:
+    origins, events = origins_of(notifications.rows), events_of_notifications(notifications.rows)
     return Panel(
         name="notifications",
         rank=40,
         title="Failing notifications",
         unit="notifications failing",
         headers=["Recipient", "About", "Project", "State", "Attempts", "Reason"],
-        rows=[_notification(row, origins[row.id].place, events.get(row.id), now) for row in found.rows],
-        count=found.count,
+        rows=[
+            _notification(row, origins[row.id].place, events.get(row.id), now) for row in notifications.rows
+        ],
+        count=notifications.count,
         url=list_url(Notification, status__exact=NotificationStatus.FAILED.value),
         empty="No failed deliveries in the last 24 hours. Failed and retrying notifications appear here.",
         whole=sent,
@@ -186,15 +188,15 @@ def _outcome(notification: Notification, now: datetime) -> Cell:
 
 
 def _windows(visible_scope: VisibleScope, now: datetime) -> Panel:
-    found = windows_ahead(visible_scope=visible_scope, now=now)
+    windows = windows_ahead(visible_scope=visible_scope, now=now)
     return Panel(
         name="windows",
         rank=60,
         title="Maintenance windows",
         unit="windows active or scheduled",
         headers=["State", "Project", "Mutes", "When", "Description"],
-        rows=[_window(row, now) for row in found.rows],
-        count=found.count,
+        rows=[_window(row, now) for row in windows.rows],
+        count=windows.count,
         url=list_url(MaintenanceWindow),
         empty="No maintenance windows now or in the next 7 days. A window mutes the notifications of "
         "its alert types.",
@@ -216,7 +218,7 @@ def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
     ]
 
 
-def _destinations(found: FirstRows[Destination], sent: PanelWhole, now: datetime) -> Panel:
+def _destinations(destinations: FirstRows[Destination], sent: PanelWhole, now: datetime) -> Panel:
     return Panel(
         name="destinations",
         rank=50,
@@ -224,8 +226,8 @@ def _destinations(found: FirstRows[Destination], sent: PanelWhole, now: datetime
         is_wide=True,
         unit="destinations failing",
         headers=["Destination", "Project", "Since", "Waiting", "Last error"],
-        rows=[_destination(row, now) for row in found.rows],
-        count=found.count,
+        rows=[_destination(row, now) for row in destinations.rows],
+        count=destinations.count,
         url=list_url(Destination, state=DestinationState.FAILING.value),
         empty="Every destination that a message was sent to accepted the last one.",
         whole=sent,
@@ -243,18 +245,18 @@ def _destination(row: Any, now: datetime) -> Sequence[Cell]:
     ]
 
 
-def _workers(found: FirstRows[WorkerHeartbeat], now: datetime) -> Panel:
+def _workers(workers: FirstRows[WorkerHeartbeat], now: datetime) -> Panel:
     return Panel(
         name="workers",
         rank=70,
         title="Workers",
         unit="workers in the last 24 hours",
         headers=["Worker", "State", "Last seen", "Stuck"],
-        rows=[_worker(row, now) for row in found.rows],
-        count=found.count,
+        rows=[_worker(row, now) for row in workers.rows],
+        count=workers.count,
         url=list_url(WorkerHeartbeat),
         empty=_NO_WORKER,
-        tone=Tone.GOOD if any(is_running(row, now) for row in found.rows) else Tone.BAD,
+        tone=Tone.GOOD if any(is_running(row, now) for row in workers.rows) else Tone.BAD,
     )
 
 
@@ -277,8 +279,8 @@ def _stuck(worker: WorkerHeartbeat, now: datetime) -> Cell:
 def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Panel:
     """Its open and pending alerts, in the usual order."""
     of_project = in_visible_scope(Alert.objects.filter(group=host.group_id), visible_scope)
-    found = active_first_rows(alerts_matching(of_project, str(host), visible_scope=visible_scope), now=now)
-    muted = muting_windows(found.rows, now=now)
+    alerts = active_first_rows(alerts_matching(of_project, str(host), visible_scope=visible_scope), now=now)
+    muted = muting_windows(alerts.rows, now=now)
     of_host: dict[str, str] = {"q": str(host), "group__id__exact": host.group_id}
     all_alerts = Cell("All alerts of this host", list_url(Alert, **of_host))
     return Panel(
@@ -286,12 +288,12 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
         title="Open alerts",
         unit="open alerts",
         headers=["Alert", "Severity", "Status", "Age"],
-        rows=[alert_cells(row, now, is_muted=muted.is_muted(row.id)) for row in found.rows],
-        count=found.count,
+        rows=[alert_cells(row, now, is_muted=muted.is_muted(row.id)) for row in alerts.rows],
+        count=alerts.count,
         url=list_url(Alert, status="active", **of_host),
         empty="No open alerts about this host.",
         remedy=all_alerts,
-        facts=[all_alerts] if found.rows else [],
+        facts=[all_alerts] if alerts.rows else [],
     )
 
 

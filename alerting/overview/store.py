@@ -69,8 +69,10 @@ def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> Firs
     first_try = Q(reason=None)
     rows = Notification.objects.filter(failed | tried, due__gte=now - _DAY, group__deleted=None)
     waiting = rows.exclude(first_try).exclude(HELD_BACK, status=NotificationStatus.PENDING.value)
-    shown = waiting if visible_scope.everything else of_own_configs(in_visible_scope(waiting, visible_scope))
-    return first_rows(shown.select_related("group", "alert").order_by("-due", "-sequence", "-id"))
+    failing = (
+        waiting if visible_scope.everything else of_own_configs(in_visible_scope(waiting, visible_scope))
+    )
+    return first_rows(failing.select_related("group", "alert").order_by("-due", "-sequence", "-id"))
 
 
 def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[MaintenanceWindow]:
@@ -85,12 +87,14 @@ def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Ma
         row: row.start if row.recurrence is None else _next_start(row, now)
         for row in MaintenanceWindow.objects.filter(id__in=first).select_related("group")
     }
-    found = sorted(
+    in_order = sorted(
         (start, row.id, row) for row, start in starts.items() if start is not None and start < now + _AHEAD
     )
     single = sum(row.recurrence is None for row in starts)
     more = bounded_count(once) - single if single > MOST_SHOWN else 0
-    return FirstRows([row for _, _, row in found[:MOST_SHOWN]], min(len(found) + more, MOST_COUNTED + 1))
+    return FirstRows(
+        [row for _, _, row in in_order[:MOST_SHOWN]], min(len(in_order) + more, MOST_COUNTED + 1)
+    )
 
 
 def _next_start(window: MaintenanceWindow, now: datetime) -> datetime | None:
@@ -105,9 +109,9 @@ def _age_counts(alerts: QuerySet[Alert], now: datetime) -> list[AgeCount]:
         _of_age(alerts, now, *age).values_list(Value(place), is_acknowledged)[: MOST_COUNTED + 1]
         for place, age in enumerate(_AGES)
     )
-    found = Counter((place, bool(acknowledged)) for place, acknowledged in youngest.union(*older, all=True))
-    waiting = [found[place, False] for place in range(len(_AGES))]
-    return [AgeCount(found[place, True] + count, count) for place, count in enumerate(waiting)]
+    counts = Counter((place, bool(acknowledged)) for place, acknowledged in youngest.union(*older, all=True))
+    waiting = [counts[place, False] for place in range(len(_AGES))]
+    return [AgeCount(counts[place, True] + count, count) for place, count in enumerate(waiting)]
 
 
 def _of_age(

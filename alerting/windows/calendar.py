@@ -41,9 +41,11 @@ def window_calendar(rule: WindowRule, now: datetime) -> Calendar:
         monday = _monday(following.start.astimezone(zone).date())
     days = [monday + number * _DAY for number in range(_WEEKS * 7)]
     end = _midnight(days[-1] + _DAY, zone)
-    occurrences = list(takewhile(lambda found: found.start < end, rule.occurrences(_midnight(monday, zone))))
-    shown = [CalendarDay(day, day == today, _periods(day, occurrences, zone)) for day in days]
-    return Calendar(zone.key, [shown[first : first + 7] for first in range(0, len(shown), 7)])
+    occurrences = list(
+        takewhile(lambda occurrence: occurrence.start < end, rule.occurrences(_midnight(monday, zone)))
+    )
+    calendar_days = [CalendarDay(day, day == today, _periods(day, occurrences, zone)) for day in days]
+    return Calendar(zone.key, [calendar_days[first : first + 7] for first in range(0, len(calendar_days), 7)])
 
 
 def _periods(day: date, occurrences: Sequence[Occurrence], zone: tzinfo) -> list[str]:

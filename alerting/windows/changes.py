@@ -85,8 +85,8 @@ def window_change(
             recurrence=window.recurrence,
             matchers=window.matchers,
         )
-        if found := list(faults):
-            raise ApiError.of_fields(found)
+        if bad_fields := list(faults):
+            raise ApiError.of_fields(bad_fields)
         window.last_end, window.updated = _last_end(window), now
         window.save(update_fields=[*changed, "last_end", "updated"])
         if _MUTING.intersection(changed):

@@ -156,14 +156,14 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         now = clock.now()
         verb, tone = _VERBS[row.rule.state(now)]
         values = {name: getattr(row, name) for name in _OF_PREVIEW}
-        shown = {
+        context = {
             "extent": row.extent,
             "verb": verb,
             "tone": tone.value,
             "over": tone is Tone.PLAIN,
             "shown": shown_window(group_id=row.group_id, values=values, now=now),
         }
-        return {**super().page_context(request, row), **shown}
+        return {**super().page_context(request, row), **context}
 
     @admin.display(description="mutes")
     def mutes(self, window: Any) -> SafeString | str:
@@ -209,5 +209,5 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     @admin.display(description="targets")
     def targets(self, window: MaintenanceWindow) -> SafeString | str:
         """The hosts and the other matchers, as the form shows them."""
-        shown = matcher_lines(window.matchers)
-        return format_html_join(mark_safe("<br>"), "{}", [(line,) for line in shown]) if shown else "all"
+        lines = matcher_lines(window.matchers)
+        return format_html_join(mark_safe("<br>"), "{}", [(line,) for line in lines]) if lines else "all"

@@ -73,11 +73,11 @@ def matchers_shown(matchers: Sequence[Mapping[str, str]] | None) -> dict[str, An
 
 def matcher_lines(matchers: Sequence[Mapping[str, str]] | None) -> list[str]:
     """Return the hosts and the other matchers in words."""
-    shown = matchers_shown(matchers)
+    inputs = matchers_shown(matchers)
     others = (
-        f"{matcher['fieldName']} {matcher['operator']} {matcher['value']}" for matcher in shown["matchers"]
+        f"{matcher['fieldName']} {matcher['operator']} {matcher['value']}" for matcher in inputs["matchers"]
     )
-    return [*shown["hosts"].splitlines(), *others]
+    return [*inputs["hosts"].splitlines(), *others]
 
 
 def in_zone(text: str, zone: str) -> str:

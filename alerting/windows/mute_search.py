@@ -65,10 +65,10 @@ class MuteSearch:
     def _search(self, windows: Sequence[WindowRule]) -> Iterator[str]:
         active = []
         for window in windows:
-            if found := next(window.occurrences(self._moment), None):
-                if found.start <= self._moment:
-                    active.append(ActiveWindow(window, found.end))
-                change = found.end if found.start <= self._moment else found.start
+            if occurrence := next(window.occurrences(self._moment), None):
+                if occurrence.start <= self._moment:
+                    active.append(ActiveWindow(window, occurrence.end))
+                change = occurrence.end if occurrence.start <= self._moment else occurrence.start
                 self._valid_until = min(self._valid_until or change, change)
             yield window.id
         # One window after the other, so that the patterns of each are compiled once.

@@ -208,16 +208,16 @@ def _subjects_of_alerts(
 
 def _muted(rows: Iterable[tuple[str, MatchSubject]], rule: WindowRule, budget: Budget) -> MutedRows:
     """Compare rows, by their id, until the time is over."""
-    found: list[str] = []
+    muted: list[str] = []
     compared = 0
     try:
         for row_id, subject in rows:
             if rule.mutes(subject, budget.check):
-                found.append(row_id)
+                muted.append(row_id)
             compared += 1
     except OutOfTimeError:
-        return MutedRows(found[:MOST_NAMED], len(found), compared)
-    return MutedRows(found[:MOST_NAMED], len(found))
+        return MutedRows(muted[:MOST_NAMED], len(muted), compared)
+    return MutedRows(muted[:MOST_NAMED], len(muted))
 
 
 @dataclass(frozen=True, slots=True)

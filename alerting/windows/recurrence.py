@@ -236,10 +236,10 @@ def clock_gaps(
     is set back, the local day is longer than an occurrence of 24 hours.
     """
     zone, gaps = ZoneInfo(recurrence.time_zone), []
-    found = takewhile(
-        lambda each: each.start < after + _YEAR, occurrences(start, end, recurrence, after=after)
+    in_year = takewhile(
+        lambda occurrence: occurrence.start < after + _YEAR, occurrences(start, end, recurrence, after=after)
     )
-    for before, following in pairwise(found):
+    for before, following in pairwise(in_year):
         offsets = [
             moment.astimezone(zone).utcoffset() or timedelta() for moment in (before.start, following.start)
         ]
@@ -259,7 +259,7 @@ def last_end(start: datetime, end: datetime, recurrence: Recurrence) -> datetime
     else:
         return None
     searched = (occurrences(start, end, recurrence, after=until - time) for time in _SEARCHED_FOR_THE_LAST)
-    return next((found[-1].end for found in map(list, searched) if found), end)
+    return next((of_span[-1].end for of_span in map(list, searched) if of_span), end)
 
 
 def recurrence_fault(start: datetime, end: datetime, recurrence: Recurrence) -> tuple[str, str] | None:
@@ -348,8 +348,8 @@ def _last_local(text: str, first: datetime) -> datetime | None:
     if rule.count is None:
         return None
     starts = takewhile(lambda start: start.year <= _YEARS[-1], rule.of(first, first))
-    found = list(islice(starts, rule.count))
-    return found[-1] if found else first
+    counted = list(islice(starts, rule.count))
+    return counted[-1] if counted else first
 
 
 def _until(text: str, zone: tzinfo) -> datetime:
@@ -382,13 +382,13 @@ def _options(parts: Mapping[str, str], frequency: str) -> Mapping[str, Any]:
 
 
 def _weekday(text: str, frequency: str) -> rrule.weekday:
-    found = _DAY.fullmatch(text)
-    if not found:
+    parts = _DAY.fullmatch(text)
+    if not parts:
         raise ValueError("BYDAY must be a list of days, such as SA,SU or, by month, -1SU")
-    day = _DAYS[found[2]]
-    if found[1] is None:
+    day = _DAYS[parts[2]]
+    if parts[1] is None:
         return day
-    number = int(found[1])
+    number = int(parts[1])
     most = {"MONTHLY": 5, "YEARLY": 53}.get(frequency, 0)
     if not 1 <= abs(number) <= most:
         raise ValueError(

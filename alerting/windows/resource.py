@@ -236,11 +236,11 @@ class WindowPreviewDocument(Answer):
         """Return a preview with the first hosts and alerts of the project, read now."""
         rows = HostDocument.rows(hosts_of(group_id).filter(id__in=preview.hosts.ids))
         hosts = [HostDocument.present(HostDocument.facts(row), links) for row in rows]
-        found = alert_rows(preview.alerts.ids)
+        alert_facts = alert_rows(preview.alerts.ids)
         alerts = [
-            AlertDocument.present(found[alert_id], links, now=now)
+            AlertDocument.present(alert_facts[alert_id], links, now=now)
             for alert_id in preview.alerts.ids
-            if alert_id in found
+            if alert_id in alert_facts
         ]
         return cls.of(
             preview,

@@ -139,13 +139,15 @@ def active_windows(windows: Iterable[WindowRule], moment: datetime) -> list[Acti
     """The windows with an occurrence in effect, the last to end first."""
     current = ((window, next(window.occurrences(moment), None)) for window in windows)
     return last_to_end_first(
-        ActiveWindow(window, found.end) for window, found in current if found and found.start <= moment
+        ActiveWindow(window, occurrence.end)
+        for window, occurrence in current
+        if occurrence and occurrence.start <= moment
     )
 
 
 def last_to_end_first(active: Iterable[ActiveWindow]) -> list[ActiveWindow]:
     """Active windows in the order in which they are asked whether they mute a target."""
-    return sorted(active, key=lambda found: (found.until, found.window.id), reverse=True)
+    return sorted(active, key=lambda current: (current.until, current.window.id), reverse=True)
 
 
 def muting(
@@ -155,7 +157,7 @@ def muting(
 
     `check` is called before each comparison, and raises an error when the time is over.
     """
-    return next((found for found in active if found.window.mutes(subject, check)), None)
+    return next((candidate for candidate in active if candidate.window.mutes(subject, check)), None)
 
 
 NOUNS: Mapping[Category, tuple[str, str]] = {

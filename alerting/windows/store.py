@@ -48,10 +48,10 @@ def in_state(windows: QuerySet[MaintenanceWindow], state: WindowState, now: date
     if state is WindowState.EXPIRED:
         return ~not_over(now)
     begun = Q(recurrence__isnull=False, start__lte=now) & not_over(now)
-    found = [row.id for row in windows.filter(begun) if row.rule.state(now) is WindowState.ACTIVE]
+    ids = [row.id for row in windows.filter(begun) if row.rule.state(now) is WindowState.ACTIVE]
     if state is WindowState.ACTIVE:
-        return Q(recurrence__isnull=True, start__lte=now, end__gt=now) | Q(id__in=found)
-    return Q(start__gt=now) | begun & ~Q(id__in=found)
+        return Q(recurrence__isnull=True, start__lte=now, end__gt=now) | Q(id__in=ids)
+    return Q(start__gt=now) | begun & ~Q(id__in=ids)
 
 
 def costly_windows(group_id: str, now: datetime) -> QuerySet[MaintenanceWindow]:
@@ -105,13 +105,13 @@ def muting_windows(
             muted.unknown |= {alert.id for alert in by_group[group_id]}
         seconds[group_id] = budget.left
     targets = {alert.id: TargetFacts(alert.group_id, alert.facts) for alert in alerts}
-    rules = (found.window for each in active.values() for found in each)
+    rules = (current.window for of_group in active.values() for current in of_group)
     subjects = Subjects(rules, targets.values(), most_hosts=MOST_LABELED_HOSTS)
-    for group_id, found in active.items():
+    for group_id, of_group in active.items():
         budget = Budget(clock() + seconds[group_id], clock)
         for alert in by_group[group_id]:
             try:
-                by = _muting(found, alert, targets[alert.id], subjects, budget)
+                by = _muting(of_group, alert, targets[alert.id], subjects, budget)
             except OutOfTimeError:
                 muted.unknown.add(alert.id)
             else:
@@ -122,21 +122,21 @@ def muting_windows(
 
 def _active(rows: Iterable[MaintenanceWindow], now: datetime, budget: Budget) -> list[ActiveWindow]:
     """The windows of a project with an occurrence in effect. Raises OutOfTimeError."""
-    found = []
+    active = []
     for row in rows:
         budget.check()
-        found += active_windows([row.rule], now)
-    return last_to_end_first(found)
+        active += active_windows([row.rule], now)
+    return last_to_end_first(active)
 
 
 def _muting(
     active: Sequence[ActiveWindow], alert: Alert, target: TargetFacts, subjects: Subjects, budget: Budget
 ) -> ActiveWindow | None:
     """The window that mutes the alert. Raises OutOfTimeError, also if it needs labels that were not read."""
-    of_category = [found for found in active if category_of(alert) in found.window.categories]
+    of_category = [current for current in active if category_of(alert) in current.window.categories]
     compared = of_category
     if not subjects.has_labels_of(target):
-        compared = [found for found in of_category if not found.window.compares_labels]
+        compared = [current for current in of_category if not current.window.compares_labels]
     by = muting(compared, subjects.of(target), budget.check)
     if by is None and len(compared) < len(of_category):
         raise OutOfTimeError
@@ -166,18 +166,18 @@ def rules_since_start(
     rules, target = [window.rule for window in windows], TargetFacts(alert.group_id, alert.facts)
     subjects = Subjects(rules, [target], most_hosts=MOST_LABELED_HOSTS)
     subject, has_labels = subjects.of(target), subjects.has_labels_of(target)
-    budget, found, is_cut = Budget(clock() + COMPARE_SECONDS, clock), list[WindowRule](), False
+    budget, muting_rules, is_cut = Budget(clock() + COMPARE_SECONDS, clock), list[WindowRule](), False
     try:
         for rule in rules:
             if rule.compares_labels and not has_labels:
                 is_cut = True
             elif rule.mutes(subject, budget.check):
-                found.append(rule)
-            if len(found) == most:
+                muting_rules.append(rule)
+            if len(muting_rules) == most:
                 break
     except OutOfTimeError:
         is_cut = True
-    return RulesSinceStart(found, is_cut)
+    return RulesSinceStart(muting_rules, is_cut)
 
 
 def category_of(alert: Alert) -> str:
@@ -246,12 +246,12 @@ class _About(NamedTuple):
 def _about(ids: AbstractSet[str], with_facts: bool) -> dict[str, _About]:
     """What alerts and events are about, by their ids; missing if the alert or event was deleted."""
     of_alert = ("facts",) if with_facts else ()
-    found = list(Alert.objects.filter(Among("id", ids)).values_list("id", "event_type", *of_alert))
-    if missing := ids - {row[0] for row in found}:
+    rows = list(Alert.objects.filter(Among("id", ids)).values_list("id", "event_type", *of_alert))
+    if missing := ids - {row[0] for row in rows}:
         of_event = ("details",) if with_facts else ()
         events = Event.objects.filter(Among("id", missing))
-        found += events.values_list("id", "event_type", *of_event)
+        rows += events.values_list("id", "event_type", *of_event)
     return {
         name: _About(EVENT_TYPES[EventType(event_type)].category.value, facts[0] if facts else {})
-        for name, event_type, *facts in found
+        for name, event_type, *facts in rows
     }

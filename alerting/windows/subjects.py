@@ -73,8 +73,8 @@ class Subjects:
         if "replicaSetName" in facts:
             name = group_id, facts["replicaSetName"]
             # Without its cluster: the replica set has joined or left the cluster since.
-            found = self._sets.get((*name, facts.get("clusterId"))) or self._sets.get((*name, _ANY_CLUSTER))
-            return "replica_set_id", found or ""
+            set_id = self._sets.get((*name, facts.get("clusterId"))) or self._sets.get((*name, _ANY_CLUSTER))
+            return "replica_set_id", set_id or ""
         return "cluster_id", facts.get("clusterId", "")
 
     def _read_labels(
@@ -105,17 +105,17 @@ def _replica_sets(targets: Iterable[TargetFacts]) -> dict[tuple[str, str, str | 
     ]
     if not of_sets:
         return {}
-    found = replica_set_ids({group_id for group_id, _ in of_sets}, {name for _, name in of_sets})
-    with_name = Counter((group_id, name) for group_id, name, _ in found)
+    ids = replica_set_ids({group_id for group_id, _ in of_sets}, {name for _, name in of_sets})
+    with_name = Counter((group_id, name) for group_id, name, _ in ids)
     only = {
         (group_id, name, _ANY_CLUSTER): set_id
-        for (group_id, name, _), set_id in found.items()
+        for (group_id, name, _), set_id in ids.items()
         if with_name[group_id, name] == 1
     }
-    return found | only
+    return ids | only
 
 
 def subjects_of(windows: Iterable[WindowRule], targets: Mapping[str, TargetFacts]) -> dict[str, MatchSubject]:
     """The subjects of alerts or events by their id."""
-    found = Subjects(windows, targets.values())
-    return {name: found.of(target) for name, target in targets.items()}
+    subjects = Subjects(windows, targets.values())
+    return {name: subjects.of(target) for name, target in targets.items()}
