@@ -334,7 +334,7 @@ SPECTACULAR_SETTINGS = {
         "UserNotificationReason": "alerting.insight.alert_documents.USER_REASONS",
         "ConditionState": "alerting.insight.recorded_conditions.ConditionState",
         "CutReason": "alerting.budgets.CutReason",
-        "DryRunLimit": "alerting.insight.dry_run_alerts.DryRunLimit",
+        "DryRunLimit": "alerting.insight.dry_run_documents.LIMITS",
         "Engine": "automation.metrics.Engine",
         "Metric": "automation.metrics.Metric",
         "MetricStateName": "automation.choices.MetricState",

@@ -10,7 +10,7 @@ from alerting.configs.models import AlertConfig
 from alerting.configs.rules import MetricThreshold
 from alerting.configs.store import config_view
 from alerting.configs.wording import value_words
-from alerting.insight.dry_run_alerts import LIMIT_WORDS, NOT_EVALUATED, DryRunAlert
+from alerting.insight.dry_run_alerts import NOT_EVALUATED, DryRunAlert
 from alerting.insight.dry_run_documents import kept_for
 from alerting.insight.dry_runs import DryRunResult, dry_run
 from alerting.insight.measurement_spans import Span
@@ -79,7 +79,7 @@ def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Tria
 
 def _sentence(result: DryRunResult) -> str:
     if not result.evaluated:
-        words = next(LIMIT_WORDS[limit] for limit in result.limits if limit in NOT_EVALUATED)
+        words = next(limit.value for limit in result.limits if limit in NOT_EVALUATED)
         return f"The configuration cannot be tried. {words}"
     sent = counted_words(result.sent, "notification")
     if result.events:
@@ -110,7 +110,7 @@ def _notes(result: DryRunResult) -> list[str]:
     if result.muted:
         muted = counted_words(result.muted, "notification")
         notes.append(f"Maintenance windows would have muted {muted}.")
-    return [*notes, *(LIMIT_WORDS[limit] for limit in result.limits if limit not in NOT_EVALUATED)]
+    return [*notes, *(limit.value for limit in result.limits if limit not in NOT_EVALUATED)]
 
 
 def _rows(result: DryRunResult, threshold: MetricThreshold | None) -> list[TrialRow]:

@@ -6,7 +6,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
@@ -24,34 +24,25 @@ from integrations.choices import MessageKind
 class DryRunLimit(StrEnum):
     """Why a dry run can differ from what would have happened, or why there is nothing to evaluate.
 
-    LIMIT_WORDS says it in words.
+    The name is its code in the API, the value its sentence.
     """
 
-    NOT_RECORDED = "NOT_RECORDED"
-    NOT_PRODUCED = "NOT_PRODUCED"
-    CURRENT_FACTS = "CURRENT_FACTS"
-    CURRENT_WINDOWS = "CURRENT_WINDOWS"
-    DELETED_HOSTS_LEFT_OUT = "DELETED_HOSTS_LEFT_OUT"
-    ENDS_NOT_RECORDED = "ENDS_NOT_RECORDED"
-    EARLIER_EVENTS_LEFT_OUT = "EARLIER_EVENTS_LEFT_OUT"
-    MEASUREMENTS_BEING_MOVED = "MEASUREMENTS_BEING_MOVED"
+    NOT_RECORDED = "The platform does not record when this condition began and ended."
+    NOT_PRODUCED = "Nothing makes events of this type."
+    CURRENT_FACTS = "Matchers and grouping use the hosts as they are now."
+    CURRENT_WINDOWS = "Maintenance windows and recipients are as they are now."
+    DELETED_HOSTS_LEFT_OUT = "Measurements of deleted hosts are not kept; alerts on these hosts are missing."
+    ENDS_NOT_RECORDED = (
+        "The record does not show when a replica set or cluster lost its last host, which cancels its alerts."
+    )
+    EARLIER_EVENTS_LEFT_OUT = (
+        "Too many events were recorded before the start; a condition that was already true then can be "
+        "missing."
+    )
+    MEASUREMENTS_BEING_MOVED = "Measurements of an earlier version are still being moved and are left out."
 
 
 NOT_EVALUATED = frozenset({DryRunLimit.NOT_RECORDED, DryRunLimit.NOT_PRODUCED})
-LIMIT_WORDS: Mapping[DryRunLimit, str] = {
-    DryRunLimit.NOT_RECORDED: "The platform does not record when this condition began and ended.",
-    DryRunLimit.NOT_PRODUCED: "Nothing makes events of this type.",
-    DryRunLimit.CURRENT_FACTS: "Matchers and grouping use the hosts as they are now.",
-    DryRunLimit.CURRENT_WINDOWS: "Maintenance windows and recipients are as they are now.",
-    DryRunLimit.DELETED_HOSTS_LEFT_OUT: "Measurements of deleted hosts are not kept; alerts on these hosts "
-    "are missing.",
-    DryRunLimit.ENDS_NOT_RECORDED: "The record does not show when a replica set or cluster lost its last "
-    "host, which cancels its alerts.",
-    DryRunLimit.EARLIER_EVENTS_LEFT_OUT: "Too many events were recorded before the start; a condition that "
-    "was already true then can be missing.",
-    DryRunLimit.MEASUREMENTS_BEING_MOVED: "Measurements of an earlier version are still being moved and are "
-    "left out.",
-}
 _WITHOUT_RECORD = frozenset({EventType.USERS_WITHOUT_MULTI_FACTOR_AUTH, EventType.ORG_USERS_WITHOUT_MFA})
 
 
@@ -93,8 +84,9 @@ class DryRunAlert:
     """An alert that the configuration would have opened; values are in the base unit of the metric.
 
     `opens`: when the shortest delay has passed. `ended` is None while the condition is true. `cancelled`: its
-    target was deleted. `mutes`: when its target is muted. `units`: the units that it concerns, if alerts are
-    grouped. `follows`: when it began, the alert before it on the same target ended.
+    target was deleted. `mutes`: when its target is muted. `messages`: if it is the first of its incident.
+    `units`: the units that it concerns, if alerts are grouped. `follows`: when it began, the alert before it
+    on the same target ended.
 
     It is an alert of the ledger: `incident_id`, `status` and `resolved` are the state at the time of the run.
     """
@@ -109,6 +101,7 @@ class DryRunAlert:
     ended: datetime | None = None
     cancelled: bool = False
     mutes: TargetMutes = NEVER_MUTED
+    messages: list["DryRunMessage"] = field(default_factory=list)
     units: frozenset[FleetUnit] = frozenset()
     follows: bool = False
     incident_id: str | None = None
@@ -150,14 +143,16 @@ class DryRunAlert:
 class DryRunEvent:
     """An event that opens no alert and would have been notified; it is as if an alert opened and never ended.
 
-    `mutes`: when its target is muted.
+    `mutes`: when its target is muted. `messages`: about the event.
     """
 
     id: str | None
     created: datetime
     facts: Mapping[str, Any]
     mutes: TargetMutes = NEVER_MUTED
+    messages: list["DryRunMessage"] = field(default_factory=list)
     target_key = ""
+    ended = None
     opens_before_ends = True
 
     @property
@@ -180,6 +175,8 @@ class DryRun:
         self._delay = delay
         self._metric = config.metric_threshold.metric if config.metric_threshold else None
         self._active: dict[str, DryRunAlert] = {}
+        self._ended: dict[str, datetime] = {}
+        """When the last alert ended, by target."""
 
     def target(self, observation: Observation) -> str:
         """The target key of an alert on the observation."""
@@ -224,12 +221,14 @@ class DryRun:
             opens=at + self._delay,
             start_value=value,
             value=value,
+            follows=self._ended.get(target) == at,
         )
         self._active[target] = alert
         self.alerts.append(alert)
 
     def _end(self, alert: DryRunAlert, at: datetime, *, cancelled: bool = False) -> None:
-        alert.ended, alert.cancelled = max(at, alert.created), cancelled
+        self._ended[alert.target_key] = alert.ended = max(at, alert.created)
+        alert.cancelled = cancelled
         del self._active[alert.target_key]
 
 

@@ -12,7 +12,7 @@ from alerting.engine.resource import KINDS, TYPE_NAMES
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.resource import TARGET_FIELDS, target_facts
 from alerting.incidents.store import current_value
-from alerting.insight.dry_run_alerts import LIMIT_WORDS, DryRunCut, DryRunLimit, DryRunMessage
+from alerting.insight.dry_run_alerts import DryRunCut, DryRunLimit, DryRunMessage
 from alerting.insight.dry_run_reading import MOST_FOUND
 from alerting.insight.dry_runs import MOST_MESSAGES, SECONDS, DryRunResult
 from alerting.insight.noise_documents import SUGGESTIONS_HELP, SuggestionDocument
@@ -122,16 +122,15 @@ def _wrong(name: str, message: str) -> ApiError:
     return ApiError.of_field(name, ErrorCode.INVALID_ATTRIBUTE, message)
 
 
+LIMITS = [limit.name for limit in DryRunLimit]
 _POSITION = "Position in `notifications` of the configuration."
 
 
 class DryRunLimitDocument(Answer):
     """Why the dry run can differ from what would have happened, or evaluates nothing."""
 
-    computed = {"detail": LIMIT_WORDS.__getitem__}
-
-    code = serializers.ChoiceField([limit.value for limit in DryRunLimit], source="value")
-    detail = serializers.CharField()
+    code = serializers.ChoiceField(LIMITS, source="name")
+    detail = serializers.CharField(source="value")
 
     @classmethod
     def sample(cls) -> JsonObject:
@@ -356,14 +355,14 @@ def _alerts(result: DryRunResult, config: Mapping[str, Any]) -> Iterator[JsonObj
             currentValue=current_value(metric, alert.value),
             firstAlert=result.leads[place] if result.leads else None,
             **_NO_TARGET | target_facts(config["event_type"], alert.facts),
-            **_notifications(result.messages[place]),
+            **_notifications(alert.messages),
         )
 
 
 def _events(result: DryRunResult, event_type: str) -> Iterator[JsonObject]:
-    for event, messages in zip(result.events[:MOST_SHOWN], result.messages, strict=False):
+    for event in result.events[:MOST_SHOWN]:
         target = _NO_TARGET | target_facts(event_type, event.facts)
-        yield DryRunEventDocument.of(event, **target, **_notifications(messages))
+        yield DryRunEventDocument.of(event, **target, **_notifications(event.messages))
 
 
 def _notifications(messages: Sequence[DryRunMessage]) -> JsonObject:

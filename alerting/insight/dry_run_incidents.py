@@ -14,7 +14,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from heapq import heappop, heappush
-from itertools import count
+from itertools import count, groupby
+from operator import itemgetter
 
 from alerting.engine.memory import MemoryIncidents
 from alerting.engine.rules import (
@@ -66,16 +67,9 @@ class DryRunTopology:
     labels: AbstractSet[FleetUnit] = frozenset()
 
 
+_MICROSECOND = timedelta(microseconds=1)
 _ALONE = Picture(members=1, root=FIRST)
 """The picture of an alert that is an incident by itself."""
-
-
-def following(alerts: Sequence[DryRunAlert]) -> Iterator[bool]:
-    """Yield for each of the alerts, in the order of time, whether it follows another on its target."""
-    ended: dict[str, datetime | None] = {}
-    for alert in alerts:
-        yield ended.get(alert.target_key) == alert.created
-        ended[alert.target_key] = alert.ended
 
 
 _Said = dict[tuple[str, MessageKind, bool], SameDestination]
@@ -84,7 +78,7 @@ _Said = dict[tuple[str, MessageKind, bool], SameDestination]
 
 @dataclass(slots=True, eq=False)
 class _DryRunIncident:
-    """The messages of an incident, or of an event; `lead` is its first alert, at `place` in the run.
+    """An incident whose messages are about `lead`, its first alert, or an event.
 
     `said`: the last messages to addresses that several notifications share. `seen`: the picture in the last
     of them, by addresses. A message can be the same as one of these only: the notifications of an incident
@@ -93,11 +87,9 @@ class _DryRunIncident:
     """
 
     lead: DryRunSubject
-    place: int
     status: AlertStatus | None = AlertStatus.OPEN
     """The status of its alerts; None for an event."""
     receivers: list["_IncidentReceiver"] = field(default_factory=list)
-    messages: list[DryRunMessage] = field(default_factory=list)
     said: dict[frozenset[str], _Said] = field(default_factory=dict)
     seen: dict[frozenset[str], Picture] = field(default_factory=dict)
     open: "_OpenAlerts | None" = None
@@ -194,11 +186,11 @@ class IncidentRun:
         self._ledger = _DryRunLedger(topology.labels if topology else frozenset())
         self._shared = _shared_addresses(receivers)
         self._units_of_hosts = topology.fleet.by_host() if topology else {}
-        self._opened = 0
+        self.opened = 0
+        """The number of subjects that have opened."""
         self._all: list[_DryRunIncident] = []
         self._incidents: dict[str, _DryRunIncident] = {}
         """The incidents of alerts, by the id of their first alert."""
-        self._ends: list[tuple[datetime, int, DryRunAlert]] = []
         self._due: list[tuple[datetime, int, int, _IncidentReceiver, DryRunMessage]] = []
         self._numbers = count()
 
@@ -207,69 +199,54 @@ class IncidentRun:
 
         Yield before each step its time, and whether it decides a message, so that the caller can stop.
         """
-        while (at := self._next()) is not None and at <= until:
+        for at, changes in groupby(sorted(_changes(self._subjects)), key=itemgetter(0)):
+            if at > until:
+                break
+            yield from self._messages_before(at)
             yield at, False
-            opening = self._opening(at)
-            before = [place for place in opening if self._subjects[place].opens_before_ends]
-            self._open(before, at)
-            self._end(at)
-            self._open(sorted(set(opening).difference(before)), at)
-            self._end(at)
-            while self._due and self._due[0][0] <= at:
-                *_, to, message = heappop(self._due)
-                if (message is to.news or message is to.reminder) and message.at <= at:
-                    yield at, True
-                    self._decide(to, message, at)
+            for step, together in groupby(changes, key=itemgetter(1)):
+                some = [self._subjects[place] for *_, place in together]
+                self._open(some, at) if step in _OPENS else self._end(some, at)
+        yield from self._messages_before(until + _MICROSECOND)
 
-    def leads(self) -> list[int]:
-        """For each alert that has opened, the place of the first alert of its incident.
+    def _messages_before(self, limit: datetime) -> Iterator[tuple[datetime, bool]]:
+        while self._due and self._due[0][0] < limit:
+            at, *_, to, message = heappop(self._due)
+            if (message is to.news or message is to.reminder) and message.at == at:
+                yield at, True
+                self._decide(to, message, at)
 
-        Empty if each alert is an incident by itself.
+    def complete(self, until: datetime) -> list[int]:
+        """Add the messages that are muted at the end, and return the places of the first alerts of incidents.
+
+        The places are by alert, or empty if each alert is an incident by itself.
         """
+        for incident in self._all:
+            incident.lead.messages += _muted(incident, until)
         if self._topology is None:
             return []
-        alerts = [alert for alert in self._subjects[: self._opened] if isinstance(alert, DryRunAlert)]
+        alerts = [alert for alert in self._subjects[: self.opened] if isinstance(alert, DryRunAlert)]
+        places = {alert.id: place for place, alert in enumerate(alerts)}
         rows = [self._ledger.stored_incidents[alert.incident_id or ""] for alert in alerts]
-        return [self._incidents[row.lead_id].place for row in rows]
-
-    def messages(self, until: datetime) -> list[list[DryRunMessage]]:
-        """The messages due by `until`, for each alert that has opened: with the first of an incident."""
-        by_place: list[list[DryRunMessage]] = [[] for _ in range(self._opened)]
-        for incident in self._all:
-            by_place[incident.place] = [*incident.messages, *_muted(incident, until)]
-        return by_place
-
-    def _next(self) -> datetime | None:
-        times = [self._subjects[self._opened].opens] if self._opened < len(self._subjects) else []
-        times += [self._ends[0][0]] if self._ends else []
-        times += [self._due[0][0]] if self._due else []
-        return min(times, default=None)
+        return [places[row.lead_id] for row in rows]
 
     # --- alerts -----------------------------------------------------------------------------------
 
-    def _opening(self, at: datetime) -> Sequence[int]:
-        first = self._opened
-        while self._opened < len(self._subjects) and self._subjects[self._opened].opens <= at:
-            self._opened += 1
-        return range(first, self._opened)
-
-    def _open(self, places: Sequence[int], at: datetime) -> None:
+    def _open(self, subjects: Sequence[DryRunSubject], at: datetime) -> None:
         """Let alerts that open together begin or join incidents, and events be notified."""
-        alerts = {}
-        for place in places:
-            subject = self._subjects[place]
+        self.opened += len(subjects)
+        alerts = []
+        for subject in subjects:
             if isinstance(subject, DryRunEvent):
-                self._begin(_DryRunIncident(subject, place, status=None), MessageKind.INFORM, at)
+                self._begin(_DryRunIncident(subject, status=None), MessageKind.INFORM, at)
                 continue
             subject.status, subject.incident_id = AlertStatus.OPEN.value, subject.id
             self._ledger.add_alert(subject)
-            alerts[place] = subject
-            if subject.ended is not None:
-                heappush(self._ends, (subject.ended, place, subject))
-        joined = incidents_join(list(alerts.values()), self._waits, self._ledger)
-        for place, alert in alerts.items():
+            alerts.append(subject)
+        joined = incidents_join(alerts, self._waits, self._ledger)
+        for alert in alerts:
             if alert.id in joined.leads:
-                incident = self._incidents[alert.id] = _DryRunIncident(alert, place)
+                incident = self._incidents[alert.id] = _DryRunIncident(alert)
                 self._begin(incident, MessageKind.OPEN, at)
         for incident_row, _ in joined.lasting.values():
             self._change(self._incidents[incident_row.lead_id], at)
@@ -286,14 +263,11 @@ class IncidentRun:
                 due = first_message_due(begun, at, delay=receiver.delay, wait=wait)
                 to.news = self._wait(to, kind, due)
 
-    def _end(self, at: datetime) -> None:
+    def _end(self, subjects: Sequence[DryRunSubject], at: datetime) -> None:
         """Let alerts that end leave their incidents; an incident ends with its last open alert."""
-        alerts = []
-        while self._ends and self._ends[0][0] <= at:
-            *_, alert = heappop(self._ends)
-            alerts.append(self._ledger.end_alert(alert.id, alert.end_status, now=at))
-        if not alerts:
-            return
+        alerts = [alert for alert in subjects if isinstance(alert, DryRunAlert)]
+        for alert in alerts:
+            self._ledger.end_alert(alert.id, alert.end_status, now=at)
         kind = MessageKind.CANCEL if any(alert.cancelled for alert in alerts) else MessageKind.CLOSE
         ends = {alert.id: at for alert in alerts}
         left = incidents_leave(alerts=alerts, at=ends, kind=kind, ledger=self._ledger)
@@ -421,7 +395,20 @@ class IncidentRun:
 
     def _keep(self, message: DryRunMessage, incident: _DryRunIncident) -> None:
         self.count += 1
-        incident.messages.append(message)
+        incident.lead.messages.append(message)
+
+
+_OPENS = frozenset({0, 2})
+"""The steps of a time in which alerts open; in steps 1 and 3 they end."""
+
+
+def _changes(subjects: Sequence[DryRunSubject]) -> Iterator[tuple[datetime, int, int]]:
+    """Yield the time, the step and the place of the opening and the end of each subject."""
+    for place, subject in enumerate(subjects):
+        step = 0 if subject.opens_before_ends else 2
+        yield subject.opens, step, place
+        if subject.ended is not None:
+            yield subject.ended, step + 1 if subject.ended == subject.opens else 1, place
 
 
 def _shared_addresses(receivers: Sequence[DryRunReceiver]) -> set[frozenset[str]]:

@@ -46,7 +46,7 @@ from alerting.insight.dry_run_alerts import (
     limits_of,
     parted,
 )
-from alerting.insight.dry_run_incidents import DryRunTopology, IncidentRun, following
+from alerting.insight.dry_run_incidents import DryRunTopology, IncidentRun
 from alerting.insight.dry_run_mutes import DryRunMutes
 from alerting.insight.dry_run_reading import MOST_FOUND, RecordReading
 from alerting.insight.suggestions import (
@@ -86,9 +86,8 @@ _MOST_LABELS: Final = 1_000
 class DryRunResult:
     """The result for `start` to `end`; it is complete before `until`, and `cut` says why not to `end`.
 
-    `messages` are by the place of the alert in `alerts`, and after these of the event in `events`. If alerts
-    are grouped, `leads` has for each alert the place of the first alert of its incident. Only the first alert
-    has messages. If no time is left for messages, `messages` are empty and `leads` has nothing.
+    If alerts are grouped, `leads` has for each alert the place of the first alert of its incident. If no time
+    is left for messages, there are none, and `leads` has nothing.
     """
 
     start: datetime
@@ -99,7 +98,6 @@ class DryRunResult:
     receivers: Sequence[DryRunReceiver] = ()
     alerts: Sequence[DryRunAlert] = ()
     events: Sequence[DryRunEvent] = ()
-    messages: Sequence[Sequence[DryRunMessage]] = ()
     leads: Sequence[int] = ()
     never_opened: int = 0
     suggestions: Sequence[Suggestion] = ()
@@ -111,7 +109,8 @@ class DryRunResult:
 
     @property
     def all_messages(self) -> list[DryRunMessage]:
-        return [message for some in self.messages for message in some]
+        subjects: list[DryRunSubject] = [*self.alerts, *self.events]
+        return [message for subject in subjects for message in subject.messages]
 
     @property
     def sent(self) -> int:
@@ -267,7 +266,6 @@ class _Messages:
             # Alerts that open together join incidents in the order of their target.
             subjects.sort(key=lambda subject: (subject.opens, subject.target_key))
         del subjects[MOST_FOUND:]
-        messages: Sequence[Sequence[DryRunMessage]] = [[] for _ in subjects]
         leads: Sequence[int] = ()
         stopped: DryRunCut | None = DryRunCut.TIME
         # The error comes before the first message if no time is left for messages.
@@ -279,8 +277,8 @@ class _Messages:
                     # The messages of this time may be incomplete.
                     until = at
                     break
-            messages, leads = incidents.messages(until), incidents.leads()
-        kept = subjects[: len(messages)]
+            del subjects[incidents.opened :]
+            leads = incidents.complete(until)
         ends = [(alert.ended_by(until), alert.opens) for alert in run.alerts]
         return DryRunResult(
             start=reading.start,
@@ -289,9 +287,8 @@ class _Messages:
             cut=stopped or cut,
             limits=[*limits, *reading.limits],
             receivers=self.receivers,
-            alerts=[subject for subject in kept if isinstance(subject, DryRunAlert)],
-            events=[subject for subject in kept if isinstance(subject, DryRunEvent)],
-            messages=messages,
+            alerts=[subject for subject in subjects if isinstance(subject, DryRunAlert)],
+            events=[subject for subject in subjects if isinstance(subject, DryRunEvent)],
             leads=leads,
             never_opened=sum(ended is not None and ended < opens for ended, opens in ends),
         )
@@ -326,8 +323,8 @@ class _Messages:
         """Set what relates the alerts, and return the topology that groups them."""
         with self.budget.statement():
             units = alert_units(alerts)
-            for alert, follows in zip(alerts, following(alerts), strict=True):
-                alert.units, alert.follows = units[alert.id], follows
+            for alert in alerts:
+                alert.units = units[alert.id]
             target = self.reading.run.config.event_type.spec.target
             return _topology(self.reading.group_id, target, [alert.units for alert in alerts], wait)
 

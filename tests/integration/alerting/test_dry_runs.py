@@ -13,6 +13,7 @@ from pytest_django import Settings
 
 from accesslist.models import Project
 from alerting.engine.evaluation import open_tracked
+from alerting.insight.dry_run_alerts import DryRunMessage
 from alerting.insight.dry_runs import DryRunResult, dry_run
 from alerting.models import Alert, AlertConfig, Incident, MaintenanceWindow, Notification
 from automation.addresses import Address
@@ -286,11 +287,13 @@ def live_messages(config: AlertConfig) -> CountedMessages:
 
 def dry_messages(found: DryRunResult) -> CountedMessages:
     """The same of a dry run."""
-    about: list[tuple[Any, Any]] = [(alert.target_key, alert.created) for alert in found.alerts]
-    about += [(event.id, None) for event in found.events]
+    about: list[tuple[Any, Any, list[DryRunMessage]]] = [
+        *((alert.target_key, alert.created, alert.messages) for alert in found.alerts),
+        *((event.id, None, event.messages) for event in found.events),
+    ]
     return Counter(
         (*subject, message.receiver.position, message.kind.value, message.sent)
-        for subject, messages in zip(about, found.messages, strict=True)
+        for *subject, messages in about
         for message in messages
         if message.sent is not None
     )
@@ -307,8 +310,8 @@ def dry_waiting(found: DryRunResult) -> CountedMessages:
     """The same of a dry run."""
     return Counter(
         (alert.target_key, message.receiver.position, message.kind.value, message.window_id)
-        for alert, messages in zip(found.alerts, found.messages, strict=False)
-        for message in messages
+        for alert in found.alerts
+        for message in alert.messages
         if message.sent is None and message.reason is None
     )
 

@@ -72,8 +72,8 @@ def of_alert(alert: DryRunAlert, mutes: TargetMutes | None = None, **changes: An
     run = IncidentRun([alert], [a_receiver(**changes)])
     for _ in run.steps(at(60)):
         pass
-    (messages,) = run.messages(at(60))
-    return messages
+    run.complete(at(60))
+    return alert.messages
 
 
 @each(
@@ -137,6 +137,14 @@ def test_a_deleted_target_cancels() -> None:
     assert (run.alerts[0].status_at(NOON), run.alerts[0].status_at(at(2))) == ("OPEN", "CANCELLED")
     run.see(at(3), Observation(EventType.HOST_DOWN, Condition.HOLDS, HOST))
     assert len(run.alerts) == 2
+
+
+def test_an_alert_follows_if_it_begins_when_the_last_on_its_target_ended() -> None:
+    run = DryRun(ConfigView("1", EventType.HOST_DOWN), timedelta())
+    for begins, ends in ((0, 1), (1, 2), (3, 4)):
+        run.see(at(begins), Observation(EventType.HOST_DOWN, Condition.HOLDS, HOST))
+        run.remove(at(ends), lambda _: True)
+    assert [alert.follows for alert in run.alerts] == [False, True, False]
 
 
 @each(

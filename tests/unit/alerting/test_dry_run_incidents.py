@@ -11,7 +11,7 @@ from alerting.engine.rules import SameDestination, merged_into
 from alerting.incidents.topology import FleetUnit, FleetUnits, Picture, UnitKind, picture, units_of
 from alerting.insight import dry_run_incidents
 from alerting.insight.dry_run_alerts import NEVER_MUTED, DryRunAlert, DryRunMessage, DryRunReceiver
-from alerting.insight.dry_run_incidents import DryRunTopology, IncidentRun, following
+from alerting.insight.dry_run_incidents import DryRunTopology, IncidentRun
 from alerting.insight.dry_run_mutes import MutedTime, TargetMutes
 from alerting.reasons import NotificationReason
 from events.types import Target
@@ -74,11 +74,12 @@ def run_of(
     alerts: Sequence[DryRunAlert], *receivers: DryRunReceiver, wait: int = 1
 ) -> Sequence[DryRunMessage]:
     """The messages of the first alert's incident."""
+    alerts = [replace(alert, messages=[]) for alert in alerts]
     run = IncidentRun(alerts, receivers, DryRunTopology(Target.HOST, wait * MINUTE, FLEET))
     for _ in run.steps(END):
         pass
-    first, *_ = run.messages(END)
-    return first
+    run.complete(END)
+    return alerts[0].messages
 
 
 def test_changes_that_matter_are_sent_after_the_wait() -> None:
@@ -101,10 +102,8 @@ def test_an_alert_that_opens_as_another_ends_keeps_its_incident() -> None:
 
 def test_a_target_that_is_down_again_at_once_is_a_new_incident() -> None:
     alerts = [down(0, 0, 10), down(0, 10, 30)]
-    is_following = list(following(alerts))
-    assert is_following == [False, True]
-    again = [replace(each, follows=follows) for each, follows in zip(alerts, is_following, strict=True)]
-    assert sent(again) == [(OPEN, 1), (CLOSE, 10)]
+    alerts[1].follows = True
+    assert sent(alerts) == [(OPEN, 1), (CLOSE, 10)]
 
 
 def test_an_alert_joins_the_first_of_incidents_that_began_together_in_the_order_of_targets() -> None:
@@ -122,7 +121,7 @@ def test_an_alert_joins_the_first_of_incidents_that_began_together_in_the_order_
     run = IncidentRun(alerts, [RECEIVER], DryRunTopology(Target.HOST, MINUTE, FLEET))
     for _ in run.steps(END):
         pass
-    assert run.leads() == [0, 1, 2, 1]
+    assert run.complete(END) == [0, 1, 2, 1]
 
 
 def test_an_incident_is_muted_while_all_its_open_alerts_are() -> None:
@@ -133,11 +132,11 @@ def test_an_incident_is_muted_while_all_its_open_alerts_are() -> None:
 
 
 def test_a_message_that_a_window_holds_back_until_the_end_waits() -> None:
-    run = IncidentRun(
-        [down(0, 0, None, muted(0, 90))], [RECEIVER], DryRunTopology(Target.HOST, MINUTE, FLEET)
-    )
-    assert [decides for _, decides in run.steps(END)] == [False, False, True]
-    ((waiting,),) = run.messages(END)
+    alert = down(0, 0, None, muted(0, 90))
+    run = IncidentRun([alert], [RECEIVER], DryRunTopology(Target.HOST, MINUTE, FLEET))
+    assert [decides for _, decides in run.steps(END)] == [False, True]
+    run.complete(END)
+    (waiting,) = alert.messages
     assert (waiting.sent, waiting.reason, waiting.window_id) == (None, None, "w1")
 
 
