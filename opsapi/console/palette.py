@@ -27,7 +27,7 @@ SECONDS_PER_KIND = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class PaletteResult:
     """A page that was found: its name, what tells it from others, and its address."""
 
     title: str
@@ -59,33 +59,35 @@ def palette(request: HttpRequest, admins: Sequence[Any]) -> JsonResponse:
     return JsonResponse(answer)
 
 
-def _group(title: str, results: Iterable[Result]) -> dict[str, Any]:
+def _group(title: str, results: Iterable[PaletteResult]) -> dict[str, Any]:
     rows = [{"title": row.title, "detail": row.detail, "url": row.url} for row in results]
     return {"title": title, "results": rows}
 
 
-def _matching(words: Sequence[str], results: Iterable[Result]) -> list[Result]:
+def _matching(words: Sequence[str], results: Iterable[PaletteResult]) -> list[PaletteResult]:
     """The first results that contain all words."""
     matches = (row for row in results if all(word in row.title.casefold() for word in words))
     return [row for row, _ in zip(matches, range(MOST_RESULTS), strict=False)]
 
 
-def _pages(request: HttpRequest, admins: Sequence[Any]) -> Iterator[Result]:
+def _pages(request: HttpRequest, admins: Sequence[Any]) -> Iterator[PaletteResult]:
     for entry, tabs in Navigation(request, admins).everything():
         for tab in tabs:
             detail = "" if tab.title == entry.title else entry.title
-            yield Result(title=tab.title, detail=detail, url=tab.url)
+            yield PaletteResult(title=tab.title, detail=detail, url=tab.url)
 
 
-def _actions(request: HttpRequest, admins: Iterable[ConsoleAdmin]) -> Iterator[Result]:
+def _actions(request: HttpRequest, admins: Iterable[ConsoleAdmin]) -> Iterator[PaletteResult]:
     operator, now = operator_of(request), clock.now()
     for pages in admins:
         if pages.add_action and pages.has_add_permission(request):
-            yield Result(title=pages.add_action.label, detail=pages.list_title, url=add_url(pages.model))
+            yield PaletteResult(
+                title=pages.add_action.label, detail=pages.list_title, url=add_url(pages.model)
+            )
         for name, action in pages.list_actions.items():
             if action.is_allowed_somewhere(operator) and action.offered(None, now):
                 url = creation_url(pages.model, name)
-                yield Result(title=action.label, detail=pages.list_title, url=url)
+                yield PaletteResult(title=action.label, detail=pages.list_title, url=url)
 
 
 def _searched_kinds(
@@ -98,18 +100,18 @@ def _searched_kinds(
             yield page.title, pages
 
 
-def _rows(request: HttpRequest, pages: ConsoleAdmin, words: Sequence[str]) -> list[Result] | None:
+def _rows(request: HttpRequest, pages: ConsoleAdmin, words: Sequence[str]) -> list[PaletteResult] | None:
     """The first rows of a kind that match; None if the search took too long."""
     rows: QuerySet[Any] = pages.palette_rows(request, words)
     try:
         with transaction.atomic(), statements_within(SECONDS_PER_KIND):
-            found = list(rows[:MOST_RESULTS])
+            matches = list(rows[:MOST_RESULTS])
     except DatabaseError as error:
         if not took_too_long(error):
             raise
         return None
     return [
-        Result(title=title, detail=detail, url=page_url(row))
-        for row in found
+        PaletteResult(title=title, detail=detail, url=page_url(row))
+        for row in matches
         for title, detail in [pages.palette_words(row)]
     ]
