@@ -25,6 +25,7 @@ urlpatterns = [
     path(SETUP_PATH[1:], include("accesslist.login.first_run")),
     path(INVITATION_PATH[1:], include("accesslist.invitations.pages")),
     path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server")),
+    path(f"{CONSOLE_PATH[1:]}shift-report/", include("alerting.overview.shift_page")),
     path(f"{CONSOLE_PATH[1:]}retention/", include("alerting.retention.console")),
     path(CONSOLE_PATH[1:], admin.site.urls),
     path("api/public/v1.0", include(_public)),

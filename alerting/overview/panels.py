@@ -303,17 +303,18 @@ def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], 
     about = of_project.alias(target_name=TARGET_NAME)
     of_row = Q(target_name=row.name.lower(), facts__port__isnull=True)
     of_hosts = Q(facts__hostId__in=[host.id for host in hosts])
-    found = active_first_rows(about.filter(of_row | of_hosts), now=now)
-    targets, muted = targets_of(found.rows), muting_windows(found.rows, now=now)
+    alerts = active_first_rows(about.filter(of_row | of_hosts), now=now)
+    targets, muted = targets_of(alerts.rows), muting_windows(alerts.rows, now=now)
     return Panel(
         name="alerts",
         title="Open alerts",
         unit="open alerts",
         headers=["Alert", "Severity", "Target", "Status", "Age"],
         rows=[
-            _alert_of_set(alert, targets.get(alert.id), muted.is_muted(alert.id), now) for alert in found.rows
+            _alert_of_set(alert, targets.get(alert.id), muted.is_muted(alert.id), now)
+            for alert in alerts.rows
         ],
-        count=found.count,
+        count=alerts.count,
         url=list_url(Alert, status="active", group__id__exact=row.group_id),
         empty="No open alerts about it or its hosts.",
         remedy=Cell("All alerts about it", list_url(Alert, q=f'"{row.name}"', group__id__exact=row.group_id)),

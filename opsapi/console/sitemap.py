@@ -107,7 +107,10 @@ ENTRIES = (
         title="Changes",
         icon="history_edu",
         key="e",
-        pages=(SitePage(title="Changes", model="events.event"),),
+        pages=(
+            SitePage(title="Changes", model="events.event"),
+            SitePage(title="Shift report", url_name="shift_report", help="how-to/use-the-console#changes"),
+        ),
     ),
     SitemapEntry(
         title="Automation",

@@ -158,7 +158,7 @@ class TileRow:
 
 @dataclass(frozen=True, slots=True)
 class TileGroup:
-    """The rows of a project. `counts` stand for rows where there are too many tiles."""
+    """The rows of a project; with too many tiles, `counts` instead."""
 
     label: Cell
     rows: Sequence[TileRow] = ()
