@@ -39,9 +39,11 @@ class AlertingConfig(AppConfig):
             alerts_of_host,
             alerts_of_set,
         )
+        from alerting.overview.store import alerts_that_need_somebody  # noqa: PLC0415
 
         self.metrics = [alerting_metrics]
         self.overview = [alerting_widgets]
+        self.needs_somebody = [alerts_that_need_somebody]
         self.chart_notes = [alerting_notes]
         self.host_panels = [alerts_of_host]
         self.set_panels = [alerts_of_set]

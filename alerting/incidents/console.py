@@ -260,6 +260,7 @@ class AlertAdmin(ConsoleAdmin):
     """Alerts: unacknowledged ones first, then by time, newest first."""
 
     help = "life-of-an-alert"
+    is_live = True
     group_path = "group_id"
     actions_of_row = OF_ALERT
 

@@ -229,6 +229,7 @@ class AgentAdmin(ConsoleAdmin):
 
     help = "how-to/add-an-agent"
     help_of_row = "runbooks/agent-down"
+    is_live = True
     group_path = "group_id"
     add_action = Action(
         label="Add agent",

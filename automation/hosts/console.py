@@ -289,6 +289,7 @@ class HostAdmin(HostColumns, ChartPages):
     """Hosts with their last reported state."""
 
     help = "reference/metrics#metrics-of-hosts"
+    is_live = True
     group_path = "group_id"
     add_action = Action(
         label="New host",

@@ -101,6 +101,7 @@ def _card(host: Host, measured: MeasuredReport | None, now: datetime) -> MemberC
 class WithMembers(ChartPages):
     """Rows that consist of hosts: replica sets and clusters."""
 
+    is_live = True
     group_path = "group_id"
     inlines = [MemberInline]
     members_by: ClassVar[Literal["replica_set_id", "cluster_id"]]

@@ -31,8 +31,15 @@ from opsapi.console.display import EMPTY, Context, with_links
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
 from opsapi.console.sitemap import place_of_model
-from opsapi.console.widgets import project_notices
+from opsapi.console.widgets import needs_somebody, project_notices
 from opsapi.roles import INSTALLATION, Role, Scope
+
+
+def live_context(request: HttpRequest) -> Context:
+    """The time of a page that refreshes itself, and the number of things that need somebody."""
+    now, operator = clock.now(), operator_of(request)
+    needs = needs_somebody(operator.visible_scope(), now)
+    return {"read": now, "needs": needs, "summary": f"alerts that need somebody: {needs or 0}"}
 
 
 def notices(request: HttpRequest, group_id: str | None) -> Context:
@@ -67,6 +74,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     """The text of an empty list."""
     palette_fields: ClassVar[tuple[str, ...]] = ()
     """The `search_fields` by whose parts the search of the whole console finds rows, ordered by the first."""
+    is_live: ClassVar[bool] = False
+    """Whether the list and the pages of rows show states, so that they refresh themselves."""
     filled_by: ClassVar[str] = ""
     """The label of the model whose `add_action` fills an empty list; empty: its own `add_action`."""
 
@@ -186,7 +195,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         return containing(words, fields)
 
     def palette_words(self, row: Any) -> tuple[str, str]:
-        """Return the name of a row, and what tells it from others: by default its project."""
+        """Return the name of a row, and its project or another detail."""
         return str(row), row.group.name if self.group_path == "group_id" else ""
 
     # --- what can be done ------------------------------------------------------------------------------
@@ -273,7 +282,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """The page of a row, with its actions."""
         self.require_reading(request)
         row = self.get_object(request, unquote(object_id))
-        context = {} if row is None else self.page_context(request, row)
+        context = {} if row is None else {**self._live(request), **self.page_context(request, row)}
         page: HttpResponse = super().change_view(
             request, object_id, form_url, {"title": self.list_title, **context, **(extra_context or {})}
         )
@@ -285,6 +294,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         context = {
             "list_actions": self._shown_list_actions(request),
             "list_note": self.list_note(request),
+            **self._live(request),
             **(
                 {}
                 if self.group_path is None
@@ -294,6 +304,9 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         }
         listed: HttpResponse = super().changelist_view(request, context)
         return listed
+
+    def _live(self, request: HttpRequest) -> Context:
+        return {"live": live_context(request)} if self.is_live else {}
 
     def list_note(self, request: HttpRequest) -> str:
         """A sentence above the list, for this operator."""

@@ -28,7 +28,7 @@ SECONDS_PER_KIND = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PaletteResult:
-    """A page that was found: its name, what tells it from others, and its address."""
+    """A page that was found: its name, its project or place, and its address."""
 
     title: str
     detail: str

@@ -23,6 +23,7 @@ from opsapi.console.display import EMPTY, Context
 from opsapi.console.error_pages import MissingError, answer_of
 from opsapi.console.login import CodePage, PasswordPage, first_login_context, set_refusal_status
 from opsapi.console.login_policy import login_policy
+from opsapi.console.model_admin import live_context
 from opsapi.console.navigation import EntryLink, Navigation, help_url
 from opsapi.console.palette import palette
 from opsapi.console.sitemap import HOME
@@ -42,18 +43,20 @@ def overview_context(request: HttpRequest) -> Context:
         "panels": panels,
         "charts": [part for part in parts if isinstance(part, Chart)],
         "summary": ", ".join(f"{panel.unit}: {panel.number}" for panel in panels if panel.is_counted),
-        "read": now,
+        "live": {**live_context(request), "has_own_parts": True},
     }
 
 
 @require_safe
 def overview_widgets(request: HttpRequest) -> HttpResponse:
     """The widgets alone, for the script of the page; 304 if it has the same widgets."""
-    response = render(request, "console/overview.html", overview_context(request))
+    context = overview_context(request)
+    response = render(request, "console/overview.html", context)
     response["Cache-Control"] = "no-store"
     # The first tag has the time.
     _, _, widgets = response.content.partition(b">")
-    tag = response["ETag"] = quote_etag(hashlib.sha256(widgets).hexdigest()[:32])
+    content = widgets + context["live"]["needs"].encode()
+    tag = response["ETag"] = quote_etag(hashlib.sha256(content).hexdigest()[:32])
     return get_conditional_response(request, etag=tag, response=response) or response
 
 

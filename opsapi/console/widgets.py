@@ -259,6 +259,8 @@ def _milliseconds(moment: datetime | None) -> int | None:
     return None if moment is None else round(moment.timestamp() * 1000)
 
 
+MOST_NEEDING = 99
+"""The greatest number that the title of a page shows."""
 ContributeWidgets = Callable[[VisibleScope, datetime], Iterable[Widget]]
 """Returns the widgets for an operator. Called every ten seconds, so it must be cheap and limited."""
 ContributeRowPanel = Callable[[VisibleScope, Any, datetime], Panel]
@@ -271,6 +273,18 @@ def overview() -> list[ContributeWidgets]:
     """Return the `overview` of every app's AppConfig: the widgets of the start page, alerts first."""
     contributed = [contribute for app_widgets in contributions("overview") for contribute in app_widgets]
     return contributed[::-1]
+
+
+def needs_somebody(visible_scope: VisibleScope, now: datetime) -> str:
+    """Return how many things wait for a person, by the `needs_somebody` of every app's AppConfig.
+
+    Empty for none; `99+` if there are more, and a number with a plus if not all were counted.
+    """
+    counts = [count(visible_scope, now) for counted in contributions("needs_somebody") for count in counted]
+    number, is_cut = sum(number for number, _ in counts), any(is_cut for _, is_cut in counts)
+    if number > MOST_NEEDING:
+        return f"{MOST_NEEDING}+"
+    return f"{number}+" if is_cut else f"{number or ''}"
 
 
 def project_notices(operator: Operator, group_id: str | None = None) -> list[Notice]:

@@ -1,4 +1,4 @@
-"""The search of the whole console: what it finds, for whom, and its limits."""
+"""The search of the whole console: its results, permissions and limits."""
 
 from typing import Any
 

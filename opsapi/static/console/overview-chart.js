@@ -64,7 +64,7 @@
   }
 
   Chart.defaults.font.family = getComputedStyle(page).fontFamily;
-  page.addEventListener("overview:read", drawAll);
+  page.addEventListener("live:read", drawAll);
   document.fonts.ready.then(drawAll);
   // The theme's switch for light and dark changes a class of the document.
   new MutationObserver(drawAll).observe(document.documentElement, { attributeFilter: ["class"] });
