@@ -15,7 +15,7 @@ from automation.measurements.models import (
     Source,
 )
 from automation.reports.models import ReachedLimit, ReportAnswer, StoredDay
-from automation.turns.models import FetchedConfig, PausedPlan, Turn, WaitingMove
+from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
 
 __all__ = [
     "Agent",
@@ -33,6 +33,7 @@ __all__ = [
     "PackedRollups",
     "Packing",
     "PausedPlan",
+    "PlanTurn",
     "ProcessStatus",
     "ReachedLimit",
     "Reading",
@@ -41,7 +42,6 @@ __all__ = [
     "Rollup",
     "Source",
     "StoredDay",
-    "Turn",
     "WaitingMove",
     "Watcher",
 ]

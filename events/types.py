@@ -250,6 +250,13 @@ class EventType(StrEnum):
     AUTOMATION_PLAN_WAITING = _automation_config.opening(
         "AUTOMATION_PLAN_WAITING", "AUTOMATION_PLAN_CONTINUED", target=Target.HOST, derived=True
     )
+    AUTOMATION_PLAN_STOPPED = _automation_config.opening(
+        "AUTOMATION_PLAN_STOPPED",
+        "AUTOMATION_PLAN_CONTINUED",
+        target=Target.HOST,
+        derived=True,
+        severity=_CRITICAL,
+    )
     AUTOMATION_PLAN_CONTINUED = _automation_config.closing(
         "AUTOMATION_PLAN_CONTINUED", target=Target.HOST, derived=True
     )

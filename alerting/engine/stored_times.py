@@ -17,6 +17,7 @@ from accesslist.invitations.rules import LASTS
 from alerting.destinations.rules import PROBE_EVERY
 from automation.leases.rules import LEASE_INTERVALS, SHORTEST_LEASE
 from automation.reports.rules import NEWEST
+from automation.turns.rules import TURN_LENGTH
 from events.choices import Work
 from events.outbox.changes import wake_workers
 from opsapi.clock import AHEAD
@@ -80,6 +81,14 @@ REPAIRS: Sequence[Repair] = (
     _is_now("automation_watcher", "asked"),
     _is_now("automation_hostlease", "free_from", latest="%(ahead)s + interval '1 day'"),
     Repair("automation_hostlease", "since", "since = %(now)s, created = least(created, %(now)s)"),
+    # The turn ends, and its agent asks again.
+    Repair(
+        "automation_planturn",
+        "expires",
+        "expires = %(now)s, until = least(until, %(now)s), granted = least(granted, %(now)s)",
+        latest="%(ahead)s + %(turn_length)s",
+        only="ended IS NULL",
+    ),
     _is_now("automation_reportanswer", "created"),
     _is_now("automation_processstatus", "reported"),
     _is_now("accesslist_accesslistentry", "last_used"),
@@ -142,6 +151,7 @@ def times_repair(*, clock: Callable[[], datetime]) -> int:
         "now": now,
         "ahead": now + AHEAD,
         "lease_intervals": LEASE_INTERVALS,
+        "turn_length": TURN_LENGTH,
         "shortest_lease": SHORTEST_LEASE,
         "invitation_lasts": LASTS,
         "reports_ahead": NEWEST,

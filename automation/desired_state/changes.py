@@ -29,6 +29,7 @@ from automation.desired_state.store import (
     stored,
 )
 from automation.hosts.changes import hosts_add
+from automation.turns.changes import plan_begin_again
 from events.log.changes import NewEvent
 from events.types import EventType
 from opsapi import redaction
@@ -145,6 +146,7 @@ def _publish(
         # Another publication was first: the row has no other unique column.
         asked, current = str(draft.old["version"]), str(goal_version(group_id))
         raise ApiError(ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, asked, current) from None
+    plan_begin_again(act)
     act.record(NewEvent(event_type=EventType.AUTOMATION_CONFIG_PUBLISHED_AUDIT, diffs=revision.diffs))
     hosts_add(group_id=group_id, addresses=addresses(draft.new), actor=act.actor, now=act.now)
 

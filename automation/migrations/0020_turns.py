@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Turn',
+            name='PlanTurn',
             fields=[
                 ('id', opsapi.fields.PrimaryIdField(db_collation='C', default=opsapi.ids.new_id, editable=False, max_length=24, primary_key=True, serialize=False)),
                 ('unit', models.CharField(max_length=300)),
@@ -50,7 +50,7 @@ class Migration(migrations.Migration):
                 ('state', models.CharField(choices=[('HELD', 'HELD'), ('DONE', 'DONE'), ('FAILED', 'FAILED'), ('EXPIRED', 'EXPIRED')], default='HELD', max_length=7)),
                 ('ended', models.DateTimeField(null=True)),
                 ('reason', models.TextField(help_text='Why the move failed.', null=True)),
-                ('group', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='turns', to='accesslist.project', verbose_name='project')),
+                ('group', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='plan_turns', to='accesslist.project', verbose_name='project')),
             ],
             options={
                 'constraints': [models.UniqueConstraint(condition=models.Q(('ended', None)), fields=('group', 'unit'), name='turn_once'), models.UniqueConstraint(fields=('group', 'request_id'), name='turn_request_once'), models.UniqueConstraint(fields=('group', 'unit', 'fence'), name='turn_fence_once')],
@@ -69,7 +69,7 @@ class Migration(migrations.Migration):
                 ('since', models.DateTimeField()),
                 ('began', models.DateTimeField()),
                 ('asked', models.DateTimeField()),
-                ('is_told', models.BooleanField(default=False, help_text='AUTOMATION_PLAN_WAITING was recorded.')),
+                ('alerted', models.BooleanField(default=False, help_text='AUTOMATION_PLAN_WAITING was recorded.')),
                 ('group', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='waiting_moves', to='accesslist.project', verbose_name='project')),
             ],
             options={

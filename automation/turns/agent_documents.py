@@ -4,7 +4,7 @@ from rest_framework import serializers
 
 from automation.desired_state.plan.values import MoveKind
 from automation.fields import Hostname
-from automation.turns.models import Turn
+from automation.turns.models import PlanTurn
 from automation.turns.rules import (
     MOST_STEP_SECONDS,
     MOVES_WITH_TURN,
@@ -18,6 +18,7 @@ from opsapi.api.documents import A_TIME, Document, Values
 from opsapi.api.errors import BadField
 from opsapi.api.fields import (
     OneOf,
+    ShownChoice,
     ShownFlag,
     ShownId,
     ShownList,
@@ -52,6 +53,16 @@ class OtherMemberDocument(Document):
     cluster = serializers.CharField(required=False)
 
 
+class StoppedMoveDocument(Document):
+    """A move that failed: its replica set gets no turns under this version."""
+
+    process = ShownText(example="orders_2")
+    replicaSetName = ShownText(required=False, example="orders")
+    move = ShownText(example=MoveKind.RESTART.value)
+    reason = ShownText(example="orders_2 did not become a secondary within 600 s")
+    since = ShownTime()
+
+
 def _objects(meaning: str, example: object) -> ShownList:
     return ShownList(child=serializers.DictField(), help_text=meaning, example=[example])
 
@@ -61,6 +72,9 @@ class MachineConfigDocument(Document):
 
     version = ShownNumber(help_text="The version of the automation configuration.", example=2)
     paused = ShownFlag(help_text="Whether the plan is paused: agents get no turns.", example=False)
+    stopped = StoppedMoveDocument(
+        many=True, help_text="The moves of the machine and of its replica sets that stopped the plan."
+    )
     options = ShownMap(child=serializers.JSONField(), example={"downloadBase": "/var/lib/automation"})
     databaseVersions = _objects("As in the configuration.", {"name": "7.0.14", "builds": []})
     agentVersion = serializers.DictField(required=False, help_text="As in the configuration.")
@@ -148,17 +162,17 @@ class TurnDocument(Answer):
     move = ShownText(example=MoveKind.RESTART.value)
     step = ShownText(required=False, example="stop")
     goalVersion = ShownNumber(source="goal_version", example=2)
-    state = serializers.ChoiceField([state.value for state in TurnState])
+    state = ShownChoice([state.value for state in TurnState], example=TurnState.HELD.value)
     granted = ShownTime(example=A_TIME)
     expires = ShownTime(
         help_text=f"When the turn ends unless it is renewed: {_SECONDS} s after its last renewal.",
         example="2026-11-21T07:26:44Z",
     )
     until = ShownTime(help_text="When the time of the move has passed.", example="2026-11-21T07:36:14Z")
-    ended = ShownTime(required=False)
-    reason = ShownText(required=False)
+    ended = serializers.DateTimeField(required=False)
+    reason = serializers.CharField(required=False, help_text="Why the move failed.")
 
 
-def turn_document(turn: Turn) -> dict[str, object]:
+def turn_document(turn: PlanTurn) -> dict[str, object]:
     """Return the turn as agents see it."""
     return TurnDocument.of(turn)

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.db.models import QuerySet
+
 from accesslist.changes import RecordedAct, acting
 from accesslist.locks import scope_lock_shared
 from automation.desired_state.document.machine import is_of_machine, machine_key
@@ -28,7 +30,7 @@ from automation.desired_state.store import goal_document, goal_version
 from automation.hosts.models import Host
 from automation.hosts.store import facts_of_host
 from automation.turns.known import hosts_of_processes, known_unit
-from automation.turns.models import FetchedConfig, PausedPlan, Turn, WaitingMove
+from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
 from automation.turns.rules import (
     FORGOTTEN_AFTER,
     PATIENCE,
@@ -38,7 +40,7 @@ from automation.turns.rules import (
     TurnState,
     unit_key,
 )
-from automation.turns.store import pause_of, turn_with_id
+from automation.turns.store import pause_of, stop_hold, stops_of, turn_with_id
 from events.choices import DiffType
 from events.diffs import Document, diff
 from events.facts import EventFacts
@@ -50,12 +52,19 @@ from opsapi.api.principal import Actor
 from opsapi.clock import wire_time
 from opsapi.roles import Scope
 from opsapi.sql import execute
+from opsapi.wire_json import JsonObject
 
 _LOCK_CLASS = 0x7475  # "tu": distinguishes these advisory locks from others
 _MOST_KEPT = 50
 """So many of the newest turns of a unit are kept."""
 NOT_HERE = "must be the name of a process of the automation configuration on this machine"
 MANUAL = "is a process in manual mode"
+REMEDY = (
+    "Remove the cause and resume the plan (POST …/automationConfig/resume), or publish another document, "
+    "such as the revision before."
+)
+"""What to do about a plan that stopped."""
+_ENDED_BY_RESUME = (PlanReason.PAUSED.name, PlanReason.STOPPED.name)
 REUSED = "was used for another process or move: use a new one for each turn"
 
 
@@ -86,23 +95,60 @@ def plan_pause(*, group_id: str, actor: Actor, now: datetime) -> PausedPlan:
                 actor_id=actor.id,
                 actor_name=actor.name,
             )
-            act.record(_pause_event(EventType.AUTOMATION_PLAN_PAUSED_AUDIT, act, is_paused=True))
+            act.record(
+                _pause_event(EventType.AUTOMATION_PLAN_PAUSED_AUDIT, act, was_paused=False, is_paused=True)
+            )
         return pause
 
 
 def plan_resume(*, group_id: str, actor: Actor, now: datetime) -> None:
-    """Resume the plan of a project. Without a pause, nothing happens.
+    """Resume the plan of a project, also after it stopped. Otherwise nothing happens.
 
     Raises: ApiError: GROUP_NOT_FOUND, if the project was deleted meanwhile.
     """
     with _acting(group_id, actor, now) as act:
         paused, _ = PausedPlan.objects.filter(group_id=group_id).delete()
-        if paused:
-            act.record(_pause_event(EventType.AUTOMATION_PLAN_RESUMED_AUDIT, act, is_paused=False))
+        stopped = _clear_stops(act)
+        _end_waits(act, WaitingMove.objects.filter(group_id=group_id, reason__in=_ENDED_BY_RESUME))
+        if paused or stopped:
+            event_type = EventType.AUTOMATION_PLAN_RESUMED_AUDIT
+            act.record(
+                _pause_event(event_type, act, was_paused=bool(paused), is_paused=False, stopped=stopped)
+            )
 
 
-def _pause_event(event_type: EventType, act: RecordedAct, *, is_paused: bool) -> NewEvent:
-    old, new = {"paused": not is_paused}, {"paused": is_paused}
+def plan_begin_again(act: RecordedAct) -> None:
+    """End the stops and the waits of a plan, because another document is being published."""
+    turns_lock(act.here)
+    _clear_stops(act)
+    _end_waits(act, WaitingMove.objects.filter(group_id=act.here.group_id))
+
+
+def _clear_stops(act: RecordedAct) -> list[str]:
+    """Clear the failed moves. Return their processes."""
+    failed = PlanTurn.objects.filter(group_id=act.here.group_id, state=TurnState.FAILED.value, cleared=None)
+    stops = list(failed.order_by("id"))
+    for stop in stops:
+        act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_CONTINUED, facts=_facts_of(stop)))
+    failed.update(cleared=act.now)
+    return [stop.process for stop in stops]
+
+
+def _end_waits(act: RecordedAct, rows: QuerySet[WaitingMove]) -> None:
+    for row in rows.order_by("id"):
+        _end_wait(act, row, _facts_at(row.host_id, row.group_id))
+
+
+def _pause_event(
+    event_type: EventType,
+    act: RecordedAct,
+    *,
+    was_paused: bool,
+    is_paused: bool,
+    stopped: Sequence[str] = (),
+) -> NewEvent:
+    old: JsonObject = {"paused": was_paused, **({"stopped": list(stopped)} if stopped else {})}
+    new: JsonObject = {"paused": is_paused}
     diffs = diff(DiffType.AUTOMATION_AGENT, act.here.group_id or "", old=old, new=new)
     return NewEvent(event_type=event_type, diffs=diffs)
 
@@ -149,14 +195,14 @@ class _Subject:
 
 
 @dataclass(frozen=True, slots=True)
-class _Refusal:
+class _TurnRefusal:
     """Why the turn is not granted, and since when."""
 
     holds: Sequence[PlanHold]
     since: datetime
 
 
-def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime) -> Turn:
+def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime) -> PlanTurn:
     """Grant the turn of the unit of a process. A repeated request gets the same turn.
 
     Raises: ApiError: AUTOMATION_TURN_REFUSED with the reason; AUTOMATION_TURN_OVER, if the turn of a repeated
@@ -172,7 +218,7 @@ def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime
         answer = _repeated(group_id, request, now) or _decide(
             act, request, _subject(group_id, document, request)
         )
-    if isinstance(answer, Turn):
+    if isinstance(answer, PlanTurn):
         return answer
     first = answer.holds[0]
     raise ApiError(
@@ -185,8 +231,8 @@ def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime
     )
 
 
-def _repeated(group_id: str, request: TurnRequest, now: datetime) -> Turn | None:
-    turn = Turn.objects.filter(group_id=group_id, request_id=request.request_id).first()
+def _repeated(group_id: str, request: TurnRequest, now: datetime) -> PlanTurn | None:
+    turn = PlanTurn.objects.filter(group_id=group_id, request_id=request.request_id).first()
     if turn is None:
         return None
     asked = (request.process, request.move.value, machine_key(request.hostname))
@@ -197,7 +243,7 @@ def _repeated(group_id: str, request: TurnRequest, now: datetime) -> Turn | None
     return turn
 
 
-def _over(turn: Turn) -> ApiError:
+def _over(turn: PlanTurn) -> ApiError:
     words = TurnState.EXPIRED.value if turn.ended is None else turn.state
     return ApiError(ErrorCode.AUTOMATION_TURN_OVER, turn.id, words, str(turn.fence))
 
@@ -220,21 +266,24 @@ def _subject(group_id: str, document: Mapping[str, Any], request: TurnRequest) -
 
 
 def _expire(act: RecordedAct, group_id: str) -> None:
-    over = Turn.objects.filter(group_id=group_id, ended=None, expires__lte=act.now)
+    over = PlanTurn.objects.filter(group_id=group_id, ended=None, expires__lte=act.now)
     for turn in over:
         turn.state, turn.ended = TurnState.EXPIRED.value, turn.expires
         turn.save(update_fields=["state", "ended"])
         act.record(_move_event(EventType.AUTOMATION_MOVE_ENDED_AUDIT, turn, _facts_of(turn), was_held=True))
 
 
-def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> Turn | _Refusal:
+def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTurn | _TurnRefusal:
     group_id = act.here.group_id or ""
     waiting = WaitingMove.objects.filter(group_id=group_id, process=request.process).first()
     pause = pause_of(group_id)
-    holder = Turn.objects.filter(group_id=group_id, unit=subject.key, ended=None).first()
+    holder = PlanTurn.objects.filter(group_id=group_id, unit=subject.key, ended=None).first()
     if pause is not None:
         hold = PlanHold(PlanReason.PAUSED, request.process, subject.unit.replica_set)
         return _wait(act, request, subject, waiting, [hold], since=pause.since)
+    stop = stops_of(group_id, subject.document["version"]).filter(unit=subject.key).last()
+    if stop is not None:
+        return _wait(act, request, subject, waiting, [stop_hold(stop, request.process)], since=stop.ended)
     if holder is not None:
         names = (("other", holder.process),)
         hold = PlanHold(PlanReason.TURN, request.process, subject.unit.replica_set, names)
@@ -255,7 +304,7 @@ def _wait(
     holds: Sequence[PlanHold],
     *,
     since: datetime | None = None,
-) -> _Refusal:
+) -> _TurnRefusal:
     """Remember that the move waits. After PATIENCE it raises an alert."""
     first, now = holds[0], act.now
     if row is not None and (row.move != request.move.value or row.asked <= now - FORGOTTEN_AFTER):
@@ -274,26 +323,26 @@ def _wait(
     row.since = since or row.since
     row.replica_set, row.host_id = subject.unit.replica_set, subject.host.id if subject.host else None
     row.reason, row.names, row.asked = first.reason.name, dict(first.names), now
-    if not row.is_told and row.began <= now - PATIENCE:
-        row.is_told = True
+    if not row.alerted and row.began <= now - PATIENCE:
+        row.alerted = True
         new: Document = {"move": row.move, "reason": row.reason, "since": wire_time(row.since)}
         diffs = diff(DiffType.PROCESS, row.process, new=new)
         act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_WAITING, facts=subject.facts, diffs=diffs))
     row.save()
-    return _Refusal(holds, row.since)
+    return _TurnRefusal(holds, row.since)
 
 
 def _end_wait(act: RecordedAct, row: WaitingMove, facts: EventFacts | None) -> None:
-    if row.is_told:
+    if row.alerted:
         act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_CONTINUED, facts=facts))
     row.delete()
 
 
-def _grant(act: RecordedAct, request: TurnRequest, subject: _Subject) -> Turn:
+def _grant(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTurn:
     group_id, now = act.here.group_id or "", act.now
-    of_unit = Turn.objects.filter(group_id=group_id, unit=subject.key).order_by("-fence")
+    of_unit = PlanTurn.objects.filter(group_id=group_id, unit=subject.key).order_by("-fence")
     newest = of_unit.values_list("fence", flat=True).first() or 0
-    turn = Turn.objects.create(
+    turn = PlanTurn.objects.create(
         group_id=group_id,
         unit=subject.key,
         replica_set=subject.unit.replica_set,
@@ -317,7 +366,7 @@ def _grant(act: RecordedAct, request: TurnRequest, subject: _Subject) -> Turn:
 # --- renew and give back --------------------------------------------------------------------------
 
 
-def turn_report(*, group_id: str, turn_id: str, report: TurnReport, actor: Actor, now: datetime) -> Turn:
+def turn_report(*, group_id: str, turn_id: str, report: TurnReport, actor: Actor, now: datetime) -> PlanTurn:
     """Renew a turn, or give it back with its outcome.
 
     Giving it back again with the same outcome changes nothing. A failure is accepted after the turn has
@@ -346,16 +395,33 @@ def turn_report(*, group_id: str, turn_id: str, report: TurnReport, actor: Actor
         if report.outcome is not None:
             ended = EventType.AUTOMATION_MOVE_ENDED_AUDIT
             act.record(_move_event(ended, turn, _facts_of(turn), was_held=True))
+        if report.outcome is TurnState.FAILED:
+            _stop(act, turn)
         return turn
 
 
-def _facts_of(turn: Turn) -> EventFacts | None:
-    host = Host.objects.filter(id=turn.host_id, group_id=turn.group_id).first() if turn.host_id else None
+def _stop(act: RecordedAct, turn: PlanTurn) -> None:
+    """Stop the plan of the unit, unless another document has been published meanwhile."""
+    if turn.goal_version != goal_version(turn.group_id):
+        PlanTurn.objects.filter(id=turn.id).update(cleared=act.now)
+        return
+    new: Document = {"move": turn.move, "reason": turn.reason, "remedy": REMEDY}
+    new = {**new, **({"step": turn.step} if turn.step else {})}
+    diffs = diff(DiffType.PROCESS, turn.process, new=new)
+    act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_STOPPED, facts=_facts_of(turn), diffs=diffs))
+
+
+def _facts_of(turn: PlanTurn) -> EventFacts | None:
+    return _facts_at(turn.host_id, turn.group_id)
+
+
+def _facts_at(host_id: str | None, group_id: str) -> EventFacts | None:
+    host = Host.objects.filter(id=host_id, group_id=group_id).first() if host_id else None
     return facts_of_host(host) if host else None
 
 
 def _move_event(
-    event_type: EventType, turn: Turn, facts: EventFacts | None, *, was_held: bool = False
+    event_type: EventType, turn: PlanTurn, facts: EventFacts | None, *, was_held: bool = False
 ) -> NewEvent:
     """An event of a move; a move that ends was held before."""
     known: Document = {"move": turn.move, "fence": turn.fence, **({"step": turn.step} if turn.step else {})}

@@ -15,7 +15,7 @@ from automation.hosts.store import hosts_at
 from automation.measurements.store import newest_measurements
 from automation.metrics import Metric
 from automation.reports.rules import Samples
-from automation.turns.models import Turn
+from automation.turns.models import PlanTurn
 from automation.turns.rules import TurnState, planned_until
 
 _METRICS = (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, Metric.OPLOG_MASTER_TIME, Metric.OPLOG_RATE_GB_PER_HOUR)
@@ -42,12 +42,12 @@ def known_unit(
     measured = newest_measurements(
         [host.id for host in hosts.values()], since=now - OLD, until=now + OLD, metrics=_METRICS
     )
-    found = {
+    reported = {
         name: _known(host, unit, measured[host.id].samples if host.id in measured else {})
         for name, host in hosts.items()
     }
     return KnownUnit(
-        processes={name: process for name, process in found.items() if process is not None},
+        processes={name: process for name, process in reported.items() if process is not None},
         holder=holder,
         alerts=_open_alerts(group_id, unit, key, now),
     )
@@ -81,11 +81,11 @@ def _open_alerts(group_id: str, unit: GoalUnit, key: str, now: datetime) -> tupl
     """The open alerts of the replica set that began outside the turns; None if nobody answers."""
     if not unit.replica_set:
         return ()
-    asked: Any = set_alerts_asked.send(sender=Turn, group_id=group_id, replica_set=unit.replica_set)
+    asked: Any = set_alerts_asked.send(sender=PlanTurn, group_id=group_id, replica_set=unit.replica_set)
     answers: Sequence[tuple[object, Iterable[tuple[str, datetime]]]] = asked
     if not answers:
         return None
-    turns = Turn.objects.filter(group_id=group_id, unit=key, until__gt=now - _REMEMBERED)
+    turns = PlanTurn.objects.filter(group_id=group_id, unit=key, until__gt=now - _REMEMBERED)
     planned = [
         (turn.granted, planned_until(TurnState(turn.state), until=turn.until, ended=turn.ended))
         for turn in turns

@@ -29,7 +29,7 @@ class PausedPlan(models.Model):
         return f"since {time_words(self.since)}"
 
 
-class Turn(models.Model):
+class PlanTurn(models.Model):
     """The right of the agent of a process to make a move, until `expires`: a unit has one at a time.
 
     `unit` identifies the processes that are planned together (`automation.turns.rules.unit_key`). Process and
@@ -39,7 +39,7 @@ class Turn(models.Model):
     id = PrimaryIdField()
     # Not indexed: the indexes below start with the project.
     group = models.ForeignKey(
-        Project, on_delete=models.CASCADE, related_name="turns", verbose_name="project", db_index=False
+        Project, on_delete=models.CASCADE, related_name="plan_turns", verbose_name="project", db_index=False
     )
     unit = models.CharField(max_length=300)
     replica_set = models.CharField(max_length=200, default="")
@@ -61,6 +61,10 @@ class Turn(models.Model):
     )
     ended = models.DateTimeField(null=True)
     reason = models.TextField(null=True, help_text="Why the move failed.")
+    cleared = models.DateTimeField(
+        null=True,
+        help_text="When somebody resumed the plan, or published another document, after the move had failed.",
+    )
 
     class Meta:
         constraints = [
@@ -99,7 +103,7 @@ class WaitingMove(models.Model):
     since = models.DateTimeField()
     began = models.DateTimeField()
     asked = models.DateTimeField()
-    is_told = models.BooleanField(default=False, help_text="AUTOMATION_PLAN_WAITING was recorded.")
+    alerted = models.BooleanField(default=False, help_text="AUTOMATION_PLAN_WAITING was recorded.")
 
     class Meta:
         constraints = [models.UniqueConstraint(name="waiting_move_once", fields=["group", "process"])]

@@ -66,11 +66,12 @@ class ShownPlan:
 
 
 def shown_plans(
-    goal: AutomationGoal, drawn: DrawnPlan, *, paused_since: datetime | None
+    goal: AutomationGoal, drawn: DrawnPlan, *, paused_since: datetime | None, stops: Mapping[str, ShownWait]
 ) -> Mapping[str, ShownPlan]:
     """Return the plan of each process by its name, from the drawn plans of the units of the goal.
 
-    A reason that is about a whole replica set is shown for each of its processes.
+    `stops`: why the plan stopped, by the key of the unit. A reason that is about a whole replica set is shown
+    for each of its processes.
     """
     plans: dict[str, ShownPlan] = {}
     for unit, drawn_unit in zip(goal.units, drawn.units, strict=False):
@@ -79,6 +80,9 @@ def shown_plans(
         for planned in drawn_unit.moves:
             of_unit.setdefault(planned.move.process, ShownPlan()).moves.append(_planned(planned))
         _add_holds(of_unit, names, [*drawn_unit.holds, *unit.notes])
+        if stop := stops.get(unit_key(unit)):
+            for plan in of_unit.values():
+                plan.waits.insert(0, stop)
         if paused_since is not None:
             for name in names:
                 if of_unit[name].moves:
@@ -106,20 +110,20 @@ def with_turns(
     `turns`: process and move. A running move takes the place of the planned move of its kind. `waits`: why an
     agent did not get a turn; this is known better than why the drawn plan waits.
     """
-    shown = dict(plans)
+    by_process = dict(plans)
     begun: dict[str, list[ShownMove]] = {}
     for process, move in turns:
-        plan = shown.setdefault(process, ShownPlan())
+        plan = by_process.setdefault(process, ShownPlan())
         same = [planned for planned in plan.moves if planned.kind is move.kind]
         if move.state is MoveState.RUNNING and same:
             plan.moves.remove(same[0])
             move = replace(move, detail=same[0].detail)  # noqa: PLW2901
         begun.setdefault(process, []).append(move)
     for process, moves in begun.items():
-        shown[process].moves[:0] = moves
+        by_process[process].moves[:0] = moves
     for process, wait in waits.items():
-        shown.setdefault(process, ShownPlan()).waits[:] = [wait]
-    return shown
+        by_process.setdefault(process, ShownPlan()).waits[:] = [wait]
+    return by_process
 
 
 def _planned(planned: PlannedMove) -> ShownMove:

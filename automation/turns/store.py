@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from automation.desired_state.document.machine import machine_key, machine_part
+from django.db.models import QuerySet
+
+from automation.desired_state.document.machine import machine_key, machine_part, set_name
+from automation.desired_state.document.sections import process_name
 from automation.desired_state.plan.reading import read_goal
 from automation.desired_state.plan.reasons import PlanReason
 from automation.desired_state.plan.reported import drawn_plan, reached_goal
@@ -19,7 +22,7 @@ from automation.desired_state.store import (
     goal_version,
     process_status,
 )
-from automation.turns.models import PausedPlan, Turn, WaitingMove
+from automation.turns.models import PausedPlan, PlanTurn, WaitingMove
 from automation.turns.rules import (
     FORGOTTEN_AFTER,
     MOVE_STATES,
@@ -33,7 +36,9 @@ from automation.turns.rules import (
 )
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.wire_json import JsonObject
+from opsapi.clock import wire_time
+from opsapi.redaction import redact_urls
+from opsapi.wire_json import JsonObject, without_nulls
 
 logger = logging.getLogger("opsapi.automation")
 
@@ -59,9 +64,21 @@ def pause_of(group_id: str) -> PausedPlan | None:
     return PausedPlan.objects.filter(group_id=group_id).first()
 
 
-def turn_with_id(turn_id: str, *, group_id: str) -> Turn | None:
+def turn_with_id(turn_id: str, *, group_id: str) -> PlanTurn | None:
     """Return a turn of the project; None if it does not exist."""
-    return Turn.objects.filter(id=turn_id, group_id=group_id).first()
+    return PlanTurn.objects.filter(id=turn_id, group_id=group_id).first()
+
+
+def stops_of(group_id: str, version: int) -> QuerySet[PlanTurn]:
+    """Return the turns whose failed moves stop the plan of this version, newest last."""
+    failed = PlanTurn.objects.filter(group_id=group_id, state=TurnState.FAILED.value, cleared=None)
+    return failed.filter(goal_version=version).order_by("ended", "id")
+
+
+def stop_hold(stop: PlanTurn, process: str) -> PlanHold:
+    """Return the reason why a process waits for a stop."""
+    names = (("move", stop.move), ("why", f"{stop.process}: {stop.reason}"))
+    return PlanHold(PlanReason.STOPPED, process, stop.replica_set, names)
 
 
 def automation_status(group_id: str, now: datetime) -> AutomationStatus:
@@ -74,7 +91,7 @@ def automation_status(group_id: str, now: datetime) -> AutomationStatus:
         if refusal.code is not ErrorCode.SERVICE_UNAVAILABLE:
             raise
         drawn = None
-    turns = Turn.objects.filter(group_id=group_id, goal_version=version).order_by("granted", "id")
+    turns = PlanTurn.objects.filter(group_id=group_id, goal_version=version).order_by("granted", "id")
     waiting = WaitingMove.objects.filter(group_id=group_id, asked__gt=now - FORGOTTEN_AFTER)
     plans = (
         None
@@ -88,7 +105,7 @@ def automation_status(group_id: str, now: datetime) -> AutomationStatus:
     return AutomationStatus(version=version, pause=pause, processes=processes, plans=plans)
 
 
-def _shown_turn(turn: Turn, now: datetime) -> ShownMove:
+def _shown_turn(turn: PlanTurn, now: datetime) -> ShownMove:
     kind, state = MoveKind(turn.move), TurnState(turn.state)
     is_over = state is TurnState.HELD and turn.expires <= now
     return ShownMove(
@@ -127,7 +144,11 @@ def _plans(
     goal = replace(goal, units=behind)
     before = reached_goal(goal, {goal.number: goal, **_older(group_id, goal, reached)}, reached)
     drawn = drawn_plan(before, goal, fleet_reports(group_id, document), now)
-    return shown_plans(goal, drawn, paused_since=pause.since if pause else None)
+    stops = {
+        stop.unit: ShownWait(stop_hold(stop, stop.process), stop.ended)
+        for stop in stops_of(group_id, version)
+    }
+    return shown_plans(goal, drawn, paused_since=pause.since if pause else None, stops=stops)
 
 
 def _older(group_id: str, goal: AutomationGoal, reached: Mapping[str, int]) -> Mapping[int, AutomationGoal]:
@@ -147,6 +168,7 @@ class MachineState:
 
     version: int
     pause: PausedPlan | None
+    stops: tuple[PlanTurn, ...] = ()
 
     @property
     def etag(self) -> str:
@@ -155,13 +177,14 @@ class MachineState:
 
     def etag_of(self, version: int) -> str:
         """As `etag`, of another version of the document."""
-        state = self.pause.id if self.pause else ""
+        state = " ".join([self.pause.id if self.pause else "", *(stop.id for stop in self.stops)])
         return f'"{version}.{hashlib.sha256(state.encode()).hexdigest()[:12]}"'
 
 
 def machine_state(group_id: str) -> MachineState:
     """Return the state of a plan, without reading the document."""
-    return MachineState(goal_version(group_id), pause_of(group_id))
+    version = goal_version(group_id)
+    return MachineState(version, pause_of(group_id), tuple(stops_of(group_id, version)))
 
 
 def machine_config(group_id: str, hostname: str, state: MachineState) -> JsonObject:
@@ -170,4 +193,22 @@ def machine_config(group_id: str, hostname: str, state: MachineState) -> JsonObj
     Raises: ApiError: SERVICE_UNAVAILABLE, if the document cannot be decrypted.
     """
     part = machine_part(goal_document(group_id), machine_key(hostname))
-    return {**part, "paused": state.pause is not None}
+    own = {process_name(process) for process in part["processes"]}
+    sets = {name for name in map(set_name, part["processes"]) if name}
+    stopped = [stop for stop in state.stops if stop.process in own or stop.replica_set in sets]
+    return {
+        **part,
+        "paused": state.pause is not None,
+        "stopped": [
+            without_nulls(
+                {
+                    "process": redact_urls(stop.process),
+                    "replicaSetName": stop.replica_set or None,
+                    "move": stop.move,
+                    "reason": stop.reason,
+                    "since": wire_time(stop.ended) if stop.ended else None,
+                }
+            )
+            for stop in stopped
+        ],
+    }

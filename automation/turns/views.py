@@ -69,7 +69,7 @@ class PauseViewSet(OfPlan):
         return self._answer(plan_pause(group_id=self.group.id, actor=self.actor, now=self.now))
 
     def resume(self, request: Request, group_id: str) -> Response:
-        """Resume the plan. A plan that is not paused stays as it is."""
+        """Resume the plan, also after it stopped. Another plan stays as it is."""
         plan_resume(group_id=self.group.id, actor=self.actor, now=self.now)
         return self._answer(None)
 
@@ -119,7 +119,8 @@ class MachineConfigViewSet(OfAgent):
         """Get the part of the automation configuration for a machine, with its secrets.
 
         It has the processes of this machine, and only names and ports of other members. The ETag changes with
-        the version and with a pause. With If-None-Match, a part that the agent already has is not sent again.
+        the version, a pause and a stop. With If-None-Match, a part that the agent already has is not sent
+        again.
         """
         hostname = self.query["hostname"]
         if hostname is None:

@@ -47,13 +47,13 @@ from automation.models import (
     PackedRollups,
     Packing,
     PausedPlan,
+    PlanTurn,
     ReachedLimit,
     Reading,
     ReportAnswer,
     Rollup,
     Source,
     StoredDay,
-    Turn,
     WaitingMove,
 )
 from automation.reports.rules import LeaseRequest
@@ -115,7 +115,7 @@ def shown_models() -> list[type[models.Model]]:
     """
     shown_in_part = {AgentSettings, SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention} | {
         PausedPlan,
-        Turn,
+        PlanTurn,
         WaitingMove,
         FetchedConfig,
     }

@@ -3,7 +3,7 @@
 import pytest
 
 from accesslist.models import Project
-from automation.models import AutomationRevision, Host, Turn
+from automation.models import AutomationRevision, Host, PlanTurn
 from events.models import Event
 from tests.api import bodies
 from tests.api.automation import named, path, published, publisher
@@ -75,7 +75,7 @@ def test_of_agents_that_ask_for_a_turn_at_once_one_gets_it(
     answers = at_once(lambda number: ask(agent, project, asked(1 + number % 2, request_id=f"r{number}")))
     assert sorted(answer.status_code for answer in answers) == [201] + [409] * (THREADS - 1)
     assert {why_not(answer) for answer in answers if answer.status_code == 409} == {"TURN"}
-    assert Turn.objects.count() == 1
+    assert PlanTurn.objects.count() == 1
 
 
 def test_requests_that_repeat_each_other_at_once_get_one_turn(

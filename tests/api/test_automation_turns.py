@@ -8,7 +8,7 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
-from automation.models import Turn, WaitingMove
+from automation.models import PlanTurn, WaitingMove
 from events.models import Event
 from opsapi import clock
 from opsapi.api.links import AGENTS
@@ -19,11 +19,11 @@ from tests.api.turns import (
     agent,
     ask,
     asked,
+    give,
     machine,
     measured,
     replica_set,
     taken,
-    tell,
     why_not,
 )
 from tests.client import ApiClient
@@ -52,7 +52,7 @@ def events(project: Project, name: str) -> list[Any]:
 
 def test_a_turn_is_granted_for_half_a_minute(agent: ApiClient, ready: Project) -> None:
     turn = taken(agent, ready, asked(seconds=120, step="stop"))
-    row = Turn.objects.get()
+    row = PlanTurn.objects.get()
     assert row.expires - row.granted == timedelta(seconds=30)
     assert row.until - row.granted == timedelta(seconds=120)
     named = {
@@ -90,7 +90,7 @@ def test_only_one_agent_holds_the_turn_of_a_set(agent: ApiClient, ready: Project
     assert "p1" in answer.json()["detail"]
     # Two agents on one machine ask for the same process and move.
     assert why_not(ask(agent, ready, asked(request_id="another"))) == "TURN"
-    assert tell(agent, ready, turn, outcome="DONE").status_code == 200
+    assert give(agent, ready, turn, outcome="DONE").status_code == 200
     assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
 
 
@@ -98,35 +98,35 @@ def test_an_expired_turn_is_free_and_cannot_be_renewed(agent: ApiClient, ready: 
     with time_machine.travel(clock.now(), tick=False) as traveller:
         turn = taken(agent, ready, asked())
         traveller.shift(20)
-        assert tell(agent, ready, turn, step="wait").json()["step"] == "wait"
+        assert give(agent, ready, turn, step="wait").json()["step"] == "wait"
         traveller.shift(29)
-        assert tell(agent, ready, turn).status_code == 200
+        assert give(agent, ready, turn).status_code == 200
         traveller.shift(30)
-        late = tell(agent, ready, turn)
+        late = give(agent, ready, turn)
         assert refusal(late)[:2] == (409, "AUTOMATION_TURN_OVER")
-        assert refusal(tell(agent, ready, turn, outcome="DONE"))[:2] == (409, "AUTOMATION_TURN_OVER")
+        assert refusal(give(agent, ready, turn, outcome="DONE"))[:2] == (409, "AUTOMATION_TURN_OVER")
         assert refusal(ask(agent, ready, asked()))[:2] == (409, "AUTOMATION_TURN_OVER")
         measured(ready)
         assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
-        assert refusal(tell(agent, ready, turn))[:2] == (409, "AUTOMATION_TURN_OVER")
-    assert list(Turn.objects.order_by("fence").values_list("state", flat=True)) == ["EXPIRED", "HELD"]
+        assert refusal(give(agent, ready, turn))[:2] == (409, "AUTOMATION_TURN_OVER")
+    assert list(PlanTurn.objects.order_by("fence").values_list("state", flat=True)) == ["EXPIRED", "HELD"]
 
 
 def test_a_turn_given_back_again_with_the_same_outcome_stays(agent: ApiClient, ready: Project) -> None:
     turn = taken(agent, ready, asked())
-    done = tell(agent, ready, turn, outcome="DONE")
+    done = give(agent, ready, turn, outcome="DONE")
     assert (done.status_code, done.json()["state"]) == (200, "DONE")
-    assert tell(agent, ready, turn, outcome="DONE").json() == done.json()
+    assert give(agent, ready, turn, outcome="DONE").json() == done.json()
     assert len(events(ready, "AUTOMATION_MOVE_ENDED_AUDIT")) == 1
-    other = tell(agent, ready, turn, outcome="FAILED", reason="no disk")
+    other = give(agent, ready, turn, outcome="FAILED", reason="no disk")
     assert refusal(other)[:2] == (409, "AUTOMATION_TURN_OVER")
-    assert refusal(tell(agent, ready, turn))[:2] == (409, "AUTOMATION_TURN_OVER")
+    assert refusal(give(agent, ready, turn))[:2] == (409, "AUTOMATION_TURN_OVER")
 
 
 def test_a_failure_says_why_without_secrets(agent: ApiClient, ready: Project) -> None:
     turn = taken(agent, ready, asked())
     why = "cannot read https://ada:s3cret@example.com/x"
-    failed = tell(agent, ready, turn, outcome="FAILED", reason=why, step="download").json()
+    failed = give(agent, ready, turn, outcome="FAILED", reason=why, step="download").json()
     assert (failed["state"], failed["step"]) == ("FAILED", "download")
     assert failed["reason"] == "cannot read https://******@example.com/x"
 
@@ -136,15 +136,15 @@ def test_a_pause_refuses_new_turns_and_keeps_the_turn_that_is_held(
 ) -> None:
     turn = taken(agent, ready, asked())
     since = publisher.request("POST", f"{path}/pause").json()["pausedSince"]
-    assert tell(agent, ready, turn).status_code == 200
+    assert give(agent, ready, turn).status_code == 200
     assert taken(agent, ready, asked())["id"] == turn["id"]
-    assert tell(agent, ready, turn, outcome="DONE").status_code == 200
+    assert give(agent, ready, turn, outcome="DONE").status_code == 200
     answer = ask(agent, ready, asked(2, request_id="other"))
     assert why_not(answer) == "PAUSED"
     assert answer.json()["parameters"][3] == since
     publisher.request("POST", f"{path}/resume")
     resumed = taken(agent, ready, asked(2, request_id="other"))
-    assert tell(agent, ready, resumed).status_code == 200
+    assert give(agent, ready, resumed).status_code == 200
 
 
 REFUSED: Mapping[str, tuple[Any, int, str, dict[str, Any]]] = {
@@ -165,7 +165,7 @@ def test_a_guard_refuses_the_turn(
     published(publisher, path, replica_set())
     measured(project, **changes)
     assert why_not(ask(agent, project, body)) == reason
-    assert not Turn.objects.exists()
+    assert not PlanTurn.objects.exists()
 
 
 def test_a_primary_steps_down_with_a_turn(agent: ApiClient, ready: Project) -> None:
@@ -193,7 +193,7 @@ def test_an_open_alert_of_the_set_refuses_the_turn_unless_the_plan_caused_it(
     alert.delete()
     turn = taken(agent, ready, asked())
     make_alert(ready, event_type="TOO_FEW_HEALTHY_MEMBERS", facts=facts, created=clock.now())
-    tell(agent, ready, turn, outcome="DONE")
+    give(agent, ready, turn, outcome="DONE")
     assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
 
 
@@ -238,7 +238,7 @@ def test_the_status_shows_running_and_ended_moves(
     status = f"/groups/{ready.id}/automationStatus"
     (move,) = publisher.get(status).json()["processes"][1]["plan"]["moves"]
     assert (move["state"], move["started"], move["detail"]) == ("RUNNING", turn["granted"], "restarts")
-    tell(agent, ready, turn, outcome="DONE")
+    give(agent, ready, turn, outcome="DONE")
     done, planned = publisher.get(status).json()["processes"][1]["plan"]["moves"]
     assert (done["state"], "finished" in done, planned["state"]) == ("DONE", True, "PLANNED")
 
@@ -265,7 +265,7 @@ def test_a_wrong_request_names_the_field(
 ) -> None:
     changes, code, field = row
     assert refusal(ask(agent, ready, asked(**changes))) == (400, code, [field])
-    assert not Turn.objects.exists()
+    assert not PlanTurn.objects.exists()
 
 
 def test_another_version_gets_no_turn(agent: ApiClient, ready: Project) -> None:
@@ -305,22 +305,22 @@ def test_a_wrong_report_of_a_turn_names_the_field(
 ) -> None:
     changes, code, field = row
     turn = taken(agent, ready, asked())
-    assert refusal(tell(agent, ready, turn, **changes)) == (400, code, [field])
-    assert Turn.objects.get().state == "HELD"
+    assert refusal(give(agent, ready, turn, **changes)) == (400, code, [field])
+    assert PlanTurn.objects.get().state == "HELD"
 
 
 def test_another_fence_is_refused(agent: ApiClient, ready: Project) -> None:
     turn = taken(agent, ready, asked())
-    assert refusal(tell(agent, ready, turn, fence=2))[:2] == (409, "AUTOMATION_TURN_OVER")
+    assert refusal(give(agent, ready, turn, fence=2))[:2] == (409, "AUTOMATION_TURN_OVER")
 
 
 def test_an_unknown_turn_is_not_found(agent: ApiClient, ready: Project) -> None:
     turn = taken(agent, ready, asked())
-    assert refusal(tell(agent, ready, {**turn, "id": UNKNOWN_ID}))[:2] == (404, "TURN_NOT_FOUND")
-    assert refusal(tell(agent, ready, {**turn, "id": "x"}))[:2] == (404, "INVALID_TURN_ID")
+    assert refusal(give(agent, ready, {**turn, "id": UNKNOWN_ID}))[:2] == (404, "TURN_NOT_FOUND")
+    assert refusal(give(agent, ready, {**turn, "id": "x"}))[:2] == (404, "INVALID_TURN_ID")
     other: Project = ProjectFactory.create()
     its_agent = ApiClient(make_key(Grant(Role.GROUP_AGENT, group_id=other.id)))
-    assert refusal(tell(its_agent, other, turn))[:2] == (404, "TURN_NOT_FOUND")
+    assert refusal(give(its_agent, other, turn))[:2] == (404, "TURN_NOT_FOUND")
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_only_agents_get_turns(agent: ApiClient, ready: Project, role: Role) -> 
     other = ApiClient(make_key(Grant(role, group_id=ready.id)))
     calls = [
         ask(other, ready, asked(2, request_id="other")),
-        tell(other, ready, turn),
+        give(other, ready, turn),
         other.request("GET", f"/groups/{ready.id}/automation?hostname={machine(1)}", base=AGENTS),
     ]
     assert [refusal(answer)[:2] for answer in calls] == [(403, "USER_UNAUTHORIZED")] * 3

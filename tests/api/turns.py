@@ -59,7 +59,7 @@ def taken(agent: ApiClient, project: Project, body: Any) -> Any:
     return answer.json()
 
 
-def tell(agent: ApiClient, project: Project, turn: Any, **fields: Any) -> Any:
+def give(agent: ApiClient, project: Project, turn: Any, **fields: Any) -> Any:
     """The answer to a renewal, or to a turn that is given back."""
     body = {"fence": turn["fence"], **fields}
     return agent.request("PATCH", f"/groups/{project.id}/turns/{turn['id']}", body, base=AGENTS)

@@ -15,7 +15,7 @@ from automation.measurements.changes import measurements_write
 from automation.measurements.days import days_create
 from automation.measurements.rules import MeasuredAt
 from automation.metrics import Metric
-from automation.models import Agent, AutomationRevision, FleetWatch, Host, Turn
+from automation.models import Agent, AutomationRevision, FleetWatch, Host, PlanTurn
 from automation.reports.changes import report_ingest
 from automation.reports.rules import EventReport, HostReport, LeaseRequest, ProcessReport, Report, Samples
 from opsapi import clock
@@ -160,7 +160,7 @@ def publish(project: Project, version: int, **changes: Any) -> AutomationRevisio
     return AutomationRevision.objects.get(group=project, number=version + 1)
 
 
-def make_turn(project: Project, **changes: Any) -> Turn:
+def make_turn(project: Project, **changes: Any) -> PlanTurn:
     """A turn that is held for a day; `changes` are columns."""
     now = clock.now()
     values = {
@@ -176,4 +176,4 @@ def make_turn(project: Project, **changes: Any) -> Turn:
         "expires": now + timedelta(days=1),
         "until": now + timedelta(days=1),
     }
-    return Turn.objects.create(group=project, **(values | changes))
+    return PlanTurn.objects.create(group=project, **(values | changes))

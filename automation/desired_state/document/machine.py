@@ -34,13 +34,13 @@ def machine_part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     """The version, the downloads, the processes of the machine, and the members of their replica sets."""
     listed = [process for _, process in items(document, "processes")]
     own = [process for process in listed if is_of_machine(process, key)]
-    sets = {name for process in own if (name := _set_name(process))}
+    sets = {name for process in own if (name := set_name(process))}
     clusters = {name for process in own if (name := text(process, "cluster"))}
     others = [
         process
         for process in listed
         if not is_of_machine(process, key)
-        and (_set_name(process) in sets or text(process, "cluster") in clusters)
+        and (set_name(process) in sets or text(process, "cluster") in clusters)
     ]
     replica_sets = [stated for _, stated in items(document, "replicaSets") if text(stated, "_id") in sets]
     agent = {"agentVersion": document["agentVersion"]} if document.get("agentVersion") else {}
@@ -55,7 +55,8 @@ def machine_part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     }
 
 
-def _set_name(process: Section) -> str | None:
+def set_name(process: Section) -> str | None:
+    """The replica set of a process; None without one."""
     return text(section(section(process, "args2_6"), "replication"), "replSetName")
 
 
@@ -63,7 +64,7 @@ def _member(process: Section) -> dict[str, Any]:
     address = process_address(process)
     names = {
         "alias": text(process, "alias"),
-        "replicaSetName": _set_name(process),
+        "replicaSetName": set_name(process),
         "cluster": text(process, "cluster"),
     }
     return {

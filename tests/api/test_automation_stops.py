@@ -1,0 +1,147 @@
+"""A plan that stops itself: its event, its alert, and how it goes on."""
+
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting.models import Alert
+from events.models import Event
+from opsapi.api.links import AGENTS
+from tests.api.automation import path, published, publisher, refusal
+from tests.api.turns import agent, ask, asked, give, machine, measured, replica_set, taken, why_not
+from tests.client import ApiClient
+from tests.each import each
+from tests.factories.alerting import make_config
+from tests.integration.alerting.pipeline import evaluate
+
+__all__ = ["agent", "path", "publisher"]
+
+pytestmark = pytest.mark.django_db
+
+WHY = "p1 did not become a secondary within 600 s"
+
+
+@pytest.fixture
+def ready(publisher: ApiClient, path: str, project: Project) -> Project:
+    """A replica set whose members are healthy."""
+    published(publisher, path, replica_set())
+    measured(project)
+    return project
+
+
+def fail(agent: ApiClient, project: Project) -> Any:
+    """The turn of a move that failed."""
+    turn = taken(agent, project, asked())
+    answer = give(agent, project, turn, outcome="FAILED", reason=WHY, step="start")
+    assert answer.status_code == 200, answer.content
+    return answer.json()
+
+
+def recorded(project: Project, name: str) -> list[Any]:
+    return list(Event.objects.filter(group_id=project.id, event_type=name, alert_id=None).order_by("id"))
+
+
+def alerts(project: Project) -> list[str]:
+    evaluate()
+    return list(Alert.objects.filter(group=project).order_by("id").values_list("status", flat=True))
+
+
+def test_a_failed_move_stops_the_plan_of_its_set_and_no_other(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    sent = replica_set()
+    alone = {**sent["processes"][0], "name": "alone", "hostname": "alone.example.com"}
+    sent["processes"].append({**alone, "args2_6": {"net": {"port": 27017}}})
+    published(publisher, path, sent)
+    measured(project)
+    turn = fail(agent, project)
+    answer = ask(agent, project, asked(2, request_id="other"))
+    assert why_not(answer) == "STOPPED"
+    assert WHY in answer.json()["detail"]
+    assert answer.json()["parameters"][3] == turn["ended"]
+    other = {"hostname": "alone.example.com", "process": "alone", "requestId": "alone"}
+    assert taken(agent, project, {**asked(), **other})["process"] == "alone"
+
+
+def test_the_event_says_what_failed_and_what_to_do(agent: ApiClient, ready: Project) -> None:
+    fail(agent, ready)
+    (event,) = recorded(ready, "AUTOMATION_PLAN_STOPPED")
+    assert (event.details["hostname"], event.details["replicaSetName"]) == (machine(1), "rs")
+    facts = {param["param"]: param["new"] for param in event.diffs[0]["params"]}
+    assert (facts["move"], facts["step"], facts["reason"]) == ("RESTART", "start", WHY)
+    assert "automationConfig/resume" in facts["remedy"]
+
+
+@each("way", ["publish", "restore", "resume"])
+def test_an_alert_opens_and_closes_when_the_plan_goes_on(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project, way: str
+) -> None:
+    published(publisher, path, replica_set())
+    published(publisher, path, replica_set(1, alias="a.example.com"))
+    measured(project)
+    make_config(project, eventTypeName="AUTOMATION_PLAN_STOPPED")
+    fail(agent, project)
+    assert alerts(project) == ["OPEN"]
+    calls = {
+        "publish": lambda: publisher.put(path, replica_set(2)),
+        "restore": lambda: publisher.request("POST", f"{path}/revisions/1/restore"),
+        "resume": lambda: publisher.request("POST", f"{path}/resume"),
+    }
+    assert calls[way]().status_code == 200
+    assert alerts(project) == ["CLOSED"]
+    assert len(recorded(project, "AUTOMATION_PLAN_CONTINUED")) == 1
+    assert taken(agent, project, asked(2, request_id="other"))["state"] == "HELD"
+
+
+def test_a_resume_without_a_pause_is_recorded_if_the_plan_had_stopped(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    fail(agent, ready)
+    for _ in range(2):
+        publisher.request("POST", f"{path}/resume")
+    (event,) = recorded(ready, "AUTOMATION_PLAN_RESUMED_AUDIT")
+    stopped = {param["param"]: param.get("old") for param in event.diffs[0]["params"]}
+    assert "p1" in stopped["stopped"]
+
+
+def test_a_pause_does_not_clear_a_stop(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    fail(agent, ready)
+    publisher.request("POST", f"{path}/pause")
+    assert why_not(ask(agent, ready, asked(2, request_id="other"))) == "PAUSED"
+    assert recorded(ready, "AUTOMATION_PLAN_CONTINUED") == []
+
+
+def test_a_failure_under_an_older_version_stops_nothing(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    turn = taken(agent, ready, asked())
+    published(publisher, path, replica_set(1, alias="a.example.com"))
+    assert give(agent, ready, turn, outcome="FAILED", reason=WHY).json()["state"] == "FAILED"
+    assert recorded(ready, "AUTOMATION_PLAN_STOPPED") == []
+    assert taken(agent, ready, asked(2, request_id="other"))["goalVersion"] == 2
+
+
+def test_agents_and_the_status_learn_of_the_stop(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    place = f"/groups/{ready.id}/automation?hostname={machine(2)}"
+    tag = agent.request("GET", place, base=AGENTS).headers["ETag"]
+    turn = fail(agent, ready)
+    part = agent.request("GET", place, base=AGENTS, HTTP_IF_NONE_MATCH=tag).json()
+    assert part["stopped"] == [
+        {"process": "p1", "replicaSetName": "rs", "move": "RESTART", "reason": WHY, "since": turn["ended"]}
+    ]
+    shown = publisher.get(f"/groups/{ready.id}/automationStatus").json()["processes"]
+    assert [{wait["reason"] for wait in process["plan"]["waits"]} for process in shown] == [{"STOPPED"}] * 3
+    (move,) = shown[1]["plan"]["moves"]
+    assert (move["state"], move["reason"], move["step"]) == ("FAILED", WHY, "start")
+
+
+def test_a_failure_given_back_again_stops_the_plan_once(agent: ApiClient, ready: Project) -> None:
+    turn = fail(agent, ready)
+    assert give(agent, ready, turn, outcome="FAILED", reason=WHY).json() == turn
+    assert refusal(give(agent, ready, turn, outcome="DONE"))[:2] == (409, "AUTOMATION_TURN_OVER")
+    assert len(recorded(ready, "AUTOMATION_PLAN_STOPPED")) == 1
