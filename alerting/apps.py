@@ -7,7 +7,14 @@ from functools import partial
 from django.apps import AppConfig
 
 from accesslist.hooks import group_created, group_deleting, group_retagging
-from automation.hooks import agents_deleting, host_deleting, host_moving, set_alerts_asked, sets_deleting
+from automation.hooks import (
+    agents_deleting,
+    host_deleting,
+    host_moving,
+    set_alerts_asked,
+    sets_deleting,
+    turn_ended,
+)
 from opsapi import clock
 
 
@@ -30,6 +37,7 @@ class AlertingConfig(AppConfig):
         from alerting.destinations.store import proxy_fault_words  # noqa: PLC0415
         from alerting.engine import purge, waiting  # noqa: PLC0415
         from alerting.engine.metrics import alerting_metrics  # noqa: PLC0415
+        from alerting.engine.schedule import planned_decide_again  # noqa: PLC0415
         from alerting.engine.workers import clock_words, failing_loop_words, workers_seen  # noqa: PLC0415
         from alerting.incidents.store import open_alerts_of_set  # noqa: PLC0415
         from alerting.overview.chart_notes import alerting_notes  # noqa: PLC0415
@@ -71,6 +79,7 @@ class AlertingConfig(AppConfig):
         host_deleting.connect(purge.last_host_alerting_end)
         agents_deleting.connect(purge.agents_alerting_end)
         set_alerts_asked.connect(open_alerts_of_set)
+        turn_ended.connect(planned_decide_again)
         sets_deleting.connect(purge.sets_alerting_end)
 
     @property

@@ -80,6 +80,7 @@ class NotificationReason(_Reason):
     RETRYING = _Words("an attempt failed, and another follows", ReasonQuestion.MESSAGE)
     MUTED = _Words("silenced by maintenance window {window}", ReasonQuestion.MESSAGE)
     ACKNOWLEDGED = _Words("the alert is acknowledged", ReasonQuestion.MESSAGE)
+    PLANNED = _Words("the plan of the automation configuration changes the host", ReasonQuestion.MESSAGE)
     FAILED = _Words("an attempt failed, and no other follows", ReasonQuestion.MESSAGE)
 
     ALERT_OVER = _Words(
@@ -174,6 +175,8 @@ class NotificationReason(_Reason):
         return next((reason for reason in cls if reason.value == text), None)
 
 
+HOLDING_BACK = (NotificationReason.ACKNOWLEDGED.value, NotificationReason.PLANNED.value)
+"""Besides MUTED, the reasons of a notification that is held back, and has not failed."""
 _MUTED_BY = NotificationReason.MUTED.value.partition("{")[0]
 
 

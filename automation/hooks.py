@@ -8,6 +8,9 @@ set_alerts_asked = Signal()
 Each is an event type of category REPLICA_SET, and when its condition began.
 """
 
+turn_ended = Signal()
+"""Sent with `group_id` and `now` when an agent gives back a turn: its planned time has changed."""
+
 host_deleting = Signal()
 """Sent with `host` (the row, not yet locked), `actor` and `now`."""
 

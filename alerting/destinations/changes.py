@@ -30,7 +30,7 @@ from alerting.engine.ledger import HEALTH, DestinationConfigs, Ledger, NamedDest
 from alerting.engine.models import LONGEST_RECIPIENT, Notification
 from alerting.engine.schedule import redirected_row
 from alerting.incidents.models import Alert, Incident
-from alerting.reasons import AttemptFailure, NotificationReason
+from alerting.reasons import HOLDING_BACK, AttemptFailure, NotificationReason
 from integrations.channels import CHANNELS
 from integrations.channels.outcome import Outcome
 from integrations.choices import ENDS, FOLLOWING, ChannelType, DeliveryStatus
@@ -178,7 +178,7 @@ def last_failure(notification: Notification) -> str | None:
     `_MARK_BEGUN` in `engine.postgresql`, `_TO_DROP` in `engine.schedule` and HELD_BACK state the same
     rule in SQL.
     """
-    was_held_back = notification.silenced_by or notification.reason == NotificationReason.ACKNOWLEDGED.value
+    was_held_back = notification.silenced_by or notification.reason in HOLDING_BACK
     return None if was_held_back else notification.reason
 
 

@@ -9,7 +9,8 @@ mute it is found before, without locks and in slices of time (`muting`):
     send      begin an attempt now
     address   write the destination, and release the notification for the next claim. A notification for
               people is replaced by a notification for each of their addresses.
-    postpone  release it until a later time, because a window mutes it or its alert is acknowledged
+    postpone  release it until a later time, because a window mutes it, its alert is acknowledged, or a plan
+              changes its host
     drop      DROPPED, with the reason: it is no longer wanted and was certainly not received, or it is a
               one-shot notification and a window mutes it
     give up   FAILED: it is no longer wanted and was perhaps received, or too many attempts have no outcome
@@ -257,6 +258,8 @@ class _Facts:
     """By setting id and type."""
     mutes: Mapping[str, Mute]
     """By notification id; only muted notifications are in it."""
+    planned: Mapping[str, datetime]
+    """Until when a notification is about the effects of a plan, by its id."""
     sent: SentMessages
     lapses: Mapping[str, int]
     """The number of attempts without an outcome, by notification id."""
@@ -395,6 +398,7 @@ def _read_facts(claimed: Sequence[Notification], members: Sequence[Member], turn
         incidents=with_fleets(views, with_picture, pictures, ledger.fleets_around),
         settings=settings,
         mutes=turn.muting.mutes,
+        planned=turn.muting.planned,
         sent=sent,
         lapses=ledger.lapses_of(claimed),
         channel_fields=ledger.destination_configs({row.destination for row in claimed if row.destination}),
@@ -478,6 +482,7 @@ def _due(notification: Notification, address: NotificationAddress, facts: _Facts
         perhaps_notified=facts.sent.has_notified(_about(notification), notification.destination),
         lapsed_too_often=facts.lapses.get(notification.id, 0) >= LAPSES_AT_MOST,
         mute=facts.mutes.get(notification.id),
+        planned_until=facts.planned.get(notification.id),
         worth_sending=is_worth_sending(
             notification,
             incident,
@@ -513,7 +518,11 @@ def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, t
     """
     dropped = NotificationStatus.DROPPED.value
     if verdict.step is not DeliveryStep.MERGE:
-        turn.ledger.release_with([notification], status=dropped, reason=verdict.reason)
+        # The plan is why nobody was notified of an alert that ended meanwhile.
+        planned = NotificationReason.PLANNED.value
+        is_over = verdict.reason == NotificationReason.ALERT_OVER.value
+        reason = planned if is_over and notification.reason == planned else verdict.reason
+        turn.ledger.release_with([notification], status=dropped, reason=reason)
         return
     changes = {"status": dropped, "reason": verdict.reason, "merged_into": facts.merged[notification.id]}
     if turn.ledger.release_merged(notification, **changes) and (incident := facts.incident(notification)):

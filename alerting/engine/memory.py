@@ -708,7 +708,9 @@ class MemoryLedger(MemoryIncidents[Any]):
 
     def _drop(self, row: Notification) -> None:
         reason = NotificationReason.ALERT_OVER
-        changes = {"status": NotificationStatus.DROPPED.value, "reason": reason.value}
+        planned = NotificationReason.PLANNED.value
+        why = planned if row.reason == planned else reason.value
+        changes = {"status": NotificationStatus.DROPPED.value, "reason": why}
         if row.perhaps_received:
             failure = not_retried(last_failure(row) or NO_ANSWER, reason)
             changes = {"status": NotificationStatus.FAILED.value, "reason": failure}

@@ -19,6 +19,7 @@ from datetime import datetime
 
 from accesslist.models import Project
 from alerting.engine.models import Notification
+from alerting.engine.planned import planned_messages
 from alerting.engine.rules import LEAST_COUNTED_SECONDS, Clock, Costs, Mute, TimeSlice
 from alerting.engine.share_counts import usage_add
 from alerting.incidents.store import targets_of_messages
@@ -43,7 +44,8 @@ class Muting:
     """The decisions about notifications, by their id.
 
     `mutes`: the muted notifications. `undecided`: notifications without a decision yet. `faults`:
-    notifications whose windows cannot be evaluated. `versions`: the windows of each project that the
+    notifications whose windows cannot be evaluated. `planned`: until when notifications are about the
+    effects of a plan (`alerting.engine.planned`). `versions`: the windows of each project that the
     decisions depend on; a project without windows that have begun is left out. `held_up`: notifications
     whose alerts or windows another transaction has locked or changed in the meantime.
     """
@@ -51,6 +53,7 @@ class Muting:
     mutes: dict[str, Mute] = field(default_factory=dict)
     undecided: set[str] = field(default_factory=set)
     faults: dict[str, Exception] = field(default_factory=dict)
+    planned: Mapping[str, datetime] = field(default_factory=dict)
     versions: Mapping[str, Versions] = field(default_factory=dict)
     held_up: set[str] = field(default_factory=set)
 
@@ -90,7 +93,10 @@ class MuteDesk:
     def settle(self, claimed: Sequence[Notification], *, now: datetime) -> Muting:
         """Decide on as many notifications as time allows."""
         time_slice = TimeSlice(self._clock, MUTE_SECONDS)
-        muting = Muting(versions=begun_versions({row.group_id for row in claimed if row.group_id}, now))
+        muting = Muting(
+            planned=planned_messages(claimed, now),
+            versions=begun_versions({row.group_id for row in claimed if row.group_id}, now),
+        )
         by_project: dict[str, list[Notification]] = {}
         for row in claimed:
             if row.group_id in muting.versions:

@@ -41,7 +41,7 @@ from alerting.incidents.grouping import (
 )
 from alerting.incidents.models import Alert
 from alerting.incidents.store import incident_rows, last_pictures, members_lock, newest_picture_at
-from alerting.reasons import NotificationReason
+from alerting.reasons import HOLDING_BACK
 from opsapi.postgresql.faults import is_transient
 from opsapi.sql import execute, fetch_rows
 
@@ -50,7 +50,7 @@ from opsapi.sql import execute, fetch_rows
 _MARK_BEGUN = """
 UPDATE alerting_notification
    SET attempts = attempts + 1, first_attempt = coalesce(first_attempt, %(now)s), silenced_by = NULL,
-       reason = CASE WHEN silenced_by IS NULL AND reason <> %(acknowledged)s THEN reason END,
+       reason = CASE WHEN silenced_by IS NULL AND reason <> ALL(%(holding_back)s) THEN reason END,
        perhaps_received = perhaps_received OR id = ANY(%(with_message)s),
        handle = CASE WHEN id = ANY(%(changed)s) THEN coalesce(handle, '') ELSE handle END
  WHERE id = ANY(%(ids)s) AND lease_token = ANY(%(tokens)s)
@@ -162,7 +162,7 @@ class PostgresqlLedger:
             "tokens": list({notification.lease_token for notification in notifications}),
             "with_message": list(with_message),
             "changed": list(changed),
-            "acknowledged": NotificationReason.ACKNOWLEDGED.value,
+            "holding_back": list(HOLDING_BACK),
             "now": now,
         }
         return {row_id: (number, first) for row_id, number, first in fetch_rows(_MARK_BEGUN, parameters)}

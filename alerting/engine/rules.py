@@ -347,9 +347,10 @@ class DueNotification:
     notification is never dropped as if nothing was sent. `lapsed_too_often`: too many attempts left no
     outcome. `addressed`: its destination is decided, and still the one that its configuration names.
     `perhaps_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
-    service tracks the alert itself. `mute`: the maintenance window that mutes it now. `worth_sending`:
-    False for an unimportant change of an incident. `merged_into`: the notification that has sent the same
-    message to the same address.
+    service tracks the alert itself. `mute`: the maintenance window that mutes it now.
+    `planned_until`: until when it is about planned effects of a plan. `worth_sending`: False for an
+    unimportant change of an incident. `merged_into`: the notification that has sent the same message to the
+    same address.
     """
 
     kind: MessageKind
@@ -365,6 +366,7 @@ class DueNotification:
     keeps_state: bool = False
     acknowledged_until: datetime | None = None
     mute: Mute | None = None
+    planned_until: datetime | None = None
     worth_sending: bool = True
     merged_into: str | None = None
 
@@ -407,7 +409,7 @@ def not_retried(failure: str, reason: NotificationReason | None) -> str:
 
 
 def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
-    """Checks in this order: merged, needless, over or outdated, muted, acknowledged, given up, sent."""
+    """Checks in order: merged, needless, over or outdated, muted, planned, acknowledged, given up, sent."""
     reason = drop_reason(due, now)
     if due.merged_into is not None and not due.perhaps_received and reason in _SINCE_IT_WAS_SENT:
         return DeliveryVerdict(DeliveryStep.MERGE, NotificationReason.MERGED.value)
@@ -468,6 +470,8 @@ def _held_back(due: DueNotification, now: datetime) -> DeliveryVerdict | None:
     # Services that track incidents get the end at once: it cancels a call and causes none.
     if due.mute is not None and not (due.keeps_state and due.kind in ENDS):
         return _muted(due, due.mute)
+    if due.planned_until is not None and due.planned_until > now and due.kind not in ENDS:
+        return _planned(due, due.planned_until)
     if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
         return DeliveryVerdict(
             DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED.value, until=due.acknowledged_until
@@ -480,6 +484,14 @@ def _muted(due: DueNotification, mute: Mute) -> DeliveryVerdict:
     if due.kind is MessageKind.INFORM:
         return DeliveryVerdict(DeliveryStep.DROP, mute.reason)
     return DeliveryVerdict(DeliveryStep.POSTPONE, mute.reason, until=mute.until, silenced_by=mute.window_id)
+
+
+def _planned(due: DueNotification, until: datetime) -> DeliveryVerdict:
+    """As `_muted`, for a message about the planned effects of a plan."""
+    reason = NotificationReason.PLANNED.value
+    if due.kind is MessageKind.INFORM:
+        return DeliveryVerdict(DeliveryStep.DROP, reason)
+    return DeliveryVerdict(DeliveryStep.POSTPONE, reason, until=until)
 
 
 def _is_acknowledged(due: DueNotification, now: datetime) -> bool:

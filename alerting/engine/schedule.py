@@ -27,7 +27,7 @@ from alerting.engine.store import each_receiver
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
 from alerting.incidents.store import IncidentState, IncidentView
-from alerting.reasons import NotificationReason
+from alerting.reasons import HOLDING_BACK, NotificationReason
 from events.choices import Work
 from events.outbox.changes import wake_workers
 from integrations.channels import CHANNELS
@@ -63,9 +63,11 @@ _TO_DROP = f"""
 UPDATE alerting_notification AS stored
    SET status = CASE WHEN perhaps_received THEN 'FAILED' ELSE 'DROPPED' END,
        reason = CASE WHEN perhaps_received THEN left(
-           CASE WHEN silenced_by IS NOT NULL OR reason = '{NotificationReason.ACKNOWLEDGED.value}'
+           CASE WHEN silenced_by IS NOT NULL OR reason IN ('{"', '".join(HOLDING_BACK)}')
                 THEN '{NO_ANSWER}' ELSE coalesce(reason, '{NO_ANSWER}') END, %(room)s) || %(words)s
-           ELSE %(reason)s END,
+                     WHEN reason = '{NotificationReason.PLANNED.value}'
+                AND %(reason)s = '{NotificationReason.ALERT_OVER.value}' THEN reason
+                     ELSE %(reason)s END,
        silenced_by = NULL
 """  # noqa: S608 - built from constants
 _DROP = f"{_TO_DROP} WHERE id = ANY(%(ids)s)"
@@ -334,6 +336,13 @@ def notifications_unmute(*, group_id: str, now: datetime, window_id: str | None 
     """Decide again on notifications that this window, or any window, of a project mutes."""
     muted = Notification.objects.filter(group_id=group_id, silenced_by__isnull=False)
     _decide_again(muted.filter(silenced_by=window_id) if window_id else muted, now)
+
+
+@transaction.atomic
+def planned_decide_again(*, group_id: str, now: datetime, **_: object) -> None:
+    """Decide again on notifications that a plan holds back, because the time of a turn has changed."""
+    held_back = Notification.objects.filter(group_id=group_id, reason=NotificationReason.PLANNED.value)
+    _decide_again(held_back, now)
 
 
 @transaction.atomic

@@ -16,7 +16,7 @@ from alerting.engine.ledger import NOTIFIED, EarlierMessages, Ledger, Notified
 from alerting.engine.models import Notification, NotificationAttempt
 from alerting.engine.rules import DueNotification, SameDestination, SentMessages, merged_into, recent_since
 from alerting.incidents.store import IncidentState
-from alerting.reasons import AttemptFailure, NotificationReason
+from alerting.reasons import HOLDING_BACK, AttemptFailure
 from events.types import Severity
 from integrations.channels import CHANNELS
 from integrations.choices import ENDS, ChannelType, MessageKind
@@ -72,8 +72,8 @@ def _recipient_counts(notification: Notification, setting: NotificationSetting) 
     return still_reached(setting, address, group_id=notification.group_id, org_id=org_id)
 
 
-HELD_BACK = Q(silenced_by__isnull=False) | Q(reason=NotificationReason.ACKNOWLEDGED.value)
-"""A notification that a window or an acknowledgement holds back."""
+HELD_BACK = Q(silenced_by__isnull=False) | Q(reason__in=HOLDING_BACK)
+"""A notification that a window, an acknowledgement or a plan holds back."""
 _RECEIVED = "(status = 'DELIVERED' OR perhaps_received)"
 
 

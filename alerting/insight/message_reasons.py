@@ -86,6 +86,8 @@ def _waiting(
 ) -> NotificationReason:
     if NotificationReason.ACKNOWLEDGED in (verdict.reason, notification.reason):
         return NotificationReason.ACKNOWLEDGED
+    if NotificationReason.PLANNED in (verdict.reason, notification.reason):
+        return NotificationReason.PLANNED
     if notification.attempts and notification.reason:
         return NotificationReason.RETRYING
     if notification.due <= now:

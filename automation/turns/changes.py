@@ -27,6 +27,7 @@ from automation.desired_state.plan.reading import read_goal
 from automation.desired_state.plan.reasons import PlanReason
 from automation.desired_state.plan.values import GoalUnit, PlanHold
 from automation.desired_state.store import goal_document, goal_version
+from automation.hooks import turn_ended
 from automation.hosts.models import Host
 from automation.hosts.store import facts_of_host
 from automation.turns.known import hosts_of_processes, known_unit
@@ -395,6 +396,7 @@ def turn_report(*, group_id: str, turn_id: str, report: TurnReport, actor: Actor
         if report.outcome is not None:
             ended = EventType.AUTOMATION_MOVE_ENDED_AUDIT
             act.record(_move_event(ended, turn, _facts_of(turn), was_held=True))
+            turn_ended.send(sender=PlanTurn, group_id=group_id, now=now)
         if report.outcome is TurnState.FAILED:
             _stop(act, turn)
         return turn

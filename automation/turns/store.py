@@ -2,7 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -31,6 +31,7 @@ from automation.turns.rules import (
     ShownPlan,
     ShownWait,
     TurnState,
+    planned_until,
     shown_plans,
     with_turns,
 )
@@ -67,6 +68,31 @@ def pause_of(group_id: str) -> PausedPlan | None:
 def turn_with_id(turn_id: str, *, group_id: str) -> PlanTurn | None:
     """Return a turn of the project; None if it does not exist."""
     return PlanTurn.objects.filter(id=turn_id, group_id=group_id).first()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedTime:
+    """The time in which a plan changes a host."""
+
+    group_id: str
+    host_id: str
+    begin: datetime
+    until: datetime
+
+
+def planned_times(group_ids: Collection[str], now: datetime) -> list[PlannedTime]:
+    """Return the times of turns of these projects that have not passed."""
+    turns = PlanTurn.objects.filter(group_id__in=group_ids, until__gt=now).exclude(host_id=None)
+    times = [
+        PlannedTime(
+            turn.group_id,
+            turn.host_id or "",
+            turn.granted,
+            planned_until(TurnState(turn.state), until=turn.until, ended=turn.ended),
+        )
+        for turn in (turns if group_ids else ())
+    ]
+    return [planned for planned in times if planned.until > now]
 
 
 def stops_of(group_id: str, version: int) -> QuerySet[PlanTurn]:

@@ -25,14 +25,24 @@ from alerting.models import (
 )
 from automation.agents.changes import heartbeats_sweep
 from automation.leases.rules import Lease, LeaseWatcher, holder_of
-from automation.models import Agent, FleetWatch, Host, HostLease, ProcessStatus, ReportAnswer, Watcher
+from automation.models import (
+    Agent,
+    FleetWatch,
+    Host,
+    HostLease,
+    PlanTurn,
+    ProcessStatus,
+    ReportAnswer,
+    Watcher,
+)
+from automation.turns.rules import TURN_LENGTH
 from opsapi.clock import AHEAD
 from opsapi.ids import new_id
 from opsapi.sql import database_time
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, UserFactory, make_entry
 from tests.factories.alerting import make_alert, make_config, make_destination, make_notification
-from tests.factories.automation import host_report, ingest, make_agent, make_host
+from tests.factories.automation import host_report, ingest, make_agent, make_host, make_turn
 from tests.steps import STEPS
 
 pytestmark = pytest.mark.django_db
@@ -132,7 +142,12 @@ def _tracking(project: Project, at: datetime) -> Alert:
     return make_alert(project, status="TRACKING", created=at, updated=at, opens=at + 30 * MINUTE)
 
 
+def _turn(project: Project, at: datetime) -> PlanTurn:
+    return make_turn(project, granted=at, expires=at + TURN_LENGTH, until=at + 10 * MINUTE)
+
+
 ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
+    ("automation_planturn", "expires"): (_turn, "expires", timedelta(0)),
     ("automation_agent", "last_report"): (
         lambda project, at: make_agent(project, last_report=at),
         "last_report",

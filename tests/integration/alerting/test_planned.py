@@ -1,0 +1,140 @@
+"""Planned is not an outage: alerts about the member that a plan changes notify nobody for its time."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from accesslist.models import Project
+from alerting.models import Alert, Notification
+from alerting.reasons import NotificationReason
+from automation.choices import HostType
+from automation.desired_state.plan.values import MoveKind
+from automation.models import PlanTurn
+from automation.turns.changes import turn_ask, turn_report
+from automation.turns.rules import TurnReport, TurnRequest, TurnState
+from opsapi import clock
+from tests.each import each
+from tests.factories.alerting import make_config
+from tests.factories.automation import AGENT, host_report, ingest, publish
+from tests.factories.documents import process
+from tests.integration.alerting.pipeline import Outside, deliver_all, evaluate
+
+pytestmark = pytest.mark.django_db
+
+NOW = clock.parse_time("2099-03-01T12:00:00Z")
+MINUTE = timedelta(minutes=1)
+PLANNED = NotificationReason.PLANNED.value
+NAMES = ("db0.example.com", "db1.example.com", "db2.example.com")
+TYPES = (HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY, HostType.REPLICA_SECONDARY)
+
+
+def report(project: Project, number: int, now: Any, **changes: Any) -> None:
+    """A report of a member at a time."""
+    metrics = {"OPLOG_MASTER_TIME": 86_400.0} if number == 0 else {"OPLOG_SLAVE_LAG_MASTER_TIME": 1.0}
+    values = {"type_name": TYPES[number], "replica_set_name": "rs", "uptime_seconds": 900, **metrics}
+    ingest(project, host_report(NAMES[number], **{**values, **changes}), agent=f"agent{number}", now=now)
+
+
+@pytest.fixture
+def fleet(project: Project) -> Project:
+    """A replica set of three healthy members, with its document."""
+    settings = {"net": {"port": 27017}, "replication": {"replSetName": "rs"}}
+    processes = [
+        process(name=f"p{number}", hostname=name, args2_6=settings) for number, name in enumerate(NAMES)
+    ]
+    publish(project, 0, processes=processes)
+    for number in range(3):
+        report(project, number, NOW)
+    evaluate(NOW)
+    return project
+
+
+def take(project: Project, now: Any = NOW, *, minutes: int = 10) -> PlanTurn:
+    """The turn to restart p1."""
+    request = TurnRequest(
+        hostname=NAMES[1],
+        process="p1",
+        move=MoveKind.RESTART,
+        request_id=f"at {now}",
+        length=minutes * MINUTE,
+    )
+    return turn_ask(group_id=project.id, request=request, actor=AGENT, now=now)
+
+
+def give_back(turn: PlanTurn, now: Any, outcome: TurnState = TurnState.DONE) -> None:
+    reason = "it did not come back" if outcome is TurnState.FAILED else None
+    report_of = TurnReport(fence=turn.fence, outcome=outcome, reason=reason)
+    turn_report(group_id=turn.group_id, turn_id=turn.id, report=report_of, actor=AGENT, now=now)
+
+
+def fall(project: Project, number: int, now: Any) -> None:
+    """A member goes down."""
+    report(project, number, now, reachable=False)
+    evaluate(now)
+
+
+def reasons() -> set[str | None]:
+    return set(Notification.objects.values_list("reason", flat=True))
+
+
+def test_a_planned_restart_notifies_nobody_and_says_why(fleet: Project, outside: Outside) -> None:
+    make_config(fleet)
+    make_config(fleet, eventTypeName="HOST_RESTARTED")
+    turn = take(fleet)
+    fall(fleet, 1, NOW + MINUTE / 3)
+    assert deliver_all(NOW + MINUTE / 3) == 0
+    assert Alert.objects.get().status == "OPEN"
+    assert reasons() == {PLANNED}
+    give_back(turn, NOW + MINUTE / 3)
+    report(fleet, 1, NOW + MINUTE, uptime_seconds=20)
+    evaluate(NOW + MINUTE)
+    deliver_all(NOW + MINUTE)
+    assert Alert.objects.get().status == "CLOSED"
+    assert deliver_all(NOW + 20 * MINUTE) == 0
+    assert outside.sent == []
+    assert reasons() == {PLANNED}
+
+
+def test_a_member_that_is_still_down_after_the_time_of_its_step_notifies(
+    fleet: Project, outside: Outside
+) -> None:
+    make_config(fleet)
+    take(fleet)
+    fall(fleet, 1, NOW + MINUTE / 3)
+    assert deliver_all(NOW + 9 * MINUTE) == 0
+    assert deliver_all(NOW + 10 * MINUTE) == 1
+    assert len(outside.sent) == 1
+
+
+def test_a_failed_move_notifies_at_once(fleet: Project, outside: Outside) -> None:
+    make_config(fleet)
+    turn = take(fleet)
+    fall(fleet, 1, NOW + MINUTE / 3)
+    assert deliver_all(NOW + MINUTE / 3) == 0
+    give_back(turn, NOW + MINUTE / 2 - timedelta(seconds=1), TurnState.FAILED)
+    evaluate(NOW + MINUTE / 2)
+    assert deliver_all(NOW + MINUTE / 2) == 1
+
+
+@each("case", ["another member", "before the turn", "after the turn", "no primary"])
+def test_whatever_the_plan_did_not_plan_notifies(fleet: Project, case: str, outside: Outside) -> None:
+    no_primary = case == "no primary"
+    make_config(fleet, eventTypeName="NO_PRIMARY" if no_primary else "HOST_DOWN")
+    later = NOW + MINUTE / 3
+    if case == "before the turn":
+        fall(fleet, 1, NOW - MINUTE + MINUTE)
+        PlanTurn.objects.all().delete()
+        assert deliver_all(NOW) == 1
+        return
+    turn = take(fleet, minutes=10)
+    if case == "after the turn":
+        give_back(turn, later)
+        later = NOW + 6 * MINUTE
+        fall(fleet, 1, later)
+    elif no_primary:
+        report(fleet, 0, later, type_name=HostType.REPLICA_SECONDARY)
+        evaluate(later)
+    else:
+        fall(fleet, 2, later)
+    assert deliver_all(later) == 1
