@@ -141,7 +141,7 @@ class Tile:
 
     @property
     def sign(self) -> str:
-        """Tells the states apart without colours."""
+        """A mark that distinguishes the states without colours."""
         return _SIGNS.get(self.tone, "")
 
 

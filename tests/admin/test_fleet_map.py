@@ -64,7 +64,7 @@ def test_a_tile_leads_to_its_host_and_says_its_state_without_colours(
     assert 'aria-label="db1:27017: down"' in console.get(START).content.decode()
 
 
-def test_a_host_whose_agent_is_silent_is_not_up(console: Client, project: Project) -> None:
+def test_a_host_that_nobody_reports_is_not_up(console: Client, project: Project) -> None:
     ingest(project, host_report("db1"), now=clock.now() - timedelta(minutes=9))
     assert drawn(console) == {project.name: {"single hosts": ["db1:27017 no data · 9 min"]}}
 

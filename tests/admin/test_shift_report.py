@@ -91,9 +91,7 @@ def test_a_shift_has_a_length(
     assert sections(console, since=wire_time(now - 41 * HOUR))["Opened"].count == 3
 
 
-def test_an_acknowledgement_is_told_with_its_comment(
-    console: Client, project: Project, now: datetime
-) -> None:
+def test_an_acknowledgement_has_its_comment(console: Client, project: Project, now: datetime) -> None:
     make_alert(
         project,
         acknowledged_until=now + HOUR,
