@@ -36,6 +36,7 @@ Maintenance
   rotate_encryption    encrypt all stored secrets with the newest key
   upgrade_database     move the embedded database to a new major version of PostgreSQL
   move_measurements    move measurements of an older version at once
+  measurement_disk     show the disk that measurements take, and that other settings would need
 
 {COMMAND} <command> --help explains a command. {COMMAND} --version prints the version.
 """

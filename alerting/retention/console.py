@@ -16,6 +16,8 @@ from django.views.decorators.cache import never_cache
 from accesslist.retention import retention_choose
 from alerting.access import CHOOSE_RETENTION, READ_GLOBAL
 from alerting.retention.store import DAYS, stored_rows
+from automation.choices import Tier
+from automation.measurements.disk import SETTINGS, measurement_disk
 from events.retention import LONGEST_DAYS, SUGGESTED_DAYS, KeptFor, KeptRows, kept_rows
 from opsapi import clock
 from opsapi.api.errors import ApiError
@@ -26,6 +28,8 @@ from opsapi.roles import INSTALLATION, satisfies_any
 
 _KINDS = ("events", "alerts")
 _NOT_YET = "unknown: nothing new"
+_NOT_PACKED = "unknown"
+_TIERS = {Tier.RAW: "As reported", Tier.PT5M: "Five minutes", Tier.PT1H: "Hours"}
 _LABELS = {"events": "Events", "alerts": "Ended alerts"}
 
 
@@ -89,6 +93,7 @@ def _page(request: HttpRequest, form: RetentionForm, kept: KeptRows) -> HttpResp
         "form": form,
         "rows": _rows(kept, now),
         "days": DAYS,
+        "tiers": _tiers(),
         "kept": kept,
         "may_choose": not kept.is_fixed
         and satisfies_any(operator.grants, CHOOSE_RETENTION.roles, INSTALLATION),
@@ -109,6 +114,21 @@ def _rows(kept: KeptRows, now: datetime) -> Sequence[Sequence[str]]:
             f"about {_bytes(stored[kind].a_year)}" if stored[kind].a_day else _NOT_YET,
         )
         for kind in _KINDS
+    ]
+
+
+def _tiers() -> Sequence[Sequence[str]]:
+    """A row of the table of measurements for each tier."""
+    return [
+        (
+            _TIERS[disk.tier],
+            KeptFor(disk.days).words if disk.days or disk.tier is Tier.RAW else "off",
+            SETTINGS[disk.tier],
+            _bytes(disk.stored),
+            _NOT_PACKED if disk.a_day is None else _bytes(disk.a_day),
+            _NOT_PACKED if disk.needed is None else f"about {_bytes(disk.needed)}",
+        )
+        for disk in measurement_disk()
     ]
 
 

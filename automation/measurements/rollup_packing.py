@@ -1,11 +1,13 @@
 """The packed form of the rollups of a source and a day: a block in which each metric has a part. Pure.
 
-A block begins with a table: the number of its parts and patterns, then metric, pattern and length of each
-part. A pattern has the buckets and their counts; usually all metrics share one. A part has the minimums, the
-distances to the maximums, and the means as sixty-thirds of these distances, as integers of the same width.
+A block begins with a table: the number of its parts and patterns, the length of each pattern, then metric,
+pattern and length of each part. A pattern has the buckets and their counts; usually all metrics share one.
+A part has the minimums, the distances to the maximums, and the means as sixty-thirds of these distances, as
+integers of the same width.
 """
 
 from collections.abc import Collection, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +29,7 @@ _AS_DOUBLES: Final = 127
 """Instead of an exponent: numbers that are too large, too small or too far apart."""
 _SMALLEST, _LARGEST = 1e-12, 1e15
 _EXACT: Final = 2**53
+_WEIGHTS: Final = 1 << np.arange(62, -1, -1, dtype=np.int64)
 _TENS: Final = 10.0 ** np.arange(23)
 
 
@@ -37,12 +40,11 @@ def packed_points(columns: Mapping[int, Points], *, begin: int, span: int) -> by
     parts: list[bytes] = []
     for metric, points in sorted(columns.items()):
         places = (points.buckets - begin) // span
-        pattern = _packed(places) + _packed(points.counts)
-        pattern = len(points).to_bytes(2, "little") + pattern
+        pattern = len(points).to_bytes(2, "little") + _packed(places) + _packed(points.counts)
         part = _packed_part(points)
         rows.append((metric, patterns.setdefault(pattern, len(patterns)), len(part)))
         parts.append(part)
-    head = np.array([len(rows), len(patterns)], _HEAD).tobytes()
+    head = np.array([len(rows), len(patterns), *map(len, patterns)], _HEAD).tobytes()
     return b"".join([head, np.array(rows, _TABLE).tobytes(), *patterns, *parts])
 
 
@@ -51,19 +53,29 @@ def unpacked_points(
 ) -> Iterator[tuple[int, Points]]:
     """Unpack the points of these metrics."""
     number, pattern_count = np.frombuffer(block, _HEAD, 2).tolist()
-    table = np.frombuffer(block, _TABLE, number, 2 * _HEAD.itemsize).tolist()
-    place = 2 * _HEAD.itemsize + number * _TABLE.itemsize
-    patterns: list[tuple[Integers, Integers]] = []
-    for _ in range(pattern_count):
-        length = int.from_bytes(block[place : place + 2], "little")
-        places, place = _unpacked(block, place + 2, length)
-        counts, place = _unpacked(block, place, length)
-        patterns.append((begin + places * span, counts))
+    lengths = np.frombuffer(block, _HEAD, pattern_count, 2 * _HEAD.itemsize).tolist()
+    place = (2 + pattern_count) * _HEAD.itemsize
+    table = np.frombuffer(block, _TABLE, number, place).tolist()
+    place += number * _TABLE.itemsize
+    patterns = []
+    for length in lengths:
+        patterns.append(_unpacked_pattern(block[place : place + length]))
+        place += length
     for metric, pattern, length in table:
         if metric in metrics:
-            buckets, counts = patterns[pattern]
-            yield metric, Points(buckets, counts, *_unpacked_part(block, place, len(buckets)))
+            places, counts = patterns[pattern]
+            means, minimums, maximums = _unpacked_part(block, place, len(places))
+            yield metric, Points(begin + places * span, counts, means, minimums, maximums)
         place += length
+
+
+@lru_cache(maxsize=512)
+def _unpacked_pattern(pattern: bytes) -> tuple[Integers, Integers]:
+    """Buckets and counts. Most blocks have the same."""
+    length = int.from_bytes(pattern[:2], "little")
+    places, end = _unpacked(pattern, 2, length)
+    counts, _ = _unpacked(pattern, end, length)
+    return places, counts
 
 
 def _packed_part(points: Points) -> bytes:
@@ -93,10 +105,10 @@ def _unpacked_part(block: bytes, place: int, length: int) -> tuple[Doubles, Doub
     differs = np.flatnonzero(distances)
     levels, _ = _unpacked(block, place, len(differs))
     minimums, maximums = _scaled(lowest, exponent), _scaled(lowest + distances, exponent)
-    means = minimums.copy()
-    share = levels / LEVELS
-    means[differs] = minimums[differs] * (1 - share) + maximums[differs] * share
-    return np.clip(means, minimums, maximums), minimums, maximums
+    shares = np.zeros(length)
+    shares[differs] = levels / LEVELS
+    means = minimums + (maximums - minimums) * shares
+    return np.minimum(means, maximums), minimums, maximums
 
 
 def _rounded(values: Doubles) -> tuple[int, Integers] | None:
@@ -162,11 +174,11 @@ def _unpacked(block: bytes, place: int, length: int) -> tuple[Integers, int]:
     if width:
         octets = np.frombuffer(block, np.uint8, size, place)
         bits = np.unpackbits(octets, count=length * width).reshape(length, width)
-        integers = bits @ (1 << np.arange(width - 1, -1, -1, dtype=np.int64)) + smallest
+        integers = bits @ _WEIGHTS[-width:] + smallest
     else:
         integers = np.full(length, smallest, np.int64)
     if is_deltas:
-        integers = np.cumsum(np.concatenate([np.array([first]), integers]))
+        integers = np.cumsum(np.concatenate([[first], integers]))
     return integers, place + size
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from django.db import transaction
 
 from automation.choices import Tier
-from automation.measurements.blocks import BLOCKS, PACKINGS, day_of, unpacked_blocks
+from automation.measurements.blocks import BLOCKS, PACKINGS, UnpackedBlock, day_of, unpacked_blocks
 from automation.measurements.days import begin_of
 from automation.measurements.points import Points, points_of
 from automation.measurements.rollup_packing import packed_points, unpacked_points
@@ -115,16 +115,18 @@ def rollups_compute_some(*, now: datetime) -> bool:
 
 def _compute(day: date, number: int, minutes: int, sources: Sequence[int]) -> None:
     """Write the rollups of these sources."""
-    span = minutes * 60
-    begin = int(begin_of(day).timestamp())
     for block in unpacked_blocks([(day, number)], sources, METRICS):
-        moments = block.times.moments
-        points = {
-            metric: points_of(moments[column.places], column.values, span)
-            for metric, column in block.columns.items()
-        }
-        octets = packed_points(points, begin=begin, span=span)
-        execute(_WRITE, [block.source, minutes, day, number, octets])
+        execute(_WRITE, [block.source, minutes, day, number, rollup_block(block, day, minutes)])
+
+
+def rollup_block(block: UnpackedBlock, day: date, minutes: int) -> bytes:
+    """The rollups of the readings of a source."""
+    span, moments = minutes * 60, block.times.moments
+    points = {
+        metric: points_of(moments[column.places], column.values, span)
+        for metric, column in block.columns.items()
+    }
+    return packed_points(points, begin=int(begin_of(day).timestamp()), span=span)
 
 
 def stored_packings(since: datetime, until: datetime) -> frozenset[tuple[int, date, int]]:

@@ -115,6 +115,15 @@ def test_the_growth_is_computed_from_the_last_days(console: Client, project: Pro
     assert "not known" not in shown(console, PAGE)
 
 
+def test_the_disk_of_measurements_is_shown_with_its_settings(console: Client, settings: LazySettings) -> None:
+    settings.OPSAPI_MEASUREMENT_PT5M_DAYS = 0
+    assert [tier[:3] for tier in console.get(PAGE).context["tiers"]] == [
+        ("As reported", "for 7 days", "OPSAPI_MEASUREMENT_RETENTION_DAYS"),
+        ("Five minutes", "off", "OPSAPI_MEASUREMENT_PT5M_DAYS"),
+        ("Hours", "for 730 days", "OPSAPI_MEASUREMENT_PT1H_DAYS"),
+    ]
+
+
 def test_the_panel_of_the_growth_leads_to_the_choice(console: Client) -> None:
     assert f'href="{PAGE}"' in shown(console, "/admin/")
 

@@ -5,6 +5,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import transaction
 from pytest_django import Settings
 
@@ -14,6 +15,7 @@ from automation.hosts.changes import deleted_host_purge, host_delete
 from automation.measurements import rollups
 from automation.measurements.changes import measurements_trim
 from automation.measurements.days import DAY, begin_of, day_drop, days_create
+from automation.measurements.disk import measurement_disk
 from automation.measurements.fleet_query import FleetQuery
 from automation.measurements.fleet_series import fleet_series
 from automation.measurements.packer import day_pack_some
@@ -283,3 +285,51 @@ class TestWhatIsRolledUp:
         for minutes, number in found.items():
             assert PackedRollups.objects.filter(minutes=minutes).count() == number
         return [(minutes, number) for minutes, number in found.items() if number]
+
+
+class TestDisk:
+    """The disk that measurements need."""
+
+    def test_it_is_unknown_until_a_day_is_packed(self, settings: Settings) -> None:
+        assert [(disk.a_day, disk.needed) for disk in measurement_disk()] == [(None, None)] * 3
+        assert [disk.days for disk in measurement_disk()] == [7, 90, 730]
+
+    def test_it_is_computed_from_what_is_stored(self, hosts: list[Host], settings: Settings) -> None:
+        pack()
+        sampled = measurement_disk()
+        roll_up()
+        raw, *rolled_up = measurement_disk()
+        blocks = PackedReadings.objects.values_list("block", flat=True)
+        assert raw.a_day is not None
+        assert raw.a_day * DAYS > sum(map(len, blocks))
+        for disk, minutes in zip(rolled_up, (5, 60), strict=True):
+            stored = PackedRollups.objects.filter(minutes=minutes).values_list("block", flat=True)
+            assert sum(map(len, stored)) < disk.stored < 2 * sum(map(len, stored)) + 150 * len(stored)
+            assert disk.a_day is not None
+            assert disk.needed == disk.days * disk.a_day
+        # Without rollups, some are computed.
+        for before, after in zip(sampled[1:], rolled_up, strict=True):
+            assert before.stored == 0
+            assert before.a_day == pytest.approx(after.a_day, rel=0.3)
+
+    def test_other_settings_can_be_considered(self, hosts: list[Host]) -> None:
+        pack()
+        roll_up()
+        now = measurement_disk()
+        more = measurement_disk({Tier.RAW: 8, Tier.PT5M: 180, Tier.PT1H: 0})
+        assert more[0].needed == pytest.approx((now[0].needed or 0) + (now[0].a_day or 0))
+        assert more[1].needed == pytest.approx(2 * (now[1].needed or 0))
+        assert more[2].needed == 0
+        assert measurement_disk({Tier.RAW: 0})[0].needed is None
+
+    def test_the_command_shows_a_row_for_each_tier(
+        self, hosts: list[Host], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        pack()
+        call_command("measurement_disk", "--pt1h-days", "0")
+        rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+        assert [row[:2] for row in rows[1:4]] == [["RAW", "7"], ["PT5M", "90"], ["PT1H", "off"]]
+        call_command("measurement_disk", "--raw-days", "0")
+        assert "forever" in capsys.readouterr().out
+        with pytest.raises(CommandError):
+            call_command("measurement_disk", "--raw-days", "-1")
