@@ -36,7 +36,7 @@ class PaletteResult:
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a search, without case; words beyond the limits are ignored."""
+    """The words of a search, without case. Words beyond the limits are ignored."""
     return text[:MOST_CHARACTERS].casefold().split()[:MOST_WORDS]
 
 
