@@ -18,6 +18,7 @@ class ProcessStatus(models.Model):
     hostname = models.CharField(max_length=253)
     goal_version = models.PositiveIntegerField()
     error = models.TextField(null=True)
+    plan = models.JSONField(null=True, help_text="Its moves and why they wait, as its agent reports them.")
     reported = models.DateTimeField()
 
     class Meta:

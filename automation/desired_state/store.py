@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Case, JSONField, Q, QuerySet, Value, When
 
 from automation.agents.rules import HEARTBEAT_TIMEOUT
 from automation.choices import HostType
@@ -127,6 +127,7 @@ class ProcessState:
     hostname: str
     goal_version: int
     error: str | None = None
+    plan: Mapping[str, Any] | None = None
 
 
 def process_states(wanted: Iterable[tuple[str, str]], reported: Iterable[ProcessState]) -> list[ProcessState]:
@@ -149,7 +150,9 @@ def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState
     version, wanted = newest or (0, [])
     is_meant = Q(Among("name", [name for name, _ in wanted])) | Q(reported__gt=now - HEARTBEAT_TIMEOUT)
     statuses = ProcessStatus.objects.filter(is_meant, group_id=group_id)
-    reported = statuses.values_list("name", "hostname", "goal_version", "error")
+    is_recent = Q(reported__gt=now - HEARTBEAT_TIMEOUT)
+    plan = Case(When(is_recent, then="plan"), default=Value(None), output_field=JSONField())
+    reported = statuses.values_list("name", "hostname", "goal_version", "error", plan)
     return version, process_states(wanted, (ProcessState(*row) for row in reported))
 
 

@@ -30,6 +30,7 @@ from automation.measurements.changes import MEASUREMENTS_AT_ONCE, readings_delet
 from automation.measurements.models import Measurement, Source
 from automation.measurements.store import newest_measurements
 from automation.reports.models import ReachedLimit, StoredDay
+from automation.turns.models import FetchedConfig, PlanTurn, WaitingMove
 from events.choices import DiffType
 from events.log.changes import events_record
 from events.types import EventType
@@ -215,6 +216,9 @@ def fleet_purge(*, group_id: str, limit: int) -> int:
         or delete_batch(ReplicaSet.objects.filter(group_id=group_id), limit)
         or delete_batch(Cluster.objects.filter(group_id=group_id), limit)
         or delete_batch(ProcessStatus.objects.filter(group_id=group_id), limit)
+        or delete_batch(PlanTurn.objects.filter(group_id=group_id), limit)
+        or delete_batch(WaitingMove.objects.filter(group_id=group_id), limit)
+        or delete_batch(FetchedConfig.objects.filter(group_id=group_id), limit)
         or delete_batch(ReachedLimit.objects.filter(group_id=group_id), limit)
         or delete_batch(StoredDay.objects.filter(group_id=group_id), limit)
         or delete_batch(AutomationRevision.objects.filter(group_id=group_id), limit)

@@ -3,6 +3,7 @@
 The number of statements does not depend on the size of the report.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -317,12 +318,13 @@ def _happened(edges: Iterable[tuple[Host, EventType]]) -> list[NewEvent]:
 
 
 _REPLACE_PROCESSES = """
-INSERT INTO automation_processstatus AS known (group_id, name, hostname, goal_version, error, reported)
+INSERT INTO automation_processstatus AS known (group_id, name, hostname, goal_version, error, plan, reported)
 SELECT %(group_id)s, given.*, %(observed)s
-  FROM unnest(%(names)s::text[], %(hostnames)s::text[], %(goals)s::int[], %(errors)s::text[]) AS given
+  FROM unnest(%(names)s::text[], %(hostnames)s::text[], %(goals)s::int[], %(errors)s::text[],
+              %(plans)s::jsonb[]) AS given
     ON CONFLICT (group_id, name) DO UPDATE
    SET hostname = excluded.hostname, goal_version = excluded.goal_version, error = excluded.error,
-       reported = excluded.reported
+       plan = excluded.plan, reported = excluded.reported
  WHERE known.reported > %(now)s
     OR date_trunc('second', known.reported) <= date_trunc('second', excluded.reported)
 """
@@ -346,6 +348,7 @@ def _replace_processes(group_id: str, report: Report, observed: datetime, now: d
         "hostnames": [process.hostname for process in in_order],
         "goals": [process.goal_version for process in in_order],
         "errors": [process.error for process in in_order],
+        "plans": [None if process.plan is None else json.dumps(process.plan) for process in in_order],
         "observed": observed,
         "now": now,
     }

@@ -13,6 +13,9 @@ from rest_framework import serializers
 from automation.addresses import Address
 from automation.agents.rules import HEARTBEAT_TIMEOUT
 from automation.choices import AgentType, HostType
+from automation.desired_state.plan.reasons import PlanReason
+from automation.desired_state.plan.values import MoveKind
+from automation.desired_state.resource import REASONS
 from automation.fields import DatabaseName, Hostname, Labels, MetricUnit, Port
 from automation.metrics import Engine, Metric, allowed_units, base_unit
 from automation.reports.rules import (
@@ -26,6 +29,7 @@ from automation.reports.rules import (
     Report,
     Samples,
 )
+from automation.turns.rules import REPORTED_STATES
 from automation.units import Unit, convert
 from events.types import EVENT_TYPES, EventType
 from opsapi.api.catalogue import ErrorCode
@@ -34,6 +38,7 @@ from opsapi.api.errors import BadField
 from opsapi.api.fields import DateTime, Flag, ListOf, Number, OneOf, Text, Whole
 from opsapi.clock import wire_time
 from opsapi.redaction import redact_urls
+from opsapi.wire_json import JsonObject
 
 _METRICS = [metric.value for metric in Metric]
 _METRIC_OF = {metric.value: metric for metric in Metric}
@@ -232,6 +237,41 @@ class ReportedEventDocument(Document):
         return ()
 
 
+class ReportedStepDocument(Document):
+    """A step of a move."""
+
+    step = Text(max_length=200, example="stop")
+    started = DateTime(required=False)
+    finished = DateTime(required=False)
+
+
+class ReportedMoveDocument(Document):
+    """A move of a process, and how far it is."""
+
+    move = OneOf([kind.value for kind in MoveKind], example=MoveKind.RESTART.value)
+    state = OneOf(REPORTED_STATES, example=REPORTED_STATES[0])
+    detail = Text(max_length=500, required=False)
+    started = DateTime(required=False)
+    finished = DateTime(required=False)
+    reason = Text(max_length=2000, single_line=False, required=False, help_text="Why the move failed.")
+    steps = ListOf(ReportedStepDocument(), max_length=50, required=False)
+
+
+class ReportedWaitDocument(Document):
+    """Why the next move of a process waits."""
+
+    reason = OneOf(REASONS, example=PlanReason.LAG_UNKNOWN.name)
+    detail = Text(max_length=500, required=False)
+    since = DateTime(required=False)
+
+
+class ReportedPlanDocument(Document):
+    """The plan of a process, as its agent carries it out."""
+
+    moves = ListOf(ReportedMoveDocument(), max_length=100, required=False)
+    waits = ListOf(ReportedWaitDocument(), max_length=20, required=False)
+
+
 class ReportedProcessDocument(Document):
     """The progress of a process, from an automation agent."""
 
@@ -239,6 +279,10 @@ class ReportedProcessDocument(Document):
     hostname = Hostname()
     lastGoalVersionAchieved = Whole(source="goal_version")
     errorString = Text(max_length=10_000, single_line=False, source="error", required=False)
+    plan = ReportedPlanDocument(
+        required=False,
+        help_text="What the agent does. If left out, the status shows the plan of the platform.",
+    )
 
 
 def _metric_names(meaning: str) -> ListOf:
@@ -462,7 +506,28 @@ def _event(values: Values) -> EventReport:
 
 def _process(values: Values) -> ProcessReport:
     # The error can quote a URL of the automation document, whose secrets readers must not see.
-    return ProcessReport(**{**values, "error": redact_urls(values.get("error") or "") or None})
+    error = redact_urls(values.get("error") or "") or None
+    plan = _stored_plan(values["plan"]) if "plan" in values else None
+    return ProcessReport(**{**values, "error": error, "plan": plan})
+
+
+def _stored_plan(plan: Values) -> JsonObject:
+    """The plan as it is stored: with the names and times of the API, and without secrets in URLs."""
+    return {
+        "moves": [
+            {**_stored_row(move), "steps": [_stored_row(step) for step in move.get("steps", ())]}
+            for move in plan.get("moves", ())
+        ],
+        "waits": [_stored_row(wait) for wait in plan.get("waits", ())],
+    }
+
+
+def _stored_row(values: Values) -> JsonObject:
+    return {
+        name: wire_time(value) if isinstance(value, datetime) else redact_urls(value)
+        for name, value in values.items()
+        if isinstance(value, (datetime, str))
+    }
 
 
 def _leases(values: Values) -> LeaseRequest:

@@ -69,12 +69,13 @@ class EventReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessReport:
-    """The automation state of a process."""
+    """The automation state of a process. `plan`: as it is stored, with the names of the API."""
 
     name: str
     hostname: str
     goal_version: int
     error: str | None = None
+    plan: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

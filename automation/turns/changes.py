@@ -131,7 +131,8 @@ def _clear_stops(act: RecordedAct) -> list[str]:
     stops = list(failed.order_by("id"))
     for stop in stops:
         act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_CONTINUED, facts=_facts_of(stop)))
-    failed.update(cleared=act.now)
+    if stops:
+        failed.update(cleared=act.now)
     return [stop.process for stop in stops]
 
 

@@ -1,12 +1,14 @@
 """The progress of an automation configuration as the API shows it."""
 
+from enum import StrEnum
 from typing import Any
 
 from rest_framework import serializers
 
 from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import MoveKind
+from automation.desired_state.plan.values import DISTURBING, MoveKind
 from automation.desired_state.resource import REASONS, reason_example, shown_name
+from automation.desired_state.store import ProcessState
 from automation.turns.models import PausedPlan
 from automation.turns.rules import MoveState, ShownPlan
 from automation.turns.store import AutomationStatus
@@ -50,6 +52,14 @@ def pause_fields(pause: PausedPlan | None) -> JsonObject:
     return {"paused": True, "pausedSince": wire_time(pause.since), "pausedBy": by}
 
 
+class StepStatusDocument(Document):
+    """A step of a move, as its agent reports it."""
+
+    step = ShownText(example="stop")
+    started = serializers.DateTimeField(required=False)
+    finished = serializers.DateTimeField(required=False)
+
+
 class MoveStatusDocument(Answer):
     """A move of a process, and how far it is."""
 
@@ -57,6 +67,7 @@ class MoveStatusDocument(Answer):
         "move": lambda move: move.kind.value,
         "detail": lambda move: shown_name(move.detail) if move.detail else None,
         "reason": lambda move: redact_urls(move.reason) if move.reason else None,
+        "steps": lambda _: None,
     }
 
     move = serializers.ChoiceField([kind.value for kind in MoveKind])
@@ -73,6 +84,7 @@ class MoveStatusDocument(Answer):
     finished = serializers.DateTimeField(required=False)
     step = serializers.CharField(required=False, help_text="The last step, as its agent said.")
     reason = serializers.CharField(required=False, help_text="Why the move failed.")
+    steps = StepStatusDocument(many=True, required=False)
 
 
 class PlanWaitDocument(Answer):
@@ -97,9 +109,23 @@ class PlanRefusalDocument(Answer):
     detail = serializers.CharField()
 
 
+class PlanOrigin(StrEnum):
+    """Who says the plan of a process; the values are the wire values."""
+
+    PLATFORM = "PLATFORM"
+    AGENT = "AGENT"
+
+
 class ProcessPlanStatusDocument(Answer):
     """The moves of a process in order, why the next one waits, and what the plan does not do."""
 
+    computed = {"origin": lambda _: PlanOrigin.PLATFORM.value}
+
+    origin = serializers.ChoiceField(
+        [origin.value for origin in PlanOrigin],
+        help_text="AGENT if the agent of the process reported its plan in the last minutes. Otherwise the "
+        "platform draws the plan from reports.",
+    )
     moves = MoveStatusDocument(many=True)
     waits = PlanWaitDocument(many=True)
     refused = PlanRefusalDocument(many=True)
@@ -143,6 +169,7 @@ class AutomationStatusDocument(Document):
             "hostname": "db1.example.com",
             "lastGoalVersionAchieved": 1,
             "plan": {
+                "origin": PlanOrigin.PLATFORM.value,
                 "moves": [_MOVE],
                 "waits": [{**reason_example(PlanReason.PAUSED), "since": A_TIME}],
                 "refused": [],
@@ -158,12 +185,30 @@ class AutomationStatusDocument(Document):
             "goalVersion": status.version,
             **pause_fields(status.pause),
             "processes": [
-                ProcessStateDocument.of(process, plan=_plan(status, process.name))
-                for process in status.processes
+                ProcessStateDocument.of(process, plan=_plan(status, process)) for process in status.processes
             ],
             "links": links,
         }
 
 
-def _plan(status: AutomationStatus, name: str) -> ShownPlan | None:
-    return None if status.plans is None else status.plans.get(name, ShownPlan())
+def _plan(status: AutomationStatus, process: ProcessState) -> ShownPlan | JsonObject | None:
+    drawn = None if status.plans is None else status.plans.get(process.name, ShownPlan())
+    if process.plan is None:
+        return drawn
+    known = ProcessPlanStatusDocument.of(drawn or ShownPlan())
+    return {
+        **known,
+        "origin": PlanOrigin.AGENT.value,
+        "moves": [_reported_move(move) for move in process.plan["moves"]],
+        "waits": [*known["waits"], *(_reported_wait(wait) for wait in process.plan["waits"])],
+    }
+
+
+def _reported_move(move: JsonObject) -> JsonObject:
+    document = {name: value for name, value in move.items() if value != []}
+    return {**document, "disturbs": MoveKind(move["move"]) in DISTURBING}
+
+
+def _reported_wait(wait: JsonObject) -> JsonObject:
+    """The sentence of the reason has names in braces, which only the agent knows."""
+    return {"detail": wait["reason"].replace("_", " ").lower(), **wait}

@@ -92,6 +92,8 @@ def shown_plans(
     return plans
 
 
+REPORTED_STATES = [state.value for state in MoveState if state is not MoveState.LOST]
+"""The states that agents report: no agent reports that it was lost."""
 MOVE_STATES = {
     TurnState.HELD: MoveState.RUNNING,
     TurnState.DONE: MoveState.DONE,
