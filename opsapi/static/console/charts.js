@@ -28,7 +28,8 @@
   const colourOf = (row) => (isDark() ? DARK : LIGHT)[row % LIGHT.length];
   const dashOf = (row) => (row < LIGHT.length ? [] : [6, 3]);
   const greys = () => (isDark() ? { text: "#9ca3af", grid: "rgba(156, 163, 175, 0.18)" } : { text: "#6b7280", grid: "rgba(107, 114, 128, 0.18)" });
-  const zone = document.documentElement.dataset.zone || "UTC";
+  // That of `times.js`.
+  const zone = () => document.documentElement.dataset.zone || "UTC";
 
   function element(name, attributes = {}, ...children) {
     const made = document.createElement(name);
@@ -44,9 +45,9 @@
 
   function timeWords(seconds) {
     const shown = new Intl.DateTimeFormat("sv-SE", {
-      timeZone: zone, year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit",
+      timeZone: zone(), year: "numeric", month: "2-digit", day: "2-digit", hour: "2-digit", minute: "2-digit",
     });
-    return `${shown.format(new Date(seconds * 1000))} ${zone}`;
+    return `${shown.format(new Date(seconds * 1000))} ${zone()}`;
   }
 
   function valueWords(value, units) {
@@ -232,7 +233,7 @@
       return {
         width: this.place.clientWidth || 320,
         height: HEIGHT,
-        tzDate: (seconds) => window.uPlot.tzDate(new Date(seconds * 1000), zone === "UTC" ? "Etc/UTC" : zone),
+        tzDate: (seconds) => window.uPlot.tzDate(new Date(seconds * 1000), zone() === "UTC" ? "Etc/UTC" : zone()),
         legend: { show: false },
         cursor: { sync: { key: SYNC.key }, drag: { x: true, y: false, setScale: false }, points: { size: 5 } },
         scales: { x: { time: true, min: data.since, max: data.until, range: () => [data.since, data.until] }, y: { range: (_, low, high) => this.bounds(low, high) } },

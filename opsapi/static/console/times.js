@@ -1,6 +1,6 @@
 // The one place that shows times in a zone. The server writes UTC, as in 2026-11-29 09:33:25Z; this shows it in the
 // zone that the operator chose in the menu behind their name, by default the browser's, with UTC as a tooltip.
-// Values of fields, JSON, code and charts stay in UTC, and say so.
+// Values of fields, JSON, code and the plot of an alert stay in UTC, and say so. Charts read the zone from the document.
 "use strict";
 
 (() => {
@@ -10,6 +10,8 @@
   const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const choice = document.getElementById("zone");
   const format = formatOf(localStorage.getItem(STORED) || browserZone) ?? formatOf(browserZone);
+
+  document.documentElement.dataset.zone = format.resolvedOptions().timeZone;
 
   // Null for a zone that this browser does not know.
   function formatOf(timeZone) {
