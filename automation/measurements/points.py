@@ -34,6 +34,8 @@ class Points:
 
     def within(self, first: int, last: int) -> "Points":
         """The buckets that start from `first` to `last`, inclusive."""
+        if len(self) and first <= self.buckets[0] and self.buckets[-1] <= last:
+            return self
         begin, end = np.searchsorted(self.buckets, first), np.searchsorted(self.buckets, last, "right")
         return Points(*(column[begin:end] for column in _columns(self)))
 

@@ -1,5 +1,7 @@
 """Measurements and metrics as the API shows them."""
 
+from functools import lru_cache
+
 import numpy as np
 from rest_framework import serializers
 
@@ -68,13 +70,21 @@ class FleetPointDocument(Document):
     maximum = serializers.FloatField()
 
 
+@lru_cache(maxsize=4)
+def _wire_times(buckets: bytes) -> list[str]:
+    """The starts of buckets. The series of an answer usually have the same."""
+    moments = np.datetime_as_string(np.frombuffer(buckets, "datetime64[s]")).tolist()
+    return [f"{moment}Z" for moment in moments]
+
+
 def _fleet_points(series: FleetSeries) -> list[JsonObject]:
     points = series.points
-    moments = np.datetime_as_string(points.buckets.astype("datetime64[s]")).tolist()
     columns = (column.tolist() for column in (points.means, points.minimums, points.maximums))
     return [
-        {"timestamp": f"{moment}Z", "value": value, "minimum": minimum, "maximum": maximum}
-        for moment, value, minimum, maximum in zip(moments, *columns, strict=True)
+        {"timestamp": moment, "value": value, "minimum": minimum, "maximum": maximum}
+        for moment, value, minimum, maximum in zip(
+            _wire_times(points.buckets.tobytes()), *columns, strict=True
+        )
     ]
 
 

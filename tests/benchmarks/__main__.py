@@ -28,6 +28,7 @@ from tests.benchmarks import (
     paced,
     packed_cost,
     preview_cost,
+    reads_cost,
     samples,
     signal_cost,
 )
@@ -46,6 +47,7 @@ ROWS: Mapping[str, Callable[[BenchmarkScene], list[Line]]] = {
     "fleet": fleet.measure,
     "samples": samples.measure,
     "packed": packed_cost.measure,
+    "reads": reads_cost.measure,
     "signals": signal_cost.measure,
     "late": late_cost.measure,
     "deliveries": deliveries.measure,
