@@ -30,6 +30,7 @@ from opsapi.console.admin_urls import page_url, page_url_of
 from opsapi.console.changelist import Chip, chosen_words
 from opsapi.console.display import Context, json_field, urls_seen
 from opsapi.console.model_admin import ConsoleAdmin, notices
+from opsapi.console.project_choice import to_chosen_project
 
 # For each ID in an event: the key in its details, the model and its label.
 _NAMED = (
@@ -150,6 +151,8 @@ class EventAdmin(ConsoleAdmin):
 
     def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """A page of search results."""
+        if chosen := to_chosen_project(request):
+            return chosen
         filters = self._filters(request)
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])

@@ -18,6 +18,8 @@ from django.utils.text import capfirst, smart_split
 from unfold.templatetags import unfold_list
 from unfold.views import ChangeList
 
+from opsapi.console.project_choice import PARAMETER
+
 MOST_ROWS = 5_000
 """Maximum number of rows in a list. Search and filters find the other rows."""
 MOST_WORDS = 10
@@ -74,6 +76,18 @@ class ConsoleChangeList(ChangeList):  # type: ignore[misc]  # the theme is not t
         self.model_admin.look_up(request, list(self.result_list))
         if not (self.query or self.has_active_filters):
             self.full_result_count = self.result_count
+
+    def get_filters_params(self, params: Any = None) -> Any:
+        """Without the project that the operator works with, which is no filter of the list's own."""
+        filters = super().get_filters_params(params)
+        filters.pop(PARAMETER, None)
+        return filters
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
+        """The rows of the project that the operator works with, if the list has rows of projects."""
+        rows = super().get_queryset(request, exclude_parameters)
+        project = request.GET.get(PARAMETER)
+        return rows.filter(group_id=project) if project and self.model_admin.is_of_projects else rows
 
     def filter_media(self) -> forms.Media:
         """The scripts and styles of the filters."""

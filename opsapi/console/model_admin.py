@@ -30,6 +30,7 @@ from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeL
 from opsapi.console.display import EMPTY, Context, with_links
 from opsapi.console.error_pages import MissingError, RoleNeededError
 from opsapi.console.filters import expected_parameters
+from opsapi.console.project_choice import PARAMETER, to_chosen_project
 from opsapi.console.sitemap import place_of_model
 from opsapi.console.widgets import needs_somebody, project_notices
 from opsapi.roles import INSTALLATION, Role, Scope
@@ -291,15 +292,13 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
         """The list."""
         self.require_reading(request)
+        if self.is_of_projects and (chosen := to_chosen_project(request)):
+            return chosen
         context = {
             "list_actions": self._shown_list_actions(request),
             "list_note": self.list_note(request),
             **self._live(request),
-            **(
-                {}
-                if self.group_path is None
-                else notices(request, request.GET.get("group__id__exact") or None)
-            ),
+            **({} if self.group_path is None else notices(request, self.project_of_list(request) or None)),
             **(extra_context or {}),
         }
         listed: HttpResponse = super().changelist_view(request, context)
@@ -314,7 +313,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
 
     def _shown_list_actions(self, request: HttpRequest) -> list[Context]:
         """The buttons of the list except `add_action`; they keep the project that the list is filtered by."""
-        operator, group = operator_of(request), request.GET.get("group__id__exact", "")
+        operator, group = operator_of(request), self.project_of_list(request)
         return [
             {"action": action, "url": creation_url(self.model, name, group=group)}
             for name, action in self.list_actions.items()
@@ -328,7 +327,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         )
         if not pages.has_add_permission(request):
             return None
-        group = request.GET.get("group__id__exact", "")
+        group = self.project_of_list(request)
         return {"action": pages.add_action, "url": add_url(pages.model, group=group)}
 
     def require_reading(self, request: HttpRequest) -> None:
@@ -351,6 +350,15 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         group_id = self.scope_of(row).group_id
         about_project = notices(request, group_id) if group_id else {}
         return {"row_actions": self.row_actions(request, row), "show_history": False, **about_project}
+
+    @property
+    def is_of_projects(self) -> bool:
+        """Whether each row belongs to a project, by which the list can be filtered."""
+        return self.group_path == "group_id"
+
+    def project_of_list(self, request: HttpRequest) -> str:
+        """The ID of the project by which the list is filtered; empty for all."""
+        return request.GET.get("group__id__exact") or request.GET.get(PARAMETER) or ""
 
     @property
     def list_title(self) -> str:

@@ -11,18 +11,23 @@ from typing import Any
 from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, JsonResponse
+from django.urls import Resolver404, resolve, reverse
+from django.utils.http import urlencode
 
 from opsapi import clock
 from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import add_url, creation_url, page_url
+from opsapi.console.changelist import containing
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.navigation import Navigation
+from opsapi.console.project_choice import PARAMETER, project_rows
 from opsapi.console.sitemap import ENTRIES
 from opsapi.sql import statements_within, took_too_long
 
 MOST_CHARACTERS = 100
 MOST_WORDS = 5
 MOST_RESULTS = 6
+MOST_PROJECTS = 20
 SECONDS_PER_KIND = 0.5
 
 
@@ -43,6 +48,8 @@ def words_of(text: str) -> list[str]:
 def palette(request: HttpRequest, admins: Sequence[Any]) -> JsonResponse:
     """Answer a search."""
     words = words_of(request.GET.get("q", ""))
+    if "from" in request.GET:
+        return JsonResponse({"groups": _projects(request, words, request.GET["from"]), "unfinished": []})
     kinds = {pages.opts.label_lower: pages for pages in admins if isinstance(pages, ConsoleAdmin)}
     groups = [
         _group("Pages", _matching(words, _pages(request, admins))),
@@ -57,6 +64,19 @@ def palette(request: HttpRequest, admins: Sequence[Any]) -> JsonResponse:
             groups.append(_group(title, results))
     answer = {"groups": [group for group in groups if group["results"]], "unfinished": unfinished}
     return JsonResponse(answer)
+
+
+def _projects(request: HttpRequest, words: Sequence[str], path: str) -> list[dict[str, Any]]:
+    """The projects to work with: each leads to the list from which the operator comes, otherwise to Home."""
+    home = reverse("admin:index")
+    try:
+        is_list = (resolve(path).url_name or "").endswith("_changelist")
+    except Resolver404:
+        is_list = False
+    rows = project_rows(request).filter(containing(words, ["name"])).order_by("name", "pk")
+    choices = [("All projects", ""), *((row.name, row.pk) for row in rows[:MOST_PROJECTS])]
+    urls = ((name, f"{path if is_list else home}?{urlencode({PARAMETER: pk})}") for name, pk in choices)
+    return [_group("Projects", [PaletteResult(title=name, detail="", url=url) for name, url in urls])]
 
 
 def _group(title: str, results: Iterable[PaletteResult]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from unfold.sites import UnfoldAdminSite
 
 from opsapi import clock
 from opsapi.api.errors import ApiError
+from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
 from opsapi.console.changelist import Autocomplete
 from opsapi.console.display import EMPTY, Context
@@ -26,6 +27,7 @@ from opsapi.console.login_policy import login_policy
 from opsapi.console.model_admin import live_context
 from opsapi.console.navigation import EntryLink, Navigation, help_url
 from opsapi.console.palette import palette
+from opsapi.console.project_choice import chosen_project, remember_project
 from opsapi.console.sitemap import HOME
 from opsapi.console.widgets import Chart, Notice, Panel, TileMap, checklists, overview, project_notices
 
@@ -33,7 +35,9 @@ from opsapi.console.widgets import Chart, Notice, Panel, TileMap, checklists, ov
 def overview_context(request: HttpRequest) -> Context:
     """Return the context of the template: the widgets for this operator, and the time."""
     now, operator = clock.now(), operator_of(request)
-    visible_scope = operator.visible_scope()
+    visible_scope, project = operator.visible_scope(), chosen_project(request)
+    if project is not None:
+        visible_scope = VisibleScope(group_ids=frozenset({project.pk}))
     parts = [part for contribute in overview() for part in contribute(visible_scope, now)]
     panels = sorted((part for part in parts if isinstance(part, Panel)), key=lambda panel: panel.rank)
     return {
@@ -84,7 +88,13 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
         if not self.has_permission(request):
             return {**context, **own}
         navigation = Navigation(request, admins)
-        return {**context, **own, "tabs": navigation.tabs(), "crumbs": navigation.crumbs()}
+        return {
+            **context,
+            **own,
+            "tabs": navigation.tabs(),
+            "crumbs": navigation.crumbs(),
+            "chosen_project": chosen_project(request),
+        }
 
     def get_sidebar_list(self, request: HttpRequest) -> list[EntryLink]:
         """The entries of the navigation."""
@@ -142,6 +152,8 @@ class ConsoleSite(UnfoldAdminSite):  # type: ignore[misc]  # the theme is not ty
             name_actor(request)
             if first := login_policy().first_page(request):
                 return redirect(first)
+            if self.has_permission(request):
+                remember_project(request)
             try:
                 response: HttpResponse = inner(request, *args, **kwargs)
             except ApiError as refusal:

@@ -6,12 +6,15 @@
   const GIVE_UP_MS = 8_000;
   const dialog = document.getElementById("palette");
   const button = document.getElementById("palette-open");
+  const projectButton = document.getElementById("project-open");
+  const placeholder = document.getElementById("palette-input").placeholder;
   const input = document.getElementById("palette-input");
   const results = document.getElementById("palette-results");
   const state = dialog.querySelector("[role=status]");
   let timer = 0;
   let asked = null;  // aborts the request that is under way
   let shown = null;  // the search whose results are shown
+  let isOfProjects = false;  // the search finds the project to work with, not pages
 
   function options() {
     return [...results.querySelectorAll("[role=option]")];
@@ -75,7 +78,7 @@
     asked?.abort();
     const mine = (asked = new AbortController());
     const query = input.value;
-    const url = `${dialog.dataset.url}?${new URLSearchParams({ q: query })}`;
+    const url = `${dialog.dataset.url}?${new URLSearchParams({ q: query, ...(isOfProjects && { from: location.pathname }) })}`;
     try {
       const signal = AbortSignal.any([mine.signal, AbortSignal.timeout(GIVE_UP_MS)]);
       const answer = await fetch(url, { headers: { Accept: "application/json" }, redirect: "manual", signal });
@@ -92,8 +95,14 @@
     }
   }
 
-  function open() {
+  function open(ofProjects) {
     if (dialog.open) return;
+    if (isOfProjects !== ofProjects) {
+      isOfProjects = ofProjects;
+      input.value = "";
+      input.placeholder = ofProjects ? "Project" : placeholder;
+      fail("");
+    }
     dialog.showModal();
     input.select();
     if (shown !== input.value) search();
@@ -133,11 +142,12 @@
     if ((event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k") {
       event.preventDefault();
       if (dialog.open) dialog.close();
-      else if (!document.querySelector("dialog[open]")) open();
+      else if (!document.querySelector("dialog[open]")) open(false);
     }
   });
 
-  document.addEventListener("console:search", open);
-  button.addEventListener("click", open);
-  button.hidden = false;
+  document.addEventListener("console:search", () => open(false));
+  button.addEventListener("click", () => open(false));
+  projectButton.addEventListener("click", () => open(true));
+  for (const one of [button, projectButton]) one.hidden = false;
 })();
