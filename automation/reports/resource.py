@@ -275,9 +275,9 @@ class ReportedPlanDocument(Document):
 class ReportedProcessDocument(Document):
     """The progress of a process, from an automation agent."""
 
-    name = Text(max_length=200)
-    hostname = Hostname()
-    lastGoalVersionAchieved = Whole(source="goal_version")
+    name = Text(max_length=200, example="orders_1")
+    hostname = Hostname(example="db1.example.com")
+    lastGoalVersionAchieved = Whole(source="goal_version", example=1)
     errorString = Text(max_length=10_000, single_line=False, source="error", required=False)
     plan = ReportedPlanDocument(
         required=False,

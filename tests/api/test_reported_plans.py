@@ -70,12 +70,13 @@ def test_a_report_without_a_plan_ends_the_plan(
     assert shown(publisher, project)["origin"] == "PLATFORM"
 
 
-def test_a_pause_is_shown_beside_the_plan_of_the_agent(
+def test_a_pause_is_shown_with_the_plan_of_the_agent(
     publisher: ApiClient, agent: ApiClient, path: str, project: Project
 ) -> None:
     published(publisher, path, named("a"))
+    publisher.request("POST", f"{path}/pause")
     report(agent, project, {"waits": [{"reason": "LAG"}]})
-    assert [wait["reason"] for wait in shown(publisher, project)["waits"]] == ["LAG"]
+    assert [wait["reason"] for wait in shown(publisher, project)["waits"]] == ["PAUSED", "LAG"]
 
 
 def test_secrets_in_urls_are_removed(
