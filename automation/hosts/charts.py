@@ -14,6 +14,7 @@ from automation.hosts.states import host_state
 from automation.measurements.fleet_query import FleetQuery
 from automation.measurements.fleet_series import FleetSeries, fleet_series
 from automation.measurements.query import bucket_start, span_of
+from automation.measurements.tiers import chosen_tier, kept_tiers
 from automation.metrics import Engine, Metric, MetricKind, base_unit
 from automation.quantities import best_unit, unit_words
 from automation.units import Unit, convert
@@ -202,8 +203,9 @@ def charts_of(
 ) -> Mapping[str, Any]:
     """Return the data of `console/charts.js`: times are seconds since 1970, and gaps are null."""
     lines = hosts[:MOST_HOSTS]
-    start = bucket_start(period.since, span_of(period.granularity))
-    query = FleetQuery(period.granularity, start, period.until, metrics.asked)
+    tier, granularity = chosen_tier(period.granularity, period.since, now=now, kept=kept_tiers())
+    start = bucket_start(period.since, span_of(granularity))
+    query = FleetQuery(granularity, start, period.until, metrics.asked, tier=tier)
     of_metric: dict[Metric, list[FleetSeries]] = {}
     for series in fleet_series(lines, query):
         of_metric.setdefault(series.metric, []).append(series)
@@ -216,7 +218,8 @@ def charts_of(
         "until": period.until.timestamp(),
         "range": period.name,
         "read": wire_time(now),
-        "granularity": period.granularity.value,
+        "granularity": granularity.value,
+        "tier": tier.value,
         "times": grid.times,
         "rows": [_row(host, now) for host in lines],
         "charts": [_chart(metric, of_metric[metric], notes, grid) for metric in drawn],

@@ -6,12 +6,16 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from accesslist.models import Project, User
 from automation.choices import HostType
 from automation.hosts.charts import MOST_ADDED, MOST_HOSTS, MOST_USUAL
+from automation.measurements.days import DAY, begin_of, days_create
+from automation.measurements.packer import day_pack_some
+from automation.measurements.rollups import rollups_compute_some
 from automation.metrics import Metric
-from automation.models import Cluster, Host, ReplicaSet
+from automation.models import Cluster, Host, PackedReadings, ReplicaSet, Rollup
 from events.facts import EventFacts
 from events.log.changes import event_record
 from events.types import EventType
@@ -23,7 +27,7 @@ from tests.admin.operators import operator_with, page_of
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import CONNECTIONS_ABOVE_100, make_alert, make_config, make_global_config
-from tests.factories.automation import host_report, ingest, make_host
+from tests.factories.automation import host_report, ingest, make_host, measure
 
 pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
@@ -50,7 +54,7 @@ def values(line: Mapping[str, Any], kind: str = "means") -> list[float]:
     return [value for value in line[kind] if value is not None]
 
 
-def measured(number: float | None) -> dict[str, Any]:
+def connections(number: float | None) -> dict[str, Any]:
     return {} if number is None else {"CONNECTIONS": number}
 
 
@@ -70,7 +74,7 @@ def replica_set(project: Project, now: datetime) -> ReplicaSet:
                 type_name=kinds[place],
                 replica_set_name="rs0",
                 reachable=number is not None,
-                **measured(number),
+                **connections(number),
             )
             for place, number in enumerate(numbers)
         ]
@@ -238,6 +242,24 @@ def test_a_time_range_can_be_in_the_past(console: Client, replica_set: ReplicaSe
     drawn = charts(console, replica_set, since=since, until=until)
     assert drawn["range"] == ""
     assert [values(line)[-1] for line in chart_of(drawn, "CONNECTIONS")["lines"]] == [12, 20, 30]
+
+
+def test_days_whose_values_are_gone_are_drawn_from_rollups(
+    console: Client, project: Project, settings: Settings
+) -> None:
+    settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 2
+    now, host = clock.now(), make_host(project)
+    begin = begin_of(now.date()) - 4 * DAY
+    days_create([begin.date()])
+    for minute, number in enumerate((5.0, 100.0, 3.0)):
+        measure(host, begin + minute * MINUTE, CONNECTIONS=number)
+    while day_pack_some(now=now) or rollups_compute_some(now=now):
+        pass
+    assert Rollup.objects.exists()
+    PackedReadings.objects.all().delete()
+    drawn = charts(console, host, range="7d")
+    [line] = chart_of(drawn, "CONNECTIONS")["lines"]
+    assert (drawn["tier"], values(line), values(line, "maximums")) == ("PT1H", [pytest.approx(36, abs=0.008 * 97)], [100])
 
 
 def test_a_host_without_measurements_has_no_chart(console: Client, project: Project) -> None:

@@ -131,7 +131,8 @@
     data = given;
     const bucket = { PT1M: "1 minute", PT5M: "5 minutes", PT1H: "1 hour", P1D: "1 day" }[data.granularity];
     const range = `${timeWords(data.since)} to ${timeWords(data.until)}`;
-    say([`${range}, means of ${bucket}.`, ...data.leftOut].join(" "));
+    const stored = { RAW: "", PT5M: ", from rollups of 5 minutes", PT1H: ", from rollups of an hour" }[data.tier];
+    say([`${range}, means of ${bucket}${stored}.`, ...data.leftOut].join(" "));
     for (const link of root.querySelectorAll("[data-range]")) {
       if (link.dataset.range === data.range) link.setAttribute("aria-current", "true");
       else link.removeAttribute("aria-current");
