@@ -15,7 +15,8 @@ _MODEL = "accesslist.project"
 
 def project_rows(request: HttpRequest) -> Any:
     """The projects that the operator can see."""
-    pages = next(each for each in admin.site._registry.values() if each.opts.label_lower == _MODEL)
+    admins = admin.site._registry.values()
+    pages: Any = next(pages for pages in admins if pages.opts.label_lower == _MODEL)
     return pages.get_queryset(request)
 
 
