@@ -20,6 +20,7 @@ def test_keys_lead_to_an_entry_and_to_the_search(console: Page) -> None:
     console.goto(START)
     console.keyboard.type("gf")
     expect(console).to_have_url(re.compile(re.escape(list_url(Host))))
+    console.wait_for_load_state()
     console.keyboard.type("/gh")
     expect(console.get_by_role("search").get_by_role("textbox")).to_have_value("gh")
     console.goto(START)
