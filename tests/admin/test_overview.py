@@ -288,12 +288,12 @@ class TestWhatIsShown:
 
     def test_rows_that_are_not_shown_are_counted(self, project: Project, console: Client) -> None:
         for number in range(12):
-            make_host(project, f"db{number:02}", down=True)
+            make_host(project, f"host{number:02}", down=True)
         page = start_page(console)
         assert numbers(page)["hosts down"] == "12"
         assert "… and 2 more: " in panel(page, "hosts")
-        assert "db09" in panel(page, "hosts")
-        assert "db10" not in panel(page, "hosts")
+        assert "host09" in panel(page, "hosts")
+        assert "host10" not in panel(page, "hosts")
 
     def test_an_incomplete_count_is_marked(
         self, project: Project, console: Client, monkeypatch: pytest.MonkeyPatch
