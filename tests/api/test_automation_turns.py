@@ -8,6 +8,7 @@ import pytest
 import time_machine
 
 from accesslist.models import Project
+from alerting.models import Alert
 from automation.models import PlanTurn, WaitingMove
 from events.models import Event
 from opsapi import clock
@@ -29,7 +30,8 @@ from tests.api.turns import (
 from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
-from tests.factories.alerting import make_alert
+from tests.factories.alerting import make_alert, make_config
+from tests.integration.alerting.pipeline import evaluate
 
 __all__ = ["agent", "path", "publisher"]
 
@@ -197,9 +199,10 @@ def test_an_open_alert_of_the_set_refuses_the_turn_unless_the_plan_caused_it(
     assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
 
 
-def test_the_refusal_says_since_when_and_half_an_hour_raises_an_event(
+def test_the_refusal_says_since_when_and_half_an_hour_raises_an_alert(
     agent: ApiClient, publisher: ApiClient, path: str, project: Project
 ) -> None:
+    make_config(project, eventTypeName="AUTOMATION_PLAN_WAITING")
     published(publisher, path, replica_set())
     with time_machine.travel(clock.now(), tick=False) as traveller:
         measured(project, lag=None)
@@ -218,6 +221,8 @@ def test_the_refusal_says_since_when_and_half_an_hour_raises_an_event(
             assert why_not(ask(agent, project, asked())) == "LAG_UNKNOWN"
         (event,) = events(project, "AUTOMATION_PLAN_WAITING")
         assert event.details["hostname"] == machine(1)
+        evaluate()
+        assert Alert.objects.get().status == "OPEN"
         (wait,) = publisher.get(f"/groups/{project.id}/automationStatus").json()["processes"][1]["plan"][
             "waits"
         ]
@@ -225,6 +230,8 @@ def test_the_refusal_says_since_when_and_half_an_hour_raises_an_event(
         measured(project)
         taken(agent, project, asked())
         assert len(events(project, "AUTOMATION_PLAN_CONTINUED")) == 1
+        evaluate()
+        assert Alert.objects.get().status == "CLOSED"
     assert not WaitingMove.objects.exists()
 
 

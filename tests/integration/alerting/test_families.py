@@ -106,6 +106,9 @@ def test_no_event_type_of_configurations_is_forgotten() -> None:
         # tests/integration/alerting/test_second_factor_alerts.py
         "ORG_USERS_WITHOUT_MFA",
         "USERS_WITHOUT_MULTI_FACTOR_AUTH",
+        # tests/api/test_automation_turns.py, tests/api/test_automation_stops.py
+        "AUTOMATION_PLAN_WAITING",
+        "AUTOMATION_PLAN_STOPPED",
     }
     rows = {row.event_type for row in (*ROWS, *OF_AN_ORGANIZATION)}
     assert rows | elsewhere == alertable - NEVER_PRODUCED
