@@ -77,9 +77,12 @@ class HostileScene:
         return {table: sorted(self._comparable(table, row) for row in rows[table]) for table in rows}
 
     def _rows(self) -> dict[str, list[dict[str, Any]]]:
-        tables = self._encrypted
-        columns = ", ".join(f'\'{name}\', (SELECT json_agg("{name}") FROM "{name}")' for name in tables)  # noqa: S608 - our own names
-        [(text,)] = fetch_rows(f"SELECT json_build_object({columns})::text")
+        # json_build_object takes no more than 50 tables.
+        rows_of = " UNION ALL ".join(
+            f'SELECT \'{name}\' AS name, (SELECT json_agg("{name}") FROM "{name}") AS rows'  # noqa: S608 - our own names
+            for name in self._encrypted
+        )
+        [(text,)] = fetch_rows(f"SELECT json_object_agg(name, rows)::text FROM ({rows_of}) AS tables")  # noqa: S608 - our own names
         return {table: found or [] for table, found in json.loads(text).items()}
 
     def _comparable(self, table: str, row: Mapping[str, Any]) -> str:
