@@ -20,7 +20,17 @@ from alerting.engine.worker import Worker
 from alerting.incidents import changes as alerts
 from alerting.models import Alert, AlertConfig, Notification
 from alerting.reasons import NotificationReason
-from automation.models import Host, Measurement, PackedReadings, Source
+from automation.models import (
+    FetchedConfig,
+    Host,
+    Measurement,
+    PackedReadings,
+    PackedRollups,
+    PausedPlan,
+    PlanTurn,
+    Source,
+    WaitingMove,
+)
 from automation.reports.rules import EventReport
 from events.models import Event, Signal
 from events.types import EventType
@@ -94,6 +104,27 @@ def notified_alert(project: Project) -> None:
     deliver_all()
 
 
+def fill_plan(project: Project, number: int) -> None:
+    """A row of each model of a plan that agents carry out; a project has one pause."""
+    now = clock.now()
+    move = {"process": f"process{number}", "move": "RESTART"}
+    PlanTurn.objects.create(
+        group=project,
+        unit=f"unit{number}",
+        hostname="db1",
+        goal_version=1,
+        request_id=f"request{number}",
+        fence=number,
+        granted=now,
+        expires=now,
+        until=now,
+        **move,
+    )
+    WaitingMove.objects.create(group=project, reason="TURN", since=now, began=now, asked=now, **move)
+    FetchedConfig.objects.create(group=project, hostname=f"db{number}", version=1, fetched=now)
+    PausedPlan.objects.get_or_create(group=project, defaults={"since": now, "actor_kind": "key"})
+
+
 @pytest.mark.slow
 def test_nothing_of_it_is_left_and_nothing_else_is_touched(
     project: Project, monkeypatch: pytest.MonkeyPatch
@@ -104,18 +135,21 @@ def test_nothing_of_it_is_left_and_nothing_else_is_touched(
         fill(a_project)
         for number in range(5):
             ingest(a_project, host_report(CONNECTIONS=5.0))
+            source = Source.objects.filter(host__group=a_project).latest("id")
+            today = clock.now().date()
+            PackedRollups.objects.create(source=source, minutes=5, day=today, number=number, block=b"")
             PackedReadings.objects.create(
-                source=Source.objects.filter(host__group=a_project).latest("id"),
-                day=clock.now().date(),
+                source=source,
+                day=today,
                 number=number,
                 rows=1,
                 metrics=[],
                 ends=[],
                 block=b"",
             )
-            Measurement.objects.create(
-                host=Host.objects.filter(group=a_project).latest("id"), reported=clock.now()
-            )
+            host = Host.objects.filter(group=a_project).latest("id")
+            Measurement.objects.create(host=host, reported=clock.now())
+            fill_plan(a_project, number)
     before, others, events = rows_of(project), rows_of(other), Event.objects.count()
     # Deleting takes the roles at once; a kind of rows that is not here is not shown to go.
     assert [kind for kind, count in before.items() if count == 0] == []
