@@ -43,7 +43,7 @@ def fill(count: int) -> None:
     """
     execute("TRUNCATE events_event")
     execute("SET LOCAL default_statistics_target = 500")
-    # As on solid-state disks. With the default, reading all events costs about as much as reading a project's.
+    # As on solid-state disks. By default, reading all events costs about as much as a project's.
     execute("SET LOCAL random_page_cost = 1.1")
     execute(_FILL, {"now": NOW, "step": f"{STEP.total_seconds()} seconds", "count": count})
     execute("ANALYZE events_event")
