@@ -8,7 +8,7 @@ from rest_framework import serializers
 from automation.choices import ClusterType, Granularity, HostType
 from automation.fields import Hostname, Port
 from automation.hosts.models import Host
-from automation.metrics import Engine, Metric
+from automation.metrics import Engine
 from opsapi.api.documents import AN_ID, ANOTHER_ID, LinkDocument, links_of
 from opsapi.api.fields import (
     ShownChoice,
@@ -167,11 +167,7 @@ class ClusterDocument(Resource):
     """The hosts that agents report with the same cluster name."""
 
     path = "/groups/{groupId}/clusters/{id}"
-    relations = {
-        "group": "/groups/{groupId}",
-        "measurements": "/groups/{groupId}/measurements?clusterId={id}&period=PT1H"
-        f"&m={Metric.CONNECTIONS.value}",
-    }
+    relations = {"group": "/groups/{groupId}"}
 
     id = ShownId()
     groupId = ShownId(source="group_id", example=ANOTHER_ID)

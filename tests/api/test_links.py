@@ -28,11 +28,14 @@ def template_of(route: Route) -> str:
 # Lookups by name and deprecated paths need no link. The contract fixes the links of alerts and of alert
 # configurations, and has no reports.
 REPORTS = ("/explanation", "/noise")
+QUERIES = ("/groups/<group_id>/measurements",)
+"""Queries that need hosts, metrics and a time range, which no document names together."""
 READ = {
     template_of(route): route
     for route in ROUTES
     if route.method == "GET" and route.template.startswith(PUBLIC) and "byName" not in route.template
     if "/whitelist" not in route.template and not route.template.endswith(REPORTS)
+    if template_of(route) not in QUERIES
 }
 COLLECTIONS = [
     template
