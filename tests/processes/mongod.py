@@ -245,6 +245,10 @@ class RunningReplicaSet:
             client.admin.command("replSetReconfig", self._config(2, election_ms=5000))
         eventually(lambda: all(server.hello().get("secondary") for server in self.data[1:]))
         self.wait_for_user(MONITOR, PASSWORD)
+        if any(_DELAY in kind for kind in self._kinds):
+            # Not earlier: a delayed member would have the user as late as anything else.
+            with self.admin() as client:
+                client.admin.command("replSetReconfig", self._config(3, election_ms=5000))
 
     def wait_for_user(self, name: str, password: str) -> None:
         """Return once each member with data lets the user log in.
@@ -280,16 +284,20 @@ class RunningReplicaSet:
             member.end()
 
     def _config(self, version: int, *, election_ms: int) -> Mapping[str, Any]:
+        kinds = [{**kind, _DELAY: 0} if _DELAY in kind and version < 3 else kind for kind in self._kinds]
         return {
             "_id": self.name,
             "version": version,
             **({"configsvr": True} if self._is_config else {}),
             "members": [
                 {"_id": number, "host": member.address, **kind}
-                for number, (member, kind) in enumerate(zip(self.members, self._kinds, strict=True))
+                for number, (member, kind) in enumerate(zip(self.members, kinds, strict=True))
             ],
             "settings": {"electionTimeoutMillis": election_ms, "heartbeatIntervalMillis": 500},
         }
+
+
+_DELAY = "secondaryDelaySecs"
 
 
 @contextmanager
