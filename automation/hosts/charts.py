@@ -29,6 +29,9 @@ MOST_HOSTS: Final = 50
 MOST_ADDED: Final = 16
 """The maximum number of metrics that the URL adds."""
 _MOST_POINTS: Final = 900
+"""The maximum number of points of a line."""
+_MOST_VALUES: Final = 200_000
+"""The maximum number of points of all lines of a page, if a day is not shorter than a point."""
 _SHORTEST: Final = timedelta(minutes=5)
 _LONGEST: Final = timedelta(days=2 * 366)
 _DIGITS: Final = 5
@@ -106,11 +109,11 @@ class ChartPeriod:
     until: datetime
     name: str = ""
 
-    @property
-    def granularity(self) -> Granularity:
-        """The shortest buckets that are few enough to draw."""
-        length = self.until - self.since
-        return next(size for size in Granularity if length <= _MOST_POINTS * span_of(size))
+    def granularity(self, lines: int) -> Granularity:
+        """The shortest buckets that are few enough to draw, and to send for so many lines."""
+        length, most = self.until - self.since, min(_MOST_POINTS, _MOST_VALUES // max(1, lines))
+        fitting = (size for size in Granularity if length <= most * span_of(size))
+        return next(fitting, Granularity.P1D)
 
 
 def chart_period(query: MultiValueDict[str, str], now: datetime) -> ChartPeriod:
@@ -203,7 +206,9 @@ def charts_of(
 ) -> Mapping[str, Any]:
     """Return the data of `console/charts.js`: times are seconds since 1970, and gaps are null."""
     lines = hosts[:MOST_HOSTS]
-    tier, granularity = chosen_tier(period.granularity, period.since, now=now, kept=kept_tiers())
+    most_lines = len(lines) * (len(metrics.added) + MOST_USUAL)
+    wanted = period.granularity(most_lines)
+    tier, granularity = chosen_tier(wanted, period.since, now=now, kept=kept_tiers())
     start = bucket_start(period.since, span_of(granularity))
     query = FleetQuery(granularity, start, period.until, metrics.asked, tier=tier)
     of_metric: dict[Metric, list[FleetSeries]] = {}

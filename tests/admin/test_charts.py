@@ -280,6 +280,23 @@ def test_more_hosts_than_lines_are_said(console: Client, project: Project) -> No
     assert drawn["leftOut"]
 
 
+def test_many_lines_have_longer_buckets(console: Client, project: Project) -> None:
+    ingest(
+        project, *(host_report(f"db{place:02}", cluster_name="big", CONNECTIONS=1.0) for place in range(40))
+    )
+    cluster, added = Cluster.objects.get(), [metric.value for metric in list(Metric)[-MOST_ADDED:]]
+    assert charts(console, cluster, range="3d")["granularity"] == "PT1H"
+    assert charts(console, cluster, range="2y", m=added)["granularity"] == "P1D"
+    assert charts(console, Host.objects.all()[0], range="3d")["granularity"] == "PT5M"
+
+
+@each("since", ["0001-01-01T00:00:00Z", "1969-12-31T00:00:00Z", "9999-12-30T00:00:00Z"])
+def test_a_time_range_at_the_ends_of_time_is_empty(since: str, console: Client, project: Project) -> None:
+    until = since.replace("T00:00:00", "T12:00:00")
+    drawn = charts(console, make_host(project), since=since, until=until)
+    assert drawn["charts"] == []
+
+
 def test_a_reader_of_another_project_gets_no_charts(project: Project) -> None:
     _, browser = operator_with(Role.GROUP_OWNER, project=ProjectFactory.create(name="theirs"))
     assert browser.get(data_of(make_host(project))).status_code == 404
