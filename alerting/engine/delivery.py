@@ -518,7 +518,7 @@ def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, t
     """
     dropped = NotificationStatus.DROPPED.value
     if verdict.step is not DeliveryStep.MERGE:
-        # The plan is why nobody was notified of an alert that ended meanwhile.
+        # The alert ended while a plan held its message back: the reason stays the plan.
         planned = NotificationReason.PLANNED.value
         is_over = verdict.reason == NotificationReason.ALERT_OVER.value
         reason = planned if is_over and notification.reason == planned else verdict.reason

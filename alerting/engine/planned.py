@@ -1,7 +1,7 @@
-"""Finds the notifications about the planned effects of a turn, which notify nobody for its time.
+"""Finds notifications about the planned effects of a move, which are held back for the time of the move.
 
-A plan changes one member of a replica set at a time, and its agent holds the turn meanwhile. Alerts of other
-types, such as NO_PRIMARY, always notify.
+A plan changes one member of a replica set at a time, and the agent holds the turn meanwhile. Alerts of other
+types, such as NO_PRIMARY, are always notified.
 """
 
 from collections.abc import Sequence
