@@ -24,8 +24,8 @@ from events.wording import acting, sentence, target_words
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, time_words
 from opsapi.console.admin_urls import page_url
-from opsapi.console.widgets import Cell
-from opsapi.first_rows import bounded_count, in_visible_scope, more_words
+from opsapi.console.widgets import Cell, number_of
+from opsapi.first_rows import MOST_COUNTED, bounded_count, in_visible_scope, more_words
 
 LONGEST: Final = timedelta(days=31)
 _MOST: Final = 100
@@ -36,7 +36,7 @@ _WINDOWS_AHEAD: Final = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class ReportSection:
-    """A section of the report: rows of cells, and how many rows are not listed."""
+    """A section of the report: the first rows, and the number of all, at most MOST_COUNTED + 1."""
 
     title: str
     headers: Sequence[str]
@@ -45,8 +45,13 @@ class ReportSection:
     empty: str
 
     @property
+    def number(self) -> str:
+        """The count for display; above MOST_COUNTED it is not exact."""
+        return number_of(self.count)
+
+    @property
     def more(self) -> str:
-        return more_words(self.count - len(self.rows))
+        return more_words(self.count - len(self.rows), at_least=self.count > MOST_COUNTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +70,7 @@ class ShiftReport:
         """The report as Markdown, with its tables as lists, which chats show too."""
         lines = [f"# {self.title}"]
         for section in self.sections:
-            lines += ["", f"## {section.title}: {section.count:,}", ""]
+            lines += ["", f"## {section.title}: {section.number}", ""]
             lines += [f"- {_line(row)}" for row in section.rows] or [section.empty]
             if section.more:
                 lines.append(f"- {section.more}")
@@ -140,10 +145,11 @@ def _alert(alert: Alert, is_muted: bool | None, now: datetime) -> Sequence[Cell]
 def _windows(visible_scope: VisibleScope, now: datetime) -> ReportSection:
     """The windows in effect that end soon, by their end."""
     active = MaintenanceWindow.objects.filter(not_over(now), start__lte=now, group__deleted=None)
-    rows = in_visible_scope(active, visible_scope).select_related("group").order_by("end", "id")
+    ordered = in_visible_scope(active, visible_scope).select_related("group").order_by("end", "id")
+    rows = list(ordered[: MOST_COUNTED + 1])
     ends = [
         (end, window)
-        for window in rows[: 10 * _MOST]
+        for window in rows
         if (occurrence := next(window.rule.occurrences(now), None)) is not None
         for start, end in (occurrence,)
         if start <= now and end <= now + _WINDOWS_AHEAD
@@ -161,7 +167,8 @@ def _windows(visible_scope: VisibleScope, now: datetime) -> ReportSection:
             ]
             for end, window in ends[:_MOST]
         ],
-        len(ends),
+        # Further windows were not looked at.
+        len(ends) if len(rows) <= MOST_COUNTED else MOST_COUNTED + 1,
         "No quiet time ends within a day.",
     )
 

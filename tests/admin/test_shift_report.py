@@ -15,6 +15,7 @@ from alerting.overview.shift_report import ReportSection
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
+from opsapi.first_rows import MOST_COUNTED
 from opsapi.roles import Role
 from tests.admin.operators import operator_with, page_of
 from tests.admin.test_fleet import ADD
@@ -149,6 +150,20 @@ def test_rows_that_are_not_listed_are_counted(
     still_open = sections(console)["Still open"]
     assert (len(still_open.rows), still_open.count) == (2, 3)
     assert still_open.more in console.get(PAGE).content.decode()
+
+
+def test_a_number_that_is_not_exact_says_so(
+    console: Client, project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shift_report, "bounded_count", lambda _: MOST_COUNTED + 1)
+    monkeypatch.setattr(shift_report, "MOST_COUNTED", 1)
+    for _ in range(2):
+        make_window(project, -HOUR, HOUR)
+    report = sections(console)
+    assert report["Quiet times that end within a day"].count == 2
+    assert report["Still open"].number == "1,000+"
+    assert report["Still open"].more == "… and at least 1,001 more"
+    assert "## Still open: 1,000+" in console.get(PAGE, {"format": "markdown"}).content.decode()
 
 
 def test_the_markdown_has_the_same_rows_and_no_marks_of_strangers(console: Client, project: Project) -> None:
