@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "12889c7b368d115e35705ba3fb7b7043d7d0bea5"
+RELEASED = "3ff3c35024f7b266bf1f31fb6106d5882631a646"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
