@@ -9,6 +9,7 @@ from django.core.management import execute_from_command_line
 from django.db import Error
 
 from opsapi import VERSION
+from opsapi.call_stack import with_room
 from opsapi.management.commands import serve
 from opsapi.management.database_error import line_of
 from opsapi.program import COMMAND, importing
@@ -42,6 +43,7 @@ Maintenance
 """
 
 
+@with_room
 def main() -> None:
     """Run the command in the arguments; without one, print an overview."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "opsapi.settings")

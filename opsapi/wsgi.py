@@ -9,6 +9,7 @@ from django.core.handlers.wsgi import WSGIHandler, WSGIRequest
 from django.urls import get_resolver
 from django.utils.http import parse_header_parameters
 
+from opsapi.call_stack import with_room
 from opsapi.database_clock import database_clock
 from opsapi.program import importing
 
@@ -33,6 +34,7 @@ class Handler(WSGIHandler):
     """The WSGI application."""
 
     request_class = Request
+    __call__ = with_room(WSGIHandler.__call__)
 
 
 def compare_clocks(**_: Any) -> None:

@@ -32,6 +32,7 @@ from alerting.engine.muting import REMEMBERED_SECONDS, MuteDesk
 from alerting.engine.rules import Costs, TimeSlice, next_free_slot
 from integrations.channels.outcome import RETRIES_LAST, Outcome
 from integrations.choices import DeliveryStatus
+from opsapi.call_stack import with_room
 from opsapi.outbound.mail import mails_while
 
 NO_THREAD = "this machine could not start to send the message"
@@ -202,6 +203,7 @@ class Courier:
             outcome = Outcome(DeliveryStatus.RETRY, NO_THREAD, 0)
             self._ended.put((replace(attempt, content=outcome), outcome))
 
+    @with_room
     def _send(self, attempt: DeliveryAttempt) -> None:
         with mails_while(lambda: self._is_leased(attempt.notification)):
             outcome = send(attempt, now=self._clock())

@@ -57,6 +57,7 @@ from events.choices import Work
 from events.log.changes import event_counts_merge
 from events.outbox.changes import WAKE_CHANNEL
 from opsapi import clock
+from opsapi.call_stack import with_room
 from opsapi.database_clock import database_clock
 from opsapi.logs import first_line
 from opsapi.sql import database_time
@@ -309,6 +310,7 @@ class Worker:
                     self._opened = -math.inf
         return evaluated + opened
 
+    @with_room
     def _deliver(self) -> None:
         """Deliver until stopped; running requests then have a few seconds to end."""
         self._repeat(self._courier.step, self._messages, pause=self._courier.pause)
@@ -364,6 +366,7 @@ class Worker:
         self._progress.stamp("sweep")
         return database_time()
 
+    @with_room
     def _repeat(
         self,
         step: Step,
@@ -383,6 +386,7 @@ class Worker:
             self._stopping.wait(began + gather - time.monotonic())
         connection.close()
 
+    @with_room
     def _every(self, seconds: float, step: Step) -> None:
         """Repeat a step while there is more to do, otherwise once every `seconds`."""
         while not self._stopping.is_set():
