@@ -1,5 +1,7 @@
 """Host addresses, parsed strictly into a single form. Pure."""
 
+from __future__ import annotations
+
 import re
 from dataclasses import dataclass
 
@@ -9,7 +11,7 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 _HIGHEST_PORT = 65_535
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Address:
     """hostname:port; host names are case-insensitive."""
 

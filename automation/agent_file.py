@@ -22,8 +22,18 @@ from opsapi.program import FILES
 NAME = "opsapi-agent.pyz"
 
 _ROOT = Path(__file__).parents[1]
-_PLATFORM = ("automation/__init__.py", "automation/labels.py", "opsapi/__init__.py", "opsapi/hostnames.py")
+_PLATFORM = (
+    "automation/__init__.py",
+    "automation/addresses.py",
+    "automation/labels.py",
+    "automation/moments.py",
+    "automation/sections.py",
+    "opsapi/__init__.py",
+    "opsapi/hostnames.py",
+)
 """Modules of the platform that the agent imports; import contracts enforce the list."""
+_PACKAGES = ("agent", "plan")
+"""The packages of `automation` that the file contains as a whole."""
 _LIBRARIES = {"pymongo": ("bson", "pymongo"), "dnspython": ("dns",), "tomli": ("tomli",)}
 """The packages that the agent needs, by distribution. Pure Python only, so that it runs on every machine."""
 _NEWER = "python311"
@@ -86,7 +96,8 @@ def _parts() -> Iterator[tuple[str, bytes]]:
     yield "__main__.py", _START
     yield "LICENSES/opsapi.txt", (FILES / "LICENSE").read_bytes()
     own = [_ROOT / name for name in _PLATFORM]
-    for path in [*own, *(_ROOT / "automation" / "agent").rglob("*.py")]:
+    packages_of_agent = [_ROOT / "automation" / name for name in _PACKAGES]
+    for path in [*own, *(path for package in packages_of_agent for path in package.rglob("*.py"))]:
         yield path.relative_to(_ROOT).as_posix(), path.read_bytes()
     for library, packages in _LIBRARIES.items():
         yield from _library(library, packages)

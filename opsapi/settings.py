@@ -325,7 +325,7 @@ SPECTACULAR_SETTINGS = {
         "LoggedNotificationDocumentKindEnum": "alerting.engine.resource.KINDS",
         "LoggedNotificationDocumentStatusEnum": "alerting.engine.resource.STATUSES",
         "LoggedNotificationDocumentTypeNameEnum": "alerting.engine.resource.TYPE_NAMES",
-        "MoveEnum": "automation.desired_state.plan.values.MoveKind",
+        "MoveEnum": "automation.plan.values.MoveKind",
         "MoveWithTurn": "automation.turns.rules.MOVES_WITH_TURN",
         "PlanReasonDocumentReasonEnum": "automation.desired_state.resource.REASONS",
         "ReasonEnum": "alerting.insight.host_documents.REASONS",

@@ -17,7 +17,6 @@ from accesslist.changes import RecordedAct, acting
 from automation.desired_state.document import secrets
 from automation.desired_state.document.publish import NEW_PROJECT, Publication, publication
 from automation.desired_state.document.secrets import redacted
-from automation.desired_state.document.sections import addresses, items, process_host, process_name
 from automation.desired_state.document.text import read, write
 from automation.desired_state.models import AutomationRevision
 from automation.desired_state.store import (
@@ -29,6 +28,7 @@ from automation.desired_state.store import (
     stored,
 )
 from automation.hosts.changes import hosts_add
+from automation.sections import addresses, items, process_host, process_name
 from automation.turns.changes import plan_begin_again
 from events.log.changes import NewEvent
 from events.types import EventType

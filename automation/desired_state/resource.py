@@ -10,11 +10,11 @@ from rest_framework import serializers
 from automation.desired_state.document.changes import ProcessAction, effects
 from automation.desired_state.document.publish import NEW_PROJECT, Publication
 from automation.desired_state.document.schema import SCHEMA, resolved
-from automation.desired_state.plan.planner import PlannedMove
-from automation.desired_state.plan.reasons import PlanReason, ReasonKind
-from automation.desired_state.plan.reported import DrawnPlan
-from automation.desired_state.plan.values import MoveKind, PlanHold
-from automation.desired_state.plan.wording import detail
+from automation.plan.planner import PlannedMove
+from automation.plan.reasons import PlanReason, ReasonKind
+from automation.plan.reported import DrawnPlan
+from automation.plan.values import MoveKind, PlanHold
+from automation.plan.wording import detail
 from events.choices import DiffStatus, DiffType
 from events.log.resource import DiffDocument
 from opsapi.api.answers import Answer

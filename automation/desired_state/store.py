@@ -11,15 +11,15 @@ from django.db.models import Case, JSONField, Q, QuerySet, Value, When
 from automation.agents.rules import HEARTBEAT_TIMEOUT
 from automation.choices import HostType
 from automation.desired_state.document.publish import NEW_PROJECT, Publication
-from automation.desired_state.document.sections import process_address, process_name, processes
 from automation.desired_state.document.text import read
 from automation.desired_state.models import AutomationRevision, ProcessStatus
-from automation.desired_state.plan.reading import read_goal
-from automation.desired_state.plan.reported import DrawnPlan, FleetReports, ReportedProcess, drawn_plan
-from automation.desired_state.plan.values import MemberState
 from automation.hosts.models import Host
 from automation.hosts.rules import role
 from automation.hosts.store import hosts_at
+from automation.plan.reading import read_goal
+from automation.plan.reported import DrawnPlan, FleetReports, ReportedProcess, drawn_plan
+from automation.plan.values import MemberState
+from automation.sections import process_address, process_name, processes
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
 from opsapi.encryption import CannotDecryptError, decrypt

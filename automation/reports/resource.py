@@ -13,11 +13,11 @@ from rest_framework import serializers
 from automation.addresses import Address
 from automation.agents.rules import HEARTBEAT_TIMEOUT
 from automation.choices import AgentType, HostType
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import MoveKind
 from automation.desired_state.resource import REASONS
 from automation.fields import DatabaseName, Hostname, Labels, MetricUnit, Port
 from automation.metrics import Engine, Metric, allowed_units, base_unit
+from automation.plan.reasons import PlanReason
+from automation.plan.values import MoveKind
 from automation.reports.rules import (
     LATEST,
     NEWEST,

@@ -2,8 +2,8 @@
 
 from rest_framework import serializers
 
-from automation.desired_state.plan.values import MoveKind
 from automation.fields import Hostname
+from automation.plan.values import MoveKind
 from automation.turns.models import PlanTurn
 from automation.turns.rules import (
     MOST_STEP_SECONDS,

@@ -21,15 +21,15 @@ from django.db.models import QuerySet
 from accesslist.changes import RecordedAct, acting
 from accesslist.locks import scope_lock_shared
 from automation.desired_state.document.machine import is_of_machine, machine_key
-from automation.desired_state.document.sections import process_name, processes
-from automation.desired_state.plan.known import turn_holds
-from automation.desired_state.plan.reading import read_goal
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import GoalUnit, PlanHold
 from automation.desired_state.store import goal_document, goal_version
 from automation.hooks import turn_ended
 from automation.hosts.models import Host
 from automation.hosts.store import facts_of_host
+from automation.plan.known import turn_holds
+from automation.plan.reading import read_goal
+from automation.plan.reasons import PlanReason
+from automation.plan.values import GoalUnit, PlanHold
+from automation.sections import process_name, processes
 from automation.turns.known import hosts_of_processes, known_unit
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
 from automation.turns.rules import (

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from automation.desired_state.document.sections import process_address, process_name, processes
-from automation.desired_state.plan.known import KnownProcess, KnownUnit
-from automation.desired_state.plan.reported import OLD
-from automation.desired_state.plan.values import GoalUnit
 from automation.desired_state.store import reported_process
 from automation.hooks import set_alerts_asked
 from automation.hosts.models import Host
 from automation.hosts.store import hosts_at
 from automation.measurements.store import newest_measurements
 from automation.metrics import Metric
+from automation.plan.known import KnownProcess, KnownUnit
+from automation.plan.reported import OLD
+from automation.plan.values import GoalUnit
 from automation.reports.rules import Samples
+from automation.sections import process_address, process_name, processes
 from automation.turns.models import PlanTurn
 from automation.turns.rules import TurnState, planned_until
 

@@ -5,10 +5,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import DISTURBING, MoveKind
 from automation.desired_state.resource import REASONS, reason_example, shown_name
 from automation.desired_state.store import ProcessState
+from automation.plan.reasons import PlanReason
+from automation.plan.values import DISTURBING, MoveKind
 from automation.turns.models import PausedPlan
 from automation.turns.rules import MoveState, ShownPlan
 from automation.turns.store import AutomationStatus

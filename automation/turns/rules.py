@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from automation.desired_state.plan.planner import PlannedMove
-from automation.desired_state.plan.reasons import PlanReason, ReasonKind
-from automation.desired_state.plan.reported import DrawnPlan
-from automation.desired_state.plan.values import WITH_TURN, AutomationGoal, GoalUnit, MoveKind, PlanHold
-from automation.desired_state.plan.wording import detail
+from automation.plan.planner import PlannedMove
+from automation.plan.reasons import PlanReason, ReasonKind
+from automation.plan.reported import DrawnPlan
+from automation.plan.values import WITH_TURN, AutomationGoal, GoalUnit, MoveKind, PlanHold
+from automation.plan.wording import detail
 
 
 class MoveState(StrEnum):

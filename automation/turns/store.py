@@ -9,11 +9,6 @@ from datetime import datetime
 from django.db.models import QuerySet
 
 from automation.desired_state.document.machine import machine_key, machine_part, set_name
-from automation.desired_state.document.sections import process_name
-from automation.desired_state.plan.reading import read_goal
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.reported import drawn_plan, reached_goal
-from automation.desired_state.plan.values import DISTURBING, AutomationGoal, MoveKind, PlanHold
 from automation.desired_state.store import (
     ProcessState,
     document_at,
@@ -22,6 +17,11 @@ from automation.desired_state.store import (
     goal_version,
     process_status,
 )
+from automation.plan.reading import read_goal
+from automation.plan.reasons import PlanReason
+from automation.plan.reported import drawn_plan, reached_goal
+from automation.plan.values import DISTURBING, AutomationGoal, MoveKind, PlanHold
+from automation.sections import process_name
 from automation.turns.models import PausedPlan, PlanTurn, WaitingMove
 from automation.turns.rules import (
     FORGOTTEN_AFTER,

@@ -214,7 +214,7 @@ def test_a_restore_shows_its_plan_too(publisher: ApiClient, path: str, project: 
 def test_a_large_document_says_how_much_is_not_drawn(
     publisher: ApiClient, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("automation.desired_state.plan.reported.MOST_PROCESS_STEPS", 3)
+    monkeypatch.setattr("automation.plan.reported.MOST_PROCESS_STEPS", 3)
     sent = document(
         version=0, processes=[process(name=f"s{n}", hostname=f"s{n}.example.com") for n in range(5)]
     )
@@ -228,9 +228,7 @@ def test_a_plan_without_an_end_is_refused_and_the_rest_of_the_answer_is_there(
     publisher: ApiClient, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     published(publisher, path, replica_set())
-    monkeypatch.setattr(
-        "automation.desired_state.plan.planner.expected", lambda unit, observed, move: observed
-    )
+    monkeypatch.setattr("automation.plan.planner.expected", lambda unit, observed, move: observed)
     answer = publisher.put(f"{path}?dryRun=true", replica_set(1, version="7.0.3"))
     assert answer.status_code == 200, answer.content
     drawn = answer.json()["plan"]

@@ -19,7 +19,7 @@ from tests.factories.documents import document
 SECRET = {"ldap": {"bindPassword": "very secret"}, "number": 1.50}
 # Read by the rule of masking, but nothing of what is masked is decided in them.
 HARMLESS = {
-    "automation.desired_state.document.sections",
+    "automation.sections",
     "automation.desired_state.document.text",
     "opsapi.api.catalogue",
     "opsapi.api.errors",

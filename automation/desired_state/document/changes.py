@@ -7,9 +7,12 @@ from enum import StrEnum
 from itertools import chain
 from typing import Any, Final
 
-from automation.desired_state.document.schema import CANCEL, has_zone, moment
+from automation.desired_state.document.schema import CANCEL, has_zone
 from automation.desired_state.document.secrets import redacted
-from automation.desired_state.document.sections import (
+from automation.desired_state.document.text import canonical, write
+from automation.hosts.rules import version_event
+from automation.moments import moment
+from automation.sections import (
     Section,
     first,
     process_name,
@@ -18,8 +21,6 @@ from automation.desired_state.document.sections import (
     shortened,
     text,
 )
-from automation.desired_state.document.text import canonical, write
-from automation.hosts.rules import version_event
 from events.choices import DiffStatus, DiffType
 from events.types import EventType
 from opsapi.redaction import redact_urls

@@ -6,7 +6,7 @@ Of processes of other machines it has names, host names and ports only, so no se
 from collections.abc import Mapping
 from typing import Any
 
-from automation.desired_state.document.sections import (
+from automation.sections import (
     Section,
     items,
     process_address,

@@ -14,7 +14,8 @@ from typing import Any, Final
 from automation.desired_state.document.changes import ProcessChange, process_changes
 from automation.desired_state.document.schema import SCHEMA, in_documented_order, resolved, schema_faults
 from automation.desired_state.document.secrets import restored
-from automation.desired_state.document.sections import (
+from automation.desired_state.document.text import canonical
+from automation.sections import (
     Section,
     items,
     keyed,
@@ -23,7 +24,6 @@ from automation.desired_state.document.sections import (
     section,
     text,
 )
-from automation.desired_state.document.text import canonical
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, ApiError, BadField
 from opsapi.wire_json import JsonObject

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator, FormatChecker, TypeChecker
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from automation.desired_state.document.sections import pointer, steps
+from automation.sections import pointer, steps
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField, must_be_one_of
 from opsapi.clock import parse_time
@@ -29,14 +29,6 @@ class Format:
 
     holds: Callable[[str], bool]
     message: str
-
-
-def moment(text: str) -> datetime | None:
-    """Parse an ISO 8601 time into UTC, keeping fractions; without a zone it is UTC. None if invalid."""
-    if not is_time(text):
-        return None
-    instant = datetime.fromisoformat(text.upper())
-    return (instant if instant.tzinfo else instant.replace(tzinfo=UTC)).astimezone(UTC)
 
 
 def is_time(text: str) -> bool:

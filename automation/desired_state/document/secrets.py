@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Final
 
-from automation.desired_state.document.sections import pointer, process_name, text
 from automation.desired_state.document.text import canonical, write
+from automation.sections import pointer, process_name, text
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 from opsapi.redaction import MASK, holds_redacted_url, redact_urls

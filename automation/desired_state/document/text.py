@@ -13,7 +13,7 @@ from typing import Any, Self, TypeVar
 
 import orjson
 
-from automation.desired_state.document.sections import pointer
+from automation.sections import pointer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, WHOLE_BODY, ApiError, BadField
 from opsapi.wire_json import UNKEPT_TEXT, JsonObject, is_kept, read_json

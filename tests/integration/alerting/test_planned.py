@@ -9,8 +9,8 @@ from accesslist.models import Project
 from alerting.models import Alert, Notification
 from alerting.reasons import NotificationReason
 from automation.choices import HostType
-from automation.desired_state.plan.values import MoveKind
 from automation.models import PlanTurn
+from automation.plan.values import MoveKind
 from automation.turns.changes import turn_ask, turn_report
 from automation.turns.rules import TurnReport, TurnRequest, TurnState
 from opsapi import clock

@@ -8,8 +8,8 @@ import pytest
 
 from accesslist.models import Project
 from automation.choices import HostType
-from automation.desired_state.plan.values import MoveKind
 from automation.models import PlanTurn
+from automation.plan.values import MoveKind
 from automation.turns.changes import plan_pause, plan_resume, turn_ask, turn_report
 from automation.turns.rules import TurnReport, TurnRequest, TurnState
 from automation.turns.store import automation_status

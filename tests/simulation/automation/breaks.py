@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from automation.desired_state.plan import guards, planner, process_moves, set_moves
-from automation.desired_state.plan.guards import HEALTHY, UnitState
-from automation.desired_state.plan.values import Move, MoveKind, PlanStep
-from automation.desired_state.plan.versions import series
+from automation.plan import guards, planner, process_moves, set_moves
+from automation.plan.guards import HEALTHY, UnitState
+from automation.plan.values import Move, MoveKind, PlanStep
+from automation.plan.versions import series
 from tests.simulation.automation.fleet import FleetPromise
 
 Patch = pytest.MonkeyPatch

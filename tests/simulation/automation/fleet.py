@@ -10,8 +10,8 @@ from datetime import datetime
 from enum import StrEnum
 from random import Random
 
-from automation.desired_state.plan.values import MemberConfig, MemberState, Settings
-from automation.desired_state.plan.versions import SERIES, series, supports
+from automation.plan.values import MemberConfig, MemberState, Settings
+from automation.plan.versions import SERIES, series, supports
 
 STARTING_TICKS, SYNCING_TICKS, RECOVERING_TICKS = 1, 2, 1
 MOST_LAG = 10

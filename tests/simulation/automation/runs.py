@@ -13,10 +13,10 @@ from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 from random import Random
 
-from automation.desired_state.plan import planner, reading
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.set_moves import members_after
-from automation.desired_state.plan.values import (
+from automation.plan import planner, reading
+from automation.plan.reasons import PlanReason
+from automation.plan.set_moves import members_after
+from automation.plan.values import (
     NOTHING_OBSERVED,
     WITH_TURN,
     AutomationGoal,
@@ -31,7 +31,7 @@ from automation.desired_state.plan.values import (
     ObservedSet,
     PlanStep,
 )
-from automation.desired_state.plan.versions import SERIES, series
+from automation.plan.versions import SERIES, series
 from tests.simulation.automation.documents import (
     ROUND_SETTINGS,
     SET_NAME,

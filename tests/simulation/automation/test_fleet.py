@@ -2,7 +2,7 @@
 
 from random import Random
 
-from automation.desired_state.plan.values import MemberConfig, MemberState
+from automation.plan.values import MemberConfig, MemberState
 from tests.simulation.automation.fleet import SET_SETTING, FleetPromise, SimulatedServer, SimulatedSet
 
 

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 
 from automation.desired_state.document import schema
 from automation.desired_state.document.schema import SCHEMA, in_documented_order, resolved, schema_faults
-from automation.desired_state.document.sections import pointer
+from automation.sections import pointer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import MOST_FAULTS, BadField
 from tests.each import each

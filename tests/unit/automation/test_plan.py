@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from automation.desired_state.plan import planner
-from automation.desired_state.plan.expected import expected
-from automation.desired_state.plan.planner import UnitPlan, step
-from automation.desired_state.plan.reading import read_goal
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import (
+from automation.plan import planner
+from automation.plan.expected import expected
+from automation.plan.planner import UnitPlan, step
+from automation.plan.reading import read_goal
+from automation.plan.reasons import PlanReason
+from automation.plan.values import (
     DISTURBING,
     AutomationGoal,
     FailedMove,
@@ -23,7 +23,7 @@ from automation.desired_state.plan.values import (
     ObservedSet,
     PlanStep,
 )
-from automation.desired_state.plan.versions import newest, series
+from automation.plan.versions import newest, series
 from tests.each import each
 from tests.factories.documents import document, process, version
 

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from automation.desired_state.document.text import read
-from automation.desired_state.plan.reading import read_goal
-from automation.desired_state.plan.reported import FleetReports, ReportedProcess, drawn_plan
-from automation.desired_state.plan.values import MemberState
-from automation.desired_state.plan.wording import detail
+from automation.plan.reading import read_goal
+from automation.plan.reported import FleetReports, ReportedProcess, drawn_plan
+from automation.plan.values import MemberState
+from automation.plan.wording import detail
 from tests.factories.documents import document, process, version
 from tests.hostile.budget import tries
 

@@ -15,8 +15,8 @@ from django.utils.text import capfirst
 from drf_spectacular.drainage import GENERATOR_STATS
 
 from alerting.reasons import AlertReason, AttemptFailure, NotificationReason, ReasonQuestion
-from automation.desired_state.plan.reasons import PlanReason, ReasonKind
 from automation.metrics import Metric, allowed_units, base_unit, by_subject
+from automation.plan.reasons import PlanReason, ReasonKind
 from events.types import EVENT_TYPES, AlertEffect, Category, EventType, EventTypeSpec
 from integrations.channels.stages import TABLES, Quote, StageRow
 from integrations.choices import DeliveryStatus

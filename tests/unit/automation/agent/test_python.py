@@ -6,12 +6,17 @@ import sys
 from pathlib import Path
 
 import automation.agent
-from automation import labels
+from automation import addresses, labels, moments, plan, sections
 from opsapi import hostnames
 from tests.each import each
 
 ROOT = Path(automation.agent.__file__).parent
-MODULES = [*sorted(ROOT.rglob("*.py")), Path(hostnames.__file__), Path(labels.__file__)]
+OF_PLATFORM = (addresses, hostnames, labels, moments, sections)
+MODULES = [
+    *sorted(ROOT.rglob("*.py")),
+    *sorted(Path(plan.__file__).parent.rglob("*.py")),
+    *(Path(module.__file__) for module in OF_PLATFORM),
+]
 
 
 @each("path", MODULES, ids=lambda path: path.stem)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
-from automation.desired_state.plan.reasons import PlanReason
+from automation.plan.reasons import PlanReason
 
 Settings = Mapping[str, str]
 """Settings of a server: their dotted names in the configuration file, and their values as JSON."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from automation.desired_state.plan.values import Move, MoveKind
+from automation.plan.values import Move, MoveKind
 
 _MOST_NAMES = 10
 _DETAILS = {

@@ -20,9 +20,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from automation.desired_state.plan.expected import expected
-from automation.desired_state.plan.guards import UnitState, disturbance_holds, unit_state
-from automation.desired_state.plan.process_moves import (
+from automation.plan.expected import expected
+from automation.plan.guards import UnitState, disturbance_holds, unit_state
+from automation.plan.process_moves import (
     change,
     outsider_hold,
     preparation,
@@ -30,14 +30,14 @@ from automation.desired_state.plan.process_moves import (
     state_holds,
     without_restart,
 )
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.set_moves import (
+from automation.plan.reasons import PlanReason
+from automation.plan.set_moves import (
     feature_move,
     initiate,
     membership,
     step_down_holds,
 )
-from automation.desired_state.plan.values import (
+from automation.plan.values import (
     AutomationGoal,
     GoalProcess,
     GoalUnit,

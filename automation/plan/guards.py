@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import (
+from automation.plan.reasons import PlanReason
+from automation.plan.values import (
     NO_SET_OBSERVED,
     NOTHING_OBSERVED,
     GoalProcess,

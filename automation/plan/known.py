@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from automation.desired_state.plan.guards import (
+from automation.plan.guards import (
     UnitState,
     disturbance_holds,
     majority_of,
@@ -18,10 +18,10 @@ from automation.desired_state.plan.guards import (
     turn,
     unit_state,
 )
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.reported import OLD
-from automation.desired_state.plan.set_moves import step_down_holds
-from automation.desired_state.plan.values import (
+from automation.plan.reasons import PlanReason
+from automation.plan.reported import OLD
+from automation.plan.set_moves import step_down_holds
+from automation.plan.values import (
     DISTURBING,
     GoalUnit,
     MemberConfig,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from automation.desired_state.plan.set_moves import members_after
-from automation.desired_state.plan.values import (
+from automation.plan.set_moves import members_after
+from automation.plan.values import (
     NO_SET_OBSERVED,
     NOTHING_OBSERVED,
     GoalProcess,
@@ -18,7 +18,7 @@ from automation.desired_state.plan.values import (
     ObservedProcess,
     ObservedSet,
 )
-from automation.desired_state.plan.versions import SERIES, series
+from automation.plan.versions import SERIES, series
 
 _STARTS = frozenset({MoveKind.START, MoveKind.RESTART, MoveKind.CHANGE_VERSION})
 _OF_MEMBERS = frozenset({MoveKind.ADD_MEMBER, MoveKind.CHANGE_MEMBER, MoveKind.REMOVE_MEMBER})

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Union
 
-from automation.desired_state.plan.guards import UnitState
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import (
+from automation.plan.guards import UnitState
+from automation.plan.reasons import PlanReason
+from automation.plan.values import (
     AutomationGoal,
     GoalProcess,
     MemberState,
@@ -17,7 +17,7 @@ from automation.desired_state.plan.values import (
     ObservedProcess,
     PlanHold,
 )
-from automation.desired_state.plan.versions import SERIES, newest, series, supports
+from automation.plan.versions import SERIES, newest, series, supports
 
 Found = Union[Move, PlanHold, None]
 """The move that is needed, why it waits, or nothing."""

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from automation.desired_state.plan.planner import EndlessPlanError, UnitPlan, unit_plan
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import (
+from automation.plan.planner import EndlessPlanError, UnitPlan, unit_plan
+from automation.plan.reasons import PlanReason
+from automation.plan.values import (
     AutomationGoal,
     GoalProcess,
     GoalUnit,
@@ -23,7 +23,7 @@ from automation.desired_state.plan.values import (
     ObservedSet,
     PlanHold,
 )
-from automation.desired_state.plan.versions import SERIES, series
+from automation.plan.versions import SERIES, series
 
 MOST_PROCESS_STEPS = 20_000
 """The steps of a drawn plan, each times the processes of its unit: about a second of processor time."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from automation.desired_state.plan.guards import (
+from automation.plan.guards import (
     UnitState,
     disturbance_holds,
     electable,
@@ -17,9 +17,9 @@ from automation.desired_state.plan.guards import (
     primary,
     turn,
 )
-from automation.desired_state.plan.process_moves import feature_version_of, outsider_hold
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import (
+from automation.plan.process_moves import feature_version_of, outsider_hold
+from automation.plan.reasons import PlanReason
+from automation.plan.values import (
     GoalProcess,
     MemberConfig,
     MemberState,
@@ -28,7 +28,7 @@ from automation.desired_state.plan.values import (
     PlanHold,
     PlanStep,
 )
-from automation.desired_state.plan.versions import SERIES, series, supports
+from automation.plan.versions import SERIES, series, supports
 
 MOST_VOTERS = 7
 _BEFORE_JOINING = frozenset({MemberState.UNINITIATED, MemberState.REMOVED})

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
-from automation.desired_state.document.schema import moment
-from automation.desired_state.document.sections import Section, items, process_name, section, text
-from automation.desired_state.document.text import canonical
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.set_moves import MOST_VOTERS
-from automation.desired_state.plan.values import AutomationGoal, GoalProcess, GoalUnit, MemberConfig, PlanHold
-from automation.desired_state.plan.versions import series, supports
+from automation.moments import moment
+from automation.plan.reasons import PlanReason
+from automation.plan.set_moves import MOST_VOTERS
+from automation.plan.setting_values import setting_value
+from automation.plan.values import AutomationGoal, GoalProcess, GoalUnit, MemberConfig, PlanHold
+from automation.plan.versions import series, supports
+from automation.sections import Section, items, process_name, section, text
 
 MOST_MEMBERS = 50
 """The maximum number of members of a replica set of MongoDB."""
@@ -121,7 +121,7 @@ def _flat(value: Section, prefix: str) -> Iterator[tuple[str, str]]:
         if isinstance(member, Mapping):
             yield from _flat(member, f"{prefix}{name}.")
         elif member is not None:
-            yield f"{prefix}{name}", canonical(member)
+            yield f"{prefix}{name}", setting_value(f"{prefix}{name}", member)
 
 
 def _notes(process: Section) -> tuple[PlanHold, ...]:

@@ -4,6 +4,8 @@ Parts of the wrong type are left out. The shape and the rules of a document are 
 answer lists every fault.
 """
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from itertools import islice
