@@ -30,6 +30,7 @@ _PLATFORM = (
     "automation/sections.py",
     "opsapi/__init__.py",
     "opsapi/hostnames.py",
+    "opsapi/redaction.py",
 )
 """Modules of the platform that the agent imports; import contracts enforce the list."""
 _PACKAGES = ("agent", "plan")

@@ -1,5 +1,7 @@
 """Redacts secrets in responses and messages. Pure."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
 from typing import Final

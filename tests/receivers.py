@@ -125,6 +125,9 @@ class HttpReceiver:
                 with contextlib.suppress(ConnectionError, ssl.SSLError):
                     super().handle()
 
+            def do_GET(self) -> None:
+                receiver._handle(self)
+
             def do_POST(self) -> None:
                 receiver._handle(self)
 

@@ -248,7 +248,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Never follow a redirect."""
 
 
-class _Connections(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
+class Connections(urllib.request.HTTPSHandler, urllib.request.HTTPHandler):
     """Opens connections of both kinds, and can cut the newest connection from another thread."""
 
     def __init__(self) -> None:
@@ -292,7 +292,7 @@ class Client:
         self._public_key, self._private_key = public_key, private_key
         self._timeout = timeout
         self._challenge: Challenge | None = None
-        self._connections = _Connections()
+        self._connections = Connections()
         self._opener = urllib.request.build_opener(_NoRedirects, self._connections)
 
     def report(self, body: bytes, idempotency_key: str | None = None) -> PlatformAnswer:
@@ -380,7 +380,7 @@ class Client:
             with reply:
                 return reply, _read(reply, end, largest)
         except (OSError, http.client.HTTPException) as error:
-            raise Unreachable(_reason(error)) from None
+            raise Unreachable(failure_words(error)) from None
         finally:
             timer.cancel()
 
@@ -412,7 +412,8 @@ def _read(reply: _Reply, end: float, largest: int) -> bytes:
     return bytes(octets[:largest])
 
 
-def _reason(error: Exception) -> str:
+def failure_words(error: Exception) -> str:
+    """Why a request got no answer, in one line."""
     reason = error.reason if isinstance(error, urllib.error.URLError) else error
     if isinstance(reason, ssl.SSLError) and (fault := tls_fault(reason)):
         is_certificate = isinstance(reason, ssl.SSLCertVerificationError)

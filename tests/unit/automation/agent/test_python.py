@@ -7,11 +7,11 @@ from pathlib import Path
 
 import automation.agent
 from automation import addresses, labels, moments, plan, sections
-from opsapi import hostnames
+from opsapi import hostnames, redaction
 from tests.each import each
 
 ROOT = Path(automation.agent.__file__).parent
-OF_PLATFORM = (addresses, hostnames, labels, moments, sections)
+OF_PLATFORM = (addresses, hostnames, labels, moments, redaction, sections)
 MODULES = [
     *sorted(ROOT.rglob("*.py")),
     *sorted(Path(plan.__file__).parent.rglob("*.py")),

@@ -1,0 +1,1 @@
+"""Carries out the automation configuration on the machine of the agent."""
