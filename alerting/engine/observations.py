@@ -20,6 +20,8 @@ _ABOUT_REPLICA_SETS = tuple(
 )
 
 
+OF_PLANS = openers_of(EventType.AUTOMATION_PLAN_CONTINUED)
+"""The event types about plans: one event can end both, so the state of the plan decides which have ended."""
 METRICS_ENDED: Mapping[EventType, frozenset[Metric]] = {
     EventType.HOST_NOW_PRIMARY: OF_SECONDARIES,
     EventType.HOST_NOW_STANDALONE: OF_SECONDARIES,
@@ -128,6 +130,15 @@ def of_agent(state: Mapping[str, Any]) -> list[Observation]:
     holds = {AGENT_DOWN[agent_type]: state["down"]}
     if agent_type in AGENT_VERSION_BEHIND:
         holds[AGENT_VERSION_BEHIND[agent_type]] = state["versionBehind"]
+    return _states(holds, state)
+
+
+def of_plan(state: Mapping[str, Any]) -> list[Observation]:
+    """The state of a plan at a host: stopped, and waiting for long."""
+    holds = {
+        EventType.AUTOMATION_PLAN_STOPPED: state["planStopped"],
+        EventType.AUTOMATION_PLAN_WAITING: state["planWaits"],
+    }
     return _states(holds, state)
 
 

@@ -13,11 +13,13 @@ from accesslist.login.store import groups_without_second_factor, orgs_without_se
 from accesslist.models import Project
 from alerting.configs.store import is_concerned
 from alerting.engine.observations import (
+    OF_PLANS,
     Condition,
     Observation,
     of_agent,
     of_event,
     of_host,
+    of_plan,
     of_replica_set,
     of_samples,
     of_second_factors,
@@ -35,6 +37,7 @@ from automation.measurements.store import (
 )
 from automation.models import Agent, Host
 from automation.reports.rules import HOLD, Samples, newest_moments, newest_numbers
+from automation.turns.store import plan_states
 from events.choices import SignalKind
 from events.models import Signal
 from events.outbox.changes import LATE
@@ -66,6 +69,8 @@ class _KnownFleet:
     agents: AbstractSet[tuple[str, str]]
     measured: Mapping[tuple[str, int | str], Samples]
     now: datetime
+    plans: AbstractSet[tuple[EventType, str]] = frozenset()
+    """The conditions of plans that hold, each with its target. Read if an event could end one."""
     outdated: AbstractSet[SeriesMoment] = frozenset()
     """The series of hosts in held signals for which a newer sample is stored, with the time in the signal."""
 
@@ -114,6 +119,9 @@ def _read_known(signals: Sequence[Signal], group_id: str) -> _KnownFleet:
         measured=measurements_of_reports(measured)
         if measured and is_concerned(group_id, EventType.OUTSIDE_METRIC_THRESHOLD)
         else {},
+        plans=_plan_conditions(group_id)
+        if any(event["eventTypeName"] == EventType.AUTOMATION_PLAN_CONTINUED.value for event in events)
+        else frozenset(),
         now=max(signal.created for signal in signals),
     )
     late = [
@@ -127,6 +135,12 @@ def _read_known(signals: Sequence[Signal], group_id: str) -> _KnownFleet:
     return replace(known, outdated=frozenset(outdated_series(late, known.now)))
 
 
+def _plan_conditions(group_id: str) -> AbstractSet[tuple[EventType, str]]:
+    states = _of_each(of_plan, plan_states(group_id))
+    holding = [observation for observation in states if observation.condition is Condition.HOLDS]
+    return {(observation.event_type, target_of(observation)) for observation in holding}
+
+
 def _names_agent(payload: Payload) -> bool:
     """Whether the event is about a known agent; events about keys or versions may not be."""
     is_about = EventType(payload["eventTypeName"]).spec.target is Target.AGENT
@@ -138,8 +152,16 @@ def _agent_of(payload: Payload) -> tuple[str, str]:
 
 
 def _of_event(payload: Payload, known: _KnownFleet) -> list[Observation]:
-    """An event of a deleted host or agent opens no alert; one-shot events are still notified."""
-    seen = of_event(payload)
+    """An event of a deleted host or agent opens no alert; one-shot events are still notified.
+
+    A plan that has stopped and waits does not end both at once.
+    """
+    seen = [
+        observation
+        for observation in of_event(payload)
+        if observation.condition is not Condition.ENDED
+        or (observation.event_type, target_of(observation)) not in known.plans
+    ]
     begins = any(observation.condition is Condition.HOLDS for observation in seen)
     return [] if begins and _is_gone(payload, known) else seen
 
@@ -259,7 +281,7 @@ class WaitingSignals:
     def decide(self, observation: Observation) -> bool:
         """Whether a signal that waits has an observation of the same condition and target."""
         match EVENT_TYPES[observation.event_type].target:
-            case Target.HOST:
+            case Target.HOST if observation.event_type not in OF_PLANS:
                 waits, _ = self._hosts.get(observation.facts["hostId"], _NOTHING)
             case Target.HOST_METRIC:
                 _, measurements = self._hosts.get(observation.facts["hostId"], _NOTHING)
@@ -271,7 +293,12 @@ class WaitingSignals:
         return waits or (observation.event_type, target_of(observation)) in self._events
 
     def awaited(self, observation: Observation) -> str | None:
-        """The agent of the host, or of a member of the replica set, whose other reports wait."""
+        """The agent of the host, or of a member of the replica set, whose other reports wait.
+
+        Plans do not follow from reports.
+        """
+        if observation.event_type in OF_PLANS:
+            return None
         name = "hostId" if EVENT_TYPES[observation.event_type].target in _OF_HOSTS else "replicaSetName"
         return self._agents.get(observation.facts.get(name))
 
@@ -323,7 +350,7 @@ class FleetPart(NamedTuple):
 def observations_of_fleet(group_id: str, event_types: AbstractSet[EventType], *, after: str) -> FleetPart:
     """The current state of the hosts after an id, for these event types; "" is before the first.
 
-    The last part also has the agents, replica sets and people of the project.
+    The last part also has the agents, replica sets, plan and people of the project.
     """
     targets = {event_type.spec.target for event_type in event_types}
     hosts = _hosts_after(group_id, after) if targets & {Target.HOST, Target.HOST_METRIC} else []
@@ -334,6 +361,7 @@ def observations_of_fleet(group_id: str, event_types: AbstractSet[EventType], *,
         sets = replica_sets_there(group_id) if Target.REPLICA_SET in targets else ()
         seen += _of_each(of_agent, map(agent_state, agents))
         seen += _of_each(of_replica_set, map(replica_set_state, sets))
+        seen += _of_each(of_plan, plan_states(group_id)) if event_types & set(OF_PLANS) else ()
         seen += _of_people(group_id) if Target.GROUP in targets else ()
     return FleetPart(
         [observation for observation in seen if observation.event_type in event_types], last_host
@@ -357,12 +385,14 @@ def _of_hosts(hosts: Sequence[Host], targets: AbstractSet[Target]) -> list[Obser
 
 
 def observations_of_host(host: Host) -> tuple[list[Observation], datetime | None]:
-    """The observations of a host and its replica set now, and the time of the host's newest measurements."""
+    """The observations of a host, its replica set and plan now, and the time of its newest measurements."""
     newest = newest_measurements([host.id]).get(host.id)
     seen = of_host(host_state(host), _numbers(newest.samples if newest else {}))
     if host.replica_set_id:
         replica_set = replica_sets_there(host.group_id).filter(id=host.replica_set_id)
         seen += _of_each(of_replica_set, map(replica_set_state, replica_set))
+    plans = {state.get("hostId"): state for state in plan_states(host.group_id)}
+    seen += of_plan(plans.get(host.id, {**host_state(host), "planStopped": False, "planWaits": False}))
     return seen, newest.at.reported if newest else None
 
 

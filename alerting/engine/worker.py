@@ -53,6 +53,7 @@ from automation.measurements.moving import old_measurements_move
 from automation.measurements.packer import day_pack_some
 from automation.measurements.rollups import rollups_compute_some
 from automation.reports.repeats import report_answers_trim
+from automation.turns.changes import plans_sweep
 from events.choices import Work
 from events.log.changes import event_counts_merge
 from events.outbox.changes import WAKE_CHANNEL
@@ -350,7 +351,7 @@ class Worker:
         )
 
     def _sweep(self) -> bool:
-        """Find heartbeat timeouts of agents and hosts, and users without a second factor.
+        """Find timeouts of agents, hosts, turns and waits of plans, and users without a second factor.
 
         Return False, because the next check can wait. With a wrong clock, nobody knows the time.
         """
@@ -358,6 +359,7 @@ class Worker:
             return False
         times_repair(clock=self._time_of_sweep)
         heartbeats_sweep(clock=self._time_of_sweep)
+        plans_sweep(clock=self._time_of_sweep)
         second_factors_sweep(now=clock.now())
         return False
 

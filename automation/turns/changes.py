@@ -10,8 +10,8 @@ A request for a turn:
 All this runs one at a time in a project.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,6 +20,7 @@ from django.db.models import QuerySet
 
 from accesslist.changes import RecordedAct, acting
 from accesslist.locks import scope_lock_shared
+from automation.agents.models import FleetWatch
 from automation.desired_state.document.machine import is_of_machine, machine_key
 from automation.desired_state.store import goal_document, goal_version
 from automation.hooks import turn_ended
@@ -49,13 +50,15 @@ from events.log.changes import NewEvent
 from events.types import EventType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
-from opsapi.api.principal import Actor
+from opsapi.api.principal import SYSTEM, Actor
 from opsapi.clock import wire_time
 from opsapi.roles import Scope
 from opsapi.sql import execute
 from opsapi.wire_json import JsonObject
 
 _LOCK_CLASS = 0x7475  # "tu": distinguishes these advisory locks from others
+PROJECTS_AT_ONCE = 500
+"""Maximum number of projects in a sweep; the next sweep continues."""
 _MOST_KEPT = 50
 """So many of the newest turns of a unit are kept."""
 NOT_HERE = "must be the name of a process of the automation configuration on this machine"
@@ -138,7 +141,7 @@ def _clear_stops(act: RecordedAct) -> list[str]:
 
 def _end_waits(act: RecordedAct, rows: QuerySet[WaitingMove]) -> None:
     for row in rows.order_by("id"):
-        _end_wait(act, row, _facts_at(row.host_id, row.group_id))
+        _end_wait(act, row)
 
 
 def _pause_event(
@@ -294,7 +297,7 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
     if holds := turn_holds(subject.unit, known, request.process, request.move, act.now):
         return _wait(act, request, subject, waiting, holds)
     if waiting is not None:
-        _end_wait(act, waiting, subject.facts)
+        _end_wait(act, waiting)
     return _grant(act, request, subject)
 
 
@@ -309,8 +312,11 @@ def _wait(
 ) -> _TurnRefusal:
     """Remember that the move waits. After PATIENCE it raises an alert."""
     first, now = holds[0], act.now
-    if row is not None and (row.move != request.move.value or row.asked <= now - FORGOTTEN_AFTER):
-        _end_wait(act, row, subject.facts)
+    host_id = subject.host.id if subject.host else None
+    # An alert is about the host of its event, so another host of the process gets another alert.
+    is_same = row is not None and (row.move, row.host_id) == (request.move.value, host_id)
+    if row is not None and (not is_same or row.asked <= now - FORGOTTEN_AFTER):
+        _end_wait(act, row)
         row = None
     if row is None:
         row = WaitingMove(
@@ -323,7 +329,7 @@ def _wait(
     elif row.reason != first.reason.name:
         row.since = now
     row.since = since or row.since
-    row.replica_set, row.host_id = subject.unit.replica_set, subject.host.id if subject.host else None
+    row.replica_set, row.host_id = subject.unit.replica_set, host_id
     row.reason, row.names, row.asked = first.reason.name, dict(first.names), now
     if not row.alerted and row.began <= now - PATIENCE:
         row.alerted = True
@@ -334,8 +340,9 @@ def _wait(
     return _TurnRefusal(holds, row.since)
 
 
-def _end_wait(act: RecordedAct, row: WaitingMove, facts: EventFacts | None) -> None:
+def _end_wait(act: RecordedAct, row: WaitingMove) -> None:
     if row.alerted:
+        facts = _facts_at(row.host_id, row.group_id)
         act.record(NewEvent(event_type=EventType.AUTOMATION_PLAN_CONTINUED, facts=facts))
     row.delete()
 
@@ -363,6 +370,32 @@ def _grant(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTur
     of_unit.filter(fence__lte=turn.fence - _MOST_KEPT).delete()
     act.record(_move_event(EventType.AUTOMATION_MOVE_BEGUN_AUDIT, turn, subject.facts))
     return turn
+
+
+# --- sweep ----------------------------------------------------------------------------------------
+
+
+def plans_sweep(*, clock: Callable[[], datetime]) -> None:
+    """End the waits of agents that do not ask any more, and the turns that have expired.
+
+    Workers call it after `heartbeats_sweep`: agents are given FORGOTTEN_AFTER to ask again after the platform
+    was away. The clock is read again after each project, so a long sweep shows progress.
+    """
+    now = clock()
+    watch = FleetWatch.objects.first()
+    can_forget = watch is not None and watch.counting_since <= now - FORGOTTEN_AFTER
+    forgotten = WaitingMove.objects.filter(asked__lte=now - FORGOTTEN_AFTER, group__deleted=None)
+    expired = PlanTurn.objects.filter(ended=None, expires__lte=now, group__deleted=None)
+    groups = expired.values_list("group_id")
+    if can_forget:
+        groups = groups.union(forgotten.values_list("group_id"))
+    for (group_id,) in groups[:PROJECTS_AT_ONCE]:
+        # A project can be deleted meanwhile. Its rows are deleted later.
+        with suppress(ApiError), _acting(group_id, SYSTEM, now) as act:
+            _expire(act, group_id)
+            if can_forget:
+                _end_waits(act, forgotten.filter(group_id=group_id))
+        clock()
 
 
 # --- renew and give back --------------------------------------------------------------------------

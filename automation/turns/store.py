@@ -17,6 +17,8 @@ from automation.desired_state.store import (
     goal_version,
     process_status,
 )
+from automation.hosts.models import Host
+from automation.hosts.store import facts_of_host
 from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
 from automation.plan.reported import drawn_plan, reached_goal
@@ -38,6 +40,7 @@ from automation.turns.rules import (
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.clock import wire_time
+from opsapi.fields import Among
 from opsapi.redaction import redact_urls
 from opsapi.wire_json import JsonObject, without_nulls
 
@@ -105,6 +108,25 @@ def stop_hold(stop: PlanTurn, process: str) -> PlanHold:
     """Return the reason why a process waits for a stop."""
     names = (("move", stop.move), ("why", f"{stop.process}: {stop.reason}"))
     return PlanHold(PlanReason.STOPPED, process, stop.replica_set, names)
+
+
+def plan_states(group_id: str) -> list[JsonObject]:
+    """Return the hosts that a plan has stopped at, or waits for PATIENCE to change, with their facts."""
+    stops = set(stops_of(group_id, goal_version(group_id)).values_list("host_id", flat=True))
+    alerted = WaitingMove.objects.filter(group_id=group_id, alerted=True)
+    waits = set(alerted.values_list("host_id", flat=True))
+    ids = {host_id for host_id in stops | waits if host_id}
+    hosts = {host.id: host for host in Host.objects.filter(Among("id", ids), group_id=group_id)}
+    stopped = {hosts.get(host_id or "") for host_id in stops}
+    waiting = {hosts.get(host_id or "") for host_id in waits}
+    return [
+        {
+            **(facts_of_host(host).document() if host else {}),
+            "planStopped": host in stopped,
+            "planWaits": host in waiting,
+        }
+        for host in sorted(stopped | waiting, key=lambda host: host.id if host else "")
+    ]
 
 
 def automation_status(group_id: str, now: datetime) -> AutomationStatus:

@@ -1,0 +1,187 @@
+"""How alerts about plans end, and how configurations that come later open them."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+
+from accesslist.models import Project
+from accesslist.projects.changes import project_delete
+from alerting.engine.worker import Worker
+from alerting.models import Alert, AlertConfig
+from automation.agents.changes import heartbeats_sweep
+from automation.hosts.changes import host_delete
+from automation.models import FleetWatch, Host, PlanTurn, WaitingMove
+from automation.turns.changes import plans_sweep
+from automation.turns.rules import FORGOTTEN_AFTER, PATIENCE
+from events.models import Event
+from opsapi import clock
+from opsapi.api.principal import SYSTEM
+from tests.api.automation import path, published, publisher
+from tests.api.turns import agent, ask, asked, give, machine, measured, replica_set, taken, why_not
+from tests.client import ApiClient
+from tests.factories.alerting import make_config
+from tests.integration.alerting.pipeline import evaluate, statuses
+
+__all__ = ["agent", "path", "publisher"]
+
+pytestmark = pytest.mark.django_db
+
+WAITING, STOPPED, CONTINUED = (f"AUTOMATION_PLAN_{name}" for name in ("WAITING", "STOPPED", "CONTINUED"))
+SECOND = timedelta(seconds=1)
+
+
+@pytest.fixture
+def ready(publisher: ApiClient, path: str, project: Project) -> Project:
+    """A replica set whose lag is not known. The clocks of timeouts started long ago."""
+    published(publisher, path, replica_set())
+    now = clock.now()
+    FleetWatch.objects.create(counting_since=now - timedelta(days=1), swept=now)
+    return project
+
+
+def wait_long(agent: ApiClient, project: Project, traveller: Any) -> None:
+    """The agent of p1 asks, also after PATIENCE, and does not get the turn."""
+    measured(project, lag=None)
+    assert why_not(ask(agent, project, asked())) == "LAG_UNKNOWN"
+    for _ in range(4):
+        traveller.shift(PATIENCE / 4)
+        measured(project, lag=None)
+        assert why_not(ask(agent, project, asked())) == "LAG_UNKNOWN"
+
+
+def fail(agent: ApiClient, project: Project) -> None:
+    """The move of p1 fails, and the plan stops."""
+    measured(project)
+    turn = taken(agent, project, asked())
+    assert give(agent, project, turn, outcome="FAILED", reason="no disk").status_code == 200
+
+
+def continued(project: Project) -> int:
+    return Event.objects.filter(group_id=project.id, event_type=CONTINUED, alert_id=None).count()
+
+
+def after_evaluation(config: AlertConfig) -> list[str]:
+    evaluate()
+    return statuses(config)
+
+
+def opened(config: AlertConfig) -> list[str]:
+    """The hosts of the open alerts of a configuration."""
+    evaluate()
+    alerts = Alert.objects.filter(config_id=config.id, status="OPEN").order_by("id")
+    return [alert.facts["hostname"] for alert in alerts]
+
+
+def sweep() -> None:
+    plans_sweep(clock=clock.now)
+
+
+def test_an_alert_about_waiting_ends_if_the_agent_does_not_ask_again(
+    agent: ApiClient, ready: Project
+) -> None:
+    config = make_config(ready, eventTypeName=WAITING)
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        wait_long(agent, ready, traveller)
+        traveller.shift(FORGOTTEN_AFTER - SECOND)
+        sweep()
+        assert (after_evaluation(config), continued(ready)) == (["OPEN"], 0)
+        traveller.shift(SECOND)
+        for _ in range(2):
+            sweep()
+        assert (after_evaluation(config), continued(ready)) == (["CLOSED"], 1)
+    assert not WaitingMove.objects.exists()
+
+
+def test_the_sweep_of_a_worker_ends_waits_and_shows_progress(agent: ApiClient, ready: Project) -> None:
+    measured(ready, lag=None)
+    ask(agent, ready, asked())
+    before = clock.now() - FORGOTTEN_AFTER - SECOND
+    WaitingMove.objects.update(asked=before)
+    FleetWatch.objects.update(counting_since=before)
+    worker = Worker("test")
+    worker._sweep()
+    assert not WaitingMove.objects.exists()
+    assert dict(worker._progress.stamps())["sweep"] > 1
+
+
+def test_a_wait_goes_on_while_the_platform_was_away(agent: ApiClient, ready: Project) -> None:
+    measured(ready, lag=None)
+    ask(agent, ready, asked())
+    now: datetime = clock.now()
+    WaitingMove.objects.update(asked=now - 2 * FORGOTTEN_AFTER)
+    FleetWatch.objects.update(swept=now - 2 * FORGOTTEN_AFTER)
+    heartbeats_sweep(clock=lambda: now)
+    plans_sweep(clock=lambda: now + FORGOTTEN_AFTER - SECOND)
+    assert WaitingMove.objects.count() == 1
+    plans_sweep(clock=lambda: now + FORGOTTEN_AFTER)
+    assert not WaitingMove.objects.exists()
+
+
+def test_a_turn_that_nobody_renews_ends_without_another_request(agent: ApiClient, ready: Project) -> None:
+    measured(ready)
+    taken(agent, ready, asked())
+    row = PlanTurn.objects.get()
+    plans_sweep(clock=lambda: row.expires - SECOND)
+    assert PlanTurn.objects.get().state == "HELD"
+    plans_sweep(clock=lambda: row.expires)
+    ended = PlanTurn.objects.get()
+    assert (ended.state, ended.ended) == ("EXPIRED", row.expires)
+    assert Event.objects.filter(event_type="AUTOMATION_MOVE_ENDED_AUDIT").count() == 1
+
+
+def test_a_deleted_project_keeps_its_waits_for_the_purge(agent: ApiClient, ready: Project) -> None:
+    measured(ready, lag=None)
+    ask(agent, ready, asked())
+    project_delete(group_id=ready.id, actor=SYSTEM, now=clock.now())
+    later: datetime = clock.now() + FORGOTTEN_AFTER
+    plans_sweep(clock=lambda: later)
+    assert (WaitingMove.objects.count(), continued(ready)) == (1, 0)
+
+
+@pytest.mark.parametrize("name", [WAITING, STOPPED])
+def test_a_configuration_made_later_opens_its_alert(agent: ApiClient, ready: Project, name: str) -> None:
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        if name == WAITING:
+            wait_long(agent, ready, traveller)
+        else:
+            fail(agent, ready)
+        # The reports of its hosts, which say nothing about plans, still wait for evaluation.
+        measured(ready)
+        config = make_config(ready, eventTypeName=name)
+        assert opened(config) == [machine(1)]
+        other = STOPPED if name == WAITING else WAITING
+        assert opened(make_config(ready, eventTypeName=other)) == []
+
+
+def test_the_end_of_a_wait_does_not_close_the_alert_about_a_stop(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    stop, wait = (make_config(ready, eventTypeName=name) for name in (STOPPED, WAITING))
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        fail(agent, ready)
+        for _ in range(5):
+            assert why_not(ask(agent, ready, asked(request_id="again"))) == "STOPPED"
+            traveller.shift(PATIENCE / 4)
+        assert (after_evaluation(stop), after_evaluation(wait)) == (["OPEN"], ["OPEN"])
+        traveller.shift(FORGOTTEN_AFTER)
+        sweep()
+        assert (after_evaluation(stop), after_evaluation(wait)) == (["OPEN"], ["CLOSED"])
+        publisher.request("POST", f"{path}/resume")
+        assert after_evaluation(stop) == ["CLOSED"]
+
+
+def test_a_process_whose_host_is_replaced_gets_an_alert_about_its_new_host(
+    agent: ApiClient, ready: Project
+) -> None:
+    config = make_config(ready, eventTypeName=WAITING)
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        wait_long(agent, ready, traveller)
+        assert opened(config) == [machine(1)]
+        host = Host.objects.get(hostname=machine(1))
+        host_delete(group_id=ready.id, host_id=host.id, actor=SYSTEM, now=clock.now())
+        wait_long(agent, ready, traveller)
+        assert opened(config) == [machine(1)]
+        assert sorted(after_evaluation(config)) == ["CANCELLED", "OPEN"]
+        assert WaitingMove.objects.get().host_id != host.id
