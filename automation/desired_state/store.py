@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -18,7 +18,7 @@ from automation.hosts.rules import role
 from automation.hosts.store import hosts_at
 from automation.plan.reading import read_goal
 from automation.plan.reported import DrawnPlan, FleetReports, ReportedProcess, drawn_plan
-from automation.plan.values import MemberState
+from automation.plan.values import MemberState, PlanHold
 from automation.sections import process_address, process_name, processes
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, unavailable
@@ -156,10 +156,16 @@ def process_status(group_id: str, now: datetime) -> tuple[int, list[ProcessState
     return version, process_states(wanted, (ProcessState(*row) for row in reported))
 
 
-def publication_plan(group_id: str, publication: Publication, now: datetime) -> DrawnPlan:
-    """Return the plan that follows from publishing a document and from the reports of its processes."""
+def publication_plan(
+    group_id: str, publication: Publication, now: datetime, *, standing: Sequence[PlanHold]
+) -> DrawnPlan:
+    """Return the plan that follows from publishing a document and from the reports of its processes.
+
+    `standing`: why its moves would not begin, which the plan says, too.
+    """
     old, new = read_goal(publication.old), read_goal(publication.new)
-    return drawn_plan(old, new, fleet_reports(group_id, publication.new), now)
+    drawn = drawn_plan(old, new, fleet_reports(group_id, publication.new), now)
+    return replace(drawn, holds=(*standing, *drawn.holds))
 
 
 def fleet_reports(group_id: str, document: Mapping[str, Any]) -> FleetReports:

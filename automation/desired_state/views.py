@@ -37,6 +37,7 @@ from automation.desired_state.store import (
     revision_text,
     revisions_of,
 )
+from automation.turns.store import standing_holds
 from opsapi.api.bodies import DocumentRenderer
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404
@@ -81,7 +82,12 @@ class OfAutomationConfig(KeyViewSet):
     def published(self, publication: Publication) -> Response:
         """The answer to a publication or a dry run, with secrets: the caller can publish."""
         if self.query["dryRun"]:
-            drawn = publication_plan(self.group.id, publication, self.now)
+            drawn = publication_plan(
+                self.group.id,
+                publication,
+                self.now,
+                standing=standing_holds(self.group.id, publication.new["version"]),
+            )
             effects = AutomationPlanDocument.of_draft(publication, self.now)
             return Response({**effects, "plan": DrawnPlanDocument.of_plan(drawn)})
         return Response(

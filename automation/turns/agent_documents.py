@@ -51,6 +51,10 @@ class OtherMemberDocument(Document):
     alias = serializers.CharField(required=False)
     replicaSetName = ShownText(required=False, example="orders")
     cluster = serializers.CharField(required=False)
+    version = ShownText(required=False, example="7.0.14")
+    featureCompatibilityVersion = ShownText(required=False, example="7.0")
+    disabled = ShownFlag(example=False)
+    manualMode = ShownFlag(example=False)
 
 
 class StoppedMoveDocument(Document):
@@ -76,8 +80,18 @@ class MachineConfigDocument(Document):
         many=True, help_text="The moves of the machine and of its replica sets that stopped the plan."
     )
     options = ShownMap(child=serializers.JSONField(), example={"downloadBase": "/var/lib/automation"})
-    databaseVersions = _objects("As in the configuration.", {"name": "7.0.14", "builds": []})
-    agentVersion = serializers.DictField(required=False, help_text="As in the configuration.")
+    databaseVersions = _objects(
+        "As in the configuration. URLs of versions that no process of the machine can get are redacted.",
+        {"name": "7.0.14", "builds": []},
+    )
+    agentVersion = serializers.DictField(
+        required=False, help_text="As in the configuration, if the machine has processes."
+    )
+    auth = serializers.DictField(
+        required=False,
+        help_text="The fields of the section of the configuration that the managed processes of the machine "
+        "need: the key file, and the users if a process is no arbiter.",
+    )
     processes = _objects("The processes of the machine, as in the configuration.", _PROCESS)
     members = OtherMemberDocument(many=True)
     replicaSets = _objects(

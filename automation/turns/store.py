@@ -110,6 +110,12 @@ def stop_hold(stop: PlanTurn, process: str) -> PlanHold:
     return PlanHold(PlanReason.STOPPED, process, stop.replica_set, names)
 
 
+def standing_holds(group_id: str, version: int) -> list[PlanHold]:
+    """Return why moves of the plan of this version do not begin: it is paused, or has stopped."""
+    paused = [PlanHold(PlanReason.PAUSED)] if pause_of(group_id) else []
+    return [*paused, *(stop_hold(stop, stop.process) for stop in stops_of(group_id, version))]
+
+
 def plan_states(group_id: str) -> list[JsonObject]:
     """Return the hosts that a plan has stopped at, or waits for PATIENCE to change, with their facts."""
     stops = set(stops_of(group_id, goal_version(group_id)).values_list("host_id", flat=True))

@@ -8,10 +8,12 @@ from accesslist.models import Project
 from automation.models import AutomationRevision
 from events.models import Event
 from opsapi.api.links import AGENTS
+from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.automation import path, published, publisher, refusal
 from tests.api.turns import agent, machine, replica_set
 from tests.client import ApiClient
+from tests.factories.accesslist import make_key
 from tests.factories.lost_keys import lose_key
 
 __all__ = ["agent", "path", "publisher"]
@@ -54,7 +56,16 @@ def test_it_has_its_processes_in_clear_and_no_secret_of_other_machines(
     (process,) = part["processes"]
     assert (process["name"], process["args2_6"]["security"]["clusterPassword"]) == ("p1", OWN)
     assert part["members"] == [
-        {"name": f"p{number}", "hostname": machine(number), "port": 27017, "replicaSetName": "rs"}
+        {
+            "name": f"p{number}",
+            "hostname": machine(number),
+            "port": 27017,
+            "replicaSetName": "rs",
+            "version": "7.0.2",
+            "featureCompatibilityVersion": "7.0",
+            "disabled": False,
+            "manualMode": False,
+        }
         for number in (0, 2)
     ]
     assert [stated["_id"] for stated in part["replicaSets"]] == ["rs"]
@@ -77,6 +88,82 @@ def test_an_unknown_machine_has_no_processes(agent: ApiClient, ready: Project) -
     assert (answer.status_code, part["processes"], part["members"], part["replicaSets"]) == (200, [], [], [])
     assert OTHER not in answer.content.decode()
     assert fetches(ready) == []
+
+
+AUTH = {
+    "key": OWN,
+    "keyfile": "/etc/mongodb.key",
+    "autoUser": "ops",
+    "autoPwd": OWN,
+    "usersWanted": [{"db": "admin", "user": "ada", "initPwd": OWN}],
+    "ldap": {"bindQueryPassword": OTHER},
+}
+
+
+def with_auth(number: int, **changes: Any) -> dict[str, Any]:
+    """A replica set with users; `changes`: of the process of the first machine."""
+    sent = replica_set(number)
+    sent["processes"][1].update(changes)
+    return {**sent, "auth": AUTH}
+
+
+def test_machines_that_need_users_and_key_file_get_them(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, with_auth(0))
+    part = fetch(agent, project, machine(1)).json()
+    assert part["auth"] == {name: value for name, value in AUTH.items() if name != "ldap"}
+    other = fetch(agent, project, "unknown.example.com")
+    assert "auth" not in other.json()
+    assert OWN not in other.content.decode()
+    reader = ApiClient(make_key(Grant(Role.GROUP_MONITORING_ADMIN, group_id=project.id)))
+    assert OWN not in reader.get(path).content.decode()
+
+
+def test_an_arbiter_has_the_key_file_and_no_user(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    sent = with_auth(0)
+    sent["replicaSets"][0]["members"][1]["arbiterOnly"] = True
+    published(publisher, path, sent)
+    assert fetch(agent, project, machine(1)).json()["auth"].keys() == {"key", "keyfile"}
+    assert "usersWanted" in fetch(agent, project, machine(2)).json()["auth"]
+
+
+def test_a_machine_whose_processes_are_managed_by_hand_has_no_users(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, with_auth(0, manualMode=True, disabled=True))
+    assert "auth" not in fetch(agent, project, machine(1)).json()
+    (member,) = [
+        member for member in fetch(agent, project, machine(2)).json()["members"] if member["name"] == "p1"
+    ]
+    assert (member["manualMode"], member["disabled"]) == (True, True)
+
+
+def test_download_urls_have_their_secrets_only_for_versions_that_its_processes_can_get(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    """7.0.2 is wanted, and 8.0.1 can be on the way to it, 7.0.3 cannot."""
+    sent = replica_set()
+    for listed in sent["databaseVersions"]:
+        listed["builds"] = [
+            {**build, "url": f"https://ada:{OWN}@example.com/{listed['name']}"} for build in listed["builds"]
+        ]
+    published(publisher, path, sent)
+    listed = fetch(agent, project, machine(1)).json()["databaseVersions"]
+    shown = {version["name"]: {OWN in build["url"] for build in version["builds"]} for version in listed}
+    assert shown == {"7.0.2": {True}, "7.0.3": {False}, "8.0.1": {True}}
+    assert fetch(agent, project, "unknown.example.com").json()["databaseVersions"] == []
+
+
+def test_a_machine_without_processes_has_no_secret_of_the_agent_version(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    url = f"https://ada:{OWN}@example.com/agents"
+    published(publisher, path, {**replica_set(), "agentVersion": {"directoryUrl": url}})
+    assert fetch(agent, project, machine(1)).json()["agentVersion"]["directoryUrl"] == url
+    assert OWN not in fetch(agent, project, "unknown.example.com").content.decode()
 
 
 def test_each_first_fetch_of_a_version_is_an_event(

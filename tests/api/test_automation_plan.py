@@ -114,6 +114,17 @@ def test_a_restart_in_the_future_has_its_time(publisher: ApiClient, path: str, p
     assert {move["at"] for p in drawn["processes"] for move in p["moves"]} == {later}
 
 
+def test_a_paused_plan_says_so_and_shows_its_moves(publisher: ApiClient, path: str, project: Project) -> None:
+    published(publisher, path, replica_set())
+    report(project)
+    publisher.request("POST", f"{path}/pause")
+    wanted = replica_set(1, lastRestart="2026-11-21T07:26:14Z")
+    drawn = plan(publisher, path, wanted)
+    assert (len(moves(drawn)), reasons(drawn["waits"])) == (4, {"PAUSED"})
+    publisher.request("POST", f"{path}/resume")
+    assert plan(publisher, path, wanted)["waits"] == []
+
+
 def test_a_new_version_comes_with_its_feature_version_last(
     publisher: ApiClient, path: str, project: Project
 ) -> None:

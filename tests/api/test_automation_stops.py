@@ -140,6 +140,19 @@ def test_agents_and_the_status_learn_of_the_stop(
     assert (move["state"], move["reason"], move["step"]) == ("FAILED", WHY, "start")
 
 
+def test_a_dry_run_says_that_the_plan_stopped_unless_it_publishes_something(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    published(publisher, path, replica_set(1, lastRestart="2026-11-21T07:26:14Z"))
+    fail(agent, ready)
+    same = publisher.put(f"{path}?dryRun=true", publisher.get(path).json()).json()["plan"]
+    stops = [wait for wait in same["waits"] if wait["reason"] == "STOPPED"]
+    assert [(wait["process"], WHY in wait["detail"]) for wait in stops] == [("p1", True)]
+    other = replica_set(2, lastRestart="2026-11-22T07:26:14Z")
+    shown = publisher.put(f"{path}?dryRun=true", other).json()["plan"]
+    assert "STOPPED" not in {wait["reason"] for wait in shown["waits"]}
+
+
 def test_a_failure_given_back_again_stops_the_plan_once(agent: ApiClient, ready: Project) -> None:
     turn = fail(agent, ready)
     assert give(agent, ready, turn, outcome="FAILED", reason=WHY).json() == turn

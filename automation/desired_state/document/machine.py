@@ -1,11 +1,14 @@
 """The part of a document that the agent of a machine needs: its processes in full. Pure.
 
-Of processes of other machines it has names, host names and ports only, so no secret of theirs.
+Of processes of other machines it has names, addresses and versions only, so no secret of theirs. A machine
+without processes gets no secret.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from automation.desired_state.document.secrets import Surroundings, redacted_value
+from automation.plan.versions import series
 from automation.sections import (
     Section,
     items,
@@ -31,7 +34,9 @@ def is_of_machine(process: Section, key: str) -> bool:
 
 
 def machine_part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The version, the downloads, the processes of the machine, and the members of their replica sets."""
+    """The version, the downloads, the processes of the machine with their users and key file, and the members
+    of their replica sets.
+    """
     listed = [process for _, process in items(document, "processes")]
     own = [process for process in listed if is_of_machine(process, key)]
     sets = {name for process in own if (name := set_name(process))}
@@ -43,16 +48,59 @@ def machine_part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
         and (set_name(process) in sets or text(process, "cluster") in clusters)
     ]
     replica_sets = [stated for _, stated in items(document, "replicaSets") if text(stated, "_id") in sets]
-    agent = {"agentVersion": document["agentVersion"]} if document.get("agentVersion") else {}
+    agent = {"agentVersion": document["agentVersion"]} if own and document.get("agentVersion") else {}
+    auth = _auth(section(document, "auth"), own, replica_sets)
     return {
         "version": document["version"],
-        "options": section(document, "options"),
-        "databaseVersions": [version for _, version in items(document, "databaseVersions")] if own else [],
+        "options": section(document, "options") if own else {},
+        "databaseVersions": list(_versions(document, own)) if own else [],
         **agent,
+        **({"auth": auth} if auth else {}),
         "processes": own,
         "members": [_member(process) for process in others],
         "replicaSets": replica_sets,
     }
+
+
+def _versions(document: Mapping[str, Any], own: Sequence[Section]) -> Iterator[Section]:
+    """The versions. Of versions that no process of the machine can get, the URLs are redacted.
+
+    A process can get the version that it names, and versions of other series on the way to it.
+    """
+    named = {text(process, "version") for process in own}
+    own_series = {series(name) for name in named}
+    for _, version in items(document, "databaseVersions"):
+        name = text(version, "name")
+        is_needed = name in named or series(name) not in own_series
+        yield version if is_needed else redacted_value(version, Surroundings())
+
+
+_AUTH = (
+    "disabled",
+    "authoritativeSet",
+    "deploymentAuthMechanisms",
+    "autoAuthMechanism",
+    "autoAuthMechanisms",
+    "key",
+    "keyfile",
+)
+"""The fields of `auth` that every process needs which the agent manages, among them the key file."""
+_USERS = ("autoUser", "autoPwd", "autoAuthRestrictions", "usersWanted", "usersDeleted")
+"""The fields of `auth` that processes with users need: arbiters have none."""
+
+
+def _auth(auth: Section, own: Sequence[Section], replica_sets: Sequence[Section]) -> dict[str, Any]:
+    """The fields of `auth` that processes of the machine need. A process in manual mode needs none."""
+    managed = [process for process in own if process.get("manualMode") is not True]
+    arbiters = {
+        text(member, "host")
+        for stated in replica_sets
+        for _, member in items(stated, "members")
+        if member.get("arbiterOnly") is True
+    }
+    has_users = any(process_name(process) not in arbiters for process in managed)
+    wanted = (*(_AUTH if managed else ()), *(_USERS if has_users else ()))
+    return {name: auth[name] for name in wanted if auth.get(name) is not None}
 
 
 def set_name(process: Section) -> str | None:
@@ -66,10 +114,14 @@ def _member(process: Section) -> dict[str, Any]:
         "alias": text(process, "alias"),
         "replicaSetName": set_name(process),
         "cluster": text(process, "cluster"),
+        "version": text(process, "version"),
+        "featureCompatibilityVersion": text(process, "featureCompatibilityVersion"),
     }
     return {
         "name": process_name(process),
         "hostname": address.hostname if address else process_host(process),
         "port": process_port(process),
+        "disabled": process.get("disabled") is True,
+        "manualMode": process.get("manualMode") is True,
         **{name: value for name, value in names.items() if value is not None},
     }
