@@ -482,8 +482,8 @@ class AlertConfigAdmin(ConsoleAdmin):
         ]
         listed = _listed("{} {}, {}", rows) if rows else "None. "
         left_out = first.left_out_words
-        more = link(list_url(Alert, status="active", q=config.id), left_out) if left_out else ""
-        every = link(list_url(Alert, q=config.id), "All alerts")
+        more = link(list_url(Alert, state="all", q=config.id), left_out) if left_out else ""
+        every = link(list_url(Alert, state="all", q=config.id), "All alerts")
         return format_html("{}{} {}", listed, more, every)
 
     @admin.display(description="history")

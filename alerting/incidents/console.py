@@ -1,34 +1,42 @@
 """Forms of actions on alerts: API documents with the most common values preselected."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.views.main import SEARCH_VAR
 from django.core.paginator import Page
-from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path
 from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
 
 from alerting.access import WRITE
 from alerting.engine.models import Notification
 from alerting.incidents.alert_page import page_of
 from alerting.incidents.changes import alert_acknowledge
 from alerting.incidents.choices import ACTIVE, AlertStatus
+from alerting.incidents.inbox import inbox_rows
 from alerting.incidents.models import Alert
 from alerting.incidents.presentation import SeverityFilter, alert_badge, severity_badge
 from alerting.incidents.resource import AcknowledgementDocument
-from alerting.incidents.rules import MORNING, AcknowledgementPreset, alert_state, until_of
+from alerting.incidents.rules import MORNING, AcknowledgementPreset, until_of
 from alerting.incidents.store import (
+    MOST_SEARCHED,
     Age,
-    acknowledged,
     active_alerts_with,
     alert_acknowledgement,
     alerts_matching,
     of_age,
     urgent_first,
 )
+from alerting.incidents.tabs import EMPTY_WORDS, TAB_WORDS, AlertTab, TabbedAlerts
 from alerting.incidents.targets import targets_of
 from alerting.insight.questions import UserQuestion
 from alerting.windows.changes import window_create
@@ -43,14 +51,18 @@ from events.types import EVENT_TYPES, AlertEffect, EventType
 from events.wording import in_words, target_words
 from opsapi import clock
 from opsapi.clock import time_words
+from opsapi.console.action_pages import CONFIRMED, selected_rows
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url, page_url
-from opsapi.console.changelist import BoundedPaginator
-from opsapi.console.display import Context, ago, badge, json_field, link, project, short, tipped, urls_seen
+from opsapi.console.changelist import TOO_LONG, BoundedPaginator, ConsoleChangeList, is_too_long
+from opsapi.console.display import Context, badge, json_field, link, short, tipped, urls_seen
 from opsapi.console.document_forms import DocumentForm
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.forms import DateTimeText, LinesField
 from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.console.widgets import number_of
+from opsapi.fields import Among
+from opsapi.roles import Scope
 
 _PRESETS = [
     (AcknowledgementPreset.HOUR.value, "1 hour"),
@@ -187,7 +199,6 @@ OF_ALERT: Mapping[str, Action] = {
 
 
 Rows = QuerySet[Alert]
-_ACTIVE = "active"
 _AGES = {
     Age.HOUR: "Started in the last hour",
     Age.DAY: "Started in the last 24 hours",
@@ -198,21 +209,16 @@ _AGES = {
 }
 
 
-class StatusFilter(ChoiceFilter):
-    """Filter by state, with the words of every page. Acknowledged and muted alerts also count as open."""
+class TabFilter(ChoiceFilter):
+    """The tab of the list, which its template shows as tabs. `AlertChangeList` selects the rows."""
 
     title = "state"
-    parameter_name = "status"
-    offered = (
-        (_ACTIVE, "Active"),
-        *(
-            (alert_status.value, alert_state(alert_status, is_acknowledged=False, is_muted=False).value)
-            for alert_status in AlertStatus
-        ),
-    )
+    parameter_name = "state"
+    offered = tuple((tab.value, words) for tab, words in TAB_WORDS.items())
 
-    def chosen(self, rows: Rows, value: str) -> Rows:
-        return rows.filter(status__in=[status.value for status in ACTIVE] if value == _ACTIVE else [value])
+    def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
+        """All rows: other filters and the search come first, so that each tab can be counted."""
+        return queryset
 
 
 class TypeFilter(ChoiceFilter):
@@ -235,15 +241,6 @@ class AgeFilter(ChoiceFilter):
         return of_age(rows, Age(value), now=clock.now())
 
 
-class AcknowledgedFilter(ChoiceFilter):
-    title = "acknowledged"
-    parameter_name = "acknowledged"
-    offered = (("yes", "Yes"), ("no", "No (active alerts)"))
-
-    def chosen(self, rows: Rows, value: str) -> Rows:
-        return acknowledged(rows, value == "yes", now=clock.now())
-
-
 class AlertPaginator(BoundedPaginator):
     """Pages of alerts in their usual order, which no single query sorts quickly."""
 
@@ -255,33 +252,96 @@ class AlertPaginator(BoundedPaginator):
         return Page(urgent_first(rows, start, stop, now=clock.now()), number, self)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListTab:
+    """A tab of the list with its number of alerts; empty if it is not counted."""
+
+    words: str
+    url: str
+    count: str
+    is_current: bool
+
+
+class AlertChangeList(ConsoleChangeList):
+    """The list of alerts: tabs by state, and a row for each alert or incident."""
+
+    def get_filters(self, request: HttpRequest) -> Any:
+        """Without the tab, which is not among the filters."""
+        specs, _, left, duplicates, _ = super().get_filters(request)
+        shown = [spec for spec in specs if not isinstance(spec, TabFilter)]
+        is_active = any(request.GET.get(name) for spec in shown for name in spec.expected_parameters())
+        return shown, bool(shown), left, duplicates, is_active
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
+        """The alerts of the tab. An action runs on the selected alerts of any tab."""
+        rows = super().get_queryset(request, exclude_parameters)
+        self.tab = tab_of(request)
+        self.tabbed = TabbedAlerts(rows, clock.now())
+        self.clear_all_filters_qs = self.get_query_string(
+            {TabFilter.parameter_name: self.tab.value}, remove=list(self.get_filters_params())
+        )
+        return self.tabbed.rows(self.tab)
+
+    def get_results(self, request: HttpRequest) -> None:
+        """Adds the tabs, and the rows in words."""
+        super().get_results(request)
+        operator, now = operator_of(request), clock.now()
+        acknowledge, alerts = OF_ALERT["acknowledge"], list(self.result_list)
+        writable = {
+            alert.group_id
+            for alert in alerts
+            if acknowledge.is_allowed(operator, alert, Scope(group_id=alert.group_id))
+        }
+        self.rows = inbox_rows(alerts, operator.visible_scope(), writable, now=now)
+        self.tabs = [self._tab(tab) for tab in AlertTab]
+        self.empty_text = EMPTY_WORDS[self.tab]
+        self.presets = [(name, words) for name, words in _PRESETS if name != AcknowledgementPreset.OWN]
+        self.is_selectable = acknowledge.is_allowed_somewhere(operator)
+
+    def _tab(self, tab: AlertTab) -> ListTab:
+        count = self.tabbed.count(tab)
+        return ListTab(
+            words=TAB_WORDS[tab],
+            url=self.get_query_string({TabFilter.parameter_name: tab.value}),
+            count="" if count is None else number_of(count),
+            is_current=tab is self.tab,
+        )
+
+
+def tab_of(request: HttpRequest) -> AlertTab:
+    """Return the tab of the URL; all alerts for an action on selected alerts."""
+    if request.method == "POST":
+        return AlertTab.ALL
+    named = request.GET.get(str(TabFilter.parameter_name), "")
+    return AlertTab(named) if named in set(AlertTab) else AlertTab.NEEDS_YOU
+
+
 @admin.register(Alert)
 class AlertAdmin(ConsoleAdmin):
-    """Alerts: unacknowledged ones first, then by time, newest first."""
+    """Alerts in tabs by state, newest first."""
 
     help = "life-of-an-alert"
     is_live = True
     group_path = "group_id"
     actions_of_row = OF_ALERT
 
-    list_display = ["event", "severity_label", "state", "target", project, "age", "acknowledged"]
+    list_display = ["event"]
     list_filter = [
-        StatusFilter,
+        TabFilter,
         SeverityFilter,
         ("group", RelatedFilter),
         TypeFilter,
         AgeFilter,
-        AcknowledgedFilter,
     ]
     list_select_related = ["group"]
     palette_fields = ("event_type", "metric_name", "group__name")
     # get_search_results interprets the search; without a field, Django shows no search box.
     search_fields = ["id__exact"]
-    search_help_text = (
-        "Start of a host, replica set or cluster name, or the whole name in quotes; part of an event "
-        "type; or the full ID of an alert, alert configuration or project."
+    search_help_text = "Part of a host, set, project, rule, metric or type; or an ID"
+    search_note = (
+        f"The search reads the newest {MOST_SEARCHED:,} active and the newest {MOST_SEARCHED:,} ended "
+        "alerts. The beginning of the name of a host, replica set or cluster finds older ones too."
     )
-    paginator = AlertPaginator
     ordering = ["-created", "-id"]
     sortable_by = ()
     fields = [
@@ -308,26 +368,66 @@ class AlertAdmin(ConsoleAdmin):
         "notifications",
         "events",
     ]
-    empty_text = (
-        "No alerts yet. Alerts appear here when the condition of an enabled alert configuration is met."
-    )
 
     class Media:
         css = {"all": ["console/alert.css"]}
+
+    def get_changelist(self, request: HttpRequest, **options: Any) -> type[ConsoleChangeList]:
+        """The list with tabs."""
+        return AlertChangeList
+
+    def get_paginator(self, request: HttpRequest, *args: Any, **options: Any) -> Any:
+        """The list of all alerts shows active alerts first."""
+        kind = AlertPaginator if tab_of(request) is AlertTab.ALL else BoundedPaginator
+        return kind(*args, **options)
+
+    def get_urls(self) -> list[URLPattern]:
+        """Adds the address that acknowledges at once."""
+        acknowledge = path(
+            "acknowledge/<slug:until>/",
+            self.admin_site.admin_view(require_POST(self.acknowledge_view)),
+            name=self._name("acknowledge"),
+        )
+        return [acknowledge, *super().get_urls()]
+
+    def acknowledge_view(self, request: HttpRequest, until: str) -> HttpResponse:
+        """Acknowledge the selected alerts, and the open alerts of the selected incidents, at once."""
+        sent = request.POST.copy()
+        sent.update({CONFIRMED: "1", "until": until})
+        request.POST = sent  # type: ignore[assignment]
+        of_incidents = Q(Among("incident_id", sent.getlist("incident")), status=AlertStatus.OPEN.value)
+        chosen = self.get_queryset(request).filter(
+            Q(Among("id", sent.getlist(ACTION_CHECKBOX_NAME))) | of_incidents
+        )
+        try:
+            rows = selected_rows(chosen)
+        except ValueError as refusal:
+            messages.error(request, str(refusal))
+            return redirect(self.list_url())
+        return self._action_page(request, OF_ALERT["acknowledge"], rows)
+
+    def list_note(self, request: HttpRequest) -> str:
+        """What a search reads."""
+        return self.search_note if request.GET.get(SEARCH_VAR) else ""
 
     facts_json = staticmethod(json_field("facts", "about"))
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Any], search_term: str
     ) -> tuple[QuerySet[Any], bool]:
-        """Searches along indexes."""
+        """Searches what the rows show."""
+        if is_too_long(search_term):
+            messages.warning(request, TOO_LONG)
+            return queryset.none(), False
         return alerts_matching(
             queryset, search_term, visible_scope=operator_of(request).visible_scope()
         ), False
 
     def palette_rows(self, request: HttpRequest, words: Sequence[str]) -> QuerySet[Alert]:
         """Active alerts, newest first."""
-        return active_alerts_with(self.get_queryset(request), words).select_related("group")
+        scope = operator_of(request).visible_scope()
+        rows = active_alerts_with(self.get_queryset(request), words, visible_scope=scope)
+        return rows.select_related("group")
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         question = UserQuestion(request.GET, org_id=row.group.org_id)
@@ -366,17 +466,6 @@ class AlertAdmin(ConsoleAdmin):
     def muted_by(self, alert: Any) -> SafeString | None:
         """The maintenance window that mutes the alert now."""
         return link(page_url(alert.window), str(alert.window)) if alert.window else None
-
-    @admin.display(description="age")
-    def age(self, alert: Alert) -> SafeString | str:
-        return ago(alert.created)
-
-    @admin.display(description="acknowledged by")
-    def acknowledged(self, alert: Any) -> str | SafeString | None:
-        if not _is_acknowledged(alert, clock.now()):
-            return None
-        name = short(alert.acknowledging_username)
-        return link(alert.user_url, name) if alert.user_url else name
 
     @admin.display(description="notifications")
     def notifications(self, alert: Alert) -> SafeString:

@@ -6,12 +6,13 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 from django.db import OperationalError, connection, transaction
 from django.db.models import F, Q, QuerySet, Subquery
 
+from alerting.configs.models import AlertConfig
 from alerting.engine.choices import NotificationStatus
 from alerting.engine.models import Notification
 from alerting.incidents.choices import ACTIVE, AlertStatus
@@ -38,6 +39,7 @@ from opsapi.api.principal import VisibleScope
 from opsapi.clock import wire_time
 from opsapi.fields import Among
 from opsapi.first_rows import MOST_SHOWN, FirstRows, bounded_count, first_rows
+from opsapi.hostnames import name_and_port
 from opsapi.ids import is_id
 from opsapi.sql import fetch_rows, statements_within, took_too_long
 from opsapi.wire_json import JsonObject
@@ -265,7 +267,11 @@ def _between(parts: Iterable[QuerySet[Alert]], start: int, stop: int) -> Iterato
         start = 0 if rows or not start else start - part.order_by()[:start].count()
 
 
-_SHORTEST = 3
+MOST_SEARCHED: Final = 20_000
+"""So many of the newest active alerts, and of the newest ended alerts, are searched for parts of words."""
+MOST_FOUND: Final = 5_000
+"""A search finds at most so many active alerts, and so many ended alerts."""
+_MOST_WORDS: Final = 10
 
 
 class Age(StrEnum):
@@ -297,28 +303,63 @@ def alerts_matching(alerts: QuerySet[Alert], term: str, *, visible_scope: Visibl
     """Readable alerts that match a search term.
 
     An id is that of an alert, otherwise of a configuration, otherwise of a project. Only operators who read
-    everything can search by a global configuration. Other terms match the beginning of a target's name in any
-    case: a host with or without its port, the host of an agent, a replica set or a cluster. From three
-    characters on, they also match a part of an event type. In quotes, a term is the whole name of an agent,
-    replica set or cluster.
+    everything can search by a global configuration. In quotes, a term is the whole name of a host with its
+    port, or of an agent, replica set or cluster.
+
+    Otherwise an alert matches if each word is a part of what its row shows: its target, replica set, cluster,
+    project or event type, its metric, or the name of its configuration. The newest MOST_SEARCHED active
+    alerts and the newest MOST_SEARCHED ended alerts are searched. A term that begins the name of a target
+    finds all alerts about it.
     """
     term = term.strip()
     if not term:
         return alerts
     if is_id(term):
         return _of_id(alerts, term, visible_scope)
-    return alerts.alias(target_name=TARGET_NAME).filter(_about(term.lower()) | _of_types(term.upper()))
+    about = _about(term.lower())
+    if not _is_quoted(term):
+        about |= Q(Among("id", _ids_with_parts(alerts, term.split()[:_MOST_WORDS], visible_scope)))
+    return alerts.alias(target_name=TARGET_NAME).filter(about)
 
 
-def active_alerts_with(alerts: QuerySet[Alert], words: Iterable[str]) -> QuerySet[Alert]:
-    """Active alerts, newest first, that contain each word in their condition, target or project."""
-    rows = alerts.alias(target_name=TARGET_NAME).filter(status__in=ACTIVE).order_by("-created", "-id")
+def _ids_with_parts(
+    alerts: QuerySet[Alert], words: Sequence[str], visible_scope: VisibleScope
+) -> Iterator[str]:
+    """The ids of the newest alerts that contain each word, for each of active and ended alerts."""
+    for statuses in (_ACTIVE, _OVER):
+        searched = alerts.select_related(None).filter(status__in=statuses).order_by("-created", "-id")
+        rows = Alert.objects.filter(id__in=searched.values("id")[:MOST_SEARCHED])
+        yield from _with_words(rows, words, visible_scope).values_list("id", flat=True)[:MOST_FOUND]
+
+
+def active_alerts_with(
+    alerts: QuerySet[Alert], words: Iterable[str], *, visible_scope: VisibleScope
+) -> QuerySet[Alert]:
+    """Active alerts, newest first, that contain each word in what their rows show."""
+    rows = alerts.filter(status__in=ACTIVE).order_by("-created", "-id")
+    return _with_words(rows, words, visible_scope)
+
+
+def _with_words(
+    alerts: QuerySet[Alert], words: Iterable[str], visible_scope: VisibleScope
+) -> QuerySet[Alert]:
+    rows = alerts.alias(target_name=TARGET_NAME)
     for word in words:
+        name, port = name_and_port(word)
+        of_host = Q(target_name__contains=name.lower())
+        if port is not None:
+            of_host &= Q(facts__port=port)
+        configs = AlertConfig.objects.filter(name__icontains=word)
+        if not visible_scope.everything:
+            configs = configs.exclude(group=None)
         rows = rows.filter(
-            Q(target_name__contains=word.lower())
+            of_host
+            | Q(facts__replicaSetName__icontains=word)
+            | Q(facts__clusterName__icontains=word)
             | Q(group__name__icontains=word)
             | Q(event_type__in=names_with(word, EventType))
             | Q(metric_name__in=metrics_with(word))
+            | Q(config_id__in=configs.values("id"))
         )
     return rows
 
@@ -331,18 +372,20 @@ def _of_id(alerts: QuerySet[Alert], term: str, visible_scope: VisibleScope) -> Q
     return alerts.filter(group_id=term)
 
 
+def _is_quoted(term: str) -> bool:
+    return len(term) > 2 and term[0] == term[-1] == '"'
+
+
 def _about(term: str) -> Q:
-    if len(term) > 2 and term[0] == term[-1] == '"':
-        return Q(target_name=term[1:-1], facts__port__isnull=True)
-    name, colon, port = term.rpartition(":")
+    """The condition that a term is the name of a target, or its beginning."""
+    is_whole = _is_quoted(term)
+    named = term[1:-1] if is_whole else term
+    name, colon, port = named.rpartition(":")
     if colon and port.isascii() and port.isdigit():
         return Q(target_name=name.strip("[]"), facts__port=int(port[:6]))
-    return Q(target_name__startswith=term)
-
-
-def _of_types(term: str) -> Q:
-    types = [event_type.value for event_type in EventType if term in event_type.value]
-    return Q(event_type__in=types if len(term) >= _SHORTEST else [])
+    if is_whole:
+        return Q(target_name=named, facts__port__isnull=True)
+    return Q(target_name__startswith=named)
 
 
 class Member(NamedTuple):

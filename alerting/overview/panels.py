@@ -24,6 +24,7 @@ from alerting.engine.workers import clock_words_of, failing_loop_words_of, is_ru
 from alerting.incidents.models import TARGET_NAME, Alert
 from alerting.incidents.presentation import alert_cells
 from alerting.incidents.store import Age, active_first_rows, alerts_matching
+from alerting.incidents.tabs import AlertTab
 from alerting.incidents.targets import targets_of
 from alerting.overview.store import AgeCount, active_alerts, notifications_failing, windows_ahead
 from alerting.windows.models import MaintenanceWindow
@@ -96,7 +97,7 @@ def _alerts(visible_scope: VisibleScope, now: datetime) -> Panel:
         headers=["Alert", "Severity", "Target", "Project", "State", "Age"],
         rows=[_alert(row, targets.get(row.id), muted.is_muted(row.id), now) for row in alerts.rows],
         count=alerts.count,
-        url=list_url(Alert, status="active"),
+        url=list_url(Alert, state=AlertTab.ALL),
         empty="No open alerts. Alerts appear here when the condition of an enabled alert configuration "
         "is met.",
         remedy=_configs(),
@@ -120,12 +121,12 @@ def _ages(ages: Sequence[AgeCount]) -> list[Cell]:
     young, middle, old = ages
     waiting = sum(age.unacknowledged for age in ages)
     counted = [
-        (old.count, "over 24 h", {"status": "active", "age": Age.OLDER_THAN_DAY.value}),
+        (old.count, "over 24 h", {"state": AlertTab.ALL, "age": Age.OLDER_THAN_DAY.value}),
         (middle.count, "1 h to 24 h", {}),
-        (young.count, "under 1 h", {"status": "active", "age": Age.HOUR.value}),
+        (young.count, "under 1 h", {"state": AlertTab.ALL, "age": Age.HOUR.value}),
     ]
     return [
-        Cell(f"not acknowledged: {number_of(waiting)}", list_url(Alert, acknowledged="no")),
+        Cell(f"not acknowledged: {number_of(waiting)}", list_url(Alert)),
         *(
             Cell(f"{name}: {number_of(count)}", list_url(Alert, **filters) if filters else "")
             for count, name, filters in counted
@@ -279,10 +280,11 @@ def _stuck(worker: WorkerHeartbeat, now: datetime) -> Cell:
 def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Panel:
     """Its open and pending alerts, in the usual order."""
     of_project = in_visible_scope(Alert.objects.filter(group=host.group_id), visible_scope)
-    alerts = active_first_rows(alerts_matching(of_project, str(host), visible_scope=visible_scope), now=now)
+    about = f'"{host}"'
+    alerts = active_first_rows(alerts_matching(of_project, about, visible_scope=visible_scope), now=now)
     muted = muting_windows(alerts.rows, now=now)
-    of_host: dict[str, str] = {"q": str(host), "group__id__exact": host.group_id}
-    all_alerts = Cell("All alerts of this host", list_url(Alert, **of_host))
+    of_host = list_url(Alert, state=AlertTab.ALL, q=about, group__id__exact=host.group_id)
+    all_alerts = Cell("All alerts of this host", of_host)
     return Panel(
         name="alerts",
         title="Open alerts",
@@ -290,7 +292,7 @@ def alerts_of_host(visible_scope: VisibleScope, host: Host, now: datetime) -> Pa
         headers=["Alert", "Severity", "Status", "Age"],
         rows=[alert_cells(row, now, is_muted=muted.is_muted(row.id)) for row in alerts.rows],
         count=alerts.count,
-        url=list_url(Alert, status="active", **of_host),
+        url=of_host,
         empty="No open alerts about this host.",
         remedy=all_alerts,
         facts=[all_alerts] if alerts.rows else [],
@@ -305,6 +307,7 @@ def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], 
     of_hosts = Q(facts__hostId__in=[host.id for host in hosts])
     alerts = active_first_rows(about.filter(of_row | of_hosts), now=now)
     targets, muted = targets_of(alerts.rows), muting_windows(alerts.rows, now=now)
+    about_it = list_url(Alert, state=AlertTab.ALL, q=f'"{row.name}"', group__id__exact=row.group_id)
     return Panel(
         name="alerts",
         title="Open alerts",
@@ -315,9 +318,9 @@ def alerts_of_set(visible_scope: VisibleScope, row: Any, hosts: Sequence[Host], 
             for alert in alerts.rows
         ],
         count=alerts.count,
-        url=list_url(Alert, status="active", group__id__exact=row.group_id),
+        url=list_url(Alert, state=AlertTab.ALL, group__id__exact=row.group_id),
         empty="No open alerts about it or its hosts.",
-        remedy=Cell("All alerts about it", list_url(Alert, q=f'"{row.name}"', group__id__exact=row.group_id)),
+        remedy=Cell("All alerts about it", about_it),
     )
 
 

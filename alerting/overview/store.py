@@ -11,11 +11,12 @@ from alerting.engine.choices import NotificationStatus
 from alerting.engine.models import Notification
 from alerting.engine.notification_log import of_own_configs
 from alerting.engine.store import HELD_BACK
-from alerting.incidents.choices import ACTIVE, AlertStatus
+from alerting.incidents.choices import ACTIVE
 from alerting.incidents.models import Alert
 from alerting.incidents.store import acknowledged_at, first_active
+from alerting.incidents.tabs import waiting_alerts
 from alerting.windows.models import MaintenanceWindow
-from alerting.windows.store import muting_windows, not_over
+from alerting.windows.store import not_over
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, bounded_count, first_rows, in_visible_scope
 
@@ -62,10 +63,8 @@ def active_alerts(*, visible_scope: VisibleScope, now: datetime) -> ActiveAlerts
 
 def alerts_that_need_somebody(visible_scope: VisibleScope, now: datetime) -> tuple[int, bool]:
     """Count open alerts that are neither acknowledged nor muted; True if there may be more than counted."""
-    alerts = in_visible_scope(Alert.objects.filter(status=AlertStatus.OPEN.value), visible_scope)
-    rows = list(alerts.exclude(acknowledged_at(now)).order_by("-created", "-id")[: MOST_COUNTED + 1])
-    windows = muting_windows(rows, now=now)
-    return sum(not windows.is_muted(alert.id) for alert in rows), len(rows) > MOST_COUNTED
+    waiting = waiting_alerts(in_visible_scope(Alert.objects.all(), visible_scope), now=now)
+    return waiting.needing, waiting.is_cut
 
 
 def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Notification]:

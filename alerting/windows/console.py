@@ -192,7 +192,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     @admin.display(description="alerts")
     def alerts(self, window: MaintenanceWindow) -> SafeString:
         """Active alerts of the project."""
-        url = list_url(Alert, status="active", group__id__exact=window.group_id)
+        url = list_url(Alert, state="all", group__id__exact=window.group_id)
         return link(url, "Open alerts of the project")
 
     @admin.display(description="alert types")

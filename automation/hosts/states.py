@@ -153,7 +153,7 @@ def agent_state(agent: Agent, now: datetime) -> State:
 
 def alerts_about(name: str, group_id: str) -> SafeString:
     """A link to the alerts about an agent, replica set or cluster of a project."""
-    url = list_url("alerting.alert", q=f'"{name}"', group__id__exact=group_id)
+    url = list_url("alerting.alert", state="all", q=f'"{name}"', group__id__exact=group_id)
     return link(url, "Show alerts")
 
 

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 from django.contrib import messages
 from django.db import models, transaction
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 
@@ -35,6 +35,8 @@ MOST_ROWS = 500
 """Maximum number of rows of an action."""
 NONE_LEFT = "None of the selected items exists any more."
 _SAVE = "Save"
+BACK = "back"
+"""The field with the query of the list to which the action leads back."""
 CONFIRMED = "confirmed"
 """The field that distinguishes the submitted page from the list's request to show it."""
 
@@ -198,6 +200,9 @@ class ActionPage:
         only = _only(outcomes)
         if only and only.url:
             return only.url
+        if BACK in self.request.POST:
+            query = QueryDict(self.request.POST[BACK]).urlencode()
+            return f"{self.admin.list_url()}?{query}" if query else self.admin.list_url()
         return self.admin.page_url(only.row or self.rows[0]) if only else self.admin.list_url()
 
     def _messages(self, outcomes: Sequence[ActionOutcome]) -> str:
@@ -248,7 +253,7 @@ def to_many(name: str, action: Action) -> DoToMany:
 
     def do(admin: PagesOfModel, request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
         try:
-            rows = _selected(chosen)
+            rows = selected_rows(chosen)
         except ValueError as refusal:
             return _refused(request, str(refusal))
         return ActionPage(admin, request, action, rows, name=name).answer()
@@ -261,14 +266,14 @@ def to_form(link: LinkOfRows) -> DoToMany:
 
     def do(_admin: PagesOfModel, request: HttpRequest, chosen: "models.QuerySet[Any]") -> HttpResponse:
         try:
-            return redirect(link.url_of(_selected(chosen)))
+            return redirect(link.url_of(selected_rows(chosen)))
         except ValueError as refusal:
             return _refused(request, str(refusal))
 
     return do
 
 
-def _selected(chosen: "models.QuerySet[Any]") -> list[Any]:
+def selected_rows(chosen: "models.QuerySet[Any]") -> list[Any]:
     """The rows, in a fixed order: services take locks, and two operators may act at once.
 
     Raises:

@@ -30,9 +30,9 @@ def _chips(browser: Client, url: str) -> dict[str, str]:
 
 
 def test_every_active_filter_is_named_and_taken_off_alone(console: Client, project: Project) -> None:
-    url = f"{ALERTS}?status=OPEN&group__id__exact={project.id}&age={Age.HOUR}&q=db1&p=2"
+    url = f"{ALERTS}?severity=CRITICAL&group__id__exact={project.id}&age={Age.HOUR}&q=db1&p=2"
     chips = _chips(console, url)
-    assert list(chips) == ["State: Open", f"Project: {project.name}", "Age: Started in the last hour"]
+    assert list(chips) == ["Severity: Critical", f"Project: {project.name}", "Age: Started in the last hour"]
     for words, target in chips.items():
         left = _chips(console, f"{ALERTS}{target}")
         assert set(left) == set(chips) - {words}
@@ -41,10 +41,10 @@ def test_every_active_filter_is_named_and_taken_off_alone(console: Client, proje
 
 
 def test_removing_the_last_filter_leads_to_the_whole_list(console: Client) -> None:
-    (target,) = _chips(console, f"{ALERTS}?status=OPEN").values()
+    (target,) = _chips(console, f"{ALERTS}?severity=CRITICAL").values()
     assert target == "?"
     assert _chips(console, ALERTS) == {}
-    assert _chips(console, f"{ALERTS}?status=&type=") == {}
+    assert _chips(console, f"{ALERTS}?severity=&type=") == {}
 
 
 @each(
@@ -54,7 +54,7 @@ def test_removing_the_last_filter_leads_to_the_whole_list(console: Client) -> No
         ("/admin/automation/host/?type_name__exact=STANDALONE", "Type: Standalone"),
         ("/admin/alerting/notification/?status__exact=FAILED", "State: Failed"),
         ("/admin/alerting/alertconfig/?enabled__exact=0", "Enabled: No"),
-        ("/admin/alerting/alert/?status=nothing", "State: nothing"),
+        ("/admin/alerting/alert/?severity=nothing", "Severity: nothing"),
     ],
 )
 def test_each_kind_of_filter_shows_its_value(url: str, words: str, console: Client) -> None:

@@ -45,9 +45,9 @@ def test_a_list_shows_the_project_of_its_url_and_the_next_lists_do_too(
     assert f"o=1&amp;project={project.id}" in page or f"project={project.id}&amp;o=1" in page
 
     alerts = reverse("admin:alerting_alert_changelist")
-    answer = browser.get(alerts, {"status": "OPEN"})
+    answer = browser.get(alerts, {"state": "pending"})
     assert answer.status_code == 302
-    assert answer["Location"] == f"{alerts}?status=OPEN&project={project.id}"
+    assert answer["Location"] == f"{alerts}?state=pending&project={project.id}"
     assert page_of(alert) not in browser.get(alerts, follow=True).content.decode()
     assert chosen(browser, alerts) == project.name
     assert chosen(browser, reverse("admin:events_event_changelist")) == project.name

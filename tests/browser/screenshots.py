@@ -41,7 +41,7 @@ SHOTS = (
     Shot("start-dark", START, _DARK),
     Shot("start-phone", START, PHONE),
     Shot("set-light", "/admin/automation/replicaset/?q=accounts", opens_first_row=True),
-    Shot("alert-light", f"/admin/alerting/alert/?status=OPEN&type={_METRICS}", opens_first_row=True),
+    Shot("alert-light", f"/admin/alerting/alert/?state=all&type={_METRICS}", opens_first_row=True),
     Shot("configuration-light", f"/admin/alerting/alertconfig/?event_type={_METRICS}", opens_first_row=True),
     Shot("events-light", "/admin/events/event/"),
     Shot("login-light", LOGIN, logged_in=False),

@@ -11,17 +11,18 @@
     return target instanceof Element && target.closest("input:not([type=checkbox], [type=radio], [type=button], [type=submit]), textarea, select, [contenteditable], [role=textbox], [role=combobox]") !== null;
   }
 
+  // Rows of lists; opened rows may have rows of their own.
   function rows() {
-    return [...document.querySelectorAll("#result_list tr.data-row")];
+    return [...document.querySelectorAll("#result_list tr.data-row, #result_list details[open] [data-row]")];
   }
 
   function linkOf(row) {
-    return row.querySelector("th a, td a");
+    return row.querySelector("a");
   }
 
   // The row with the focus.
   function current() {
-    return document.activeElement.closest("#result_list tr.data-row");
+    return document.activeElement.closest("#result_list [data-row], #result_list tr.data-row");
   }
 
   function step(by) {
@@ -31,20 +32,23 @@
     if (next) linkOf(next).focus();
   }
 
+  // Selects the row, or all rows in it.
   function select(row) {
-    row?.querySelector("input.action-select")?.click();
+    const boxes = [...(row?.querySelectorAll("input.action-select") ?? [])];
+    const isWanted = boxes.some((box) => !box.checked);
+    boxes.filter((box) => box.checked !== isWanted).forEach((box) => box.click());
   }
 
-  // Opens the form that acknowledges, as the list's menu of actions does.
+  // Acknowledges the selected alerts, or the alert with the focus.
   function acknowledge() {
-    const form = document.getElementById("changelist-form");
-    const action = form?.querySelector("select[name=action]");
-    if (![...(action?.options ?? [])].some((option) => option.value === "acknowledge")) return;
-    if (!form.querySelector("input.action-select:checked")) select(current());
-    if (!form.querySelector("input.action-select:checked")) return;
-    action.value = "acknowledge";
-    action.dispatchEvent(new Event("change", { bubbles: true }));
-    form.requestSubmit(form.querySelector("button[name=index]"));
+    const isAny = document.querySelector("#result_list input.action-select:checked");
+    (isAny ? document.querySelector(".actions [data-acknowledge]") : (current() ?? document.querySelector("[data-alert]"))?.querySelector("[data-acknowledge]"))?.click();
+  }
+
+  // Leads to the form that mutes the target.
+  function mute() {
+    const link = (current() ?? document.querySelector("[data-alert]"))?.querySelector("[data-mute]");
+    if (link) location.assign(link.href);
   }
 
   function search() {
@@ -65,6 +69,7 @@
     k: () => step(-1),
     x: () => select(current()),
     a: acknowledge,
+    m: mute,
   };
 
   document.addEventListener("keydown", (event) => {

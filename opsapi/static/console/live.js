@@ -114,8 +114,11 @@
     return [...row.cells].filter((cell) => !cell.classList.contains("action-checkbox"));
   }
 
+  // Rows that have left the list look so until it is shown again.
   function updateCells(shown, sent) {
     const rows = new Map(rowsOf(shown).map((row) => [keyOf(row), row]));
+    const left = new Set(rowsOf(sent).map(keyOf));
+    for (const [key, row] of rows) row.classList.toggle("live-gone", !left.has(key));
     for (const fresh of rowsOf(sent)) {
       const old = rows.get(keyOf(fresh));
       if (!old) continue;
