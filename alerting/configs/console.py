@@ -37,16 +37,17 @@ from alerting.configs.preset_configs import presets_create
 from alerting.configs.preset_forms import PresetsForm
 from alerting.configs.preset_part import added_words
 from alerting.configs.recipients import unreachable
+from alerting.configs.rule_cells import destination_chips, rule_title, team_names
 from alerting.configs.setup import checklist_dismiss, host_down_notice_dismiss
 from alerting.configs.store import config_audits, config_view
-from alerting.configs.wording import condition_words, where_words
+from alerting.configs.wording import condition_words
 from alerting.incidents.models import Alert
 from alerting.incidents.presentation import SeverityFilter, alert_badge, severity_badge
 from alerting.incidents.store import active_first_rows
 from alerting.incidents.targets import targets_of
 from alerting.insight.host_explanations import explain_config
-from alerting.insight.noise import noise_sentences
-from alerting.insight.noise_counts import NoiseFigure, noise_of
+from alerting.insight.noise import days_words, noise_figures, noise_sentences
+from alerting.insight.noise_counts import FIGURES, NoiseOrder, alerts_per_day, noise_of
 from alerting.insight.questions import HostQuestion
 from alerting.insight.threshold_suggestions import with_suggested_threshold
 from alerting.severities import SEVERITY_RANK
@@ -57,13 +58,14 @@ from events.types import EVENT_TYPES, EventType
 from events.wording import acting, in_words, names_with, target_words
 from opsapi import clock
 from opsapi.api.permissions import Access, Where
-from opsapi.clock import age_words, time_words
+from opsapi.clock import time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import action_url, list_url, page_url
 from opsapi.console.changelist import containing
-from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project, tipped
+from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.console.sparkline import sparkline
 from opsapi.first_rows import first_rows, more_words
 
 __all__ = ["AlertConfigAdmin", "NotificationSettingAdmin"]
@@ -143,7 +145,7 @@ def _warnings(config: AlertConfig) -> Sequence[str]:
 
 
 NEW = Action(
-    label="New alert configuration",
+    label="New rule",
     done="Created",
     text="If the condition is already met, alerts open as soon as you save.",
     run=_create,
@@ -275,6 +277,24 @@ class RecipientFilter(ChoiceFilter):
         return rows.filter(Exists(of_kind))
 
 
+class NoiseFilter(ChoiceFilter):
+    """The order of the list by a figure of noise, the noisiest first."""
+
+    title = "noisiest by"
+    parameter_name = "noisiest"
+    offered = (
+        ("alerts", "Alerts"),
+        ("median", "Median duration"),
+        ("flaps", "Flaps"),
+        ("acknowledged", "Share acknowledged"),
+        ("messages", "Messages"),
+    )
+
+    def chosen(self, rows: Rows, value: str) -> Rows:
+        """All rows: `AlertConfigAdmin` orders them."""
+        return rows
+
+
 _MOST_PROJECTS = 50
 
 
@@ -287,18 +307,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     add_action = NEW
     list_actions = OF_LIST
     actions_of_row = OF_ROW
-    list_display = [
-        "title",
-        "severity_label",
-        "enabled",
-        "covers",
-        "recipients",
-        "per_week",
-        "median",
-        "flaps",
-        "acknowledged",
-        "messages",
-    ]
+    list_display = ["title", "destinations", "severity_label", "per_week"]
     list_filter = [
         ("group", RelatedFilter),
         "enabled",
@@ -306,6 +315,7 @@ class AlertConfigAdmin(ConsoleAdmin):
         CategoryFilter,
         EventTypeFilter,
         RecipientFilter,
+        NoiseFilter,
     ]
     list_select_related = ["group"]
     palette_fields = ("name", "group__name")
@@ -336,7 +346,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     )
 
     class Media:
-        css = {"all": ["console/config-form.css"]}
+        css = {"all": ["console/config-form.css", "console/rules.css"]}
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AlertConfig]:
         """Without deleted configurations, whose rows stay until their alerts have ended."""
@@ -373,46 +383,41 @@ class AlertConfigAdmin(ConsoleAdmin):
         return {**super().page_context(request, row), **context}
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
-        noises = noise_of(rows, now=clock.now())
+        now = clock.now()
+        noises, days, names = noise_of(rows, now=now), alerts_per_day(rows, now=now), team_names(rows)
         for config in rows:
-            config.noise = noises[config.id]
+            config.noise, config.days, config.team_names = noises[config.id], days[config.id], names
 
-    @admin.display(description="per week", ordering=NoiseFigure("alerts"))
-    def per_week(self, config: Any) -> str | None:
-        return f"{config.noise.per_week:,.1f}" if config.noise.alerts else None
+    def get_ordering(self, request: HttpRequest) -> Sequence[Any]:
+        """By the chosen figure of noise, or by project."""
+        figure = request.GET.get(NoiseFilter.parameter_name, "")
+        return [NoiseOrder(figure, descending=True), *self.ordering] if figure in FIGURES else self.ordering
 
-    @admin.display(description="median", ordering=NoiseFigure("median"))
-    def median(self, config: Any) -> str | None:
-        return age_words(config.noise.median) if config.noise.median is not None else None
-
-    @admin.display(description="flaps", ordering=NoiseFigure("flaps"))
-    def flaps(self, config: Any) -> str | None:
-        return f"{config.noise.flaps:,}" if config.noise.alerts else None
-
-    @admin.display(description="acknowledged", ordering=NoiseFigure("acknowledged"))
-    def acknowledged(self, config: Any) -> str | None:
-        share = config.noise.acknowledged_share
-        return None if share is None else f"{share:.0%}"
-
-    @admin.display(description="messages", ordering=NoiseFigure("messages"))
-    def messages(self, config: Any) -> str | None:
-        return f"{config.noise.messages:,}" if config.noise.alerts else None
+    @admin.display(description="alerts per week", ordering=NoiseOrder("alerts"))
+    def per_week(self, config: Any) -> SafeString:
+        """The alerts of each day as a spark line, and the noise in figures."""
+        return format_html(
+            '<span class="rule-noise{}" title="{}">{}<b>{}</b></span>'
+            '<small class="console-where rule-figures">{}</small>',
+            "" if config.noise.alerts else " rule-quiet",
+            " ".join(noise_sentences(config.noise)),
+            sparkline(config.days, days_words(config.days)),
+            f"{config.noise.per_week:,.1f}" if config.noise.alerts else EMPTY,
+            noise_figures(config.noise),
+        )
 
     @admin.display(description="noise")
     def noise(self, config: Any) -> SafeString:
         sentences = noise_sentences(with_suggested_threshold(config.noise, config))
         return format_html_join("", "<p>{}</p>", ((sentence,) for sentence in sentences))
 
-    @admin.display(description="name and condition", ordering="event_type")
+    @admin.display(description="rule", ordering="event_type")
     def title(self, config: AlertConfig) -> SafeString:
-        """The name; the condition and its matchers below. Without a name, the condition is in its place."""
-        condition = tipped(config.condition, config.event_type)
-        where = where_words(config_view(config).matchers)
-        lines = [line for line in (condition if config.name else "", where) if line]
-        if not lines:
-            return condition
-        below = format_html_join(", ", "{}", ((line,) for line in lines))
-        return format_html('{} <small class="console-where">{}</small>', config.name or condition, below)
+        return rule_title(config)
+
+    @admin.display(description="tells")
+    def destinations(self, config: Any) -> SafeString:
+        return destination_chips(config.settings.all(), config.team_names)
 
     @admin.display(description="severity", ordering=SEVERITY_RANK)
     def severity_label(self, config: AlertConfig) -> SafeString:
@@ -452,13 +457,6 @@ class AlertConfigAdmin(ConsoleAdmin):
         first = format_html_join(", ", "{}", ((name,) for name in names[:_MOST_PROJECTS]))
         parts = ((part,) for part in ("global:", first, more, none) if part)
         return format_html_join(" ", "{}", parts)
-
-    @admin.display(description="notifications")
-    def recipients(self, config: AlertConfig) -> str | None:
-        names = dict.fromkeys(
-            NOTIFICATION_TYPES[setting.type_name].label for setting in config.settings.all()
-        )
-        return ", ".join(names) or None
 
     @admin.display(description="condition")
     def condition(self, config: AlertConfig) -> str:

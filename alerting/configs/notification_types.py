@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from alerting.configs.choices import PeopleType
 from events.types import Severity
@@ -248,6 +249,20 @@ def receiver_sentence(notification: NotificationDocument) -> str:
     by = [f"by {' and '.join(ways)}"] if ways else []
     options = [words for flag, words in _OPTIONS.items() if notification.get(flag)]
     return " ".join([kind.label, *named, *by, *own, *options])
+
+
+def receiver_name(notification: NotificationDocument) -> str:
+    """The recipient in one word, such as an address, a room or the host of a URL; empty if it has none.
+
+    The notification is as shown by the API, with redacted secrets.
+    """
+    for field in NOTIFICATION_TYPES[notification["typeName"]].fields:
+        value = next(iter(_named(notification, [field.name])), None)
+        if isinstance(value, str) and field.secret is SecretKind.PLAIN:
+            return value
+        if isinstance(value, str) and field.secret is SecretKind.URL:
+            return urlsplit(value).hostname or ""
+    return ""
 
 
 def rhythm_sentence(notification: NotificationDocument) -> str:

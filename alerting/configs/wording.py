@@ -1,6 +1,7 @@
 """Conditions, limits and matchers in words for people. Pure."""
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 
 from alerting.configs.matchers import Matcher, MatcherOperator
 from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
@@ -8,8 +9,9 @@ from alerting.engine.transition import ConfigView
 from automation.metrics import Metric, base_unit
 from automation.quantities import quantity_of, readable_quantity, unit_words
 from automation.units import Unit, convert
-from events.types import EventType
-from events.wording import in_words
+from events.types import EventType, Target
+from events.wording import in_words, inner_words
+from opsapi.clock import age_words
 
 _COMPARED: Mapping[MatcherOperator, str] = {
     MatcherOperator.EQUALS: "is",
@@ -32,6 +34,15 @@ _COUNTED: Mapping[EventType, str] = {
     EventType.TOO_FEW_HEALTHY_MEMBERS: "Healthy members",
     EventType.TOO_MANY_UNHEALTHY_MEMBERS: "Unhealthy members",
 }
+_EVERYWHERE: Mapping[Target, str] = {
+    Target.AGENT: "all agents",
+    Target.HOST: "all hosts",
+    Target.HOST_METRIC: "all hosts",
+    Target.REPLICA_SET: "all replica sets",
+    Target.CLUSTER: "all clusters",
+    Target.GROUP: "",
+}
+"""The targets of a configuration without matchers; empty for the project itself."""
 
 
 def condition_words(config: ConfigView, *, with_matchers: bool = True) -> str:
@@ -108,3 +119,18 @@ def matcher_words(matcher: Matcher) -> str:
 def where_words(matchers: Sequence[Matcher]) -> str:
     """The matchers of a condition: `where HOSTNAME starts with “db”`; empty without matchers."""
     return f"where {' and '.join(map(matcher_words, matchers))}" if matchers else ""
+
+
+def lasting_words(condition: str, delay: timedelta) -> str:
+    """A condition with the time that it lasts before somebody is notified: `Used cache > 12 GB for 5 min`."""
+    return f"{condition} for {age_words(delay)}" if delay else condition
+
+
+def extent_words(config: ConfigView) -> str:
+    """The targets of a configuration: `all hosts`, `hostname starts with “db”`."""
+    if not config.matchers:
+        return _EVERYWHERE[config.event_type.spec.target]
+    return " and ".join(
+        f"{inner_words(matcher.field.value)} {_COMPARED[matcher.operator]} “{matcher.value}”"
+        for matcher in config.matchers
+    )

@@ -58,3 +58,24 @@ def noise_sentences(noise: Noise) -> list[str]:
         f"{counted_words(noise.messages, 'message')} sent."
     )
     return [counted, *suggestion_sentences(noise.suggestions)]
+
+
+def noise_figures(noise: Noise) -> str:
+    """The noise in a few figures: `median 4 min · 3 flaps · 25% acknowledged · 8 messages`."""
+    if not noise.alerts:
+        return ""
+    figures = [
+        f"median {age_words(noise.median)}" if noise.median is not None else "",
+        counted_words(noise.flaps, "flap") if noise.flaps else "",
+        f"{noise.acknowledged_share:.0%} acknowledged" if noise.acknowledged else "",
+        counted_words(noise.messages, "message"),
+    ]
+    return " · ".join(filter(None, figures))
+
+
+def days_words(days: Sequence[int]) -> str:
+    """The alerts of each day in a sentence: `24 alerts in 28 days, at most 6 on a day, 2 in the last day.`"""
+    total = counted_words(sum(days), "alert")
+    if not sum(days):
+        return f"No alerts in {len(days)} days."
+    return f"{total} in {len(days)} days, at most {max(days):,} on a day, {days[-1]:,} in the last day."

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.models import Expression, FloatField
+from django.db.models import Expression, FloatField, OrderBy
 from django.db.models.sql.compiler import SQLCompiler
 
 from alerting.configs.models import AlertConfig
@@ -42,6 +42,10 @@ _DELIVERED = """
   FROM alerting_alert AS alert
   JOIN alerting_notification AS notification ON notification.alert_id = alert.id
  WHERE alert.created >= %(since)s AND notification.status = 'DELIVERED'"""
+_DAYS = f"""
+SELECT config_id, floor(extract(epoch FROM %(until)s - created) / 86400)::int AS days_ago, count(*)
+  FROM ({_OPENED} AND created <= %(until)s AND config_id = ANY(%(ids)s)) AS opened GROUP BY 1, 2
+"""  # noqa: S608 - built from constants
 _MESSAGES = f"""
 SELECT alert.config_id, count(*) {_DELIVERED} AND alert.config_id = ANY(%(ids)s) GROUP BY alert.config_id
 """
@@ -73,6 +77,16 @@ def noise_of(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, No
     }
 
 
+def alerts_per_day(configs: Collection[AlertConfig], *, now: datetime) -> dict[str, list[int]]:
+    """The alerts of each configuration in each of the last 24 hours of PERIOD, oldest first, by its ID."""
+    parameters = {"ids": [config.id for config in configs], "since": noise_since(now), "until": now}
+    days = {config.id: [0] * PERIOD.days for config in configs}
+    for config_id, days_ago, count in fetch_rows(_DAYS, parameters):
+        if days_ago < PERIOD.days:
+            days[config_id][-1 - days_ago] = count
+    return days
+
+
 def _noise(
     config: AlertConfig,
     row: list[Any] | None,
@@ -101,17 +115,17 @@ def _noise(
 
 _OF_ROW = "config_id = alerting_alertconfig.id"
 FIGURES: Final[Mapping[str, str]] = {
-    "alerts": f"SELECT count(*) FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
-    "median": f"SELECT coalesce({_MEDIAN}, 0) FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
-    "flaps": f"SELECT {_FLAPS} FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
-    "acknowledged": f"SELECT coalesce({_ACKNOWLEDGED}::float / nullif(count(*), 0), 0) "  # noqa: S608 - constants
+    "alerts": f"SELECT nullif(count(*), 0) FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
+    "median": f"SELECT {_MEDIAN} FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
+    "flaps": f"SELECT CASE WHEN count(*) > 0 THEN {_FLAPS} END FROM ({_OPENED} AND {_OF_ROW}) AS opened",  # noqa: S608 - constants
+    "acknowledged": f"SELECT {_ACKNOWLEDGED}::float / nullif(count(*), 0) "  # noqa: S608 - constants
     f"FROM ({_OPENED} AND {_OF_ROW}) AS opened",
     # Counted once for all rows: with a million messages, looking each up takes far longer.
     "messages": "WITH counted AS MATERIALIZED "  # noqa: S608 - constants
     f"(SELECT alert.config_id, count(*) AS figure {_DELIVERED} "
-    f"GROUP BY alert.config_id) SELECT coalesce((SELECT figure FROM counted WHERE {_OF_ROW}), 0)",
+    f"GROUP BY alert.config_id) SELECT (SELECT figure FROM counted WHERE {_OF_ROW})",
 }
-"""The figures by which configurations can be sorted, as SQL."""
+"""The figures by which configurations can be sorted, as SQL; null without alerts."""
 
 
 class NoiseFigure(Expression):
@@ -127,6 +141,18 @@ class NoiseFigure(Expression):
         """The figure of the row of the statement, over the period before now."""
         named = {"since": noise_since(clock.now()), "flap": FLAP_WITHIN}
         return _positional(f"({FIGURES[self.name]})", named)
+
+
+class NoiseOrder(OrderBy):
+    """The order by a figure of noise. Configurations without alerts are last, in both directions."""
+
+    def __init__(self, name: str, *, descending: bool = False) -> None:
+        super().__init__(NoiseFigure(name), descending=descending, nulls_last=True)
+
+    def reverse_ordering(self) -> "NoiseOrder":
+        """Only the direction changes."""
+        self.descending = not self.descending
+        return self
 
 
 def _positional(statement: str, named: Mapping[str, Any]) -> tuple[str, tuple[Any, ...]]:

@@ -1,13 +1,17 @@
 """The noise of alert configurations in their list and on their pages."""
 
+import re
 from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.configs.console import AlertConfigAdmin
+from alerting.insight.noise_counts import alerts_per_day
 from alerting.models import AlertConfig
 from automation.models import Host
 from opsapi import clock
@@ -32,36 +36,73 @@ def noisy(project: Project, minutes: Sequence[int], *, messages: int = 0, **chan
     return config
 
 
-def order(console: Client, column: str) -> list[int]:
-    """The places of the configurations in the list, the one with the largest figure first."""
-    number = AlertConfigAdmin.list_display.index(column) + 1
-    text = shown(console, f"{list_url(AlertConfig)}?o=-{number}")
+def order(console: Client, query: str) -> list[int]:
+    """The places of the configurations in the list, in the order that the query asks for."""
+    text = shown(console, f"{list_url(AlertConfig)}?{query}")
     ids = list(AlertConfig.objects.order_by("created", "id").values_list("id", flat=True))
     return sorted(range(len(ids)), key=lambda place: text.index(f"{ids[place]}/change"))
 
 
+def row_of(console: Client, config: AlertConfig) -> str:
+    """The HTML of the row of a configuration in the list."""
+    rows = shown(console, list_url(AlertConfig)).split('class="data-row')
+    return next(row for row in rows if f"{config.id}/change" in row)
+
+
 def test_the_list_shows_figures(console: Client, project: Project) -> None:
-    noisy(project, [4, 4, 4, 4], messages=2)
-    text = shown(console, list_url(AlertConfig))
-    for name, value in (("per_week", "4.0"), ("median", "4 min"), ("flaps", "3"), ("messages", "8")):
-        cell = text.partition(f'class="field-{name}')[2] or text.partition(f"field-{name}")[2]
-        assert value in cell.partition("</td>")[0], name
+    row = row_of(console, noisy(project, [4, 4, 4, 4], messages=2))
+    for words in ("<b>4.0</b>", "median 4 min", "3 flaps", "8 messages"):
+        assert words in row
 
 
-@pytest.mark.parametrize("column", ["per_week", "flaps", "messages"])
-def test_the_list_is_sorted_by_a_count(console: Client, project: Project, column: str) -> None:
+def test_a_rule_without_alerts_shows_no_figures(console: Client, project: Project) -> None:
+    row = row_of(console, make_config(project))
+    assert "No alerts in 28 days." in row
+    assert "median" not in row
+    assert "flap" not in row
+
+
+def test_the_spark_line_has_a_bar_for_each_day(console: Client, project: Project) -> None:
+    row = row_of(console, noisy(project, [1, 1, 1]))
+    bars = re.findall(r'<rect x="(\d+)" y="\d+" width="\d+" height="(\d+)"( class="spark-none")?/>', row)
+    assert len(bars) == 28
+    assert [place for place, (_, _, is_none) in enumerate(bars) if not is_none] == [26, 27]
+    assert "<title>3 alerts in 28 days, at most 2 on a day, 2 in the last day.</title>" in row
+
+
+def test_the_spark_lines_of_a_page_read_alerts_once(project: Project) -> None:
+    configs = [noisy(project, [1, 2]) for _ in range(3)]
+    with CaptureQueriesContext(connection) as captured:
+        days = alerts_per_day(configs, now=clock.now())
+    assert sum("alerting_alert" in query["sql"] for query in captured.captured_queries) == 1
+    assert [sum(days[config.id]) for config in configs] == [2, 2, 2]
+
+
+@pytest.mark.parametrize("figure", ["alerts", "flaps", "messages"])
+def test_the_list_is_ordered_by_a_count(console: Client, project: Project, figure: str) -> None:
     noisy(project, [1], messages=1)
     noisy(project, [1, 1, 1], messages=1)
     noisy(project, [1, 1], messages=1)
-    assert order(console, column) == [1, 2, 0]
+    assert order(console, f"noisiest={figure}") == [1, 2, 0]
 
 
-def test_the_list_is_sorted_by_duration_and_acknowledgement(console: Client, project: Project) -> None:
+def test_the_list_is_ordered_by_duration_and_acknowledgement(console: Client, project: Project) -> None:
     noisy(project, [5, 5])
     noisy(project, [9])
     noisy(project, [1], acknowledged_until=clock.now())
-    assert order(console, "median") == [1, 0, 2]
-    assert order(console, "acknowledged")[0] == 2
+    assert order(console, "noisiest=median") == [1, 0, 2]
+    assert order(console, "noisiest=acknowledged")[0] == 2
+
+
+@pytest.mark.parametrize(("sign", "expected"), [("-", [2, 1, 0]), ("", [1, 2, 0])])
+def test_rules_without_alerts_are_last_in_both_directions(
+    console: Client, project: Project, sign: str, expected: list[int]
+) -> None:
+    make_config(project)
+    noisy(project, [1])
+    noisy(project, [1, 1])
+    number = AlertConfigAdmin.list_display.index("per_week") + 1
+    assert order(console, f"o={sign}{number}") == expected
 
 
 def test_the_page_of_a_configuration_suggests_a_delay(console: Client, project: Project) -> None:

@@ -35,7 +35,7 @@ def test_an_agent_is_added_and_what_it_found_appears(look: Viewport, console: Pa
     no_serious_faults(console)
     fits_its_window(console)
     console.get_by_label("Create alert configurations").uncheck()
-    expect(console.get_by_role("checkbox", name="HOST_DOWN")).to_be_hidden()
+    expect(console.get_by_role("checkbox", name="Host down")).to_be_hidden()
     console.get_by_role("button", name="Create key").click()
     settings = console.get_by_role("group", name="the settings", exact=True).inner_text()
     assert ":PASSWORD@db1:5432,db2:5432/" in settings
