@@ -24,6 +24,7 @@ urlpatterns = [
     path(f"{CONSOLE_PATH[1:]}account/", include("accesslist.login.pages")),
     path(SETUP_PATH[1:], include("accesslist.login.first_run")),
     path(INVITATION_PATH[1:], include("accesslist.invitations.pages")),
+    path(f"{CONSOLE_PATH[1:]}channels/", include("alerting.destinations.channel_pages")),
     path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server")),
     path(f"{CONSOLE_PATH[1:]}shift-report/", include("alerting.overview.shift_page")),
     path(f"{CONSOLE_PATH[1:]}retention/", include("alerting.retention.console")),

@@ -24,6 +24,7 @@ from alerting.configs.store import (
     address_config,
     alert_config,
     config_found,
+    own_credentials,
     setting_credentials,
     type_of,
 )
@@ -37,6 +38,7 @@ from events.types import EventType
 from integrations.channels.delivery import deliver
 from integrations.channels.outcome import Outcome
 from integrations.choices import ChannelType, DeliveryStatus
+from integrations.credentials.changes import integrations_tested
 from integrations.messages import Message
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import get_or_404, rate_limited
@@ -111,17 +113,24 @@ def alert_config_test(
 def notification_test(
     *, group_id: str, notification: Mapping[str, Any], actor: Actor, now: datetime
 ) -> NotificationTest:
-    """Send a test by a notification that is not stored yet, as if it belonged to a HOST_DOWN configuration.
+    """Send a test by a single notification, as `notifications_test` does."""
+    (test,) = notifications_test(group_id=group_id, notifications=[notification], actor=actor, now=now)
+    return test
 
-    `notification`: a validated setting. As `alert_config_test`, with the same limits.
+
+def notifications_test(
+    *, group_id: str, notifications: Sequence[Mapping[str, Any]], actor: Actor, now: datetime
+) -> list[NotificationTest]:
+    """Send a test by notifications that are not stored, as if they belonged to a HOST_DOWN configuration.
+
+    `notifications`: validated settings, at most MOST_RECEIVERS. As `alert_config_test`, with the same limits.
 
     Raises:
         ApiError: RATE_LIMITED, as there; GROUP_NOT_FOUND, if the project was deleted in the meantime.
     """
     config = AlertConfig(group_id=group_id, event_type=EventType.HOST_DOWN.value, created=now, updated=now)
-    setting = setting_built(config=config, values=notification)
-    (test,) = _tested_in_turn(config, [setting], actor, now)
-    return test
+    settings = [setting_built(config=config, values=values) for values in notifications]
+    return _tested_in_turn(config, settings, actor, now)
 
 
 def _tested_in_turn(
@@ -153,7 +162,7 @@ def _tested(
         for setting, plan in zip(settings, plans, strict=True)
     ]
     if any(test.is_delivered for test in tests):
-        _remember(config.group_id, actor, now)
+        _remember(config.group_id, tests, actor, now)
     return tests
 
 
@@ -185,10 +194,15 @@ def _test(
     )
 
 
-def _remember(group_id: str | None, actor: Actor, now: datetime) -> None:
-    """Remember that a test was delivered. An error must not hide the results of messages that are sent."""
+def _remember(group_id: str | None, tests: Iterable[NotificationTest], actor: Actor, now: datetime) -> None:
+    """Remember which tests were delivered. An error must not hide the results of messages that are sent."""
+    stored = {
+        test.setting.type_name for test in tests if test.is_delivered and not own_credentials(test.setting)
+    }
     try:
         channel_tested(group_id=group_id, actor=actor, now=now)
+        if group_id is not None and stored:
+            integrations_tested(group_id=group_id, types=stored, now=now)
     except Error as error:
         logger.warning("a test was delivered, which is not stored: %s", type(error).__name__)
 

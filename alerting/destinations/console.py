@@ -20,6 +20,7 @@ from alerting.engine.notification_log import NotifiedEvent, events_of_notificati
 from alerting.engine.resend import destination_send_now
 from automation.quantities import counted_words
 from events.wording import in_words, target_words
+from integrations.channels import CHANNELS
 from opsapi import clock
 from opsapi.api.permissions import Access
 from opsapi.api.principal import VisibleScope
@@ -80,6 +81,12 @@ class DestinationStateFilter(ChoiceFilter):
         return with_state(rows).filter(state=value)
 
 
+class DestinationChannelFilter(ChoiceFilter):
+    title = "channel"
+    parameter_name = "channel"
+    offered = tuple((name, channel.label) for name, channel in CHANNELS.items())
+
+
 @admin.register(Destination)
 class DestinationAdmin(ConsoleAdmin):
     """Destinations, the latest failures first, with errors and waiting notifications."""
@@ -98,7 +105,7 @@ class DestinationAdmin(ConsoleAdmin):
         "oldest",
         project,
     ]
-    list_filter = [DestinationStateFilter, ("group", RelatedFilter)]
+    list_filter = [DestinationStateFilter, DestinationChannelFilter, ("group", RelatedFilter)]
     list_select_related = ["group"]
     search_fields = ["recipient", "host"]
     search_help_text = "Part of a recipient or of a host name."

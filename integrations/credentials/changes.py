@@ -1,7 +1,7 @@
 """Create, replace and delete integrations (decisions 7). Writes in a project run one at a time."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -102,6 +102,12 @@ def integration_delete(*, group_id: str, integration_type: str, actor: Actor, no
         change.row.delete()
 
 
+def integrations_tested(*, group_id: str, types: Collection[str], now: datetime) -> None:
+    """Remember that services accepted a test message. Later changes of their credentials forget it."""
+    rows = Integration.objects.filter(group_id=group_id, type__in=types, updated__lte=now)
+    rows.update(tested=now)
+
+
 def integrations_purge(*, group_id: str, limit: int) -> int:
     """Delete at most `limit` of the project's integrations, and return their number, 0 at the end."""
     return delete_batch(Integration.objects.filter(group_id=group_id), limit)
@@ -118,5 +124,5 @@ def _write(integration: Integration, values: Values, now: datetime) -> None:
     kind = INTEGRATION_TYPES[integration.type]
     integration.fields = kind.shown(values)
     integration.secrets = encrypt(json.dumps(kind.secrets(values)), owner=integration.id)
-    integration.updated = now
+    integration.updated, integration.tested = now, None
     integration.save()

@@ -11,7 +11,9 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.forms.utils import ErrorDict
+from django.urls import reverse
 from django.utils.html import format_html_join
+from django.utils.http import urlencode
 from django.utils.safestring import SafeString
 
 from accesslist.forms import InProjectForm
@@ -161,7 +163,9 @@ def _note(field: Field, kind: FieldSet) -> str:
 
 
 def _create(call: ActionCall) -> ActionOutcome:
-    return ActionOutcome(row=integration_create(**call.values, actor=call.actor, now=call.now))
+    integration = integration_create(**call.values, actor=call.actor, now=call.now)
+    url = f"{reverse('channels')}?{urlencode({'created': integration.pk})}"
+    return ActionOutcome(row=integration, url=url)
 
 
 def _change(call: ActionCall) -> None:

@@ -21,6 +21,9 @@ class Integration(models.Model):
     secrets = EncryptedField(null=True)
     created = models.DateTimeField()
     updated = models.DateTimeField()
+    tested = models.DateTimeField(
+        null=True, help_text="When the service last accepted a test message with these credentials."
+    )
 
     class Meta:
         constraints = [

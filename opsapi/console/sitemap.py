@@ -91,7 +91,7 @@ ENTRIES = (
         icon="send",
         key="c",
         pages=(
-            SitePage(title="Services", model="integrations.integration"),
+            SitePage(title="Channels", url_name="channels", help="how-to/use-the-console#channels"),
             SitePage(title="Destinations", model="alerting.destination"),
             SitePage(title="Deliveries", model="alerting.notification"),
             SitePage(
@@ -100,6 +100,8 @@ ENTRIES = (
                 role=Role.GLOBAL_OWNER,
                 help="channels/email",
             ),
+            SitePage(title="Unreachable hosts", model="alerting.unreachablehost"),
+            SitePage(title="Services", model="integrations.integration", is_tab=False),
             SitePage(title="Attempts", model="alerting.notificationattempt", is_tab=False),
         ),
     ),
@@ -143,7 +145,6 @@ ENTRIES = (
         key="s",
         pages=(
             SitePage(title="Workers", model="alerting.workerheartbeat"),
-            SitePage(title="Unreachable hosts", model="alerting.unreachablehost"),
             SitePage(title="Signals", model="events.signal"),
             SitePage(title="Fleet watch", model="automation.fleetwatch"),
             SitePage(title="Report answers", model="automation.reportanswer"),

@@ -53,7 +53,7 @@ def test_an_integration_of_each_type_is_created_with_its_own_fields(
     assert "This field is required" not in first.content.decode()
     with leaves_events(operator, ADDED):
         answer = post(console, ADD, **form | typed(project, kind))
-    assert answer["Location"] == page_of(Integration.objects.get())
+    assert answer["Location"] == f"/admin/channels/?created={Integration.objects.get().id}"
     assert stored(kind) == INTEGRATION_TYPES[kind].example
 
 
