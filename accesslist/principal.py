@@ -24,6 +24,7 @@ from opsapi.roles import (
     satisfies,
     satisfies_any,
 )
+from opsapi.time_zones import UTC_NAME
 
 _FIRST_GROUPS = 200
 
@@ -148,7 +149,7 @@ class KeyPrincipal(GrantsPrincipal):
 class UserPrincipal(GrantsPrincipal):
     """A user logged in to the console, with their own roles and the roles of their teams."""
 
-    def __init__(self, user: User, remote_address: str | None) -> None:
+    def __init__(self, user: User, remote_address: str | None, *, time_zone: str = UTC_NAME) -> None:
         # The user was read before the roles, so a role revoked in between counts as revoked.
         super().__init__(
             user.grants_held,
@@ -158,6 +159,7 @@ class UserPrincipal(GrantsPrincipal):
             address=remote_address,
             revocations=user.revocations,
         )
+        self.time_zone = time_zone
         self._groups: dict[str, Group | None] = {}
 
     def groups(self, *, ids: Collection[str] | None = None, name: str | None = None) -> list[Group]:

@@ -81,6 +81,26 @@ def user_sessions_end(*, actor: Actor, now: datetime) -> User:
     return user
 
 
+@transaction.atomic
+def user_time_zone_set(*, time_zone: str, actor: Actor, now: datetime) -> None:
+    """Set the zone in which the console shows times to the actor; empty for the zone of the browser.
+
+    The same zone again changes nothing.
+    """
+    user = own_user_lock(actor)
+    if user.time_zone == time_zone:
+        return
+    old, user.time_zone = user.time_zone, time_zone
+    user.save(update_fields=["time_zone"])
+    user_event_record(
+        event_type=EventType.USER_CHANGED_AUDIT,
+        user=user,
+        actor=actor,
+        now=now,
+        diffs=diff(DiffType.USERS, user.id, old={"timeZone": old}, new={"timeZone": time_zone}),
+    )
+
+
 def _resettable(user_id: str, by: Sequence[Grant], actor: Actor, own: str) -> User:
     """Lock the user, whose log-in the caller may reset. `own`: the refusal for the actor's own log-in."""
     user = user_lock(user_id)

@@ -23,6 +23,7 @@ from opsapi.api.permissions import Access, in_installation
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.forms import VERBATIM, ConsoleForm, OpenForm, line_field
 from opsapi.console.model_admin import ConsoleAdmin
+from opsapi.time_zones import TIME_ZONES
 
 PASSWORD_RULES = "At least 8 characters. Common passwords are not accepted."  # noqa: S105 - a help text
 _MOST_TYPED = 1000
@@ -76,6 +77,26 @@ class OwnPasswordForm(ConsoleForm):
     """The password, to confirm the identity of the user."""
 
     password = password_field("Your password", "current-password")
+
+
+class TimeZoneForm(ConsoleForm):
+    """The zone in which the console shows times."""
+
+    timeZone = forms.ChoiceField(
+        label="Show times in",
+        required=False,
+        choices=[("", "The zone of the browser"), *((name, name) for name in TIME_ZONES)],
+        help_text="The tooltip of a time shows it in UTC.",
+    )
+
+    def stored(self) -> Mapping[str, Any]:
+        """The zone that the user chose."""
+        return {"timeZone": User.objects.get(pk=self.operator.actor().id).time_zone}
+
+    @property
+    def values(self) -> Mapping[str, Any]:
+        """See `accesslist.login.changes.user_time_zone_set`."""
+        return {"time_zone": self.cleaned_data["timeZone"]}
 
 
 class FirstCodeForm(ConsoleForm):

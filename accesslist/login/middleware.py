@@ -13,7 +13,10 @@ from accesslist.principal import UserPrincipal
 from accesslist.users.models import User
 from opsapi.api.addresses import remote_address
 from opsapi.page_paths import CONSOLE_PATH
+from opsapi.time_zones import known_zone
 
+ZONE_COOKIE = "consoleZone"
+"""The cookie with the zone of the browser, which `console/times.js` sets."""
 Respond = Callable[[HttpRequest], HttpResponse]
 
 
@@ -34,7 +37,8 @@ def _principal(request: HttpRequest) -> UserPrincipal | None:
     user = request.user
     if not isinstance(user, User):
         return None
-    return UserPrincipal(user, remote_address(request))
+    zone = known_zone(user.time_zone, request.COOKIES.get(ZONE_COOKIE, ""))
+    return UserPrincipal(user, remote_address(request), time_zone=zone)
 
 
 def second_factor_required(get_response: Respond) -> Respond:

@@ -24,8 +24,9 @@ from accesslist.login.changes import (
     second_factor_remove,
     user_password_change,
     user_sessions_end,
+    user_time_zone_set,
 )
-from accesslist.login.console import CodeForm, FirstCodeForm, OwnPasswordForm, PasswordForm
+from accesslist.login.console import CodeForm, FirstCodeForm, OwnPasswordForm, PasswordForm, TimeZoneForm
 from accesslist.login.store import factor_state
 from accesslist.users.models import User
 from accesslist.users.store import own_role_rows
@@ -77,6 +78,14 @@ END_SESSIONS = AccountAction(
     done="Your other sessions have ended.",
     service=user_sessions_end,
     ends_sessions=True,
+)
+SET_TIME_ZONE = AccountAction(
+    title="Time zone",
+    text="The console shows times in this zone, and reads the times that you type in it.",
+    label="Save",
+    done="Your time zone has been saved.",
+    form=TimeZoneForm,
+    service=user_time_zone_set,
 )
 BEGIN = AccountAction(
     title="Set up a second factor",
@@ -243,6 +252,7 @@ urlpatterns = [
     _of_console("", overview, "account"),
     _of_console("password/", page(CHANGE_PASSWORD), "account_password"),
     _of_console("sessions/", page(END_SESSIONS), "account_sessions"),
+    _of_console("time-zone/", page(SET_TIME_ZONE), "account_time_zone"),
     _of_console("second-factor/", page(BEGIN), "account_second_factor"),
     _of_console("second-factor/setup/", setup_page, "account_setup"),
     _of_console("second-factor/recovery-codes/", page(RENEW_CODES), "account_recovery_codes"),

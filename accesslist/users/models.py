@@ -54,6 +54,12 @@ class User(AbstractBaseUser):
         db_default=False,
         help_text="Somebody else set the password. The console asks for a new one after the log-in.",
     )
+    time_zone = models.CharField(
+        max_length=64,
+        default="",
+        db_default="",
+        help_text="The zone in which the console shows times. Empty: the zone of the browser.",
+    )
     sessions_ended = models.DateTimeField(null=True, editable=False)
     revocations = models.PositiveIntegerField(default=0, db_default=0, editable=False)
 

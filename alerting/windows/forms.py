@@ -13,7 +13,6 @@ from accesslist.models import Project
 from alerting.configs.matchers import hosts_matcher
 from alerting.windows.input import (
     REPEAT_WORDS,
-    UTC_NAME,
     Repeat,
     in_zone,
     local_time,
@@ -22,7 +21,7 @@ from alerting.windows.input import (
     recurrence_typed,
 )
 from alerting.windows.previews import ShownWindow, mute_extent, shown_window
-from alerting.windows.recurrence import MAX_RRULE_LENGTH, TIME_ZONES, WEEKDAYS
+from alerting.windows.recurrence import MAX_RRULE_LENGTH, WEEKDAYS
 from alerting.windows.resource import WindowChange, WindowDocument
 from alerting.windows.rules import MuteExtent
 from events.types import ALERT_CATEGORIES, Category
@@ -30,6 +29,7 @@ from events.wording import in_words
 from opsapi import clock
 from opsapi.console.document_forms import DocumentForm, RowPart
 from opsapi.console.forms import DateTimeText, LinesField, folded_boxes
+from opsapi.time_zones import TIME_ZONES, UTC_NAME
 
 _CATEGORIES = [category.value for category in ALERT_CATEGORIES]
 _SELDOM = frozenset(

@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 
 from alerting.configs.matchers import matched_hosts
 from alerting.windows.recurrence import WEEKDAYS
+from opsapi.time_zones import UTC_NAME
 
-UTC_NAME = "UTC"
 _WEEKLY = re.compile(rf"FREQ=WEEKLY(?:;BYDAY=((?:{'|'.join(WEEKDAYS)})(?:,(?:{'|'.join(WEEKDAYS)}))*))?")
 
 

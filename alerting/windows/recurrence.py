@@ -16,17 +16,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, time, timedelta, tzinfo
 from functools import lru_cache
-from importlib import resources
 from itertools import islice, pairwise, takewhile
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from dateutil import rrule
 
+from opsapi.time_zones import TIME_ZONES
+
 MOST_DURATION: Final = timedelta(days=31)
 MAX_RRULE_LENGTH: Final = 200
-TIME_ZONES: Final = tuple(sorted(resources.files("tzdata").joinpath("zones").read_text("utf-8").split()))
-"""The names of the IANA time zone database: the same on every machine."""
 _YEARS = range(1970, 2200)
 _MOST_INTERVAL = _MOST_COUNT = 366
 _MONTHS = 12

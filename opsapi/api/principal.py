@@ -88,6 +88,8 @@ class Operator(Principal, Protocol):
     """A user logged in to the console: `request.auth` in console views."""
 
     grants: Sequence[Grant]
+    time_zone: str
+    """The zone in which the operator reads and types times: an IANA name."""
 
     def visible_scope(self) -> VisibleScope:
         """Return what the operator can read."""

@@ -234,3 +234,39 @@ def test_wrong_proofs_count_as_failed_log_ins(
     assert [post(console, url, **typed).status_code for _ in range(3)] == [200, 200, 429]
     assert type_password(Client(REMOTE_ADDR="192.0.2.1")).status_code == 429
     assert type_password(Client()).status_code == 302
+
+
+ZONE = "/admin/account/time-zone/"
+
+
+def test_the_time_zone_is_stored_with_its_event(console: Client, operator: User) -> None:
+    with leaves_events(operator, EventType.USER_CHANGED_AUDIT) as events:
+        assert post(console, ZONE, timeZone="Europe/Berlin").status_code == 302
+    operator.refresh_from_db()
+    assert operator.time_zone == "Europe/Berlin"
+    (param,) = events[0].diffs[0]["params"]
+    assert (param["param"], param["new"]) == ("timeZone", "Europe/Berlin")
+    assert 'data-chosen="Europe/Berlin"' in text_of(console.get(ACCOUNT))
+    with leaves_events(operator):
+        post(console, ZONE, timeZone="Europe/Berlin")
+        assert post(console, ZONE, timeZone="Mars/Olympus").status_code == 200
+    with leaves_events(operator, EventType.USER_CHANGED_AUDIT):
+        post(console, ZONE, timeZone="")
+
+
+@each(
+    ("chosen", "of_browser", "zone"),
+    [
+        ("", "", "UTC"),
+        ("", "Asia/Tokyo", "Asia/Tokyo"),
+        ("", "Mars/Olympus", "UTC"),
+        ("Europe/Berlin", "Asia/Tokyo", "Europe/Berlin"),
+    ],
+)
+def test_the_zone_of_the_account_comes_before_that_of_the_browser(
+    client: Client, operator: User, chosen: str, of_browser: str, zone: str
+) -> None:
+    User.objects.filter(pk=operator.pk).update(time_zone=chosen)
+    client.force_login(operator)
+    client.cookies["consoleZone"] = of_browser
+    assert client.get(ACCOUNT).wsgi_request.auth.time_zone == zone  # type: ignore[attr-defined]  # of the middleware

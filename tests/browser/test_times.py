@@ -31,7 +31,9 @@ def berlin(browser: Browser, context: BrowserContext, site: Site, operator: User
     assert not faults.all(), "\n".join(faults.all())
 
 
-def test_times_are_in_the_zone_of_the_browser_until_another_is_chosen(berlin: Page, project: Project) -> None:
+def test_times_are_in_the_zone_of_the_browser_until_another_is_chosen(
+    berlin: Page, project: Project, operator: User
+) -> None:
     alert = make_alert(project, created=CREATED)
     berlin.goto(page_url(alert))
     started = berlin.get_by_role("region", name="Summary").locator("time").first
@@ -45,6 +47,8 @@ def test_times_are_in_the_zone_of_the_browser_until_another_is_chosen(berlin: Pa
     is_for_everybody(berlin)
     zone.select_option("America/New_York")
     expect(started).to_have_text("2026-01-15 18:30:00 -05:00")
+    operator.refresh_from_db()
+    assert operator.time_zone == "America/New_York"
     account.click()
     zone.select_option("UTC")
     expect(started).to_have_text("2026-01-15 23:30:00Z")

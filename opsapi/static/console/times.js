@@ -1,17 +1,20 @@
 // The one place that shows times in a zone. The server writes UTC, as in 2026-11-29 09:33:25Z; this shows it in the
-// zone that the operator chose in the menu behind their name, by default the browser's, with UTC as a tooltip.
+// zone of the account, which the menu behind the name changes, by default the browser's, with UTC as a tooltip. A cookie
+// names the zone of the browser, in which the server reads the times that the operator types.
 // Values of fields, JSON, code and the plot of an alert stay in UTC, and say so. Charts read the zone from the document.
 "use strict";
 
 (() => {
-  const STORED = "consoleZone";
+  const COOKIE = "consoleZone";
   const TIME = /\b(\d{4}-\d\d-\d\d) (\d\d:\d\d(?::\d\d)?)Z/g;
   const LEFT_ALONE = "pre, code, script, style, textarea, option, canvas, svg, [contenteditable]";
   const browserZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const choice = document.getElementById("zone");
-  const format = formatOf(localStorage.getItem(STORED) || browserZone) ?? formatOf(browserZone);
+  const format = formatOf(choice?.dataset.chosen || browserZone) ?? formatOf(browserZone);
 
   document.documentElement.dataset.zone = format.resolvedOptions().timeZone;
+  const secure = location.protocol === "https:" ? "; Secure" : "";
+  document.cookie = `${COOKIE}=${browserZone}; Path=/admin/; Max-Age=31536000; SameSite=Lax${secure}`;
 
   // Null for a zone that this browser does not know.
   function formatOf(timeZone) {
@@ -84,15 +87,15 @@
 
   function offer() {
     const zones = new Set(["UTC", ...Intl.supportedValuesOf("timeZone")]);
-    const stored = localStorage.getItem(STORED) || "";
+    const stored = choice.dataset.chosen;
     choice.append(
       new Option(`Browser (${browserZone})`, ""),
       ...[...zones].map((zone) => new Option(zone, zone)),
     );
     choice.value = zones.has(stored) ? stored : "";
-    choice.addEventListener("change", () => {
-      localStorage.setItem(STORED, choice.value);
-      location.reload();
+    choice.addEventListener("change", async () => {
+      const saved = await fetch(choice.form.action, { method: "POST", body: new URLSearchParams(new FormData(choice.form)) });
+      if (saved.ok) location.reload();
     });
     choice.closest("[hidden]").hidden = false;
   }

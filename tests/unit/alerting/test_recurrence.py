@@ -13,7 +13,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from alerting.windows.recurrence import (
-    TIME_ZONES,
     Occurrence,
     Recurrence,
     last_end,
@@ -23,6 +22,7 @@ from alerting.windows.recurrence import (
     recurrence_words,
     time_zone,
 )
+from opsapi.time_zones import TIME_ZONES
 from tests.each import each
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
