@@ -39,6 +39,14 @@ class DryRunLimit(StrEnum):
         "Too many events were recorded before the start; a condition that was already true then can be "
         "missing."
     )
+    MEANS_OF_FIVE_MINUTES = (
+        "Older days are kept as means of five minutes: alerts about shorter peaks are missing, and an alert "
+        "opens and ends up to five minutes later."
+    )
+    MEANS_OF_AN_HOUR = (
+        "Older days are kept as means of an hour: alerts about shorter peaks are missing, and an alert opens "
+        "and ends up to an hour later."
+    )
     MEASUREMENTS_BEING_MOVED = "Measurements of an earlier version are still being moved and are left out."
 
 

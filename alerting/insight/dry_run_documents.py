@@ -17,7 +17,7 @@ from alerting.insight.dry_run_reading import MOST_FOUND
 from alerting.insight.dry_runs import MOST_MESSAGES, SECONDS, DryRunResult
 from alerting.insight.noise_documents import SUGGESTIONS_HELP, SuggestionDocument
 from automation.measurements.query import read_duration
-from automation.measurements.tiers import measurement_retention
+from automation.measurements.tiers import kept_tiers, longest_kept
 from automation.units import Unit
 from events.log.resource import CurrentValueDocument
 from events.retention import kept_rows
@@ -112,7 +112,7 @@ def dry_run_range(values: Mapping[str, Any], now: datetime) -> tuple[datetime, d
 def kept_for(event_type: EventType) -> tuple[timedelta, str]:
     """How long the record of an event type is kept, and why in words."""
     if event_type.spec.needs is Needs.METRIC_THRESHOLD:
-        kept, what = measurement_retention(), ", as long as measurements are kept"
+        kept, what = longest_kept(kept_tiers()), ", as long as measurements are kept"
     else:
         kept, what = kept_rows().events.period, ", as long as events are kept"
     return (LONGEST, "") if kept is None or kept > LONGEST else (kept, what)

@@ -21,6 +21,7 @@ from alerting.configs.rules import (
 from alerting.engine.observations import METRICS_ENDED, Condition, Observation, of_host
 from alerting.insight.dry_run_alerts import DryRun, DryRunCut, DryRunLimit
 from alerting.insight.recorded_events import RecordedEvents
+from automation.choices import Tier
 from automation.hosts.store import host_state
 from automation.measurements.recorded_metrics import (
     RecordedMetric,
@@ -30,6 +31,7 @@ from automation.measurements.recorded_metrics import (
     sources_of_hosts,
 )
 from automation.measurements.store import newest_measurements
+from automation.measurements.tiers import MINUTES
 from automation.metrics import Metric
 from automation.models import Host
 from events.types import Target
@@ -102,6 +104,7 @@ class RecordReading:
         metric, level = measured.threshold.metric, limit_of(measured.threshold)
         after = self.end + _MICROSECOND
         recorded = RecordedMetric.held(metric, self.start, after)
+        self.limits += [_MEANS[minutes] for minutes in sorted(recorded.bucket_minutes)]
         if has_old_measurements(self.group_id, self.start, self.end):
             self.limits.append(DryRunLimit.MEASUREMENTS_BEING_MOVED)
         newest = newest_measurements(
@@ -143,6 +146,10 @@ class RecordReading:
 
 
 _MICROSECOND = timedelta(microseconds=1)
+_MEANS: Final = {
+    MINUTES[Tier.PT5M]: DryRunLimit.MEANS_OF_FIVE_MINUTES,
+    MINUTES[Tier.PT1H]: DryRunLimit.MEANS_OF_AN_HOUR,
+}
 
 
 def _cut(

@@ -14,7 +14,7 @@ from automation.measurements.old import OLD_ROWS_OF_HOSTS
 from automation.measurements.packing import Column, Times
 from automation.measurements.points import NO_POINTS, Points, aggregated, merged, points_of
 from automation.measurements.query import span_of
-from automation.measurements.rollups import stored_packings, unpacked_rollups
+from automation.measurements.rollups import Stored, stored_packings, unpacked_rollups
 from automation.measurements.rules import METRICS, NUMBERS
 from automation.measurements.sent_rows import read_rows
 from automation.measurements.tiers import MINUTES
@@ -83,8 +83,6 @@ def fleet_series(hosts: Sequence[Host], query: FleetQuery) -> Sequence[FleetSeri
     ]
 
 
-_Stored = frozenset[tuple[int, date, int]]
-"""Packings that are stored: minutes of a bucket, or 0 as measured, day and number."""
 _Points = dict[tuple[str, Metric], Points]
 """The points of each host id and metric."""
 
@@ -107,7 +105,7 @@ def _points_of(host_ids: Sequence[str], query: FleetQuery) -> _Points:
     span = span_of(query.granularity) // _SECOND
     first, last = (microseconds(moment) // 1_000_000 for moment in (query.start, query.end))
 
-    def read(shown: _Stored) -> _Points:
+    def read(shown: Stored) -> _Points:
         parts: dict[tuple[str, Metric], list[Points]] = {}
 
         def take(host_id: str, times: Times, columns: Mapping[int, Column]) -> None:
@@ -131,7 +129,7 @@ def _points_of(host_ids: Sequence[str], query: FleetQuery) -> _Points:
     return undisturbed(read, since, until, stored_packings)
 
 
-def _read_from(shown: _Stored, tier: Tier) -> tuple[list[tuple[date, int]], list[tuple[int, date, int]]]:
+def _read_from(shown: Stored, tier: Tier) -> tuple[list[tuple[date, int]], list[tuple[int, date, int]]]:
     """The packings to read as measured, and the rollups to read.
 
     Each packing is read once: in the longest buckets that are not longer than a bucket of the tier.

@@ -1,4 +1,7 @@
-"""The recorded values of one metric of many hosts, in the order of reports: a day, then a part of it."""
+"""The recorded values of one metric of many hosts, in the order of reports: a day, then a part of it.
+
+Days that are kept in buckets only have the mean of each bucket, reported at its end.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,12 +14,10 @@ import numpy as np
 
 from automation.hosts.models import Host
 from automation.measurements.blocks import (
-    Packings,
     day_of,
     hold_days,
     microseconds,
     moment_of,
-    packings,
     undisturbed,
     unpacked_blocks,
     within,
@@ -24,6 +25,8 @@ from automation.measurements.blocks import (
 from automation.measurements.days import DAY, READINGS, begin_of
 from automation.measurements.models import Measurement, Source
 from automation.measurements.packing import Doubles, Integers
+from automation.measurements.points import Points
+from automation.measurements.rollups import Stored, finest_packings, unpacked_rollups
 from automation.measurements.rules import NUMBERS
 from automation.metrics import Metric
 from opsapi.sql import fetch_rows
@@ -136,6 +139,17 @@ class _SourceValues:
         order = np.lexsort((-ages.astype(np.int64), reports, reported))
         return cls(source, *(column[order] for column in columns))
 
+    @classmethod
+    def of_means(cls, source: int, points: Points, span: int) -> "_SourceValues":
+        """The means of buckets of `span` seconds."""
+        nothing = np.zeros(len(points), np.int16)
+        return cls(source, (points.buckets + span) * 1_000_000 - 1, nothing, nothing, points.means)
+
+    def part(self, chosen: Any) -> "_SourceValues":
+        """The values that are chosen by an array of places or of whether each is chosen."""
+        columns = (self.reported, self.reports, self.ages, self.values)
+        return _SourceValues(self.source, *(column[chosen] for column in columns))
+
     def rows(self, chosen: Any) -> Iterator[_Row]:
         """The rows that are chosen by an array of places or of whether each is chosen."""
         columns = (self.reported, self.reports, self.ages, self.values)
@@ -193,13 +207,13 @@ class RecordedMetric:
     """The values of a metric in a transaction, for hosts of a project. No day is packed while it lasts."""
 
     metric: Metric
-    packings: Packings
+    packings: Stored
 
     @classmethod
     def held(cls, metric: Metric, start: datetime, end: datetime) -> "RecordedMetric":
         """Until the transaction ends, packing a day gives up: no statement needs to look for new packings."""
         hold_days()
-        return cls(metric, packings(start, end))
+        return cls(metric, finest_packings(start, end))
 
     def parts_between(
         self, start: datetime, end: datetime, hosts: int
@@ -257,11 +271,11 @@ class RecordedMetric:
         last = _by_report(fetch_rows(_LAST, _parameters(sources, self.metric, since, until)))
         newest = {values.source: values for values in last}
         packed = self._packed_between(since, until)
-        for day in sorted({day for day, _ in packed}, reverse=True):
+        for day in sorted({day for _, day, _ in packed}, reverse=True):
             rest = [
                 source for source in sources if source not in newest or day_of(newest[source].reported) <= day
             ]
-            of_day = [packing for packing in packed if packing[0] == day]
+            of_day = [packing for packing in packed if packing[1] == day]
             blocks = _packed(of_day, rest, self.metric, since, until)
             rows = [row for of_block in blocks for row in of_block.last()]
             for values in _by_report(_in_order(rows)):
@@ -269,9 +283,19 @@ class RecordedMetric:
                     newest[values.source] = values
         return sorted(newest.values(), key=lambda values: (values.reported, values.source))
 
-    def _packed_between(self, since: datetime, until: datetime) -> Packings:
-        first, last = day_of(since), day_of(until)
-        return frozenset((day, number) for day, number in self.packings if first <= day <= last)
+    @property
+    def bucket_minutes(self) -> set[int]:
+        """The lengths of the buckets of days that are kept in buckets only."""
+        return {minutes for minutes, _, _ in self.packings if minutes}
+
+    def _packed_between(self, since: datetime, until: datetime) -> Stored:
+        return _of_days(self.packings, since, until)
+
+
+def _of_days(stored: Stored, since: datetime, until: datetime) -> Stored:
+    """The packings of the days (UTC) from that of `since` to that of `until`."""
+    first, last = day_of(since), day_of(until)
+    return frozenset(packing for packing in stored if first <= packing[1] <= last)
 
 
 def values_within(
@@ -291,11 +315,10 @@ def values_within(
     }
     first, last = parameters["first"], parameters["last"]
 
-    def read(shown: Packings) -> list[tuple[int, datetime, int, int, float]]:
+    def read(shown: Stored) -> list[tuple[int, datetime, int, int, float]]:
         rows = fetch_rows(_WITHIN, parameters)
         for place, span in enumerate(spans, 1) if shown else ():
-            days = (day_of(span.since), day_of(span.until))
-            of_span = [packing for packing in shown if days[0] <= packing[0] <= days[1]]
+            of_span = _of_days(shown, span.since, span.until)
             for readings in _packed(of_span, [span.source], metric, span.since, span.until + _MICROSECOND):
                 rows += (
                     (place, reported, report, age, value)
@@ -305,7 +328,7 @@ def values_within(
                 break
         return rows
 
-    rows = sorted(undisturbed(read, first, last), key=lambda row: row[:3])
+    rows = sorted(undisturbed(read, first, last, finest_packings), key=lambda row: row[:3])
     if len(rows) > most:
         return None
     found: list[list[ReportedValues]] = [[] for _ in spans]
@@ -316,19 +339,29 @@ def values_within(
 
 
 def _packed(
-    shown: Collection[tuple[date, int]],
+    shown: Collection[tuple[int, date, int]],
     sources: Sequence[int],
     metric: Metric,
     since: datetime,
     until: datetime,
 ) -> Iterator[_SourceValues]:
-    """The values of each block, from `since` to before `until`."""
+    """The values of each block, and the means of each bucket, from `since` to before `until`."""
     number = NUMBERS[metric]
+    measured = [(day, place) for minutes, day, place in shown if not minutes]
+    first, last = microseconds(since), microseconds(until)
     for start in range(0, len(sources) if shown else 0, _SOURCES_AT_ONCE):
-        for block in unpacked_blocks(shown, sources[start : start + _SOURCES_AT_ONCE], [number]):
+        some = sources[start : start + _SOURCES_AT_ONCE]
+        for block in unpacked_blocks(measured, some, [number]) if measured else ():
             values = _SourceValues(block.source, *within(block, block.columns[number], since, until))
             if len(values.values):
                 yield values
+        for length in sorted({minutes for minutes, _, _ in shown if minutes}):
+            of_length = [packing for packing in shown if packing[0] == length]
+            for source, _, points in unpacked_rollups(of_length, some, [number]):
+                means = _SourceValues.of_means(source, points, length * 60)
+                chosen = (means.reported >= first) & (means.reported < last)
+                if chosen.any():
+                    yield means.part(chosen)
 
 
 def _by_source(packed: Iterable[_SourceValues], rows: Sequence[_Row]) -> Iterator[_SourceValues]:

@@ -129,9 +129,21 @@ def rollup_block(block: UnpackedBlock, day: date, minutes: int) -> bytes:
     return packed_points(points, begin=int(begin_of(day).timestamp()), span=span)
 
 
-def stored_packings(since: datetime, until: datetime) -> frozenset[tuple[int, date, int]]:
-    """The packings of these days (UTC) and their rollups: minutes of a bucket or 0, day and number."""
+Stored = frozenset[tuple[int, date, int]]
+"""Packings that are stored: minutes of a bucket, or 0 as measured, day and number."""
+
+
+def stored_packings(since: datetime, until: datetime) -> Stored:
+    """The packings of these days (UTC) and their rollups."""
     return frozenset(fetch_rows(_STORED, {"since": day_of(since), "until": day_of(until)}))
+
+
+def finest_packings(since: datetime, until: datetime) -> Stored:
+    """The packings of these days (UTC), each once: as measured, or in the shortest buckets that are kept."""
+    shortest: dict[tuple[date, int], int] = {}
+    for minutes, day, number in stored_packings(since, until):
+        shortest[day, number] = min(minutes, shortest.get((day, number), minutes))
+    return frozenset((minutes, *packing) for packing, minutes in shortest.items())
 
 
 def unpacked_rollups(

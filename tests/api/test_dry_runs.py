@@ -575,8 +575,14 @@ def test_a_wrong_time_range_is_refused(
 
 def test_measurements_that_are_not_kept_cannot_be_asked_for(record: Rehearsal, settings: Any) -> None:
     settings.OPSAPI_MEASUREMENT_RETENTION_DAYS = 3
+    settings.OPSAPI_MEASUREMENT_PT5M_DAYS = settings.OPSAPI_MEASUREMENT_PT1H_DAYS = 0
     assert record.ask(bodies.metric_config(), period="P4D").status_code == 400
     assert record.ask(bodies.metric_config(), period="P3D").status_code == 200
+
+
+def test_a_year_can_be_asked_for_where_rollups_are_kept(record: Rehearsal) -> None:
+    assert record.ask(bodies.metric_config(), period="P366D").status_code == 200
+    assert record.ask(bodies.metric_config(), period="P367D").status_code == 400
 
 
 @each("role", [Role.GROUP_MONITORING_ADMIN, Role.GROUP_OWNER])
