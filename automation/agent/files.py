@@ -29,7 +29,7 @@ def write_whole(path: Path, octets: bytes, modified: float | None = None, mode: 
                 os.utime(file.fileno(), (modified, modified))
             os.fsync(file.fileno())
         unfinished.rename(path)
-        _sync(path.parent)
+        sync_directory(path.parent)
     except OSError:
         with contextlib.suppress(OSError):
             unfinished.unlink()
@@ -39,10 +39,11 @@ def write_whole(path: Path, octets: bytes, modified: float | None = None, mode: 
 def move(source: Path, target: Path) -> None:
     """Rename a file, in place of any other, and write the new name to the disk. Raises: OSError."""
     source.rename(target)
-    _sync(target.parent)
+    sync_directory(target.parent)
 
 
-def _sync(directory: Path) -> None:
+def sync_directory(directory: Path) -> None:
+    """Write the names in a directory to the disk. Raises: OSError."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

@@ -29,8 +29,9 @@ from typing import Any, Callable
 from automation.agent.automation.build_faults import BuildError, BuildFault, DownloadLimits, file_error
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.fetch import fetch
-from automation.agent.automation.unpack import PROGRAM, sync_directory, unpack
+from automation.agent.automation.unpack import PROGRAM, unpack
 from automation.agent.faults import shown
+from automation.agent.files import sync_directory
 from automation.agent.settings import PREFIX
 
 LOCK, UNFINISHED = ".opsapi-agent.lock", ".opsapi-agent.unfinished"

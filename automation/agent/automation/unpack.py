@@ -19,6 +19,7 @@ from shutil import copyfileobj
 
 from automation.agent.automation.build_faults import BuildError, BuildFault, DownloadLimits, require_room
 from automation.agent.faults import shown
+from automation.agent.files import sync_directory
 
 PROGRAM = PurePosixPath("bin/mongod")
 """The program of a build, below the directory of the build."""
@@ -59,15 +60,6 @@ def unpack(archive: Path, target: Path, limits: DownloadLimits) -> Path:
             for directory in (PurePosixPath(), *directories):
                 sync_directory(target / directory)
     return target / root
-
-
-def sync_directory(directory: Path) -> None:
-    """Write the names in a directory to the disk. Raises: OSError."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path) -> None:

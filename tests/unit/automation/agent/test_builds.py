@@ -459,6 +459,7 @@ class TestProgram:
             (script(COMMIT, version="6.0"), BuildFault.OTHER_VERSION),
             (script(COMMIT, modules='"enterprise"'), BuildFault.OTHER_MODULES),
             (script(COMMIT, more="exit 3"), BuildFault.NOT_RUNNABLE),
+            (script(COMMIT, more="trap 'exit 3' EXIT"), BuildFault.NOT_RUNNABLE),
             (script(COMMIT, more="yes"), BuildFault.NOT_RUNNABLE),
             (script(COMMIT, more="exit 0"), BuildFault.NOT_RUNNABLE),
             (b"\x7fELF", BuildFault.NOT_RUNNABLE),
