@@ -15,32 +15,23 @@ from django.utils.safestring import SafeString
 
 from automation.access import WRITE_CONFIG
 from automation.desired_state.changes import NEW_PROJECT_TEXT, automation_config_restore, masked_text
-from automation.desired_state.document.publish import NEW_PROJECT
+from automation.desired_state.document.publish import NEW_PROJECT, Publication
 from automation.desired_state.document.text import MOST_LINES, LinePair, for_people, side_by_side
+from automation.desired_state.editor import EDIT
 from automation.desired_state.models import AutomationRevision, ProcessStatus
-from automation.desired_state.resource import AutomationPlanDocument
+from automation.desired_state.previews import preview_of
 from automation.desired_state.store import goal_version, revision_at
+from automation.turns.console import PAUSE, RESUME, is_current, plan_url
 from events.diffs import changed_resources
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.clock import time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import EMPTY, Context, ago, cut, project, short_field
 from opsapi.console.filters import RelatedFilter
-from opsapi.console.forms import ConsoleForm, fault_sentence
+from opsapi.console.forms import ConsoleForm
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.first_rows import more_words
-
-
-def _in_words(refusal: ApiError) -> list[str]:
-    document = refusal.document()
-    faults = [
-        fault_sentence(fault["field"], fault["message"], fault.get("allowed", ()))
-        for fault in document.get("badFields", ())
-    ]
-    sentences, left_out = cut(faults, _MOST_SHOWN)
-    return [*sentences, *([more_words(left_out)] if left_out else [])] or [document["detail"]]
 
 
 class RestoreForm(ConsoleForm):
@@ -61,38 +52,24 @@ class RestoreForm(ConsoleForm):
 
     @cached_property
     def plan(self) -> Mapping[str, Any]:
-        """The preview: the first `diffs`, `effects` and `warnings`, or the `refusal` in words.
-
-        `more` has the number of omitted items for each.
-        """
+        """The preview."""
         now = clock.now()
-        try:
-            draft = automation_config_restore(
-                group_id=self.row.group_id,
-                number=self.row.number,
-                version=None,
-                if_match=None,
-                dry_run=True,
-                actor=self.operator.actor(),
-                now=now,
-            )
-        except ApiError as refusal:
-            return {"refusal": _in_words(refusal)}
-        plan = AutomationPlanDocument.of_draft(draft, now)
-        for effect in plan["effects"]:
-            if "at" in effect:
-                effect["at"] = time_words(clock.parse_time(effect["at"]))
-        parts = {name: cut(rows, _MOST_SHOWN) for name, rows in plan.items()}
-        return {
-            **{name: rows for name, (rows, _) in parts.items()},
-            "more": {name: more_words(left_out) for name, (_, left_out) in parts.items()},
-            "is_same": not draft.changes_something,
-        }
+        return preview_of(lambda: self._restored(now), self.row.group_id, now)
+
+    def _restored(self, now: datetime) -> Publication:
+        return automation_config_restore(
+            group_id=self.row.group_id,
+            number=self.row.number,
+            version=None,
+            if_match=None,
+            dry_run=True,
+            actor=self.operator.actor(),
+            now=now,
+        )
 
 
 MOST_CHANGED = 100
 """Maximum number of changed processes on the page."""
-_MOST_SHOWN = 200
 _MOST_ROWS = 2_000
 _LONGEST_DOCUMENT = 200_000  # Characters that fit on a page.
 
@@ -171,7 +148,7 @@ def _restore(call: ActionCall) -> ActionOutcome:
 
 
 def _is_not_current(revision: AutomationRevision, _now: datetime) -> bool:
-    return goal_version(revision.group_id) != revision.number
+    return not is_current(revision)
 
 
 RESTORE = Action(
@@ -193,7 +170,12 @@ class AutomationRevisionAdmin(ConsoleAdmin):
 
     help = "how-to/use-the-console#fleet"
     group_path = "group_id"
-    actions_of_row: ClassVar[Mapping[str, Action]] = {"restore": RESTORE}
+    actions_of_row: ClassVar[Mapping[str, Action]] = {
+        "edit": EDIT,
+        "pause": PAUSE,
+        "resume": RESUME,
+        "restore": RESTORE,
+    }
     list_display = ["__str__", project, "created", "actor_name", "what_changed", "restored_from"]
     list_filter = [("group", RelatedFilter)]
     list_select_related = ["group"]
@@ -224,7 +206,12 @@ class AutomationRevisionAdmin(ConsoleAdmin):
         return ", ".join(f"{count} {status.lower()}" for status, count in revision.changes.items()) or EMPTY
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        return {**super().page_context(request, row), **revision_context(row)}
+        is_newest = is_current(row)
+        return {
+            **super().page_context(request, row),
+            **revision_context(row),
+            "plan_url": plan_url(row.group_id) if is_newest else "",
+        }
 
     @admin.display(description="document")
     def document_json(self, revision: AutomationRevision) -> SafeString:

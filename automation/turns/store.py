@@ -110,6 +110,12 @@ def stop_hold(stop: PlanTurn, process: str) -> PlanHold:
     return PlanHold(PlanReason.STOPPED, process, stop.replica_set, names)
 
 
+def turns_held(group_id: str, now: datetime) -> list[PlanTurn]:
+    """Return the turns that agents hold now, oldest first."""
+    held = PlanTurn.objects.filter(group_id=group_id, ended=None, expires__gt=now)
+    return list(held.order_by("granted", "id"))
+
+
 def standing_holds(group_id: str, version: int) -> list[PlanHold]:
     """Return why moves of the plan of this version do not begin: it is paused, or has stopped."""
     paused = [PlanHold(PlanReason.PAUSED)] if pause_of(group_id) else []

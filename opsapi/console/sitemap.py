@@ -120,6 +120,7 @@ ENTRIES = (
         key="u",
         pages=(
             SitePage(title="Revisions", model="automation.automationrevision"),
+            SitePage(title="Plan", url_name="automation_plan", help="how-to/use-the-console#automation"),
             SitePage(title="Processes", model="automation.processstatus"),
         ),
     ),

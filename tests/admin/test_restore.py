@@ -39,7 +39,7 @@ def test_what_it_would_do_is_shown_and_nothing_done(
     with leaves_events(operator):
         answer = console.get(action_url(first, "restore"))
     page = answer.content.decode()
-    assert "<strong>db_2</strong> REMOVE: is no longer managed" in page
+    assert "<strong>db_2</strong> is no longer managed" in page
     assert answer.context["form"]["version"].value() == 2
     assert "a secret" not in page
     assert numbers(project) == [1, 2]
