@@ -103,7 +103,7 @@ def one_of_everything(project: Project, owner: ApiClient) -> Mapping[str, str]:
         "database_name": "orders",
         "integration_type": integration["type"],
         "revision": "1",
-        "turn_id": make_turn(project).id,
+        "turn_id": make_turn(project, goal_version=2).id,
         "agent_type": Agent.objects.get().agent_type,
         "agent_name": Agent.objects.get().hostname,
         "cluster_id": Cluster.objects.get().id,

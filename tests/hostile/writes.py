@@ -89,6 +89,12 @@ MORE: Mapping[str, Sequence[Any]] = {
     "PUT /groups/<group_id>/automationConfig": [
         bodies.automation_config(version=2, options={"downloadBase": "/var/other"})
     ],
+    # Another request for the same turn, a renewal, and a failure that stops the plan.
+    "POST /agents/v1.0/groups/<group_id>/turns": [bodies.turn(requestId="another")],
+    "PATCH /agents/v1.0/groups/<group_id>/turns/<turn_id>": [
+        {"fence": 1},
+        {"fence": 1, "outcome": "FAILED", "reason": "no disk"},
+    ],
     "POST /agents/v1.0/groups/<group_id>/reports": [
         bodies.report(bodies.host()),
         bodies.report(bodies.host(hostname="db2.example.com", clusterName="orders")),
