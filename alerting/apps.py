@@ -41,6 +41,7 @@ class AlertingConfig(AppConfig):
         from alerting.engine.workers import clock_words, failing_loop_words, workers_seen  # noqa: PLC0415
         from alerting.incidents.store import open_alerts_of_set  # noqa: PLC0415
         from alerting.overview.chart_notes import alerting_notes  # noqa: PLC0415
+        from alerting.overview.host_mutes import muted_times_of_hosts  # noqa: PLC0415
         from alerting.overview.panels import (  # noqa: PLC0415
             MUTE_HOSTS,
             alerting_widgets,
@@ -53,6 +54,7 @@ class AlertingConfig(AppConfig):
         self.overview = [alerting_widgets]
         self.needs_somebody = [alerts_that_need_somebody]
         self.chart_notes = [alerting_notes]
+        self.muted_times = [muted_times_of_hosts]
         self.host_panels = [alerts_of_host]
         self.set_panels = [alerts_of_set]
         self.host_links = [MUTE_HOSTS]

@@ -1,10 +1,15 @@
 """The page of an alert."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from statistics import median
+from typing import Final
 
 from django.contrib import admin
 from django.db.models import Model
+from django.urls import reverse
+from django.utils.http import urlencode
 
 from alerting.configs.models import AlertConfig
 from alerting.configs.rules import MetricThreshold
@@ -13,11 +18,12 @@ from alerting.engine.console import RESEND, notification_badge
 from alerting.engine.models import Notification
 from alerting.engine.rules import muted_by
 from alerting.incidents.choices import ACTIVE
+from alerting.incidents.inbox import length_words, rule_words
 from alerting.incidents.models import Alert
 from alerting.incidents.presentation import alert_badge, severity_badge
 from alerting.incidents.store import incident_summary
+from alerting.incidents.tabs import AlertTab
 from alerting.incidents.targets import targets_of
-from alerting.insight.measurement_spans import MeasurementWindow
 from alerting.insight.message_reasons import NotificationExplanation
 from alerting.insight.questions import UserQuestion
 from alerting.insight.timeline import AlertTimeline, alert_timeline
@@ -30,18 +36,18 @@ from alerting.insight.timeline_entries import (
 )
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.store import muting_windows
+from automation.hosts.heartbeats import heartbeats
 from automation.hosts.states import agent_state, host_state, measured_words
 from automation.metrics import Metric
 from automation.models import Agent, Host, ReplicaSet
-from automation.quantities import unit_words
 from events.models import Event
 from events.wording import target_words
 from opsapi.api.principal import Operator
-from opsapi.clock import age_words, ago_words, time_words
-from opsapi.console.admin_urls import action_url, list_url, page_url, page_url_of
+from opsapi.clock import age_words, ago_words, time_words, wire_time
+from opsapi.console.admin_urls import action_url, list_url, name_of, page_url, page_url_of
 from opsapi.console.display import Context, cut, urls_seen
-from opsapi.console.widgets import Plot, Tone
-from opsapi.first_rows import more_words
+from opsapi.console.widgets import Tone, number_of
+from opsapi.first_rows import MOST_COUNTED, more_words
 from opsapi.roles import Scope
 
 ENTRY_BADGES: Mapping[TimelineEntryKind, tuple[str, Tone]] = {
@@ -76,8 +82,16 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
     notifications, left_out = cut(timeline.explanation.notifications, MOST_NOTIFICATIONS_SHOWN)
     users = _users(timeline, operator)
     acknowledged_by = timeline.acknowledgement.username if timeline.acknowledgement else None
+    target = targets_of([alert]).get(alert.id)
+    usual = Metric(alert.metric_name or Metric.CONNECTIONS)
+    metric = timeline.measured.metric if timeline.measured else usual
+    config = timeline.explanation.facts.config if sees_config else None
     return {
-        **_heading(alert, now),
+        **_heading(alert, target, now),
+        "words": rule_words(alert, config),
+        "length": length_words(alert, now),
+        "heartbeat": heartbeats([target], now)[target.id] if isinstance(target, Host) else None,
+        "charts": _charts(alert, target, metric, now),
         "timeline": timeline,
         "question": question,
         "metric": Metric(alert.metric_name).spec.words if alert.metric_name else "",
@@ -101,17 +115,20 @@ def page_of(alert: Alert, operator: Operator, *, question: UserQuestion, now: da
         "notifications_url": list_url(Notification, q=alert.id),
         "events_url": list_url(Event, q=alert.id),
         "incident": _incident(alert, now),
-        "plot": _plot(timeline.measured, alert),
+        "earlier": earlier_alerts(alert),
+        "about_target_url": list_url(Alert, state=AlertTab.ALL, q=f'"{target_words(alert.facts)}"'),
+        "trial_url": f"{action_url(AlertConfig, timeline.config.id, 'change')}#config-trial"
+        if timeline.threshold and timeline.config.is_there
+        else "",
     }
 
 
-def _heading(alert: Alert, now: datetime) -> Context:
+def _heading(alert: Alert, target: Model | None, now: datetime) -> Context:
     """What the alert is about, its state and age, and what is known of its target now."""
-    muted, target = muting_windows([alert], now=now), targets_of([alert]).get(alert.id)
+    muted = muting_windows([alert], now=now)
     window = muted.get(alert.id)
     state, tone = alert_badge(alert, now, is_muted=muted.is_muted(alert.id))
     return {
-        "words": alert.words,
         "severity": severity_badge(alert),
         "target": target_words(alert.facts),
         "target_url": page_url(target) if target else "",
@@ -239,16 +256,72 @@ def _incident(alert: Alert, now: datetime) -> Context | None:
     return {"summary": summary, "alerts": rows, "more": summary.alerts.left_out_words}
 
 
-def _plot(measured: MeasurementWindow | None, alert: Alert) -> Plot | None:
-    if measured is None or not measured.points:
+_BEFORE: Final = timedelta(hours=2)
+"""The time before an alert that its plot shows."""
+_AFTER: Final = timedelta(minutes=30)
+_LAGS: Final = (Metric.OPLOG_SLAVE_LAG_MASTER_TIME, Metric.PG_REPLICATION_LAG_TIME)
+
+
+def _charts(alert: Alert, target: Model | None, metric: Metric, now: datetime) -> Context | None:
+    """The plot around an alert, with the other members of the replica set; None if nothing can be drawn."""
+    if isinstance(target, Host):
+        drawn: Model = target.replica_set or target
+        metrics, main = [metric], target.id
+    elif isinstance(target, ReplicaSet):
+        drawn, metrics, main = target, list(_LAGS), ""
+    else:
         return None
-    return Plot(
-        label=measured.metric.spec.words,
-        units=unit_words(measured.units),
-        since=measured.span.since,
-        until=measured.span.until,
-        points=measured.points,
-        threshold=measured.threshold.threshold if measured.threshold else None,
-        began=alert.created,
-        ended=alert.resolved,
+    until = min(now, alert.resolved + _AFTER) if alert.resolved else now
+    query = {
+        "only": "1",
+        "m": [name.value for name in metrics],
+        "since": wire_time(alert.created - _BEFORE),
+        "until": wire_time(until),
+    }
+    return {
+        "url": reverse(f"admin:{name_of(type(drawn))}_charts", args=[drawn.pk]),
+        "query": urlencode(query, doseq=True),
+        "title": metrics[0].spec.words,
+        "is_growing": alert.resolved is None,
+        "main": main,
+        "has_others": drawn is not target,
+    }
+
+
+_EARLIER: Final = timedelta(days=28)
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierAlerts:
+    """The alerts of the same configuration about the same target in the 28 days before an alert."""
+
+    count: int
+    median: timedelta | None
+    newest: datetime | None
+
+    @property
+    def words(self) -> str:
+        """Their number and how long they lasted, in a sentence."""
+        if not self.count:
+            return "No alert like this in the 28 days before."
+        number = number_of(self.count)
+        lasted = f", median length {age_words(self.median)}" if self.median is not None else ""
+        return f"{number} like this in the 28 days before{lasted}."
+
+
+def earlier_alerts(alert: Alert) -> EarlierAlerts:
+    """Read the alerts like this one, at most MOST_COUNTED + 1, the newest first."""
+    rows = Alert.objects.filter(
+        config_id=alert.config_id,
+        group_id=alert.group_id,
+        target_key=alert.target_key,
+        created__gte=alert.created - _EARLIER,
+        created__lt=alert.created,
+    ).order_by("-created", "-id")
+    times = list(rows.values_list("created", "resolved")[: MOST_COUNTED + 1])
+    lengths = [(resolved - created).total_seconds() for created, resolved in times if resolved]
+    return EarlierAlerts(
+        count=len(times),
+        median=timedelta(seconds=median(lengths)) if lengths else None,
+        newest=times[0][0] if times else None,
     )

@@ -1,6 +1,8 @@
-"""Alerting on the charts of hosts: the thresholds that watch them, and the times with an alert."""
+"""Alerting on the charts of hosts: the thresholds that watch them, and the times with an alert or muted."""
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Final
 
 from django.db.models import F, Q
@@ -13,6 +15,7 @@ from alerting.configs.wording import condition_words
 from alerting.engine.observations import Condition, Observation
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import TARGET_NAME, Alert
+from alerting.overview.host_mutes import HostMute, host_mutes
 from automation.hosts.store import host_state
 from automation.models import Host
 from events.types import EventType
@@ -32,12 +35,27 @@ def alerting_notes(visible_scope: VisibleScope, question: ChartQuestion) -> Char
         return ChartNotes()
     levels, all_levels = _levels(visible_scope, hosts, question)
     spans, all_spans = _spans(hosts, question)
+    mutes = host_mutes(hosts, question.since, question.until)
     left_out = []
     if not all_levels:
         left_out.append(f"Only the thresholds of {_MOST_CONFIGS} alert configurations are drawn.")
     if not all_spans:
         left_out.append(f"Only the newest {_MOST_ALERTS} alerts are drawn.")
-    return ChartNotes(levels=levels, spans=spans, left_out=left_out)
+    if mutes.is_cut:
+        left_out.append("Some maintenance windows are not drawn.")
+    return ChartNotes(levels=levels, spans=[*_muted(hosts, mutes.mutes), *spans], left_out=left_out)
+
+
+def _muted(hosts: list[Host], mutes: Sequence[HostMute]) -> Iterator[Shade]:
+    """The times of windows; once, if a window mutes all hosts."""
+    together: dict[tuple[str, datetime], list[HostMute]] = defaultdict(list)
+    for mute in mutes:
+        together[mute.window.id, mute.since].append(mute)
+    for same in together.values():
+        for mute in same[:1] if len(same) == len(hosts) else same:
+            row = "" if len(same) == len(hosts) else mute.host_id
+            label = f"muted by {mute.window.rule.title}"
+            yield Shade(mute.since, mute.until, label, page_url(mute.window), row=row, is_mute=True)
 
 
 def _levels(

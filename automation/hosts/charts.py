@@ -167,7 +167,7 @@ class ChartMetrics:
 
 
 def chart_metrics(query: MultiValueDict[str, str], hosts: Sequence[Host]) -> ChartMetrics:
-    """Return the metrics that `m` adds, and the usual metrics of the engines of the hosts.
+    """Return the metrics that `m` adds and, without `only`, the usual metrics of the engines of the hosts.
 
     Raises ChartRequestError.
     """
@@ -176,6 +176,8 @@ def chart_metrics(query: MultiValueDict[str, str], hosts: Sequence[Host]) -> Cha
         raise ChartRequestError("m must be the name of a metric, such as CONNECTIONS")
     if len(names) > MOST_ADDED:
         raise ChartRequestError(f"m must add at most {MOST_ADDED} metrics")
+    if query.get("only"):
+        return ChartMetrics([Metric(name) for name in names], [])
     engines = {host.engine for host in hosts}
     usual = [metric for engine in Engine if engine.value in engines for metric in _USUAL_METRICS[engine]]
     # Agents of earlier versions do not say the engine.
@@ -302,6 +304,7 @@ def _span(span: Shade, hosts: Sequence[Host], now: datetime) -> Mapping[str, Any
         "label": span.label,
         "url": span.url,
         "metric": span.metric,
+        "isMute": span.is_mute,
         "row": places[0] if places else None,
     }
 

@@ -18,6 +18,7 @@ from automation.agents.models import Agent
 from automation.agents.rules import unheard_for
 from automation.hosts.changes import host_change, host_create, host_delete
 from automation.hosts.chart_pages import ChartPages
+from automation.hosts.heartbeats import heartbeats
 from automation.hosts.models import Database, Host
 from automation.hosts.resource import HostChange, NewHost
 from automation.hosts.states import HostColumns, host_state, known_type_words, measured_words, reachable_words
@@ -101,6 +102,7 @@ def host_context(host: Host, visible_scope: VisibleScope, *, now: datetime) -> M
             type_name=host.type_name,
             replica_set=host.replica_set_name,
         ),
+        "heartbeat": heartbeats([host], now)[host.id],
         "is_old": unheard_for(host.last_report, now) is not None,
         "age": ago_words(measured.reported, now) if measured.reported else "",
         "measured": measured,

@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 
 from automation.hosts.chart_pages import ChartPages
 from automation.hosts.charts import MOST_HOSTS
+from automation.hosts.heartbeats import heartbeats
 from automation.hosts.models import Cluster, Host, ReplicaSet
 from automation.hosts.states import (
     HostColumns,
@@ -33,6 +34,7 @@ from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
+from opsapi.console.heartbeats import Heartbeat
 from opsapi.console.model_admin import ConsoleInline
 from opsapi.console.widgets import set_panels
 
@@ -73,15 +75,17 @@ class MemberCard:
     version: str
     lag: str
     reported: str
+    heartbeat: Heartbeat
 
 
 def member_cards(hosts: Sequence[Host], now: datetime) -> list[MemberCard]:
     """Return a card of each host."""
     newest = newest_measurements([host.id for host in hosts], since=now - _RECENT, metrics=_LAGS)
-    return [_card(host, newest.get(host.id), now) for host in hosts]
+    bars = heartbeats(hosts, now)
+    return [_card(host, newest.get(host.id), bars[host.id], now) for host in hosts]
 
 
-def _card(host: Host, measured: MeasuredReport | None, now: datetime) -> MemberCard:
+def _card(host: Host, measured: MeasuredReport | None, heartbeat: Heartbeat, now: datetime) -> MemberCard:
     words, tone = host_state(host, now)
     samples = measured.samples if measured else {}
     lag = next((quantity_of(metric, samples[metric][-1][1]) for metric in _LAGS if metric in samples), "")
@@ -95,6 +99,7 @@ def _card(host: Host, measured: MeasuredReport | None, now: datetime) -> MemberC
         version=with_behind(host.version, behind=host.version_behind),
         lag=lag,
         reported=ago_words(host.last_report, now) if host.last_report else "never",
+        heartbeat=heartbeat,
     )
 
 

@@ -34,6 +34,8 @@ class Shade:
     url: str = ""
     metric: str = ""
     row: str = ""
+    is_mute: bool = False
+    """Whether alerts are muted in this time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,7 +268,7 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """What this operator can do to this row now: the buttons of its page."""
         operator, now, scope = operator_of(request), clock.now(), self.scope_of(row)
         return [
-            {"action": action, "url": action_url(self.model, row.pk, name)}
+            {"name": name, "action": action, "url": action_url(self.model, row.pk, name)}
             for name, action in self.actions_of_row.items()
             if action.offered(row, now) and action.is_allowed(operator, row, scope)
         ]

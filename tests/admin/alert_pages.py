@@ -3,7 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
-from alerting.models import Alert
+from accesslist.models import Project
+from alerting.models import Alert, MaintenanceWindow
 from opsapi import clock
 
 ALERTS = "/admin/alerting/alert/"
@@ -24,3 +25,10 @@ def window_values(**changes: Any) -> dict[str, Any]:
         "description": "two\r\nlines",
     }
     return values | changes
+
+
+def make_window(project: Project, **changes: Any) -> MaintenanceWindow:
+    """A window of the project that mutes alerts of hosts now, for an hour before and after."""
+    now = clock.now()
+    values = {"alert_types": ["HOST"], "start": now - timedelta(hours=1), "end": now + timedelta(hours=1)}
+    return MaintenanceWindow.objects.create(group=project, created=now, updated=now, **(values | changes))

@@ -11,12 +11,12 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.incidents import tabs
-from alerting.models import Alert, Incident, MaintenanceWindow
+from alerting.models import Alert, Incident
 from opsapi import clock
 from opsapi.console.admin_urls import list_url
 from opsapi.ids import new_id
 from opsapi.roles import Role
-from tests.admin.alert_pages import ALERTS, alert_page
+from tests.admin.alert_pages import ALERTS, alert_page, make_window
 from tests.admin.operators import browser_with
 from tests.admin.reading import shown
 from tests.admin.writing import post
@@ -48,9 +48,7 @@ def rows_of(page: str) -> list[str]:
 def of_each_state(project: Project) -> dict[str, Alert]:
     """An alert for each tab."""
     now = clock.now()
-    MaintenanceWindow.objects.create(
-        group=project, alert_types=["AGENT"], start=now - HOUR, end=now + HOUR, created=now, updated=now
-    )
+    make_window(project, alert_types=["AGENT"])
     changes: dict[str, dict[str, Any]] = {
         "needs-you": {},
         "acknowledged": {"acknowledged_until": now + HOUR},

@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project
-from alerting.models import Alert, MaintenanceWindow
+from alerting.models import Alert
 from alerting.windows import store as windows
 from opsapi import clock
-from tests.admin.alert_pages import ALERTS, alert_page
+from tests.admin.alert_pages import ALERTS, alert_page, make_window
 from tests.admin.operators import page_of
 from tests.admin.reading import shown
 from tests.each import each
@@ -23,20 +23,6 @@ pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 START = "/admin/"
 ALL_ALERTS = f"{ALERTS}?state=all"
-
-
-def make_window(project: Project) -> MaintenanceWindow:
-    """One that covers host alerts now."""
-    now = clock.now()
-    return MaintenanceWindow.objects.create(
-        group=project,
-        alert_types=["HOST"],
-        start=now - HOUR,
-        end=now + HOUR,
-        description="new disks",
-        created=now,
-        updated=now,
-    )
 
 
 def states(page: str) -> list[str]:
@@ -63,7 +49,7 @@ def test_every_page_has_the_same_word(
     config, host = make_config(project), make_host(project, "db1.example.com")
     alert = make_alert(project, config_id=config.id, **changes)
     if muted:
-        make_window(project)
+        make_window(project, description="new disks")
     pages = [ALL_ALERTS, alert_page(alert)]
     if word not in {"Closed", "Cancelled"}:
         pages += [START, page_of(host), page_of(config)]
@@ -79,7 +65,7 @@ def test_every_page_says_that_it_does_not_know_whether_an_alert_is_muted(
     alert = make_alert(project, config_id=config.id)
     pages = [ALL_ALERTS, alert_page(alert), START, page_of(host), page_of(config)]
     assert {word for url in pages for word in states(shown(console, url))} == {"Open"}
-    make_window(project)
+    make_window(project, description="new disks")
     assert {url: set(states(shown(console, url))) for url in pages} == {
         url: {"Open or muted"} for url in pages
     }
@@ -87,7 +73,7 @@ def test_every_page_says_that_it_does_not_know_whether_an_alert_is_muted(
 
 
 def test_a_muted_alert_names_the_window_that_mutes_it(console: Client, project: Project) -> None:
-    alert, window = make_alert(project), make_window(project)
+    alert, window = make_alert(project), make_window(project, description="new disks")
     page = shown(console, alert_page(alert))
     assert f'<a href="{page_of(window)}">new disks</a>' in page
 

@@ -9,6 +9,7 @@ from django.urls import reverse
 
 from accesslist.models import Project
 from alerting.models import NotificationAttempt
+from automation.models import ReplicaSet
 from integrations.choices import DeliveryStatus
 from opsapi import clock
 from opsapi.outbound.errors import UNREACHABLE
@@ -69,16 +70,40 @@ def test_where_nobody_was_reached_the_console_shows_when_that_began(
 
 def test_the_measurements_are_there_for_the_script_and_in_words(console: Client, project: Project) -> None:
     host = make_host(project)
-    alert = make_alert(project, facts={"hostId": host.id, "hostname": HOSTILE, "port": 1})
+    facts = {"hostId": host.id, "hostname": host.hostname, "port": host.port}
+    alert = make_alert(project, facts=facts)
     measure(host, clock.now(), CONNECTIONS=5.5)
     text = shown(console, alert_page(alert))
-    assert '<script id="plot-data" type="application/json">' in text
+    assert f'data-charts="/admin/automation/host/{host.id}/charts/"' in text
+    assert "only=1&amp;m=CONNECTIONS&amp;since=" in text
     assert "Connections: lowest 5.5, highest 5.5, last 5.5." in text
-    assert static("console/plot.js") in text
+    assert static("console/charts.js") in text
 
 
-def test_without_measurements_there_is_no_plot(console: Client, project: Project) -> None:
-    assert "plot-data" not in shown(console, alert_page(make_alert(project)))
+def test_the_other_members_of_the_set_are_in_the_plot(console: Client, project: Project) -> None:
+    members = ReplicaSet.objects.create(group=project, name="rs0", created=clock.now())
+    host = make_host(project, replica_set=members)
+    facts = {"hostId": host.id, "hostname": host.hostname, "port": host.port}
+    text = shown(console, alert_page(make_alert(project, facts=facts)))
+    assert f'data-charts="/admin/automation/replicaset/{members.id}/charts/"' in text
+    assert f'data-main="{host.id}"' in text
+
+
+def test_without_a_host_there_is_no_plot(console: Client, project: Project) -> None:
+    assert "data-charts" not in shown(console, alert_page(make_alert(project)))
+
+
+def test_the_page_says_how_often_and_how_long_it_was_like_this_before(
+    console: Client, project: Project
+) -> None:
+    alert, hour = make_alert(project), timedelta(hours=1)
+    assert "No alert like this in the 28 days before." in shown(console, alert_page(alert))
+    for days, hours in ((1, 1), (2, 3), (3, 5), (29, 9)):
+        began = alert.created - timedelta(days=days)
+        like = {"config_id": alert.config_id, "target_key": alert.target_key, "status": "CLOSED"}
+        make_alert(project, created=began, resolved=began + hours * hour, **like)
+    make_alert(project, config_id=alert.config_id, status="CLOSED", created=alert.created - hour)
+    assert "3 like this in the 28 days before, median length 3 h." in shown(console, alert_page(alert))
 
 
 def test_hostile_names_are_shown_as_they_are(console: Client, project: Project) -> None:
@@ -97,7 +122,8 @@ def test_hostile_names_are_shown_as_they_are(console: Client, project: Project) 
     make_notification(
         project, alert=alert, recipient=HOSTILE, reason=HOSTILE, status="FAILED", created=clock.now()
     )
-    for url in (alert_page(alert), ALERTS, alert_page(alert, "acknowledge"), alert_page(alert, "window")):
+    inbox = f"{ALERTS}?state=acknowledged"
+    for url in (alert_page(alert), inbox, alert_page(alert, "acknowledge"), alert_page(alert, "window")):
         text = shown(console, url)
         assert "&lt;script&gt;alert(1)" in text
         assert HOSTILE not in text

@@ -23,6 +23,7 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.console.sessions import REFRESH_HEADER
 from opsapi.roles import Role
+from tests.admin.alert_pages import make_window
 from tests.admin.operators import operator_with, page_of
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
@@ -323,3 +324,27 @@ def test_the_page_of_a_set_shows_its_members_and_their_alerts(
     assert [(card.type_name, card.state) for card in context["members"]][2] == ("REPLICA_SECONDARY", "down")
     [panel] = context["panels"]
     assert {row[0].url for row in panel.rows} == {page_of(alert), page_of(of_set)}
+
+
+def test_only_the_named_metrics_are_drawn(console: Client, project: Project) -> None:
+    host = make_host(project)
+    measure(host, clock.now(), CONNECTIONS=5, CACHE_USED_BYTES=7)
+    drawn = charts(console, host, m="CONNECTIONS", only="1")
+    assert [chart["metric"] for chart in drawn["charts"]] == ["CONNECTIONS"]
+    assert drawn["missing"] == []
+
+
+def test_times_muted_by_a_window_are_marked(console: Client, project: Project) -> None:
+    now = clock.now()
+    members = ReplicaSet.objects.create(group=project, name="rs0", created=now)
+    for name in ("db1", "db2"):
+        make_host(project, name, replica_set=members)
+    window = make_window(project, start=now - HOUR, end=now + HOUR, alert_types=["HOST"], description="disks")
+    make_window(project, start=now - HOUR, end=now + HOUR, alert_types=["AGENT"])
+    (span,) = charts(console, members, range="6h")["spans"]
+    assert (span["isMute"], span["row"], span["label"]) == (True, None, "muted by disks")
+    assert span["since"] == window.start.timestamp()
+    window.matchers = [{"fieldName": "HOSTNAME", "operator": "EQUALS", "value": "db2"}]
+    window.save()
+    (span,) = charts(console, members, range="6h")["spans"]
+    assert span["row"] == 1

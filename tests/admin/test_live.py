@@ -12,8 +12,8 @@ from alerting.incidents.choices import AlertStatus
 from opsapi import clock
 from opsapi.console.widgets import MOST_NEEDING
 from opsapi.roles import Role
+from tests.admin.alert_pages import make_window
 from tests.admin.operators import action_url, browser_with
-from tests.admin.test_alert_states import make_window
 from tests.admin.writing import confirm
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert

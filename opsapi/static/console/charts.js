@@ -6,7 +6,7 @@
   if (!root || !window.uPlot) return;
   const EVERY_MS = 30_000;
   const GIVE_UP_MS = 20_000;
-  const HEIGHT = 150;
+  const HEIGHT = root.dataset.query === undefined ? 150 : 240;
   const MOST_ROWS_OF_TABLE = 200;
   const SYNC = window.uPlot.sync("charts");
   // Colours that colour-blind people can tell apart (Okabe and Ito); further lines repeat them, dashed.
@@ -18,7 +18,10 @@
   const rowList = root.querySelector("[data-charts-rows]");
   const missing = root.querySelector("[data-charts-missing]");
   const hidden = new Set();
-  let query = new URLSearchParams(location.search);
+  // The page of an alert has a plot with a range and a metric of its own; the URL keeps neither.
+  const own = root.dataset.query;
+  let query = new URLSearchParams(own ?? location.search);
+  const KEPT = ["m", "range", "since", "until", "only"];
   let data = null;
   let drawn = [];
   let timer = 0;
@@ -72,7 +75,7 @@
   function goTo(change) {
     change(query);
     const text = query.toString();
-    history.replaceState(null, "", text ? `?${text}` : location.pathname);
+    if (own === undefined) history.replaceState(null, "", text ? `?${text}` : location.pathname);
     read();
   }
 
@@ -97,7 +100,8 @@
   async function read(isRefresh = false) {
     clearTimeout(timer);
     const turn = ++asked;
-    const wanted = new URLSearchParams([...query].filter(([name]) => ["m", "range", "since", "until"].includes(name)));
+    const wanted = new URLSearchParams([...query].filter(([name]) => KEPT.includes(name)));
+    if (isGrowing()) wanted.set("until", new Date().toISOString());
     try {
       const answer = await fetch(`${root.dataset.charts}?${wanted}`, {
         headers: { Accept: "application/json", ...(isRefresh ? { "X-Console-Refresh": "1" } : {}) },
@@ -117,7 +121,12 @@
       if (turn !== asked) return;
       say(data ? `Connection lost. Showing data from ${timeWords(Date.parse(data.read) / 1000)}.` : "The charts cannot be loaded. The page tries again.", data !== null);
     }
-    if (turn === asked && (data === null || data.range)) timer = setTimeout(wake, EVERY_MS);
+    if (turn === asked && (data === null || data.range || isGrowing())) timer = setTimeout(wake, EVERY_MS);
+  }
+
+  // Whether the range is that of an alert that has not ended.
+  function isGrowing() {
+    return root.dataset.growing !== undefined && query.toString() === new URLSearchParams(own).toString();
   }
 
   function wake() {
@@ -139,7 +148,7 @@
     }
     missing.textContent = data.missing.length ? `No measurements in this time: ${data.missing.join(", ")}.` : "";
     showRows();
-    if (isSame && data.range) drawn.forEach((chart, place) => chart.update(data.charts[place]));
+    if (isSame && (data.range || isGrowing())) drawn.forEach((chart, place) => chart.update(data.charts[place]));
     else drawAll();
   }
 
@@ -168,6 +177,21 @@
     grid.replaceChildren();
     drawn = data.charts.map((chart) => new Chart(chart));
     if (!data.charts.length) grid.append(element("p", { className: "console-note", textContent: "No measurements in this time." }));
+  }
+
+  // Muted times are hatched, so that nobody needs to tell colours apart.
+  function hatch(ctx) {
+    const size = 8 * devicePixelRatio;
+    const tile = new OffscreenCanvas(size, size);
+    const pen = tile.getContext("2d");
+    pen.strokeStyle = isDark() ? "rgba(86, 180, 233, 0.55)" : "rgba(0, 114, 178, 0.4)";
+    pen.lineWidth = devicePixelRatio;
+    for (const from of [-size, 0, size]) {
+      pen.moveTo(from, size);
+      pen.lineTo(from + size, 0);
+    }
+    pen.stroke();
+    return ctx.createPattern(tile, "repeat");
   }
 
   class Chart {
@@ -249,7 +273,7 @@
           { ...axis, size: 52, values: (_, ticks) => ticks.map((tick) => tick.toLocaleString("en-US", { notation: Math.abs(tick) >= 10_000 ? "compact" : "standard", maximumFractionDigits: 2 })) },
         ],
         series: [{}, ...this.chart.lines.map((_, row) => ({
-          stroke: () => colourOf(row), width: 1.5, dash: dashOf(row), spanGaps: false, points: { show: this.isSparse() ? true : undefined, size: 4 },
+          stroke: () => colourOf(row), gaps: (plot, _series, _first, _last, gaps) => this.longGaps(plot, row, gaps), width: this.widthOf(row), alpha: this.widthOf(row) < 1.5 ? 0.55 : 1, dash: dashOf(row), spanGaps: false, points: { show: this.isSparse() ? true : undefined, size: 4 },
           show: !hidden.has(data.rows[row].id),
         }))],
         hooks: {
@@ -259,6 +283,22 @@
           setSelect: [(plot) => this.zoom(plot)],
         },
       };
+    }
+
+    // Samples may be further apart than the points of the chart: a gap is longer than the usual distance.
+    longGaps(plot, row, gaps) {
+      const places = this.chart.lines[row].means.flatMap((value, place) => (value === null ? [] : [place]));
+      const distances = places.slice(1).map((place, at) => place - places[at]).sort((one, other) => one - other);
+      const usual = distances[Math.floor(distances.length / 2)] ?? 1;
+      const least = 2.5 * usual * (data.times[1] - data.times[0]);
+      return gaps.filter(([from, to]) => plot.posToVal(to, "x", true) - plot.posToVal(from, "x", true) > least);
+    }
+
+    // The member that an alert is about is bold, the others are thin.
+    widthOf(row) {
+      const { main } = root.dataset;
+      if (!main || data.rows.length === 1) return 1.5;
+      return data.rows[row].id === main ? 2.5 : 1;
     }
 
     isSparse() {
@@ -302,7 +342,7 @@
         const left = Math.max(plot.valToPos(span.since, "x", true), bbox.left);
         const right = Math.min(plot.valToPos(span.until, "x", true), bbox.left + bbox.width);
         if (right < bbox.left || left > bbox.left + bbox.width) continue;
-        ctx.fillStyle = span.metric ? "rgba(220, 38, 38, 0.16)" : "rgba(220, 38, 38, 0.08)";
+        ctx.fillStyle = span.isMute ? hatch(ctx) : span.metric ? "rgba(220, 38, 38, 0.16)" : "rgba(220, 38, 38, 0.08)";
         ctx.fillRect(left, bbox.top, Math.max(right - left, 2), bbox.height);
       }
       for (const [row, line] of this.chart.lines.entries()) {
@@ -417,7 +457,11 @@
     return names.find((name) => lengthOf(name) >= length * 0.99) ?? names.at(-1);
   }
 
-  root.querySelector("[data-add]").addEventListener("change", (event) => {
+  root.querySelector("[data-reset]")?.addEventListener("click", () => {
+    query = new URLSearchParams(own);
+    read();
+  });
+  root.querySelector("[data-add]")?.addEventListener("change", (event) => {
     const metric = event.target.value;
     event.target.value = "";
     if (metric && !query.getAll("m").includes(metric)) goTo((given) => given.append("m", metric));
