@@ -5,6 +5,7 @@ from collections.abc import Callable
 from django.apps import AppConfig
 
 from automation.agents.rules import Detection, detection_words
+from automation.quantities import recorded_quantity
 
 
 class AutomationConfig(AppConfig):
@@ -27,6 +28,7 @@ class AutomationConfig(AppConfig):
         self.overview = [fleet_widgets]
         self.project_notices = [limit_notices]
         self.detection_now = detection_now
+        self.quantity_words = [recorded_quantity]
 
     @property
     def readiness(self) -> dict[str, object]:

@@ -38,6 +38,11 @@ def quantity(number: float, units: Unit) -> str:
     return f"{number_words(number)} {unit_words(units)}".rstrip()
 
 
+def recorded_quantity(number: float, units: str) -> str:
+    """As `quantity`, of units that another build may have recorded."""
+    return quantity(number, Unit(units)) if units in set(Unit) else f"{number_words(number)} {units}"
+
+
 def readable_quantity(number: float, units: Unit) -> str:
     """A quantity in its unit, or a shorter one if the number is long: `2 GB`, not `2,147,483,648 B`."""
     size = abs(number)

@@ -3,8 +3,11 @@
 The documents are redacted as in the API, so no secret can reach a diff."""
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice, pairwise
 from typing import Any
 
 from events.choices import DiffStatus, DiffType
@@ -53,6 +56,15 @@ def _text(value: Any) -> str:
 
 SHOWN_CHARACTERS = 160
 """Characters of a value shown at first; longer values can be opened."""
+MOST_LEAVES = 200
+"""The most rows of a resource."""
+_DEEPEST = 8
+"""Values within so many documents are shown as JSON."""
+_IDENTITIES = ("id", "_id", "name", "host")
+"""The fields by which elements of a list are the same, the first that all of them have."""
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+QuantityWords = Callable[[float, str], str]
+"""Returns a number with its units in words: `12 GB`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +77,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """A changed field; a side is None if there was, or is, no value."""
+    """A changed leaf; a side is None if there was, or is, no value."""
 
     field: str
     before: Side | None
@@ -74,25 +86,35 @@ class DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class ChangedResource:
-    """The changes of a resource."""
+    """The changes of a resource. `left_out`: the number of changed leaves beyond the rows."""
 
     kind: str
     status: str
     resource_id: str
     rows: tuple[DiffRow, ...]
+    left_out: int = 0
 
 
-def changed_resources(diffs: Iterable[Mapping[str, Any]]) -> list[ChangedResource]:
-    """The diff objects of an event, in order."""
-    return [
-        ChangedResource(
-            kind=in_words(diff["type"]),
-            status=in_words(diff["status"]),
-            resource_id=diff["id"],
-            rows=tuple(_row(param) for param in diff["params"]),
-        )
-        for diff in diffs
-    ]
+def changed_resources(
+    diffs: Iterable[Mapping[str, Any]], quantity_words: QuantityWords | None = None
+) -> list[ChangedResource]:
+    """The diff objects of an event, in order, by leaf: documents by field, and lists by element.
+
+    With `quantity_words`, the documents are of the platform, whose fields are shown in words.
+    """
+    return [_changed(diff, _Leaves(quantity_words)) for diff in diffs]
+
+
+def _changed(diff: Mapping[str, Any], leaves: "_Leaves") -> ChangedResource:
+    rows = (row for param in diff["params"] for row in leaves.of_param(param))
+    first = list(islice(rows, MOST_LEAVES))
+    return ChangedResource(
+        kind=in_words(diff["type"]),
+        status=in_words(diff["status"]),
+        resource_id=diff["id"],
+        rows=tuple(first),
+        left_out=sum(1 for _ in rows),
+    )
 
 
 def side(value: str) -> Side:
@@ -101,26 +123,135 @@ def side(value: str) -> Side:
     if len(line) <= SHOWN_CHARACTERS and line == value:
         return Side(value)
     cut = line if len(line) <= SHOWN_CHARACTERS else line[: SHOWN_CHARACTERS - 1] + "…"
-    return Side(cut, _laid_out(value))
+    return Side(cut, value)
 
 
-def _row(param: Mapping[str, str]) -> DiffRow:
-    before, after = param.get("old"), param.get("new")
-    return DiffRow(
-        field=param["display"],
-        before=None if before is None else side(before),
-        after=None if after is None else side(after),
-    )
+def document_of(text: str) -> Any:
+    """The document or list that a diff has as compact JSON; other texts unchanged.
 
-
-def _laid_out(value: str) -> str:
-    """Objects and lists are compact JSON in a diff (`events.diffs`); other texts are shown unchanged."""
-    if not value.startswith(("{", "[")):
-        return value
+    Text that only looks like JSON, or was cut when it was recorded, is text. So is JSON that would not
+    round-trip, such as `1e999` or a duplicate key, because it would be shown wrongly.
+    """
+    if not text.startswith(("{", "[")):
+        return text
     try:
-        document = json.loads(value)
-        # A value that would not round-trip, such as `1e999` or a duplicate key, would be shown wrongly.
-        faithful = compact_json(document) == value
-    except (ValueError, RecursionError):  # The text only looks like JSON, or was cut when it was recorded.
-        return value
-    return json.dumps(document, indent=2, ensure_ascii=False) if faithful else value
+        document = json.loads(text)
+        return document if compact_json(document) == text else text
+    except (ValueError, RecursionError):
+        return text
+
+
+_MISSING: Any = object()
+Leaf = tuple[tuple[str, ...], Any, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class _Leaves:
+    """Compares values by leaf. A missing value is `_MISSING`."""
+
+    quantity_words: QuantityWords | None
+
+    def of_param(self, param: Mapping[str, str]) -> Iterator[DiffRow]:
+        before, after = (document_of(param[name]) if name in param else _MISSING for name in ("old", "new"))
+        for path, old, new in self._compared((param["display"],), before, after):
+            yield DiffRow(field=self._path_words(path), before=_side(old), after=_side(new))
+
+    def _path_words(self, path: tuple[str, ...]) -> str:
+        if self.quantity_words is None:
+            return " · ".join(path)
+        steps = [_words(step) for step in path]
+        # The threshold of a metric threshold is this threshold.
+        kept = [step for before, step in pairwise(["", *steps]) if not before.endswith(f" {step}")]
+        text = " · ".join(kept)
+        return text[:1].upper() + text[1:]
+
+    def _compared(self, path: tuple[str, ...], old: Any, new: Any) -> Iterator[Leaf]:
+        sides = [value for value in (old, new) if value is not _MISSING]
+        if len(path) <= _DEEPEST and sides and all(isinstance(value, dict) for value in sides):
+            yield from self._of_documents(
+                path, *(value if value is not _MISSING else {} for value in (old, new))
+            )
+        elif len(path) <= _DEEPEST and sides and all(isinstance(value, list) for value in sides):
+            yield from self._of_lists(path, *(value if value is not _MISSING else [] for value in (old, new)))
+        elif old != new:
+            yield path, old, new
+
+    def _of_documents(self, path: tuple[str, ...], old: Any, new: Any) -> Iterator[Leaf]:
+        before, after = self._in_units(old), self._in_units(new)
+        for name in dict.fromkeys([*before, *after]):
+            yield from self._compared((*path, name), before.get(name, _MISSING), after.get(name, _MISSING))
+
+    def _in_units(self, document: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The document with the units next to its threshold."""
+        number, units = document.get("threshold"), document.get("units")
+        if self.quantity_words is None or not isinstance(number, (int, float)) or not isinstance(units, str):
+            return document
+        rest = {name: value for name, value in document.items() if name != "units"}
+        return {**rest, "threshold": self.quantity_words(number, units)}
+
+    def _of_lists(self, path: tuple[str, ...], old: list[Any], new: list[Any]) -> Iterator[Leaf]:
+        """By element: equal elements are left out, wherever they are."""
+        removed, added = _without(old, new), _without(new, old)
+        if not removed and not added and old != new:
+            # Only the order changed.
+            yield path, old, new
+        identity = _identity(old, new)
+        if identity is not None:
+            before, after = ({element[identity]: element for element in some} for some in (removed, added))
+            for number, element in enumerate(new, start=1):
+                name = element[identity]
+                if name in before and name in after:
+                    step = f"{path[-1]} {number}"
+                    yield from self._compared((*path[:-1], step), before[name], after[name])
+            removed = [element for name, element in before.items() if name not in after]
+            added = [element for name, element in after.items() if name not in before]
+        yield from ((path, element, _MISSING) for element in removed)
+        yield from ((path, _MISSING, element) for element in added)
+
+
+def _without(some: list[Any], others: list[Any]) -> list[Any]:
+    """The elements that the others lack, each as often as it is missing."""
+    left = Counter(compact_json(element) for element in others)
+    kept = []
+    for element in some:
+        text = compact_json(element)
+        if left[text]:
+            left[text] -= 1
+        else:
+            kept.append(element)
+    return kept
+
+
+def _identity(old: list[Any], new: list[Any]) -> str | None:
+    """The field that identifies the elements of both lists; None if there is none."""
+    return next((name for name in _IDENTITIES if all(_identifies(name, some) for some in (old, new))), None)
+
+
+def _identifies(name: str, elements: list[Any]) -> bool:
+    names = [element.get(name) if isinstance(element, dict) else None for element in elements]
+    return all(isinstance(named, (str, int)) for named in names) and len(set(names)) == len(names)
+
+
+def _side(value: Any) -> Side | None:
+    if value is _MISSING:
+        return None
+    if isinstance(value, str):
+        return side(value)
+    if not isinstance(value, (dict, list)) or not value:
+        return side(compact_json(value))
+    line = side(_in_a_line(value)).shown
+    return Side(line, json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def _in_a_line(value: Any) -> str:
+    """A document by its fields, and a list by its elements; without the ID."""
+    if isinstance(value, list):
+        return ", ".join(map(_in_a_line, value))
+    if not isinstance(value, dict):
+        return value if isinstance(value, str) else compact_json(value)
+    return ", ".join(f"{_words(name)} {_in_a_line(inner)}" for name, inner in value.items() if name != "id")
+
+
+def _words(name: str) -> str:
+    """`delayMin` → `delay min`."""
+    return _CAPITAL.sub(" ", name).lower()

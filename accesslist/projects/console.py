@@ -1,5 +1,6 @@
 """Organizations and projects in the console: forms, actions and pages."""
 
+import json
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -44,6 +45,7 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_o
 from opsapi.console.admin_urls import add_url, list_url
 from opsapi.console.display import Context, link, role_choices, short_field
 from opsapi.console.document_forms import DocumentForm
+from opsapi.console.earlier import EVENT
 from opsapi.console.filters import RelatedFilter
 from opsapi.console.forms import ConsoleForm
 from opsapi.console.model_admin import ConsoleAdmin
@@ -57,6 +59,7 @@ class OrganizationForm(DocumentForm):
     """A new organization, or another name."""
 
     document = OrganizationDocument
+    from_address = frozenset({EVENT})
 
 
 class _TaggedForm(ScopedForm, DocumentForm):
@@ -103,6 +106,15 @@ class ProjectChangeForm(_TaggedForm):
     """Change the name or tags."""
 
     document = ProjectChange
+    from_address = frozenset({EVENT})
+
+    def name_in_events(self) -> tuple[str | None, str]:
+        return self.row.pk, self.row.pk
+
+    def as_stored(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Events have the tags as JSON, and the form has a comma between them."""
+        tags = {"tags": ", ".join(json.loads(values["tags"] or "[]"))} if "tags" in values else {}
+        return {**values, **tags}
 
     def stored(self) -> Mapping[str, Any]:
         """The stored values, with a comma between tags."""

@@ -44,6 +44,7 @@ from opsapi.api.fields import ListOf, OneOf
 from opsapi.api.resources import Facts
 from opsapi.console.document_forms import DocumentForm, Inputs, RowInput, RowPart
 from opsapi.console.document_inputs import NONE_CHOSEN, ApiField, label_of
+from opsapi.console.earlier import EVENT
 from opsapi.console.forms import ConsoleForm, fault_sentence, the_only
 from opsapi.roles import INSTALLATION, ROLE_WORDS, Role, Scope
 
@@ -68,6 +69,7 @@ class ConfigForm(DocumentForm):
     """Change a configuration: all fields of the API's PUT."""
 
     document = GlobalAlertConfigDocument
+    from_address = frozenset({EVENT})
     fields_template = "console/alert_config_form.html"
     teams_id = TEAMS
     parts = ("metricThreshold", "threshold")
@@ -106,6 +108,15 @@ class ConfigForm(DocumentForm):
     def stored(self) -> Mapping[str, Any]:
         """The stored configuration, as the API shows it."""
         return self.facts
+
+    def as_stored(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A notification that was removed since becomes a new one."""
+        known = {setting["id"] for setting in self.facts.get("notifications", ())}
+        settings = [
+            setting if setting.get("id") in known else _without_secrets(setting)
+            for setting in values.get("notifications") or ()
+        ]
+        return {**values, **({"notifications": settings} if "notifications" in values else {})}
 
     @property
     def is_global(self) -> bool:

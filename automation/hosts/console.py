@@ -40,6 +40,7 @@ from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.changelist import is_too_long
 from opsapi.console.display import Context, link, project, short
 from opsapi.console.document_forms import DocumentForm
+from opsapi.console.earlier import EVENT
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Cell, Panel, host_links, host_panels
@@ -68,6 +69,7 @@ class HostForm(_AddressFields):
     """Change the address."""
 
     document = HostChange
+    from_address = frozenset({EVENT})
 
 
 _MOST_EVENTS = 10

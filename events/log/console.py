@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin import AdminSite
 from django.db.models import QuerySet
@@ -16,19 +17,23 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 
-from events.diffs import changed_resources
+from events.choices import DiffType
+from events.diffs import QuantityWords, changed_resources
 from events.log.csv import FULL_RETRY_SECONDS, Full, download, events_csv
 from events.log.forms import EventFilters, Last
 from events.log.models import Event
+from events.log.reverting import modified
 from events.log.search import LOOKED_BACK, Direction, SearchPage, search_page
 from events.log.store import event_scope
 from events.wording import about, acted_by_key, acting, in_words
 from opsapi import clock
 from opsapi.api.principal import Operator, VisibleScope
-from opsapi.console.actions import operator_of
-from opsapi.console.admin_urls import page_url, page_url_of
+from opsapi.apps import contributions
+from opsapi.console.actions import Action, operator_of
+from opsapi.console.admin_urls import action_url, page_url, page_url_of
 from opsapi.console.changelist import Chip, chosen_words
 from opsapi.console.display import Context, json_field, urls_seen
+from opsapi.console.earlier import EVENT
 from opsapi.console.model_admin import ConsoleAdmin, notices
 from opsapi.console.project_choice import to_chosen_project
 
@@ -122,6 +127,56 @@ def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
     return {group.id: group.name for group in operator.groups(ids=wanted)} if wanted else {}
 
 
+_CHANGED: Mapping[str, tuple[str, str]] = {
+    DiffType.ALERT_CONFIG: ("alerting.alertconfig", "id"),
+    DiffType.INTEGRATION: ("integrations.integration", "type"),
+    DiffType.PROCESS: ("automation.host", "id"),
+}
+"""The model of a modified row by the type of its diff, and the field that names the row in diffs."""
+
+
+def revert_url(site: AdminSite, request: HttpRequest, event: Event) -> str:
+    """The form that reverts the change of the event; empty if the operator cannot revert it."""
+    diff = modified(event.diffs)
+    if diff is None:
+        return ""
+    if diff["type"] == DiffType.GROUP:
+        label, name = ("accesslist.project" if event.group_id else "accesslist.organization"), "id"
+    elif diff["type"] in _CHANGED:
+        label, name = _CHANGED[diff["type"]]
+    else:
+        return ""
+    pages: Any = site.get_model_admin(apps.get_model(label))
+    rows = pages.get_queryset(request).filter(**{name: diff["id"]})
+    row = (rows.filter(group_id=event.group_id) if pages.is_of_projects else rows).first()
+    # The action whose form takes an event.
+    actions = pages.actions_of_row.items()
+    action_name, action = next(
+        pair for pair in actions if pair[1].form and EVENT in pair[1].form.from_address
+    )
+    if row is None or not action.is_allowed(operator_of(request), row, pages.scope_of(row)):
+        return ""
+    return action_url(pages.model, row.pk, action_name, **{EVENT: event.id})
+
+
+def _reverting_action(pages: Any) -> tuple[str, Action]:
+    """The action whose form takes an event."""
+    actions: Mapping[str, Action] = pages.actions_of_row
+    return next(
+        (name, action)
+        for name, action in actions.items()
+        if action.form is not None and EVENT in action.form.from_address
+    )
+
+
+def _quantity_words() -> QuantityWords:
+    return next((words for given in contributions("quantity_words") for words in given), _plain_quantity)
+
+
+def _plain_quantity(number: float, units: str) -> str:
+    return f"{number:g} {units}"
+
+
 _ON_A_PAGE = 50
 
 
@@ -189,7 +244,8 @@ class EventAdmin(ConsoleAdmin):
             "who": acting(row.details),
             "who_url": self._who_url(request, row),
             "address": row.details.get("remoteAddress"),
-            "changes": changed_resources(row.diffs),
+            "changes": changed_resources(row.diffs, _quantity_words()),
+            "revert_url": revert_url(self.admin_site, request, row),
             "links": row_links(self.admin_site, request, row),
         }
 

@@ -33,6 +33,7 @@ from opsapi.api.fields import OneOf
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import project
 from opsapi.console.document_forms import DocumentForm, Inputs
+from opsapi.console.earlier import EVENT
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.forms import CLEAR, SecretInput, shown_secret
 from opsapi.console.model_admin import ConsoleAdmin
@@ -128,6 +129,12 @@ class NewIntegrationForm(_TypedForm, InProjectForm):
 
 class IntegrationForm(_TypedForm):
     """Changes an integration."""
+
+    from_address = frozenset({EVENT})
+
+    def name_in_events(self) -> tuple[str | None, str]:
+        """Within a project, the type names an integration."""
+        return self.row.group_id, self.row.type
 
     def inputs(self) -> Inputs:
         """The inputs of the type of the row."""

@@ -276,8 +276,12 @@ class ConsoleForm(OpenForm):
 
     def __init__(self, *args: Any, operator: Operator, row: Any = None, **options: Any) -> None:
         self.operator, self.row = operator, row
-        options["initial"] = {**self.stored(), **(options.get("initial") or {})}
+        options["initial"] = self.filled_in(options.get("initial") or {})
         super().__init__(*args, **options)
+
+    def filled_in(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The initial values; `given` are from the URL."""
+        return {**self.stored(), **given}
 
     def stored(self) -> Mapping[str, Any]:
         """The initial values, from the row."""

@@ -192,8 +192,8 @@ def test_a_page_shows_what_changed_and_leads_to_what_is_still_there(
     page = console.get(reverse("admin:events_event_change", args=[event.id])).content.decode()
     text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
     assert "Alert configuration changed" in text
-    assert "enabled true false" in text
-    assert "name empty none" in text
+    assert "Enabled true false" in text
+    assert "Name empty none" in text
     assert "192.0.2.7" in text
     assert "<i>" not in page
     assert "&lt;i&gt;19&lt;/i&gt;@example.com" in page

@@ -4,13 +4,36 @@ import json
 from typing import Any
 
 from events.choices import DiffType
-from events.diffs import SHOWN_CHARACTERS, ChangedResource, DiffRow, Side, changed_resources, diff, side
+from events.diffs import (
+    MOST_LEAVES,
+    SHOWN_CHARACTERS,
+    ChangedResource,
+    DiffRow,
+    QuantityWords,
+    Side,
+    changed_resources,
+    diff,
+    document_of,
+    side,
+)
 from tests.each import each
 
 
-def _rows(old: dict[str, Any] | None, new: dict[str, Any] | None) -> ChangedResource:
-    (shown,) = changed_resources(diff(DiffType.ALERT_CONFIG, "x", old=old, new=new))
+def _rows(
+    old: dict[str, Any] | None, new: dict[str, Any] | None, quantity_words: QuantityWords | None = None
+) -> ChangedResource:
+    (shown,) = changed_resources(diff(DiffType.ALERT_CONFIG, "x", old=old, new=new), quantity_words)
     return shown
+
+
+def _leaves(old: Any, new: Any) -> list[tuple[str, str | None, str | None]]:
+    """The rows of a changed field, in words: field, before, after."""
+    rows = _rows({"field": old}, {"field": new}, lambda number, units: f"{number:g} {units}").rows
+    return [(row.field, _text(row.before), _text(row.after)) for row in rows]
+
+
+def _text(of: Side | None) -> str | None:
+    return of.shown if of else None
 
 
 def test_a_change_is_field_before_and_after() -> None:
@@ -56,18 +79,78 @@ def test_a_long_value_is_cut_and_its_whole_kept(value: str, expected: Side) -> N
     assert side(value) == expected
 
 
-def test_the_whole_of_a_document_is_laid_out_in_lines() -> None:
-    value = [{"typeName": "WEBHOOK", "delayMin": number} for number in range(9)]
-    after = _rows(None, {"notifications": value}).rows[0].after
+@each(
+    ("old", "new", "expected"),
+    [
+        (
+            {"a": 1, "b": {"delayMin": 2}},
+            {"a": 1, "b": {"delayMin": 3}},
+            [("Field · b · delay min", "2", "3")],
+        ),
+        ({"a": 1}, {"b": False}, [("Field · a", "1", None), ("Field · b", None, "false")]),
+        ([1, 2, 2], [2, 3], [("Field", "1", None), ("Field", "2", None), ("Field", None, "3")]),
+        ([1, 2], [2, 1], [("Field", "1, 2", "2, 1")]),
+        (
+            [{"id": "x", "n": 1}, {"id": "y", "n": 1}],
+            [{"id": "y", "n": 2}, {"id": "z", "n": 1}],
+            [("Field 1 · n", "1", "2"), ("Field", "n 1", None), ("Field", None, "n 1")],
+        ),
+        ([{"n": 1}], [{"n": 2}], [("Field", "n 1", None), ("Field", None, "n 2")]),
+        ([{"id": "x"}, {"id": "x"}], [{"id": "x"}], [("Field", "", None)]),
+        ([], [{"id": "x", "n": [1, 2]}], [("Field", None, "n 1, 2")]),
+        (None, {"a": 1, "b": 2}, [("Field · a", None, "1"), ("Field · b", None, "2")]),
+        ("text", {"a": 1}, [("Field", "text", "a 1")]),
+        (
+            {"threshold": 12.0, "units": "GB"},
+            {"threshold": 14.0, "units": "GB"},
+            [("Field · threshold", "12 GB", "14 GB")],
+        ),
+        (
+            {"threshold": 12.0, "units": "GB"},
+            {"threshold": 12.0, "units": "MB"},
+            [("Field · threshold", "12 GB", "12 MB")],
+        ),
+    ],
+    ids=[
+        "documents",
+        "fields",
+        "elements",
+        "order",
+        "named elements",
+        "elements without a name",
+        "names that occur twice",
+        "from nothing",
+        "a new document",
+        "another type",
+        "threshold",
+        "units",
+    ],
+)
+def test_a_change_is_shown_by_leaf(old: Any, new: Any, expected: list[Any]) -> None:
+    assert _leaves(old, new) == expected
+
+
+def test_names_of_other_documents_stay_as_they_are() -> None:
+    (row,) = _rows({"args2_6": {"replSet": "a"}}, {"args2_6": {"replSet": "b"}}).rows
+    assert row.field == "args2_6 · replSet"
+
+
+def test_the_whole_of_an_element_is_laid_out_in_lines() -> None:
+    value = {"typeName": "WEBHOOK", "delayMin": 1}
+    after = _rows({"notifications": []}, {"notifications": [value]}).rows[0].after
     assert after is not None
-    assert after.shown.startswith('[{"typeName":"WEBHOOK","delayMin":0},')
     assert after.whole == json.dumps(value, indent=2)
 
 
-@each("value", ["[1e999]", '{"a":1,"a":2}', r'["\ud800"]', "[1.50]"])
+def test_most_leaves_are_shown_and_the_rest_is_counted() -> None:
+    many = {"field": {str(number): number for number in range(MOST_LEAVES + 3)}}
+    changed = _rows({"field": {}, "other": 1}, {**many, "other": 1})
+    assert (len(changed.rows), changed.left_out) == (MOST_LEAVES, 3)
+
+
+@each("value", ["[1e999]", '{"a":1,"a":2}', r'["\ud800"]', "[1.50]", "[" * 100_000])
 def test_what_would_read_as_something_else_is_left_as_it_is(value: str) -> None:
-    text = value + " " * SHOWN_CHARACTERS
-    assert side(text).whole == text
+    assert document_of(value) == value
 
 
 def test_no_changes_are_no_rows() -> None:
