@@ -85,6 +85,7 @@ class EventFilters(forms.Form):
     start = FilterDateTime(label="From (UTC)", end_of_day=False)
     end = FilterDateTime(label="Until (UTC)", end_of_day=True)
     q = _text("ID of an event, project or alert")
+    object = _text("Object (ID of a rule, host, window, team, user or key)")
     last = forms.ChoiceField(choices=[(member.value, member.value) for member in Last], required=False)
     before = _text("before")
     after = _text("after")
@@ -167,6 +168,7 @@ class EventFilters(forms.Form):
             remote_address=values["address"] or None,
             hostname=hostname or None,
             port=port,
+            object_name=values["object"] or None,
             start=self._start(),
             end=values["end"],
             **{"group_id": values["project"], **values["q"]},

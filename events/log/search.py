@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import reduce
-from operator import and_
+from operator import and_, or_
 from typing import Any
 
 from django.db.models import F, Q, QuerySet
@@ -21,9 +21,11 @@ from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
 from opsapi.fields import Among
 
-_NOTHING = Q(pk__in=())
+_NOTHING, _ALL = Q(pk__in=()), Q()
 LOOKED_BACK = 5_000
 """Maximum number of events searched without an index; then the page ends and can be continued."""
+_OBJECTS = ("alertConfigId", "hostId", "maintenanceWindowId", "teamId")
+"""The details with the ID of the row that an event is about."""
 MOST_BRANCHES = 64
 """Maximum number of projects and types that are each searched in an index of their own."""
 
@@ -33,7 +35,8 @@ class EventSearch:
     """The search: all given conditions must match.
 
     `visible_scope` is what the operator can read. `port` is the port of `hostname`: a machine can have
-    several hosts. `start` and `end` are whole seconds, both included.
+    several hosts. `object_name` is the ID of the row that the event is about, or its name in diffs. `start`
+    and `end` are whole seconds, both included.
     """
 
     visible_scope: VisibleScope
@@ -45,6 +48,7 @@ class EventSearch:
     hostname: str | None = None
     port: int | None = None
     alert_id: str | None = None
+    object_name: str | None = None
     start: datetime | None = None
     end: datetime | None = None
 
@@ -63,8 +67,7 @@ class EventSearch:
 class SearchPlan:
     """The plan of a search: branches, each along an index, and remaining conditions.
 
-    Without remaining conditions, the branches together are the result, without duplicates. With remaining
-    conditions there is a single branch.
+    The branches together have no duplicates. Without remaining conditions, they are the result.
     """
 
     branches: tuple[Q, ...]
@@ -77,12 +80,13 @@ def search_plan(search: EventSearch) -> SearchPlan:
     if narrow:
         first, *others = narrow
         at_port = [Q(details__port=search.port)] if search.port is not None else []
-        return SearchPlan((first,), _all([*others, *at_port, *_types(search), *_scope(search)]))
+        rest = [*others, *at_port, *_types(search), *_scope(search), *_about(search)]
+        return SearchPlan((first,), _all(rest))
     types = [Q(event_type=name) for name in search.event_types] or [Q()]
     branches = [scope & of_type for scope in _scopes(search) for of_type in types]
     if len(branches) <= MOST_BRANCHES:
-        return SearchPlan(tuple(branches))
-    return SearchPlan((Q(),), _all([*_types(search), *_scope(search)]))
+        return SearchPlan(tuple(branches), _all(list(_about(search))))
+    return SearchPlan((Q(),), _all([*_types(search), *_scope(search), *_about(search)]))
 
 
 def _narrow(search: EventSearch) -> list[Q]:
@@ -127,6 +131,13 @@ def _types(search: EventSearch) -> Iterator[Q]:
         yield Q(Among("event_type", search.event_types))
 
 
+def _about(search: EventSearch) -> Iterator[Q]:
+    name = search.object_name
+    if name is not None:
+        of_details = (Q(**{f"details__{key}": name}) for key in _OBJECTS)
+        yield reduce(or_, of_details, Q(diffs__contains=[{"id": name}]))
+
+
 def _all(conditions: list[Q]) -> Q | None:
     return reduce(and_, conditions) if conditions else None
 
@@ -166,9 +177,8 @@ def search_page(
     line = _Line(search, place, direction)
     if plan.rest is None:
         return _page(line.merged(plan.branches, size + 1), size, direction, None)
-    (branch,) = plan.branches
-    horizon = line.horizon(branch)
-    return _page(line.sifted(branch, plan.rest, horizon, size + 1), size, direction, horizon)
+    horizon = line.horizon(plan.branches)
+    return _page(line.sifted(plan.branches, plan.rest, horizon, size + 1), size, direction, horizon)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,25 +189,26 @@ class _Line:
     place: EventPosition | None
     direction: Direction
 
-    def merged(self, branches: Sequence[Q], limit: int) -> list[Event]:
+    def merged(self, branches: Sequence[Q], limit: int, rest: Q = _ALL) -> list[Event]:
         """The first events of all branches together, each read in the order of its index."""
-        lines = [self._along(branch)[:limit] for branch in branches]
-        if len(lines) < 2:
-            return [event for line in lines for event in line]
+        lines = [self._along(branch).filter(rest)[:limit] for branch in branches]
+        return list(self._joined(lines)[:limit]) if lines else []
+
+    def horizon(self, branches: Sequence[Q]) -> EventPosition | None:
+        """The last event to search; None if the branches are searched to their end."""
+        lines = [self._along(branch).values_list("created", "id")[:LOOKED_BACK] for branch in branches]
+        places = self._joined(lines)[LOOKED_BACK - 1 : LOOKED_BACK] if lines else ()
+        return next((EventPosition(*place) for place in places), None)
+
+    def sifted(
+        self, branches: Sequence[Q], rest: Q, horizon: EventPosition | None, limit: int
+    ) -> list[Event]:
+        """Matching events of the branches, up to the horizon."""
+        return self.merged(branches, limit, rest if horizon is None else rest & self._until(horizon))
+
+    def _joined(self, lines: Sequence[QuerySet[Any, Any]]) -> QuerySet[Any, Any]:
         first, *others = lines
-        return list(first.union(*others, all=True).order_by(*_ORDER[self.direction])[:limit])
-
-    def horizon(self, branch: Q) -> EventPosition | None:
-        """The last event to search; None if the whole branch is searched."""
-        places = self._along(branch).values_list("created", "id")
-        return next((EventPosition(*place) for place in places[LOOKED_BACK - 1 : LOOKED_BACK]), None)
-
-    def sifted(self, branch: Q, rest: Q, horizon: EventPosition | None, limit: int) -> list[Event]:
-        """Matching events of the branch, up to the horizon."""
-        events = self._along(branch).filter(rest)
-        if horizon is not None:
-            events = events.filter(self._until(horizon))
-        return list(events[:limit])
+        return first.union(*others, all=True).order_by(*_ORDER[self.direction]) if others else first
 
     def _along(self, branch: Q) -> QuerySet[Event]:
         rows = Event.objects.defer("raw").order_by(*_ORDER[self.direction])

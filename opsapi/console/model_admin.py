@@ -5,7 +5,7 @@ to write (saving, deleting, editing in lists and inlines, its log of actions) ar
 only record of what was done.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, NoReturn
 
 from django import forms
@@ -23,6 +23,7 @@ from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import VisibleScope
+from opsapi.apps import contributions
 from opsapi.console.action_pages import ActionPage, to_many
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import action_url, add_url, creation_url, list_url, page_url
@@ -46,6 +47,13 @@ def live_context(request: HttpRequest) -> Context:
 def notices(request: HttpRequest, group_id: str | None) -> Context:
     """The notices about a project, or about all projects that the operator can read."""
     return {"project_notices": project_notices(operator_of(request), group_id)}
+
+
+def history_urls(row: models.Model) -> Iterator[str]:
+    """Yield what the `history_urls` of every app return for a row: the page of its events, or nothing."""
+    for contributed in contributions("history_urls"):
+        for url_of in contributed:
+            yield url_of(row)
 
 
 MOST_CANDIDATES = 200
@@ -349,7 +357,13 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
         """The template context of a row's page, in addition to Django's."""
         group_id = self.scope_of(row).group_id
         about_project = notices(request, group_id) if group_id else {}
-        return {"row_actions": self.row_actions(request, row), "show_history": False, **about_project}
+        history = next((url for url in history_urls(row) if url), "")
+        return {
+            "row_actions": self.row_actions(request, row),
+            "history_url": history,
+            "show_history": False,
+            **about_project,
+        }
 
     @property
     def is_of_projects(self) -> bool:

@@ -18,12 +18,14 @@ _FILL = """
            CASE WHEN n %% 500 = 0 THEN lpad('1', 24, 'b') END,
            CASE WHEN n %% 7 = 0 THEN lpad(to_hex(n / 70), 24, 'c') END,
            jsonb_build_object('hostname', 'db' || n %% 300)
+           || CASE WHEN n %% 11 = 0 THEN jsonb_build_object('hostId', 'host' || n %% 4) ELSE '{}' END
            || CASE WHEN n %% 2 = 0 THEN jsonb_build_object('username', 'user' || n %% 101,
                                                            'remoteAddress', '192.0.2.' || n %% 200)
                    WHEN n %% 3 = 0 THEN jsonb_build_object('publicKey', 'key' || n %% 100,
                                                            'remoteAddress', '198.51.100.1')
                    ELSE '{}' END,
-           '[]', '{}'
+           CASE WHEN n %% 13 = 0 THEN jsonb_build_array(jsonb_build_object('id', 'host' || n %% 4))
+                ELSE '[]' END, '{}'
     FROM generate_series(1, %(count)s) AS n
 """
 

@@ -84,6 +84,26 @@ CASES: dict[str, tuple[EventSearch, Holds]] = {
         EventSearch(visible_scope=EVERYTHING, alert_id="2".rjust(24, "c")),
         lambda event: event.alert_id == "2".rjust(24, "c"),
     ),
+    "an object": (
+        EventSearch(visible_scope=EVERYTHING, object_name="host1"),
+        lambda event: _is_about(event, "host1"),
+    ),
+    "types of an object for a reader": (
+        EventSearch(visible_scope=READER, event_types=SOME_TYPES, object_name="host2"),
+        lambda event: (
+            event.group_id in READER.group_ids
+            and event.event_type in SOME_TYPES
+            and _is_about(event, "host2")
+        ),
+    ),
+    "a host and an object": (
+        EventSearch(visible_scope=EVERYTHING, hostname="db7", object_name="host3"),
+        lambda event: event.details.get("hostname") == "db7" and _is_about(event, "host3"),
+    ),
+    "an object in a project that may not be read": (
+        EventSearch(visible_scope=READER, group_id=group(3), object_name="host1"),
+        lambda event: False,
+    ),
     "all of it together": (
         EventSearch(
             visible_scope=EVERYTHING,
@@ -107,6 +127,12 @@ CASES: dict[str, tuple[EventSearch, Holds]] = {
         lambda event: NOW - 70 * STEP <= event.created <= NOW - 10 * STEP,
     ),
 }
+
+
+def _is_about(event: Event, name: str) -> bool:
+    return event.details.get("hostId") == name or any(diff["id"] == name for diff in event.diffs)
+
+
 cases = pytest.mark.parametrize(("search", "holds"), CASES.values(), ids=CASES)
 
 
@@ -157,6 +183,26 @@ def test_a_search_looks_only_so_far_at_once_and_goes_on_from_there(
     for page in pages[:-1]:
         assert page.looked_to == page.next
     assert pages[-1].looked_to is None
+
+
+@pytest.mark.parametrize("direction", Direction)
+def test_the_history_of_an_object_is_searched_in_parts(
+    direction: Direction, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "LOOKED_BACK", 5)
+    fill(600)
+    search = EventSearch(visible_scope=READER, event_types=("HOST_UP", "HOST_DOWN"), object_name="host1")
+    expected = [
+        event.id
+        for event in all_events()
+        if event.group_id in READER.group_ids
+        and event.event_type in search.event_types
+        and _is_about(event, "host1")
+    ]
+    pages = list(_pages(search, 50, direction))
+    assert expected
+    assert sorted(event.id for page in pages for event in page.events) == sorted(expected)
+    assert len(pages) > 1
 
 
 def test_events_of_one_moment_are_in_no_two_pages_and_none_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -217,6 +263,15 @@ FOLLOWED = {
         {"event_hostname_newest"},
     ),
     "an alert": (EventSearch(visible_scope=EVERYTHING, alert_id="2".rjust(24, "c")), {"event_alert"}),
+    "the history of an object": (
+        EventSearch(
+            visible_scope=EVERYTHING,
+            group_id=group(3),
+            event_types=("NEW_HOST", "HOST_UP"),
+            object_name="host1",
+        ),
+        {"event_group_type_newest"},
+    ),
     "a day": (EventSearch(visible_scope=EVERYTHING, start=NOW - timedelta(hours=20)), {"event_newest"}),
 }
 
