@@ -137,6 +137,11 @@ def time_words(moment: datetime) -> str:
     return wire_time(moment).replace("T", " ")
 
 
+def typed_time(moment: datetime) -> str:
+    """Return a time as people type it, such as 2026-11-29 02:00: local, with seconds only if it has any."""
+    return f"{moment:%Y-%m-%d %H:%M:%S}".removesuffix(":00")
+
+
 def ago_words(moment: datetime, now: datetime) -> str:
     """Return `3 h 20 min ago`."""
     return f"{age_words(now - moment)} ago"

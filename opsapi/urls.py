@@ -25,6 +25,7 @@ urlpatterns = [
     path(SETUP_PATH[1:], include("accesslist.login.first_run")),
     path(INVITATION_PATH[1:], include("accesslist.invitations.pages")),
     path(f"{CONSOLE_PATH[1:]}channels/", include("alerting.destinations.channel_pages")),
+    path(f"{CONSOLE_PATH[1:]}quiet-times/", include("alerting.windows.week_page")),
     path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server")),
     path(f"{CONSOLE_PATH[1:]}shift-report/", include("alerting.overview.shift_page")),
     path(f"{CONSOLE_PATH[1:]}automation-plan/", include("automation.turns.plan_page")),

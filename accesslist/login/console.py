@@ -82,7 +82,8 @@ class OwnPasswordForm(ConsoleForm):
 class TimeZoneForm(ConsoleForm):
     """The zone in which the console shows times."""
 
-    timeZone = forms.ChoiceField(
+    # The form of a window has a timeZone of its own.
+    accountZone = forms.ChoiceField(
         label="Show times in",
         required=False,
         choices=[("", "The zone of the browser"), *((name, name) for name in TIME_ZONES)],
@@ -91,12 +92,12 @@ class TimeZoneForm(ConsoleForm):
 
     def stored(self) -> Mapping[str, Any]:
         """The zone that the user chose."""
-        return {"timeZone": User.objects.get(pk=self.operator.actor().id).time_zone}
+        return {"accountZone": User.objects.get(pk=self.operator.actor().id).time_zone}
 
     @property
     def values(self) -> Mapping[str, Any]:
         """See `accesslist.login.changes.user_time_zone_set`."""
-        return {"time_zone": self.cleaned_data["timeZone"]}
+        return {"time_zone": self.cleaned_data["accountZone"]}
 
 
 class FirstCodeForm(ConsoleForm):

@@ -160,7 +160,7 @@ def _windows(visible_scope: VisibleScope, now: datetime) -> ReportSection:
         ["Window", "Project", "Mutes", "Ends"],
         [
             [
-                Cell(window.description or f"Window {window.id}", page_url(window)),
+                Cell(str(window), page_url(window)),
                 Cell(window.group.name),
                 Cell(category_list(window.alert_types)),
                 Cell(f"{time_words(end)}, in {age_words(end - now)}"),

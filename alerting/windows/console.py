@@ -22,7 +22,7 @@ from alerting.windows.recurrence import recurrence_words
 from alerting.windows.rules import MuteExtent, WindowState, category_list
 from alerting.windows.store import in_state
 from opsapi import clock
-from opsapi.console.actions import Action, ActionCall, ActionOutcome
+from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import list_url
 from opsapi.console.display import Context, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
@@ -161,7 +161,9 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
             "verb": verb,
             "tone": tone.value,
             "over": tone is Tone.PLAIN,
-            "shown": shown_window(group_id=row.group_id, values=values, now=now),
+            "shown": shown_window(
+                group_id=row.group_id, values=values, now=now, zone=operator_of(request).time_zone
+            ),
         }
         return {**super().page_context(request, row), **context}
 

@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from django import forms
@@ -12,13 +14,17 @@ from accesslist.forms import InProjectForm, lines
 from accesslist.models import Project
 from alerting.configs.matchers import hosts_matcher
 from alerting.windows.input import (
+    PRESET_WORDS,
     REPEAT_WORDS,
     Repeat,
+    WindowPreset,
     in_zone,
     local_time,
     matchers_shown,
+    preset_inputs,
     recurrence_shown,
     recurrence_typed,
+    zone_for,
 )
 from alerting.windows.previews import ShownWindow, mute_extent, shown_window
 from alerting.windows.recurrence import MAX_RRULE_LENGTH, WEEKDAYS
@@ -27,6 +33,7 @@ from alerting.windows.rules import MuteExtent
 from events.types import ALERT_CATEGORIES, Category
 from events.wording import in_words
 from opsapi import clock
+from opsapi.api.principal import Operator
 from opsapi.console.document_forms import DocumentForm, RowPart
 from opsapi.console.forms import DateTimeText, LinesField, folded_boxes
 from opsapi.time_zones import TIME_ZONES, UTC_NAME
@@ -38,6 +45,7 @@ _SELDOM = frozenset(
 """Categories that windows seldom mute; the form shows them on request."""
 _PERIOD = ("Period", ["startDate", "endDate", "timeZone", "repeat", "weekdays", "rrule"])
 _TARGETS = ("Alerts", ["alertTypeNames", "hosts"])
+_DATES = ("startDate", "endDate")
 _MATCHER = re.compile(r"matchers\[([0-9]+)\](.*)")
 
 
@@ -54,13 +62,14 @@ class WindowFields(DocumentForm):
     class Media:
         css = {"all": ["console/windows.css"]}
 
-    startDate = DateTimeText(label="Start", help_text="Notifications are muted from this time.")
+    startDate = DateTimeText(
+        label="Start", help_text="Notifications are muted from this time, such as 2026-11-29 02:00."
+    )
     endDate = DateTimeText(label="End", help_text="Notifications are sent again from this time.")
     timeZone = forms.ChoiceField(
         label="Time zone",
         required=False,
         choices=[(name, name) for name in TIME_ZONES],
-        initial=UTC_NAME,
         help_text="Start and end are in this time zone. A repeating window starts at the same local time all "
         "year.",
     )
@@ -104,25 +113,34 @@ class WindowFields(DocumentForm):
         "type Host. Leave this blank for all hosts.",
     )
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._show_local_times()
+
+    def _show_local_times(self) -> None:
+        """Show times in the stored zone of the window, otherwise in that of the operator."""
+        times = {name: moment for name in _DATES if (moment := _moment(self.initial.get(name)))}
+        zone = self.initial.get("timeZone") or zone_for(times.values(), self.operator.time_zone)
+        self.initial["timeZone"] = zone
+        self.initial.update({name: local_time(at, zone) for name, at in times.items()})
+
     def is_valid(self) -> bool:
         """Not valid while only a preview is requested, so that nothing is saved."""
         return self.preview_name not in self.data and super().is_valid()
 
     def stored(self) -> Mapping[str, Any]:
-        """The stored values; times in the time zone of the window."""
+        """The stored values."""
         values = super().stored()
         if not values:
             return values
-        recurrence = recurrence_shown(self.row.recurrence)
-        dates = {name: local_time(values[name], recurrence["timeZone"]) for name in ("startDate", "endDate")}
-        return {**values, **dates, **recurrence, **matchers_shown(self.row.matchers)}
+        return {**values, **recurrence_shown(self.row.recurrence), **matchers_shown(self.row.matchers)}
 
     def body(self) -> Mapping[str, Any]:
         """The request body of an API client."""
         typed, body = self.cleaned_data, super().body()
         hosts = lines(typed["hosts"])
         zone = typed["timeZone"] or UTC_NAME
-        dates = {name: in_zone(typed[name], zone) for name in ("startDate", "endDate")}
+        dates = {name: in_zone(typed[name], zone) for name in _DATES}
         parts = {
             "recurrence": recurrence_typed(typed["repeat"], typed["weekdays"], typed["rrule"], zone),
             "matchers": [*([hosts_matcher(hosts)] if hosts else []), *body.get("matchers", ())],
@@ -174,7 +192,8 @@ class WindowFields(DocumentForm):
         group = self.muted_project()
         if group is None or not self.is_bound or self.is_unchecked or self.errors:
             return None
-        return shown_window(group_id=group.id, values=self._values, now=clock.now())
+        zone = self.cleaned_data["timeZone"] or UTC_NAME
+        return shown_window(group_id=group.id, values=self._values, now=clock.now(), zone=zone)
 
     def muted_project(self) -> Project | None:
         """The project of the window."""
@@ -191,10 +210,18 @@ class NewWindowForm(WindowFields, InProjectForm):
 
     document = WindowDocument
     fieldsets = [("", ["group"]), *WindowFields.fieldsets]
-    from_address = frozenset({"group", "startDate", "endDate", "alertTypeNames", "hosts", "description"})
+    from_address = frozenset(
+        {"group", "startDate", "endDate", "timeZone", "alertTypeNames", "hosts", "description", "preset"}
+    )
+    presets = tuple((preset.value, words) for preset, words in PRESET_WORDS.items())
+    """The links above the form."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
+    def __init__(self, *args: Any, operator: Operator, **options: Any) -> None:
+        initial = dict(options.get("initial") or {})
+        self.preset = initial.pop("preset", "")
+        if self.preset in {preset.value for preset in WindowPreset}:
+            initial |= preset_inputs(WindowPreset(self.preset), clock.now(), operator.time_zone)
+        super().__init__(*args, operator=operator, **{**options, "initial": initial})
         # The URL lists several as `HOST,REPLICA_SET`.
         names = self.initial.get("alertTypeNames", [])
         self.initial["alertTypeNames"] = names.split(",") if isinstance(names, str) else names
@@ -217,3 +244,13 @@ class WindowForm(WindowFields):
     """Change a window."""
 
     document = WindowChange
+
+
+def _moment(initial: Any) -> datetime | None:
+    """The time of an initial value with a zone; None for text without a zone, which is a local time."""
+    if isinstance(initial, datetime):
+        return initial
+    with suppress(ValueError, TypeError):
+        moment = datetime.fromisoformat(initial)
+        return moment if moment.tzinfo else None
+    return None

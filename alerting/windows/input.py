@@ -1,15 +1,17 @@
 """The recurrence and the targets of a window as people type them, and as its document has them. Pure."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, time, timedelta
 from enum import StrEnum
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from alerting.configs.matchers import matched_hosts
 from alerting.windows.recurrence import WEEKDAYS
+from events.types import Category
+from opsapi.clock import typed_time
 from opsapi.time_zones import UTC_NAME
 
 _WEEKLY = re.compile(rf"FREQ=WEEKLY(?:;BYDAY=((?:{'|'.join(WEEKDAYS)})(?:,(?:{'|'.join(WEEKDAYS)}))*))?")
@@ -47,9 +49,9 @@ def recurrence_typed(repeat: str, weekdays: Sequence[str], rrule: str, zone: str
 
 
 def recurrence_shown(recurrence: Mapping[str, str] | None) -> dict[str, Any]:
-    """Return the inputs that a stored recurrence fills in."""
+    """Return the inputs that a stored recurrence fills in; without one, the time zone is not known."""
     if not recurrence:
-        return {"repeat": Repeat.ONCE.value, "timeZone": UTC_NAME}
+        return {"repeat": Repeat.ONCE.value}
     rule, zone = recurrence["rrule"], {"timeZone": recurrence["timeZone"]}
     if rule == "FREQ=DAILY":
         return {"repeat": Repeat.DAILY.value, **zone}
@@ -81,7 +83,7 @@ def matcher_lines(matchers: Sequence[Mapping[str, str]] | None) -> list[str]:
 
 
 def in_zone(text: str, zone: str) -> str:
-    """Return a local time of a picker as a time with its zone; another text as it is."""
+    """Return a local time as a time with its zone; another text as it is."""
     with suppress(ValueError):
         moment = datetime.fromisoformat(text)
         if moment.tzinfo is None:
@@ -90,5 +92,63 @@ def in_zone(text: str, zone: str) -> str:
 
 
 def local_time(moment: datetime, zone: str) -> str:
-    """Return a time as pickers show it."""
-    return f"{moment.astimezone(ZoneInfo(zone)):%Y-%m-%dT%H:%M:%S}"
+    """Return a time as people type it in the zone."""
+    return typed_time(moment.astimezone(ZoneInfo(zone)))
+
+
+def zone_for(moments: Iterable[datetime], zone: str) -> str:
+    """Return the zone, or UTC if a local time would mean another time: the clock is set back then."""
+    is_clear = all(
+        datetime.fromisoformat(in_zone(local_time(at, zone), zone)) == at.replace(microsecond=0)
+        for at in moments
+    )
+    return zone if is_clear else UTC_NAME
+
+
+class WindowPreset(StrEnum):
+    """What a new window is often for."""
+
+    HOUR = "hour"
+    TONIGHT = "tonight"
+    SUNDAYS = "sundays"
+
+
+PRESET_WORDS: Mapping[WindowPreset, str] = {
+    WindowPreset.HOUR: "1 h from now",
+    WindowPreset.TONIGHT: "Tonight",
+    WindowPreset.SUNDAYS: "Sundays 02–04",
+}
+_EVENING, _MORNING = time(22), time(6)
+_SUNDAY = 6
+
+
+def preset_inputs(preset: WindowPreset, now: datetime, zone: str) -> dict[str, Any]:
+    """Return the inputs of a preset, in local time; alerts of hosts and replica sets."""
+    here = now.astimezone(ZoneInfo(zone)).replace(second=0, microsecond=0, tzinfo=None)
+    begins, ends = _preset_times(preset, here)
+    inputs = {
+        "startDate": typed_time(begins),
+        "endDate": typed_time(ends),
+        "timeZone": zone,
+        "alertTypeNames": [Category.HOST.value, Category.REPLICA_SET.value],
+    }
+    weekly = {"repeat": Repeat.WEEKLY.value, "weekdays": ["SU"]}
+    return inputs | (weekly if preset is WindowPreset.SUNDAYS else {})
+
+
+def _preset_times(preset: WindowPreset, here: datetime) -> tuple[datetime, datetime]:
+    """The local start and end; a night that has begun starts now."""
+    today, day = here.date(), timedelta(days=1)
+    match preset:
+        case WindowPreset.HOUR:
+            return here, here + timedelta(hours=1)
+        case WindowPreset.TONIGHT if here.time() < _MORNING:
+            return here, datetime.combine(today, _MORNING)
+        case WindowPreset.TONIGHT:
+            evening = datetime.combine(today, _EVENING)
+            return max(here, evening), datetime.combine(today + day, _MORNING)
+        case WindowPreset.SUNDAYS:
+            ahead = (_SUNDAY - today.weekday()) % 7
+            sunday = datetime.combine(today + ahead * day, time(2))
+            sunday += timedelta(weeks=1) if sunday < here else timedelta()
+            return sunday, sunday + timedelta(hours=2)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 import orjson
 from django.db.models import Count, Model, QuerySet, TextField
@@ -78,6 +79,8 @@ def window_extents(windows: Iterable[MaintenanceWindow]) -> dict[str, MuteExtent
 
 
 MOST_OCCURRENCES: Final = 10
+_NEXT_DATES: Final = 4
+"""The occurrences that the console names."""
 MOST_NAMED: Final = 100
 """The most hosts and alerts that a preview names; it counts all of them."""
 
@@ -237,6 +240,15 @@ class ShownWindow:
     """Why the preview is incomplete."""
 
     @property
+    def next_dates(self) -> Sequence[tuple[str, Occurrence]]:
+        """The next occurrences, with their local times in the zone of the calendar."""
+        zone = ZoneInfo(self.calendar.zone)
+        return [
+            (_local_words(occurrence, zone), occurrence)
+            for occurrence in self.preview.occurrences[:_NEXT_DATES]
+        ]
+
+    @property
     def more_hosts(self) -> str:
         """The text at the end of the hosts."""
         return more_words(self.preview.hosts.count - len(self.hosts))
@@ -247,8 +259,17 @@ class ShownWindow:
         return more_words(self.preview.alerts.count - len(self.alerts))
 
 
-def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime) -> ShownWindow:
+def _local_words(occurrence: Occurrence, zone: ZoneInfo) -> str:
+    """For example: Sun 2026-11-29 02:00 to 04:00."""
+    start, end = occurrence.start.astimezone(zone), occurrence.end.astimezone(zone)
+    until = f"{end:%H:%M}" if start.date() == end.date() else f"{end:%a %Y-%m-%d %H:%M}"
+    return f"{start:%a %Y-%m-%d %H:%M} to {until}"
+
+
+def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime, zone: str) -> ShownWindow:
     """Return the effect of a window in a project for the console; `values` as of `window_preview`.
+
+    `zone`: the time zone in which a window that does not recur is shown.
 
     When dry runs and other previews leave no room, no host and no alert is compared, and the note says so.
     """
@@ -261,9 +282,9 @@ def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime) -> 
         note = f"Hosts and alerts were not compared. {refusal.document()['detail']}"
     hosts = hosts_of(group_id).filter(id__in=preview.hosts.ids[:MOST_SHOWN])
     alerts = Alert.objects.filter(id__in=preview.alerts.ids[:MOST_SHOWN]).order_by("-created", "-id")
-    calendar = window_calendar(preview.rule, now)
+    calendar = window_calendar(preview.rule, now, zone)
     budget = Budget(time.monotonic() + _SET_SECONDS, time.monotonic)
-    loud_sets, is_cut = _loud_sets(group_id, preview, values["alert_types"], budget)
+    loud_sets, is_cut = _loud_sets(group_id, preview.rule, preview.hosts.ids, values["alert_types"], budget)
     note = note or ("" if preview.is_complete and not is_cut else _cut_words(preview))
     return ShownWindow(preview, calendar, list(hosts), list(alerts), loud_sets, note)
 
@@ -279,20 +300,58 @@ def _cut_words(preview: WindowPreview) -> str:
 
 
 def _loud_sets(
-    group_id: str, preview: WindowPreview, categories: Collection[str], budget: Budget
+    group_id: str, rule: WindowRule, host_ids: Sequence[str], categories: Collection[str], budget: Budget
 ) -> tuple[FirstRows[ReplicaSet], bool]:
     """Of the replica sets of the named hosts, the sets whose alerts the window does not mute.
 
     Also whether the time was over before all were compared.
     """
-    of_hosts = Host.objects.filter(id__in=preview.hosts.ids, replica_set__isnull=False)
+    of_hosts = Host.objects.filter(id__in=host_ids, replica_set__isnull=False)
     sets = ReplicaSet.objects.filter(id__in=of_hosts.values("replica_set_id")).select_related("cluster")
     rows, is_cut = list(sets.order_by("name", "id")), False
     if rows and Category.REPLICA_SET.value in categories:
         targets = {row.id: TargetFacts(group_id, facts_of_replica_set(row).document()) for row in rows}
-        subjects = Subjects([preview.rule], targets.values(), most_hosts=MOST_LABELED_HOSTS)
+        subjects = Subjects([rule], targets.values(), most_hosts=MOST_LABELED_HOSTS)
         rows = [row for row in rows if subjects.has_labels_of(targets[row.id])]
-        muted = _muted(((row.id, subjects.of(targets[row.id])) for row in rows), preview.rule, budget)
+        muted = _muted(((row.id, subjects.of(targets[row.id])) for row in rows), rule, budget)
         is_cut = len(rows) < len(targets) or muted.compared is not None
         rows = [row for row in rows[: muted.compared] if row.id not in muted.ids]
     return FirstRows(rows[:MOST_SHOWN], len(rows)), is_cut
+
+
+@dataclass(frozen=True, slots=True)
+class MutedHosts:
+    """The number of hosts that a window mutes; None if they were not compared in time.
+
+    `has_loud_sets`: some of them belong to replica sets whose own alerts the window does not mute.
+    """
+
+    count: int | None
+    has_loud_sets: bool = False
+
+
+def muted_hosts(
+    windows: Iterable[MaintenanceWindow],
+    *,
+    seconds: float,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, MutedHosts]:
+    """Return the hosts that each window mutes, by the id of the window, in at most so many seconds.
+
+    Windows that mute no alerts of hosts are left out.
+    """
+    budget, muted = Budget(clock() + seconds, clock), dict[str, MutedHosts]()
+    for window in windows:
+        if Category.HOST.value not in window.alert_types:
+            continue
+        try:
+            budget.check()
+        except OutOfTimeError:
+            muted[window.id] = MutedHosts(None)
+            continue
+        rule = window.rule
+        hosts = _muted_hosts(window.group_id, rule, budget)
+        loud_sets, _ = _loud_sets(window.group_id, rule, hosts.ids, window.alert_types, budget)
+        count = hosts.count if hosts.compared is None else None
+        muted[window.id] = MutedHosts(count, loud_sets.count > 0)
+    return muted

@@ -59,12 +59,12 @@ class FilterDateTime(DateTimeText):
         try:
             return parse_filter_time(text, end_of_day=self.end_of_day)
         except ValueError:
-            raise ValidationError("Enter a date and time, such as 2026-11-21T07:26:14 (UTC).") from None
+            raise ValidationError("Enter a date and time, such as 2026-11-21 07:26:14 (UTC).") from None
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """The time, if it is valid: the date picker shows nothing else."""
+        """The time as people type it, if it is valid."""
         try:
-            return parse_filter_time(data or "", end_of_day=self.end_of_day)
+            return parse_filter_time(self.to_python(data), end_of_day=self.end_of_day)
         except ValueError:
             return data
 

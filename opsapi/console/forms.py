@@ -10,38 +10,42 @@ from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
 from django.utils.html import format_html
 from django.utils.text import capfirst
 from unfold import widgets
-from unfold.widgets import UnfoldAdminPasswordWidget, UnfoldAdminTextInputWidget
+from unfold.widgets import UnfoldAdminPasswordWidget
 
 from opsapi.api.documents import InvalidField
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import Text
 from opsapi.api.principal import Operator
+from opsapi.clock import typed_time
 from opsapi.roles import INSTALLATION, Scope
 
 CLEAR = ".clear"
 """Suffix of the checkbox that removes a stored secret."""
 
 
-class DateTimePicker(UnfoldAdminTextInputWidget):  # type: ignore[misc]  # the theme is not typed
-    """The browser's picker for date and time, with seconds."""
-
-    input_type = "datetime-local"
-
-    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
-        super().__init__({"step": "1", **(attrs or {})})
+_SPACED = re.compile(r"(\d{4}-\d{2}-\d{2}) +(\d{2}:\d{2})", re.ASCII)
 
 
 class DateTimeText(forms.CharField):
-    """A UTC date and time with the browser's picker.
+    """A date and time as text, such as 2026-11-29 02:00: the same in every browser and language.
 
-    The input stays a string; the API schema checks it.
+    The input stays a string, in the format of the API, whose schema checks it.
     """
 
-    widget = DateTimePicker
+    widget = forms.TextInput
+
+    def widget_attrs(self, widget: forms.Widget) -> dict[str, Any]:
+        """An example, and no help that changes the text."""
+        example = {"placeholder": "2026-11-29 02:00", "autocomplete": "off", **VERBATIM}
+        return {**super().widget_attrs(widget), **example}
 
     def prepare_value(self, value: Any) -> Any:
-        """A time in the format of pickers, which neither show nor send anything else."""
-        return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%S}" if isinstance(value, datetime) else value
+        """A time as it is typed."""
+        return typed_time(value.astimezone(UTC)) if isinstance(value, datetime) else value
+
+    def to_python(self, value: Any) -> str:
+        """The text in the format of the API: with a T."""
+        return _SPACED.sub(r"\1T\2", (super().to_python(value) or "").strip())
 
 
 def folded_boxes() -> forms.CheckboxSelectMultiple:

@@ -84,7 +84,10 @@ ENTRIES = (
         title="Quiet times",
         icon="notifications_off",
         key="q",
-        pages=(SitePage(title="Quiet times", model="alerting.maintenancewindow"),),
+        pages=(
+            SitePage(title="Quiet times", url_name="quiet_times", help="how-to/use-the-console#quiet-times"),
+            SitePage(title="Windows", model="alerting.maintenancewindow"),
+        ),
     ),
     SitemapEntry(
         title="Channels",

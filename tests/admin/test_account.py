@@ -241,17 +241,17 @@ ZONE = "/admin/account/time-zone/"
 
 def test_the_time_zone_is_stored_with_its_event(console: Client, operator: User) -> None:
     with leaves_events(operator, EventType.USER_CHANGED_AUDIT) as events:
-        assert post(console, ZONE, timeZone="Europe/Berlin").status_code == 302
+        assert post(console, ZONE, accountZone="Europe/Berlin").status_code == 302
     operator.refresh_from_db()
     assert operator.time_zone == "Europe/Berlin"
     (param,) = events[0].diffs[0]["params"]
     assert (param["param"], param["new"]) == ("timeZone", "Europe/Berlin")
     assert 'data-chosen="Europe/Berlin"' in text_of(console.get(ACCOUNT))
     with leaves_events(operator):
-        post(console, ZONE, timeZone="Europe/Berlin")
-        assert post(console, ZONE, timeZone="Mars/Olympus").status_code == 200
+        post(console, ZONE, accountZone="Europe/Berlin")
+        assert post(console, ZONE, accountZone="Mars/Olympus").status_code == 200
     with leaves_events(operator, EventType.USER_CHANGED_AUDIT):
-        post(console, ZONE, timeZone="")
+        post(console, ZONE, accountZone="")
 
 
 @each(

@@ -1,14 +1,16 @@
 """Four weeks of a maintenance window, day by day."""
 
 from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
 
-from alerting.windows.calendar import window_calendar
+from alerting.windows.calendar import Week, week_of, window_calendar
 from alerting.windows.recurrence import Recurrence
 from alerting.windows.rules import WindowRule
 from tests.each import each
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 """A Wednesday."""
+TODAY = NOW.date()
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
@@ -18,12 +20,12 @@ def periods(
     """The days on which the window mutes, with their periods."""
     recurrence = Recurrence(rrule, zone) if rrule else None
     rule = WindowRule(id="a", start=start, end=start + duration, recurrence=recurrence)
-    weeks = window_calendar(rule, NOW).weeks
+    weeks = window_calendar(rule, NOW, "UTC").weeks
     return {str(day.date): list(day.periods) for week in weeks for day in week if day.periods}
 
 
 def test_four_weeks_begin_on_the_monday_of_this_week() -> None:
-    weeks = window_calendar(WindowRule(id="a", start=NOW, end=NOW + HOUR), NOW).weeks
+    weeks = window_calendar(WindowRule(id="a", start=NOW, end=NOW + HOUR), NOW, "UTC").weeks
     days = [day for week in weeks for day in week]
     assert [len(week) for week in weeks] == [7] * 4
     assert (days[0].date, days[-1].date) == (date(2026, 11, 23), date(2026, 12, 20))
@@ -63,3 +65,69 @@ def test_days_and_times_are_of_the_time_zone() -> None:
     assert found == {
         f"2026-{month_and_day}": ["02:00–03:00"] for month_and_day in ("11-29", "12-06", "12-13", "12-20")
     }
+
+
+def test_a_window_that_occurs_once_is_shown_in_the_given_zone() -> None:
+    rule = WindowRule(id="a", start=NOW + 11 * HOUR, end=NOW + 12 * HOUR)
+    calendar = window_calendar(rule, NOW, "Asia/Tokyo")
+    days = [day for week in calendar.weeks for day in week if day.periods]
+    assert [(day.date, list(day.periods)) for day in days] == [(date(2026, 11, 26), ["08:00–09:00"])]
+
+
+def week(day: date = TODAY, zone: str = "UTC") -> Week:
+    return week_of(day, ZoneInfo(zone), NOW)
+
+
+def row(
+    start: datetime, duration: timedelta, rrule: str | None = None, of: Week | None = None
+) -> dict[str, tuple[list[tuple[int, int]], list[str]]]:
+    """The days of a window's row on which it mutes, with bars and words."""
+    of = of or week()
+    recurrence = Recurrence(rrule, of.zone.key) if rrule else None
+    rule = WindowRule(id="a", start=start, end=start + duration, recurrence=recurrence)
+    cells = of.cells(of.occurrences(rule))
+    assert [cell.date for cell in cells] == of.days
+    return {f"{cell.date:%a}": (list(cell.bars), list(cell.words)) for cell in cells if cell.bars}
+
+
+def test_a_week_begins_on_monday_and_marks_today() -> None:
+    assert (week().monday, week().today, week().now) == (date(2026, 11, 23), 2, 500)
+    later = week(date(2026, 12, 6))
+    assert (later.monday, later.today) == (date(2026, 11, 30), None)
+
+
+@each(
+    ("start", "duration", "expected"),
+    [
+        (NOW, 6 * HOUR, {"Wed": ([(500, 250)], ["12:00–18:00"])}),
+        (NOW, 12 * HOUR, {"Wed": ([(500, 500)], ["12:00–24:00"])}),
+        (
+            NOW,
+            2 * DAY,
+            {
+                "Wed": ([(500, 500)], ["from 12:00"]),
+                "Thu": ([(0, 1000)], []),
+                "Fri": ([(0, 500)], ["until 12:00"]),
+            },
+        ),
+        # From the week before, into the week after, and in neither.
+        (NOW - 3 * DAY, 18 * HOUR, {"Mon": ([(0, 250)], ["until 06:00"])}),
+        (NOW + 4 * DAY, 18 * HOUR, {"Sun": ([(500, 500)], ["from 12:00"])}),
+        (NOW + 5 * DAY, HOUR, {}),
+        (NOW - 3 * DAY, 12 * HOUR, {}),
+    ],
+)
+def test_a_row_has_a_bar_on_each_day_that_the_window_mutes(
+    start: datetime, duration: timedelta, expected: dict[str, tuple[list[tuple[int, int]], list[str]]]
+) -> None:
+    assert row(start, duration) == expected
+
+
+def test_a_recurring_window_has_all_its_occurrences_of_the_week() -> None:
+    assert list(row(NOW - 400 * DAY, HOUR, "FREQ=DAILY")) == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+
+
+def test_bars_are_parts_of_days_with_23_hours() -> None:
+    of = week(date(2026, 3, 29), "Europe/Berlin")
+    start = datetime(2026, 3, 28, 23, tzinfo=UTC)
+    assert row(start, timedelta(hours=23), of=of) == {"Sun": ([(0, 1000)], ["00:00–24:00"])}

@@ -6,12 +6,15 @@ from typing import Any
 from alerting.configs.matchers import hosts_matcher
 from alerting.windows.input import (
     Repeat,
+    WindowPreset,
     in_zone,
     local_time,
     matcher_lines,
     matchers_shown,
+    preset_inputs,
     recurrence_shown,
     recurrence_typed,
+    zone_for,
 )
 from tests.each import each
 
@@ -45,7 +48,7 @@ def test_a_stored_recurrence_fills_in_the_inputs_that_send_it(
 @each("repeat", ["", Repeat.ONCE.value])
 def test_a_window_that_occurs_once_sends_no_recurrence(repeat: str) -> None:
     assert recurrence_typed(repeat, ["MO"], "FREQ=DAILY", ZONE) == {}
-    assert recurrence_shown(None) == {"repeat": "ONCE", "timeZone": "UTC"}
+    assert recurrence_shown(None) == {"repeat": "ONCE"}
 
 
 @each("names", [["db1:27017"], ["db1:27017", "db2.example.com:27018"]])
@@ -76,4 +79,35 @@ def test_times_are_sent_in_the_zone_of_the_window_and_shown_in_it() -> None:
     assert in_zone("2026-07-01T02:00:00", ZONE) == "2026-07-01T02:00:00+02:00"
     assert in_zone("2026-07-01T02:00:00Z", ZONE) == "2026-07-01T02:00:00Z"
     assert in_zone("soon", ZONE) == "soon"
-    assert local_time(datetime(2026, 7, 1, tzinfo=UTC), ZONE) == "2026-07-01T02:00:00"
+    assert local_time(datetime(2026, 7, 1, tzinfo=UTC), ZONE) == "2026-07-01 02:00"
+
+
+@each(
+    ("moment", "zone"),
+    [
+        (datetime(2026, 7, 1, tzinfo=UTC), ZONE),
+        # 02:30 occurs twice: typed times mean the first.
+        (datetime(2026, 10, 25, 0, 30, tzinfo=UTC), ZONE),
+        (datetime(2026, 10, 25, 1, 30, tzinfo=UTC), "UTC"),
+    ],
+)
+def test_a_local_time_that_would_mean_another_time_is_shown_in_utc(moment: datetime, zone: str) -> None:
+    assert zone_for([datetime(2026, 7, 1, tzinfo=UTC), moment], ZONE) == zone
+
+
+@each(
+    ("preset", "now", "start", "end"),
+    [
+        ("hour", "2026-11-25T12:34:56Z", "2026-11-25 13:34", "2026-11-25 14:34"),
+        ("tonight", "2026-11-25T12:00:00Z", "2026-11-25 22:00", "2026-11-26 06:00"),
+        ("tonight", "2026-11-25T22:30:00Z", "2026-11-25 23:30", "2026-11-26 06:00"),
+        ("tonight", "2026-11-25T00:00:00Z", "2026-11-25 01:00", "2026-11-25 06:00"),
+        ("sundays", "2026-11-25T12:00:00Z", "2026-11-29 02:00", "2026-11-29 04:00"),
+        ("sundays", "2026-11-29T00:30:00Z", "2026-11-29 02:00", "2026-11-29 04:00"),
+        ("sundays", "2026-11-29T01:30:00Z", "2026-12-06 02:00", "2026-12-06 04:00"),
+    ],
+)
+def test_presets_are_in_local_time(preset: str, now: str, start: str, end: str) -> None:
+    inputs = preset_inputs(WindowPreset(preset), datetime.fromisoformat(now), ZONE)
+    assert (inputs["startDate"], inputs["endDate"], inputs["timeZone"]) == (start, end, ZONE)
+    assert (inputs.get("repeat") == "WEEKLY") is (preset == "sundays")

@@ -18,16 +18,30 @@ class _Form(forms.Form):
 @each(
     ("stored", "shown"),
     [
-        (NOON, "2099-11-21T12:00:07"),
-        (NOON.astimezone(timezone(timedelta(hours=2))), "2099-11-21T12:00:07"),
+        (NOON, "2099-11-21 12:00:07"),
+        (NOON.astimezone(timezone(timedelta(hours=2))), "2099-11-21 12:00:07"),
+        (NOON.replace(second=0), "2099-11-21 12:00"),
         ("2099-11-21T12:00", "2099-11-21T12:00"),
     ],
 )
-def test_a_moment_is_shown_as_pickers_take_it(stored: Any, shown: str) -> None:
+def test_a_moment_is_shown_as_people_type_it(stored: Any, shown: str) -> None:
     page = str(_Form(initial={"at": stored})["at"])
-    assert 'type="datetime-local"' in page
-    assert 'step="1"' in page
+    assert 'type="text"' in page
     assert f'value="{shown}"' in page
+
+
+@each(
+    ("typed", "sent"),
+    [
+        ("2099-11-21 12:00", "2099-11-21T12:00"),
+        (" 2099-11-21  12:00:07 ", "2099-11-21T12:00:07"),
+        ("2099-11-21T12:00Z", "2099-11-21T12:00Z"),
+    ],
+)
+def test_a_typed_moment_is_sent_in_the_format_of_the_api(typed: str, sent: str) -> None:
+    form = _Form({"at": typed})
+    assert form.is_valid()
+    assert form.cleaned_data == {"at": sent}
 
 
 def test_a_typed_moment_stays_as_it_was_typed() -> None:
