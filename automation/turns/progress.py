@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from automation.desired_state.plan.reasons import PlanReason
-from automation.desired_state.plan.values import MoveKind
+from automation.plan.reasons import PlanReason
+from automation.plan.values import MoveKind
 from automation.turns.rules import MoveState
 from opsapi.clock import ago_words, parse_time, time_words
 from opsapi.console.widgets import Tone

@@ -15,7 +15,7 @@ OF_PLATFORM = (addresses, hostnames, labels, moments, redaction, sections)
 MODULES = [
     *sorted(ROOT.rglob("*.py")),
     *sorted(Path(plan.__file__).parent.rglob("*.py")),
-    *(Path(module.__file__) for module in OF_PLATFORM),
+    *(Path(str(module.__file__)) for module in OF_PLATFORM),
 ]
 
 
