@@ -1,5 +1,6 @@
 """The plan in the answer to a dry run of an automation configuration."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -13,9 +14,10 @@ from opsapi import clock
 from opsapi.hostnames import host_and_port
 from tests.api import bodies
 from tests.api.automation import path, published, publisher
+from tests.automation_fields import REFUSED, field_rows
 from tests.client import ApiClient
 from tests.factories.automation import host_report, ingest
-from tests.factories.documents import document, process, version
+from tests.factories.documents import document, full_document, process, version
 
 __all__ = ["path", "publisher"]
 
@@ -166,6 +168,20 @@ def test_a_refusal_says_why(publisher: ApiClient, path: str, project: Project) -
     assert all(
         "storage.dbPath" in row["detail"] for row in drawn["refused"] if row["reason"] == "FIXED_SETTING"
     )
+
+
+def test_the_page_of_fields_says_refused_of_what_a_plan_does_not_carry_out(
+    publisher: ApiClient, path: str
+) -> None:
+    drawn = plan(publisher, path, {**full_document(), "version": 0})
+    refused = {
+        ("processes[]." if "process" in row else "") + name
+        for row in drawn["refused"]
+        if row["reason"] == "NOT_PLANNED"
+        for name in re.findall(r"[a-z]+[A-Z]\w+", row["detail"])
+    }
+    listed = {row.field for row in field_rows() if row.state == REFUSED}
+    assert refused == {name for name in listed if "." not in name.removeprefix("processes[].")}
 
 
 def test_what_no_agent_reports_is_assumed_and_said(publisher: ApiClient, path: str, project: Project) -> None:

@@ -98,9 +98,9 @@ class TestChoice:
         "others",
         [
             [],
-            [entry(platform="windows", win2008plus=True)],
-            [entry(architecture="ppc64le")],
-            [entry(bits=32)],
+            [entry(platform="windows", win2008plus=True, url="https://example.com/w.tgz")],
+            [entry(architecture="ppc64le", url="https://example.com/p.tgz")],
+            [entry(bits=32, url="https://example.com/32.tgz")],
             [entry()],
         ],
     )
@@ -243,6 +243,7 @@ class TestAddress:
             ("file:///etc/hostname", BuildFault.HTTP_STATUS),
             ("ftp://example.com/a.tgz", BuildFault.ADDRESS),
             (f"http://user:{SECRET}@127.0.0.1/a.tgz", BuildFault.ADDRESS),
+            (f"http://{SECRET}@127.0.0.1/a.tgz", BuildFault.ADDRESS),
             (f"http://user:{SECRET}@127.0.0.1:x/a.tgz", BuildFault.ADDRESS),
         ],
     )
@@ -339,14 +340,23 @@ class TestFailures:
     def test_a_file_that_is_missing_fails(self, base: Path, tmp_path: Path) -> None:
         assert failure(base, a_build((tmp_path / "none").as_uri())).fault is BuildFault.FILES
 
-    @each("with_length", [True, False])
-    def test_a_file_that_is_too_large_is_refused(self, base: Path, *, with_length: bool) -> None:
+    @each("head", [b"", b"Content-Length: %d\r\n" % len(ARCHIVE), b"Content-Length: %d\r\n" % 10**12])
+    def test_a_file_that_is_too_large_is_refused(self, base: Path, head: bytes) -> None:
         shutil.rmtree(base.parent, ignore_errors=True)
         limits = DownloadLimits(archive=len(ARCHIVE) - 1, spare=0)
-        head = b"HTTP/1.1 200 OK\r\n" + (b"Content-Length: %d\r\n" % len(ARCHIVE) if with_length else b"")
+        body = ARCHIVE[:100] if b"000" in head else ARCHIVE
         with HttpReceiver().running() as receiver:
-            receiver.behave(lambda handler: handler.wfile.write(head + b"\r\n" + ARCHIVE))
+            receiver.behave(
+                lambda handler: handler.wfile.write(b"HTTP/1.1 200 OK\r\n%s\r\n%s" % (head, body))
+            )
             assert failure(base, a_build(receiver.url()), limits).fault is BuildFault.TOO_LARGE
+
+    def test_a_download_that_is_shorter_than_announced_is_cut(
+        self, base: Path, receiver: HttpReceiver
+    ) -> None:
+        head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (len(ARCHIVE) + 1)
+        receiver.behave(lambda handler: handler.wfile.write(head + ARCHIVE))
+        assert failure(base, a_build(receiver.url())).fault is BuildFault.CUT
 
     def test_a_download_that_takes_too_long_is_given_up(self, base: Path, receiver: HttpReceiver) -> None:
         clock = itertools.count(0.0, LIMITS.seconds + 1.0)
@@ -358,11 +368,13 @@ class TestFailures:
         limits = DownloadLimits(seconds=0.5, spare=0)
         assert failure(base, a_build(receiver.url()), limits).fault is BuildFault.TOO_SLOW
 
-    @each("spare", [1 << 60, 10**30])
-    def test_a_disk_with_too_little_room_is_not_filled(self, base: Path, tmp_path: Path, spare: int) -> None:
+    @each("octets", [ARCHIVE, b"<html></html>"])
+    def test_a_disk_with_too_little_room_is_not_filled(
+        self, base: Path, tmp_path: Path, octets: bytes
+    ) -> None:
         shutil.rmtree(base.parent, ignore_errors=True)
-        limits = DownloadLimits(spare=spare)
-        assert failure(base, a_build(file_url(tmp_path, ARCHIVE)), limits).fault is BuildFault.DISK_FULL
+        limits = DownloadLimits(spare=1 << 60)
+        assert failure(base, a_build(file_url(tmp_path, octets)), limits).fault is BuildFault.DISK_FULL
 
 
 class TestArchive:
