@@ -27,6 +27,7 @@ urlpatterns = [
     path(f"{CONSOLE_PATH[1:]}channels/", include("alerting.destinations.channel_pages")),
     path(f"{CONSOLE_PATH[1:]}quiet-times/", include("alerting.windows.week_page")),
     path(f"{CONSOLE_PATH[1:]}mail-server/", include("integrations.mail_server")),
+    path(f"{CONSOLE_PATH[1:]}alert-timeline/", include("alerting.overview.alert_timeline_page")),
     path(f"{CONSOLE_PATH[1:]}shift-report/", include("alerting.overview.shift_page")),
     path(f"{CONSOLE_PATH[1:]}automation-plan/", include("automation.turns.plan_page")),
     path(f"{CONSOLE_PATH[1:]}retention/", include("alerting.retention.console")),

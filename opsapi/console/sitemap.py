@@ -55,7 +55,10 @@ ENTRIES = (
         title="Alerts",
         icon="notifications_active",
         key="a",
-        pages=(SitePage(title="Alerts", model="alerting.alert"),),
+        pages=(
+            SitePage(title="Alerts", model="alerting.alert"),
+            SitePage(title="Timeline", url_name="alert_timeline", help="how-to/use-the-console#alerts"),
+        ),
     ),
     SitemapEntry(
         title="Fleet",
