@@ -28,6 +28,7 @@ from events.wording import target_words
 from integrations.choices import ChannelType
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, ago_words, time_words
+from opsapi.console.admin_urls import page_url
 from opsapi.console.widgets import Tone
 from opsapi.fields import Among
 
@@ -59,6 +60,7 @@ class InboxAlert:
     severity: tuple[str, Tone]
     words: str
     target: str
+    target_url: str
     length: str
     """How long it has lasted, or when it ended."""
     reason: str
@@ -190,6 +192,7 @@ def _rows(
             severity=severity_badge(alert),
             words=rule_words(alert, config),
             target=target_words(alert.facts),
+            target_url=page_url(row.about) if row.about else "",
             length=length_words(alert, now),
             reason=reason_words(alert, row.about, agents, threshold, now=now),
             told=receivers[:_MOST_RECEIVERS],

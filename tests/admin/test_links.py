@@ -85,7 +85,7 @@ def test_a_list_leads_to_the_project(model: type[Any], console: Client, filled: 
 
 
 def test_an_alert_in_a_list_links_to_its_host_and_its_acknowledger(console: Client, filled: Project) -> None:
-    found = links(console, list_of(Alert))
+    found = links(console, f"{list_of(Alert)}?state=all")
     assert page_of(newest(Host)) in found
     assert page_of(User.objects.get(username=Alert.objects.get().acknowledging_username)) in found
 
@@ -171,7 +171,7 @@ def test_an_invisible_user_has_no_link(project: Project) -> None:
             acknowledged_until=clock.now().replace(year=2199),
             acknowledging_username=user.username,
         )
-        for url in (page_of(alert), list_of(Alert)):
+        for url in (page_of(alert), f"{list_of(Alert)}?state=all"):
             assert user.username in shown(reader, url)
             assert (page_of(user) in links(reader, url)) is sees, url
 
