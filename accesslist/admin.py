@@ -7,6 +7,7 @@ from accesslist.access_lists.console import AccessListEntryAdmin
 from accesslist.digest.console import DigestEpochAdmin
 from accesslist.invitations.console import InvitationAdmin
 from accesslist.keys.console import ApiKeyAdmin
+from accesslist.kiosks.console import KioskAdmin
 from accesslist.login.console import SecondFactorAdmin
 from accesslist.models import RateWindow
 from accesslist.projects.console import OrganizationAdmin, ProjectAdmin
@@ -20,6 +21,7 @@ __all__ = [
     "ApiKeyAdmin",
     "DigestEpochAdmin",
     "InvitationAdmin",
+    "KioskAdmin",
     "OrganizationAdmin",
     "ProjectAdmin",
     "RateWindowAdmin",

@@ -6,6 +6,7 @@ from accesslist.access_lists.models import AccessListEntry
 from accesslist.digest.models import DigestEpoch, DigestUse
 from accesslist.invitations.models import Invitation
 from accesslist.keys.models import ApiKey
+from accesslist.kiosks.models import Kiosk
 from accesslist.login.models import SecondFactor
 from accesslist.projects.models import LiveProjectManager, Organization, Project
 from accesslist.roles.models import RoleGrant
@@ -18,6 +19,7 @@ __all__ = [
     "DigestEpoch",
     "DigestUse",
     "Invitation",
+    "Kiosk",
     "LiveProjectManager",
     "Organization",
     "Project",

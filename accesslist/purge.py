@@ -1,4 +1,4 @@
-"""Deletes expired rows of authentication: used nonces, rate windows, console sessions and invitations."""
+"""Deletes expired rows: used nonces, rate windows, console sessions, invitations, kiosks."""
 
 from datetime import datetime, timedelta
 
@@ -10,6 +10,8 @@ from accesslist.digest.rules import NONCE_LIFETIME
 from accesslist.digest.store import begin_remembering
 from accesslist.invitations.models import Invitation
 from accesslist.invitations.rules import KEPT
+from accesslist.kiosks.models import Kiosk
+from accesslist.kiosks.rules import KEPT as KIOSKS_KEPT
 from accesslist.models import RateWindow
 from opsapi.clock import AHEAD
 from opsapi.session_ends import latest_session_end
@@ -19,7 +21,8 @@ _RATE_WINDOW_KEPT = timedelta(minutes=10)
 
 
 def expired_rows_purge(*, now: datetime) -> None:
-    """Delete used nonces that have expired, windows that are over, ended sessions, and old invitations.
+    """Delete used nonces that have expired, windows that are over, ended sessions, and old invitations and
+    kiosks.
 
     Windows and sessions whose times lie ahead were written while a clock was wrong: they are over, too.
     """
@@ -29,3 +32,4 @@ def expired_rows_purge(*, now: datetime) -> None:
     RateWindow.objects.filter(over).delete()
     Session.objects.filter(Q(expire_date__lt=now) | Q(expire_date__gt=latest_session_end(now))).delete()
     Invitation.objects.filter(expires__lt=now - KEPT).delete()
+    Kiosk.objects.filter(expires__lt=now - KIOSKS_KEPT).delete()

@@ -68,6 +68,13 @@ def hit(bucket: str, *, limit: int, window: timedelta, now: datetime) -> Hit:
     return Hit(started=started, wait=max(1, math.ceil(wait)))
 
 
+def wait_of(bucket: str, *, limit: int, window: timedelta, now: datetime) -> int | None:
+    """Return the seconds until `hit` admits the next attempt, without counting one; None if it does now."""
+    running = RateWindow.objects.filter(started__gt=now - window, started__lte=now + AHEAD)
+    row = running.filter(bucket=bucket[:200], count__gte=limit).first()
+    return max(1, math.ceil((row.started + window - now).total_seconds())) if row else None
+
+
 def give_back(bucket: str, *, started: datetime, limit: int) -> None:
     """Subtract an attempt that `hit` counted in the window with this start, if the window still runs."""
     counted = RateWindow.objects.filter(bucket=bucket[:200], started=started, count__gt=0)

@@ -3,4 +3,5 @@
 CONSOLE_PATH = "/admin/"
 DOCUMENTS_PATH = "/docs/"
 SETUP_PATH = f"{CONSOLE_PATH}setup/"
+KIOSK_PATH = "/kiosk/"
 INVITATION_PATH = f"{CONSOLE_PATH}invitation/"

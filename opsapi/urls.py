@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 from opsapi.api.root import ErrorCodeViewSet, HealthViewSet, RootViewSet, docs_page, metrics_page, schema_page
 from opsapi.api.views import UnknownPath, route
 from opsapi.documents.pages import documents
-from opsapi.page_paths import CONSOLE_PATH, DOCUMENTS_PATH, INVITATION_PATH, SETUP_PATH
+from opsapi.page_paths import CONSOLE_PATH, DOCUMENTS_PATH, INVITATION_PATH, KIOSK_PATH, SETUP_PATH
 
 admin.autodiscover()  # the pages of the console
 _APPS = ("accesslist", "events", "automation", "integrations", "alerting")
@@ -32,6 +32,7 @@ urlpatterns = [
     path(f"{CONSOLE_PATH[1:]}automation-plan/", include("automation.turns.plan_page")),
     path(f"{CONSOLE_PATH[1:]}retention/", include("alerting.retention.console")),
     path(CONSOLE_PATH[1:], admin.site.urls),
+    path(KIOSK_PATH[1:], include("alerting.overview.kiosk_page")),
     path("api/public/v1.0", include(_public)),
     path("agents/v1.0/", include("automation.agent_urls")),
     path("prometheus/v1.0/", include("integrations.discovery_urls")),

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from accesslist.models import Invitation, Project
+from accesslist.models import Invitation, Kiosk, Project
 from accesslist.projects.changes import project_purge
 from alerting.configs.locks import project_lock
 from alerting.configs.models import AlertConfig, NotificationSetting, SetupMark
@@ -176,6 +176,7 @@ def _purge_batch(group_id: str) -> int:
         or delete_batch(MaintenanceWindow.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(SetupMark.objects.filter(**of_group), PURGED_AT_ONCE)
         or delete_batch(Invitation.objects.filter(project_id=group_id), PURGED_AT_ONCE)
+        or delete_batch(Kiosk.objects.filter(project_id=group_id), PURGED_AT_ONCE)
         or integrations_purge(group_id=group_id, limit=PURGED_AT_ONCE)
         or fleet_purge(group_id=group_id, limit=PURGED_AT_ONCE)
     )

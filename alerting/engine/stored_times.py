@@ -14,6 +14,7 @@ from typing import Any
 from django.db import transaction
 
 from accesslist.invitations.rules import LASTS
+from accesslist.kiosks.rules import LONGEST
 from alerting.destinations.rules import PROBE_EVERY
 from automation.leases.rules import LEASE_INTERVALS, SHORTEST_LEASE
 from automation.reports.rules import NEWEST
@@ -100,6 +101,12 @@ REPAIRS: Sequence[Repair] = (
         "expires = %(now)s + %(invitation_lasts)s",
         latest="%(ahead)s + %(invitation_lasts)s",
     ),
+    Repair(
+        "accesslist_kiosk",
+        "expires",
+        "expires = %(now)s + %(kiosk_lasts)s",
+        latest="%(ahead)s + %(kiosk_lasts)s",
+    ),
     _is_now("alerting_workerheartbeat", "stuck", key="name"),
     # Delays, reminders and retries keep their distance from the time at which they were written.
     Repair(
@@ -154,6 +161,7 @@ def times_repair(*, clock: Callable[[], datetime]) -> int:
         "turn_length": TURN_LENGTH,
         "shortest_lease": SHORTEST_LEASE,
         "invitation_lasts": LASTS,
+        "kiosk_lasts": LONGEST,
         "reports_ahead": NEWEST,
         "probe": PROBE_EVERY,
     }

@@ -14,7 +14,7 @@ from alerting.engine.store import HELD_BACK
 from alerting.incidents.choices import ACTIVE
 from alerting.incidents.models import Alert
 from alerting.incidents.store import acknowledged_at, first_active
-from alerting.incidents.tabs import waiting_alerts
+from alerting.incidents.tabs import AlertTab, TabbedAlerts, waiting_alerts
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.store import not_over
 from opsapi.api.principal import VisibleScope
@@ -65,6 +65,36 @@ def alerts_that_need_somebody(visible_scope: VisibleScope, now: datetime) -> tup
     """Count open alerts that are neither acknowledged nor muted; True if there may be more than counted."""
     waiting = waiting_alerts(in_visible_scope(Alert.objects.all(), visible_scope), now=now)
     return waiting.needing, waiting.is_cut
+
+
+@dataclass(frozen=True, slots=True)
+class NeedingAlerts:
+    """Open alerts that need somebody, the most severe first, and the numbers of the others.
+
+    `acknowledged` is at most MOST_COUNTED + 1. `is_cut`: not all open alerts were read.
+    """
+
+    rows: Sequence[Alert]
+    acknowledged: int
+    muted: int
+    is_cut: bool
+
+    @property
+    def count_words(self) -> str:
+        """For example: 2 alerts need somebody."""
+        count = len(self.rows)
+        number = f"{'at least ' if self.is_cut else ''}{count:,}"
+        words = f"{number} alert needs somebody" if count == 1 else f"{number} alerts need somebody"
+        return words[:1].upper() + words[1:]
+
+
+def alerts_needing(visible_scope: VisibleScope, now: datetime) -> NeedingAlerts:
+    """Return the open alerts that are neither acknowledged nor muted; at most MOST_COUNTED are read."""
+    tabs = TabbedAlerts(in_visible_scope(Alert.objects.all(), visible_scope), now)
+    newest = tabs.rows(AlertTab.NEEDS_YOU).select_related("group").order_by("-created", "-id")
+    rows = sorted(newest[:MOST_COUNTED], key=lambda alert: alert.effective_severity.rank, reverse=True)
+    acknowledged = bounded_count(tabs.rows(AlertTab.ACKNOWLEDGED))
+    return NeedingAlerts(rows, acknowledged, len(tabs.waiting.muted), tabs.waiting.is_cut)
 
 
 def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[Notification]:

@@ -1,6 +1,6 @@
 """The Content-Security-Policy of every answer: what a browser can load and run. Sent by django-csp.
 
-By default a browser can load and run nothing (CONTENT_SECURITY_POLICY in the settings). Three kinds of pages
+By default a browser can load and run nothing (CONTENT_SECURITY_POLICY in the settings). Four kinds of pages
 need more.
 """
 
@@ -11,7 +11,7 @@ from csp.constants import HEADER, NONE, SELF, UNSAFE_EVAL, UNSAFE_INLINE
 from csp.middleware import CSPMiddleware, PolicyParts
 from django.http import HttpRequest, HttpResponseBase
 
-from opsapi.page_paths import CONSOLE_PATH, DOCUMENTS_PATH
+from opsapi.page_paths import CONSOLE_PATH, DOCUMENTS_PATH, KIOSK_PATH
 
 Policy = Mapping[str, list[str]]
 
@@ -57,7 +57,17 @@ CONSOLE: Policy = {
 }
 """All pages below `/admin/`."""
 
-_OF_PATHS = {CONSOLE_PATH: CONSOLE, DOCUMENTS_PATH: DOCUMENTS}
+KIOSK: Policy = {
+    **STRICT,
+    "script-src": [SELF],
+    "style-src": [SELF],
+    "img-src": [SELF],
+    "font-src": [SELF],
+    "connect-src": [SELF],
+}
+"""The pages below `/kiosk/`, which have no forms."""
+
+_OF_PATHS = {CONSOLE_PATH: CONSOLE, DOCUMENTS_PATH: DOCUMENTS, KIOSK_PATH: KIOSK}
 
 
 def header_line(policy: Policy) -> str:

@@ -139,6 +139,7 @@ ENTRIES = (
             SitePage(title="Invitations", model="accesslist.invitation"),
             SitePage(title="Teams", model="accesslist.team"),
             SitePage(title="Keys", model="accesslist.apikey"),
+            SitePage(title="Kiosks", model="accesslist.kiosk"),
             SitePage(title="Access lists", model="accesslist.accesslistentry"),
             SitePage(title="Projects", model="accesslist.project"),
             SitePage(title="Organizations", model="accesslist.organization"),

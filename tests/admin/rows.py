@@ -15,6 +15,7 @@ from accesslist.models import (
     AccessListEntry,
     ApiKey,
     DigestUse,
+    Kiosk,
     Project,
     RateWindow,
     SecondFactor,
@@ -92,6 +93,7 @@ WEBHOOK_TOKEN = f"{CANARY}-token-in-the-url"
 NOTIFICATION_SECRET = f"{CANARY}-secret-of-a-notification"
 DOCUMENT_SECRET = f"{CANARY}-secret-in-a-document"
 FACTOR_SECRET = f"{CANARY}-secret-of-a-second-factor"
+KIOSK_HASH = f"{CANARY}-hash-of-a-kiosk"
 RECOVERY_HASH = f"{CANARY}-hash-of-a-recovery-code"
 
 
@@ -189,6 +191,14 @@ def _fill_access(project: Project) -> None:
         by=[Grant(Role.GLOBAL_OWNER)],
         actor=SYSTEM,
         now=now,
+    )
+    Kiosk.objects.create(
+        desc="hall",
+        project=project,
+        token_hash=KIOSK_HASH,
+        creator=UserFactory.create(),
+        created=now,
+        expires=now + timedelta(days=30),
     )
 
 
@@ -320,6 +330,7 @@ def secrets_of_rows() -> list[str]:
         DOCUMENT_SECRET,
         FACTOR_SECRET,
         RECOVERY_HASH,
+        KIOSK_HASH,
         PASSWORD,
     ]
 

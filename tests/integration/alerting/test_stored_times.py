@@ -8,7 +8,8 @@ import pytest
 from django.db.models import Model
 
 from accesslist.invitations.rules import LASTS
-from accesslist.models import DigestUse, Invitation, Project, RateWindow, SecondFactor
+from accesslist.kiosks.rules import LONGEST
+from accesslist.models import DigestUse, Invitation, Kiosk, Project, RateWindow, SecondFactor
 from accesslist.purge import expired_rows_purge
 from accesslist.throttles import RATE_WINDOW, hit
 from alerting.engine import stored_times
@@ -86,6 +87,11 @@ def _invitation(project: Project, at: datetime) -> Model:
         created=at,
         expires=at + LASTS,
     )
+
+
+def _kiosk(project: Project, at: datetime) -> Model:
+    values = {"desc": "hall", "token_hash": new_id(), "created": at, "expires": at + LONGEST}
+    return Kiosk.objects.create(project=project, creator=UserFactory.create(), **values)
 
 
 def _status(project: Project, at: datetime) -> ProcessStatus:
@@ -203,6 +209,7 @@ ROWS: Mapping[tuple[str, str], tuple[Make, str, timedelta]] = {
     ("accesslist_digestuse", "used"): (_used_nonce, "used", timedelta(0)),
     ("accesslist_secondfactor", "created"): (_factor, "created", timedelta(0)),
     ("accesslist_invitation", "expires"): (_invitation, "expires", LASTS),
+    ("accesslist_kiosk", "expires"): (_kiosk, "expires", LONGEST),
     ("alerting_workerheartbeat", "stuck"): (_stuck_worker, "stuck", timedelta(0)),
     ("alerting_notification", "created"): (_delayed, "due", 30 * MINUTE),
     ("alerting_notification", "due"): (_retried, "due", timedelta(0)),
