@@ -95,5 +95,5 @@ def fault_of(machine: Builds, build: Build) -> BuildFault:
     """Why the build is not there."""
     with pytest.raises(BuildError) as caught:
         machine.ensure(build)
-    assert machine.present([build]) == frozenset()
+    assert machine.find(build) is None
     return caught.value.fault

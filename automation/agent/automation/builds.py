@@ -145,12 +145,11 @@ class Builds:
         self._base, self._allowed = base, allowed
         self._limits, self._monotonic = limits or DownloadLimits(), monotonic
 
-    def present(self, builds: Iterable[Build]) -> frozenset[Build]:
-        """The builds that are on the machine."""
+    def find(self, build: Build) -> Path | None:
+        """The directory of the build; None if it is not on the machine."""
         base = real_place(self._base, self._allowed)
-        if base is None:
-            return frozenset()
-        return frozenset(build for build in builds if _is_program(base / build.directory / PROGRAM))
+        place = None if base is None else base / build.directory
+        return place if place is not None and _is_program(place / PROGRAM) else None
 
     def ensure(self, build: Build) -> Path:
         """Put the build on the machine unless it is there, and return its directory, which has `bin/mongod`.
@@ -201,6 +200,34 @@ class Builds:
         finally:
             with suppress(OSError):  # The next try removes it.
                 _remove(unfinished)
+
+
+class DocumentBuilds:
+    """The builds of a document for this machine, by the names of their versions."""
+
+    def __init__(
+        self, builds: Builds, entries: Mapping[str, Sequence[Mapping[str, Any]]], kind: MachineKind
+    ) -> None:
+        """`entries` are the `builds` of each version in `databaseVersions`."""
+        self._builds, self._entries, self._kind = builds, entries, kind
+
+    def present(self, versions: Iterable[str]) -> frozenset[str]:
+        """The versions whose build is on the machine."""
+        return frozenset(version for version in versions if self.find(version) is not None)
+
+    def find(self, version: str) -> Path | None:
+        """The directory of the build; None if it is not on the machine, or the document has no such build."""
+        try:
+            return self._builds.find(self._build(version))
+        except BuildError:  # `ensure` says why.
+            return None
+
+    def ensure(self, version: str) -> Path:
+        """Put the build on the machine unless it is there, and return its directory. Raises: BuildError."""
+        return self._builds.ensure(self._build(version))
+
+    def _build(self, version: str) -> Build:
+        return choose(version, self._entries.get(version, ()), self._kind)
 
 
 @contextmanager

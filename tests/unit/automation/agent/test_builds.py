@@ -21,7 +21,16 @@ import pytest
 
 from automation.agent.automation import build_faults, builds, directories, fetch, unpack
 from automation.agent.automation.build_faults import BuildError, BuildFault, DownloadLimits
-from automation.agent.automation.builds import LOCK, UNFINISHED, Build, Builds, MachineKind, choose, this_kind
+from automation.agent.automation.builds import (
+    LOCK,
+    UNFINISHED,
+    Build,
+    Builds,
+    DocumentBuilds,
+    MachineKind,
+    choose,
+    this_kind,
+)
 from tests.each import each
 from tests.hostile.budget import LONG
 from tests.processes.build_archives import TOP, file_url, member, packed, packed_build, script
@@ -72,7 +81,7 @@ def failure(base: Path, build: Build, limits: DownloadLimits = LIMITS, **more: A
     outside = tree(base.parent.parent, without=base)
     with pytest.raises(BuildError) as caught:
         machine.ensure(build)
-    assert machine.present([build]) == frozenset()
+    assert machine.find(build) is None
     assert tree(base) <= {LOCK}
     assert tree(base.parent.parent, without=base) == outside
     assert SECRET not in str(caught.value)
@@ -160,7 +169,8 @@ class TestDownload:
             0o644,
             0o755,
         ]
-        assert builds_in(base).present([build, a_build("", version="7.0.0")]) == {build}
+        assert builds_in(base).find(build) == place
+        assert builds_in(base).find(a_build("", version="7.0.0")) is None
         assert tree(base) == {LOCK, place.name} | {f"{place.name}/{name}" for name in tree(place)}
 
     def test_a_build_is_downloaded_once(self, base: Path, receiver: HttpReceiver) -> None:
@@ -515,6 +525,29 @@ class TestProgram:
         assert (caught.value.fault, program.exists()) == (BuildFault.OTHER_COMMIT, True)
 
 
+def test_a_failure_has_no_secret_of_a_url() -> None:
+    error = BuildError(BuildFault.UNREACHABLE, f"https://user:{SECRET}@127.0.0.1/a.tgz?token={SECRET} fails")
+    assert str(error) == "https://******@127.0.0.1/a.tgz?****** fails"
+
+
+def test_the_builds_of_a_document_have_the_names_of_their_versions(base: Path, tmp_path: Path) -> None:
+    entries = {
+        "6.0.5": [entry(url=file_url(tmp_path, ARCHIVE))],
+        "6.0.6": [entry(url="file:///none")],
+        "7.0.0": [],
+    }
+    machine = DocumentBuilds(builds_in(base), entries, LINUX)
+    assert machine.present([*entries, "8.0.0"]) == frozenset()
+    place = machine.ensure("6.0.5")
+    assert machine.present([*entries, "8.0.0"]) == {"6.0.5"}
+    assert machine.find("6.0.5") == place
+    faults = {"6.0.6": BuildFault.FILES, "7.0.0": BuildFault.NO_BUILD, "8.0.0": BuildFault.NO_BUILD}
+    for version, fault in faults.items():
+        with pytest.raises(BuildError) as caught:
+            machine.ensure(version)
+        assert (caught.value.fault, machine.find(version)) == (fault, None)
+
+
 class TestDirectory:
     """Where builds are."""
 
@@ -529,7 +562,7 @@ class TestDirectory:
         with pytest.raises(BuildError) as caught:
             Builds(base, [allowed]).ensure(a_build("file:///none"))
         assert caught.value.fault is BuildFault.DIRECTORY
-        assert Builds(base, [allowed]).present([a_build("")]) == frozenset()
+        assert Builds(base, [allowed]).find(a_build("")) is None
         assert list(elsewhere.iterdir()) == []
 
     @each("base", [Path("downloads"), Path()], ids=str)
