@@ -10,14 +10,14 @@ TOP = "mongodb-linux-x86_64"
 """The directory that an archive has for its build."""
 
 
-def packed(members: Iterable[tuple[tarfile.TarInfo, bytes]]) -> bytes:
-    """An archive with these members, compressed fast."""
+def packed(members: Iterable[tuple[tarfile.TarInfo, bytes]], level: int = 1) -> bytes:
+    """An archive with these members; at level 0, large files are packed and unpacked fast."""
     content = io.BytesIO()
     with tarfile.open(fileobj=content, mode="w") as tar:
         for member, octets in members:
             member.size = len(octets)
             tar.addfile(member, io.BytesIO(octets))
-    return gzip.compress(content.getvalue(), 1, mtime=0)
+    return gzip.compress(content.getvalue(), level, mtime=0)
 
 
 def member(name: str, kind: bytes = tarfile.REGTYPE, mode: int = 0o755, link: str = "") -> tarfile.TarInfo:
@@ -27,7 +27,7 @@ def member(name: str, kind: bytes = tarfile.REGTYPE, mode: int = 0o755, link: st
     return header
 
 
-def packed_build(program: bytes) -> bytes:
+def packed_build(program: bytes, level: int = 1) -> bytes:
     """The archive of a build: a licence, the program, and another program that does nothing."""
     return packed(
         [
@@ -35,7 +35,8 @@ def packed_build(program: bytes) -> bytes:
             (member(f"{TOP}/LICENSE", mode=0o644), b"a licence\n"),
             (member(f"{TOP}/bin/mongod"), program),
             (member(f"{TOP}/bin/mongos"), b"#!/bin/sh\n"),
-        ]
+        ],
+        level,
     )
 
 

@@ -37,7 +37,7 @@ def receiver(monkeypatch: pytest.MonkeyPatch) -> Iterator[HttpReceiver]:
 def large() -> bytes:
     """The archive of a build with a large file."""
     noise = random.Random(1).randbytes(MEGABYTES << 20)
-    return packed([(member("bin/mongod"), script(COMMIT)), (member("noise"), noise)])
+    return packed([(member("bin/mongod"), script(COMMIT)), (member("noise"), noise)], level=0)
 
 
 @pytest.mark.mongod
@@ -45,7 +45,7 @@ def test_a_real_server_is_downloaded_after_a_cut_and_only_as_the_named_commit(
     tmp_path: Path, receiver: HttpReceiver
 ) -> None:
     program = binary(VERSION)
-    archive = packed_build(program.read_bytes())
+    archive = packed_build(program.read_bytes(), level=0)
     build = documented(program, receiver.url("/mongodb.tgz"))
     machine, base = Builds(tmp_path / "base", [tmp_path]), tmp_path / "base"
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(archive)

@@ -437,7 +437,16 @@ class TestArchive:
 
     def test_a_header_that_is_too_large_is_not_read(self, base: Path, tmp_path: Path) -> None:
         archive = packed([(member("huge", tarfile.XHDTYPE), bytes(20_000_000))])
-        assert failure(base, a_build(file_url(tmp_path, archive))).fault is BuildFault.DAMAGED
+        error = failure(base, a_build(file_url(tmp_path, archive)))
+        assert (error.fault, "too large" in str(error)) == (BuildFault.DAMAGED, True)
+
+    def test_an_archive_that_was_damaged_before_it_was_compressed_is_refused(
+        self, base: Path, tmp_path: Path
+    ) -> None:
+        content = bytearray(gzip.decompress(ARCHIVE))
+        content[content.index(f"{TOP}/bin/mongos".encode())] ^= 0x55
+        error = failure(base, a_build(file_url(tmp_path, gzip.compress(content))))
+        assert error.fault is BuildFault.DAMAGED
 
     def test_too_many_files_are_refused(self, base: Path, tmp_path: Path) -> None:
         limits = DownloadLimits(members=3, spare=0)
