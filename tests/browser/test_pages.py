@@ -44,6 +44,8 @@ def addresses(project: Project) -> Iterator[str]:
         yield list_url(model)
     for model in ROWS:
         yield page_url(model._default_manager.latest("pk"))
+    yield f"{list_url(Alert)}?state=all"
+    yield "/admin/alert-timeline/"
     alert = Alert.objects.latest("pk")
     yield action_url(alert, "acknowledge")
     yield action_url(alert, "window")
