@@ -54,6 +54,11 @@ def addresses(project: Project) -> Iterator[str]:
     yield "/admin/accesslist/accesslistentry/add/"
     yield f"/admin/alerting/alertconfig/do/presets/?group={project.id}"
     yield "/admin/account/"
+    yield "/admin/account/time-zone/"
+    yield "/admin/channels/"
+    yield "/admin/quiet-times/"
+    yield f"/admin/alerting/maintenancewindow/add/?group={project.id}&preset=sundays"
+    yield f"/admin/accesslist/kiosk/add/?project={project.id}"
 
 
 def _fill_config_form(page: Page) -> None:
