@@ -88,9 +88,9 @@ def test_a_global_configuration_is_written_like_any_other(console: Client, opera
 @each(
     ("scope", "shown"),
     [
-        ({}, "global: all<"),
-        ({"tags": ["prod", "eu"]}, "global: tagged prod, eu<"),
-        ({"forAllGroups": False, "groupIds": ["project"]}, "global: 1 project<"),
+        ({}, "all projects"),
+        ({"tags": ["prod", "eu"]}, "projects tagged prod, eu"),
+        ({"forAllGroups": False, "groupIds": ["project"]}, "of 1 project"),
     ],
     ids=["all", "tagged", "named"],
 )

@@ -28,6 +28,11 @@ HARMLESS = {
     "hosts",
     "description",
     "notification",
+    "timeZone",
+    "event",
+    "preset",
+    "org",
+    "project",
 }
 
 

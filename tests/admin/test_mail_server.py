@@ -18,7 +18,7 @@ __all__ = ["mail_receiver"]
 
 pytestmark = pytest.mark.django_db
 
-SERVICES = "/admin/integrations/integration/"
+CHANNELS = "/admin/channels/"
 PAGE = "/admin/mail-server/"
 TO = "ada@example.com"
 
@@ -108,9 +108,9 @@ def test_only_global_owners_see_it(project: Project) -> None:
         refused = browser.get(PAGE)
         assert refused.status_code == 403
         assert "Ask a user with the role Global owner (GLOBAL_OWNER)" in refused.content.decode()
-        assert PAGE not in browser.get(SERVICES).content.decode()
+        assert PAGE not in browser.get(CHANNELS).content.decode()
         assert post(browser, PAGE, address=TO).status_code == 302
-    assert PAGE in browser_with(Role.GLOBAL_OWNER).get(SERVICES).content.decode()
+    assert PAGE in browser_with(Role.GLOBAL_OWNER).get(CHANNELS).content.decode()
 
 
 def test_the_test_is_an_event_of_the_installation(
