@@ -239,7 +239,7 @@ def test_a_report_whose_name_is_not_synced_is_kept_once(
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as broken:
-        broken.setattr("automation.agent.files._sync", fails)
+        broken.setattr("automation.agent.files.sync_directory", fails)
         spool.put(body(1))
     assert files(tmp_path) == []
     assert drained(spool) == [1]
