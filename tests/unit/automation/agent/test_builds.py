@@ -7,14 +7,12 @@ import io
 import itertools
 import os
 import shutil
-import signal
 import socket
 import ssl
 import sys
 import tarfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import pytest
@@ -33,6 +31,7 @@ from automation.agent.automation.builds import (
 )
 from tests.each import each
 from tests.hostile.budget import LONG
+from tests.killed_lines import kill_at, lines_of
 from tests.processes.build_archives import TOP, file_url, member, packed, packed_build, script
 from tests.processes.certificates import Authority
 from tests.receivers import HttpReceiver
@@ -623,8 +622,7 @@ class TestDirectory:
         assert len(receiver.requests) == 1
 
 
-MODULES = {str(module.__file__) for module in (build_faults, builds, directories, fetch, unpack)}
-Line = tuple[str, int]
+MODULES = [build_faults, builds, directories, fetch, unpack]
 
 
 @pytest.mark.slow
@@ -635,48 +633,13 @@ def test_an_agent_that_is_killed_at_any_line_leaves_a_whole_build_or_rubbish(
     whole = builds_in(base).ensure(build)
     names = tree(whole)
     shutil.rmtree(base)
-    lines: dict[Line, None] = {}
-
-    def note(line: Line) -> None:
-        lines.setdefault(line)
-
-    traced(note, lambda: builds_in(base).ensure(build))
+    lines = lines_of(MODULES, lambda: builds_in(base).ensure(build))
     assert len(lines) > 100
-    for line in list(lines)[:: 1 if LONG else 5]:
+    for line in lines[:: 1 if LONG else 5]:
         shutil.rmtree(base)
-        kill_at(line, lambda: builds_in(base).ensure(build))
+        kill_at(line, MODULES, lambda: builds_in(base).ensure(build))
         if whole.exists():
             assert tree(whole) == names, line
         assert builds_in(base).ensure(build) == whole, line
         assert tree(whole) == names, line
         assert not (base / UNFINISHED).exists(), line
-
-
-def traced(see: Callable[[Line], None], action: Callable[[], object]) -> None:
-    """Run the action, and show each line of the modules before it runs."""
-
-    def trace(frame: FrameType, event: str, _: object) -> Any:
-        if frame.f_code.co_filename not in MODULES:
-            return None
-        if event == "line":
-            see((frame.f_code.co_filename, frame.f_lineno))
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        action()
-    finally:
-        sys.settrace(before)
-
-
-def kill_at(line: Line, action: Callable[[], object]) -> None:
-    """Run the action in a process of its own, which is killed before it runs this line."""
-    child = os.fork()
-    if child == 0:
-        try:
-            traced(lambda seen: os.kill(os.getpid(), signal.SIGKILL) if seen == line else None, action)
-        finally:
-            os._exit(0)
-    status = os.waitpid(child, 0)[1]
-    assert os.WIFSIGNALED(status), line

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
 
+from automation.agent.automation import logs, rotated_logs
 from automation.agent.automation.logs import (
     DEFAULTS,
     LogKind,
@@ -24,9 +25,12 @@ from automation.agent.automation.logs import (
 )
 from automation.desired_state.document.schema import SCHEMA
 from tests.each import each
+from tests.hostile.budget import LONG
+from tests.killed_lines import kill_at, lines_of
 
 NOW = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 NEVER = LogRules(megabytes=0, hours=0, uncompressed=1000, share=0, total=0)
+MODULES = [logs, rotated_logs]
 STAMPS = [f"2026-11-{day:02}T06-00-00" for day in range(1, 9)]
 
 
@@ -414,3 +418,31 @@ class TestTidying:
         monkeypatch.setattr(shutil, "copyfileobj", copying)
         work = tidied(directory, rules(uncompressed=1))
         assert (names(directory), len(work.problems)) == ([STAMPS[0], "mongod.log"], 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_reopened", [False, True])
+def test_after_a_kill_at_any_line_the_next_round_comes_to_the_same_end(
+    directory: Path, *, is_reopened: bool
+) -> None:
+    rule = rules(hours=2, uncompressed=1, total=5)
+    kept = [*STAMPS[-3:], "2026-11-29T12-00-00"]
+
+    def begin() -> StandIn:
+        shutil.rmtree(directory)
+        directory.mkdir()
+        write_rotated(directory)
+        return StandIn(directory / "mongod.log", is_reopened=is_reopened)
+
+    server = begin()
+    lines = lines_of(MODULES, lambda: tend(server, rule))
+    assert len(lines) > 50
+    for line in lines[:: 1 if LONG else 5]:
+        server = begin()
+        log = (directory / "mongod.log").read_bytes()
+        kill_at(line, MODULES, lambda: tend(server, rule))  # noqa: B023 - it is called at once
+        # A log that the server has rotated is not due again.
+        assert tend(server, rule).problems == [], line
+        assert names(directory) == sorted([*(f"{stamp}.gz" for stamp in kept), "mongod.log"]), line
+        rotated = gzip.decompress((directory / f"mongod.log.{kept[-1]}.gz").read_bytes())
+        assert rotated == log, line
