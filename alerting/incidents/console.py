@@ -268,9 +268,9 @@ class AlertChangeList(ConsoleChangeList):
     def get_filters(self, request: HttpRequest) -> Any:
         """Without the tab, which is not among the filters."""
         specs, _, left, duplicates, _ = super().get_filters(request)
-        shown = [spec for spec in specs if not isinstance(spec, TabFilter)]
-        is_active = any(request.GET.get(name) for spec in shown for name in spec.expected_parameters())
-        return shown, bool(shown), left, duplicates, is_active
+        others = [spec for spec in specs if not isinstance(spec, TabFilter)]
+        is_active = any(request.GET.get(name) for spec in others for name in spec.expected_parameters())
+        return others, bool(others), left, duplicates, is_active
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> Any:
         """The alerts of the tab. An action runs on the selected alerts of any tab."""

@@ -1,4 +1,4 @@
-"""The rows of the list of alerts: what is wrong, for how long, why, and who was told."""
+"""The rows of the list of alerts: what is wrong, for how long, why, and who was notified."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -33,13 +33,13 @@ from opsapi.console.widgets import Tone
 from opsapi.fields import Among
 
 MOST_MESSAGES: Final = 100
-"""The most messages about an alert that are read to say who was told."""
+"""The most messages about an alert that are read to say who was notified."""
 _MOST_RECEIVERS: Final = 3
 """The most receivers that a row names."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class ReceiverResult:
     """A receiver of messages about an alert, and the result of the newest one."""
 
     who: str
@@ -64,8 +64,8 @@ class InboxAlert:
     length: str
     """How long it has lasted, or when it ended."""
     reason: str
-    told: Sequence[Told]
-    more_told: int
+    receivers: Sequence[ReceiverResult]
+    more_receivers: int
     acknowledgement: Acknowledgement | None
     is_writable: bool
     """Whether the operator may acknowledge and mute it."""
@@ -84,9 +84,9 @@ class InboxAlert:
         return self.is_writable and self.is_active
 
     @property
-    def nobody_told(self) -> bool:
+    def is_nobody_notified(self) -> bool:
         """Whether it is open and no message was sent yet."""
-        return self.alert.status == AlertStatus.OPEN and not self.told
+        return self.alert.status == AlertStatus.OPEN and not self.receivers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,11 +180,11 @@ def _rows(
 ) -> Iterator[InboxAlert]:
     seen = {alert.config_id for alert in alerts if visible_scope.everything or not alert.is_global}
     configs = {row.id: row for row in AlertConfig.objects.filter(Among("id", seen))} if seen else {}
-    told = told_of(alerts, incidents, visible_scope)
+    results = receivers_of(alerts, incidents, visible_scope)
     agents = _agents(alerts)
     for alert in alerts:
         row: Any = alert
-        config, receivers = configs.get(alert.config_id), told.get(alert.id, [])
+        config, receivers = configs.get(alert.config_id), results.get(alert.id, [])
         threshold = config_view(config).metric_threshold if config else None
         yield InboxAlert(
             alert=alert,
@@ -195,8 +195,8 @@ def _rows(
             target_url=page_url(row.about) if row.about else "",
             length=length_words(alert, now),
             reason=reason_words(alert, row.about, agents, threshold, now=now),
-            told=receivers[:_MOST_RECEIVERS],
-            more_told=max(0, len(receivers) - _MOST_RECEIVERS),
+            receivers=receivers[:_MOST_RECEIVERS],
+            more_receivers=max(0, len(receivers) - _MOST_RECEIVERS),
             acknowledgement=alert_acknowledgement(alert, now) if alert.status in ACTIVE else None,
             is_writable=alert.group_id in writable,
         )
@@ -277,7 +277,7 @@ def _of_host(host: Host, agent: Agent | None, now: datetime) -> str:
 
 
 # Of each alert, no more messages than that are read, in the order of the index. Rows that were never sent
-# say nothing about who was told.
+# say nothing about who was notified.
 _MESSAGES = """
 SELECT DISTINCT ON (message.alert_id, message.setting_id, message.recipient) message.*
   FROM unnest(%(ids)s::text[]) AS about (id)
@@ -290,10 +290,10 @@ SELECT DISTINCT ON (message.alert_id, message.setting_id, message.recipient) mes
 """
 
 
-def told_of(
+def receivers_of(
     alerts: Collection[Alert], incidents: Mapping[str, Incident], visible_scope: VisibleScope
-) -> dict[str, list[Told]]:
-    """Who was told about each alert, failures first, by the alert's id.
+) -> dict[str, list[ReceiverResult]]:
+    """Who was notified of each alert, failures first, by the alert's id.
 
     Recipients of global configurations are shown only to operators who read everything. Messages about an
     incident belong to its first alert.
@@ -310,16 +310,16 @@ def told_of(
         return {}
     messages = list(Notification.objects.raw(_MESSAGES, {"ids": ids, "most": MOST_MESSAGES}))
     origins = origins_of(messages)
-    of_lead: dict[str, dict[str, Told]] = defaultdict(dict)
+    of_lead: dict[str, dict[str, ReceiverResult]] = defaultdict(dict)
     for row in sorted(messages, key=lambda row: row.sequence):
         channel = ChannelType(row.channel) if row.channel else None
         who = recipient_words(
             type_name=row.type_name, channel=channel, recipient=row.recipient, place=origins[row.id].place
         )
         is_delivered = row.status == NotificationStatus.DELIVERED
-        of_lead[row.alert_id or ""][who] = Told(who, is_delivered, row.attempts)
-    told: dict[str, list[Told]] = {}
+        of_lead[row.alert_id or ""][who] = ReceiverResult(who, is_delivered, row.attempts)
+    results: dict[str, list[ReceiverResult]] = {}
     for alert_id, names in leads.items():
-        together = {who: one for name in sorted(names) for who, one in of_lead[name].items()}
-        told[alert_id] = sorted(together.values(), key=lambda one: (one.is_delivered, one.who))
-    return told
+        together = {who: result for name in sorted(names) for who, result in of_lead[name].items()}
+        results[alert_id] = sorted(together.values(), key=lambda result: (result.is_delivered, result.who))
+    return results

@@ -187,10 +187,10 @@ def ticks(since: datetime, until: datetime) -> list[tuple[float, str]]:
     scale, is_day = _Scale(since, until), until - since <= timedelta(days=1)
     step = timedelta(hours=3) if is_day else timedelta(days=1)
     moment = since.replace(hour=0, minute=0, second=0, microsecond=0)
-    found = []
+    places = []
     while moment < until:
         if moment > since:
             words = f"{moment:%H:%M}" if is_day else f"{moment:%d %b}"
-            found.append((scale.bar(moment, moment)[0], words))
+            places.append((scale.bar(moment, moment)[0], words))
         moment += step
-    return found
+    return places

@@ -40,8 +40,8 @@ def alert_timeline_page(request: HttpRequest) -> HttpResponse:
         "since": now - length,
         "until": now,
         "ranges": [
-            {"name": offered, "words": f"{offered[:-1]} {offered[-1]}", "current": each == length}
-            for offered, each in _RANGES.items()
+            {"name": offered, "words": f"{offered[:-1]} {offered[-1]}", "current": offered_length == length}
+            for offered, offered_length in _RANGES.items()
         ],
     }
     return TemplateResponse(request, "console/alert_timeline.html", context)

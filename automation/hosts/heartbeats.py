@@ -14,7 +14,7 @@ from automation.measurements.tiers import chosen_tier, kept_tiers
 from automation.metrics import Metric
 from events.models import Event
 from events.types import EventType
-from opsapi.console.heartbeats import CELL, CELLS, CellState, Heartbeat, muted_times
+from opsapi.console.heartbeats import CELL, CELLS, CellState, HeartbeatBar, muted_times
 
 MOST_HOSTS: Final = 50
 _MOST_EVENTS: Final = 2_000
@@ -26,7 +26,7 @@ _TYPES = (EventType.HOST_DOWN.value, EventType.HOST_UP.value)
 Times = Sequence[tuple[datetime, datetime]]
 
 
-def heartbeats(hosts: Sequence[Host], now: datetime) -> dict[str, Heartbeat]:
+def heartbeats(hosts: Sequence[Host], now: datetime) -> dict[str, HeartbeatBar]:
     """The bars of hosts of a project, by id, at most MOST_HOSTS.
 
     The number of statements does not depend on the number of hosts. A cell without measurements is never up.
@@ -41,7 +41,7 @@ def heartbeats(hosts: Sequence[Host], now: datetime) -> dict[str, Heartbeat]:
         muted[host_id].append((since, until))
     cells = [start + place * CELL for place in range(CELLS)]
     return {
-        host.id: Heartbeat(
+        host.id: HeartbeatBar(
             [_state(cell, measured[host.id], down.get(host.id, ()), now) for cell in cells],
             frozenset(_places(cells, muted.get(host.id, ()))),
         )
@@ -72,12 +72,12 @@ def _measured(hosts: Sequence[Host], start: datetime, now: datetime) -> Mapping[
     """The buckets in which each host was measured."""
     tier, granularity = chosen_tier(Granularity.PT5M, start, now=now, kept=kept_tiers())
     query = FleetQuery(granularity, start, now, [_MEASURED], tier=tier)
-    found = {host.id: frozenset[datetime]() for host in hosts}
+    measured = {host.id: frozenset[datetime]() for host in hosts}
     for series in fleet_series(hosts, query):
         if series.host is not None:
             seconds = series.points.buckets.tolist()
-            found[series.host.id] = frozenset(datetime.fromtimestamp(one, tz=UTC) for one in seconds)
-    return found
+            measured[series.host.id] = frozenset(datetime.fromtimestamp(second, tz=UTC) for second in seconds)
+    return measured
 
 
 def _down_times(hosts: Sequence[Host], start: datetime, now: datetime) -> Mapping[str, Times]:

@@ -34,7 +34,7 @@ from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import list_url, page_url
 from opsapi.console.display import Context, badge, link, project, short_field
 from opsapi.console.filters import RelatedFilter
-from opsapi.console.heartbeats import Heartbeat
+from opsapi.console.heartbeats import HeartbeatBar
 from opsapi.console.model_admin import ConsoleInline
 from opsapi.console.widgets import set_panels
 
@@ -75,7 +75,7 @@ class MemberCard:
     version: str
     lag: str
     reported: str
-    heartbeat: Heartbeat
+    heartbeat: HeartbeatBar
 
 
 def member_cards(hosts: Sequence[Host], now: datetime) -> list[MemberCard]:
@@ -85,7 +85,7 @@ def member_cards(hosts: Sequence[Host], now: datetime) -> list[MemberCard]:
     return [_card(host, newest.get(host.id), bars[host.id], now) for host in hosts]
 
 
-def _card(host: Host, measured: MeasuredReport | None, heartbeat: Heartbeat, now: datetime) -> MemberCard:
+def _card(host: Host, measured: MeasuredReport | None, heartbeat: HeartbeatBar, now: datetime) -> MemberCard:
     words, tone = host_state(host, now)
     samples = measured.samples if measured else {}
     lag = next((quantity_of(metric, samples[metric][-1][1]) for metric in _LAGS if metric in samples), "")

@@ -1,4 +1,4 @@
-"""Heartbeat bars: a row over the last 24 hours in cells, drawn on the server.
+"""HeartbeatBar bars: a row over the last 24 hours in cells, drawn on the server.
 
 Apps contribute the times in which alerts about rows are muted.
 """
@@ -41,7 +41,7 @@ class HeartbeatRun:
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
+class HeartbeatBar:
     """The cells of a row, the oldest first, and the places of the muted ones."""
 
     states: Sequence[CellState]

@@ -93,7 +93,7 @@ def test_alerts_that_were_not_compared_with_windows_need_somebody(
     assert "were compared with maintenance windows" in page
 
 
-def test_a_row_says_why_and_who_was_told(console: Client, project: Project) -> None:
+def test_a_row_says_why_and_who_was_notified(console: Client, project: Project) -> None:
     config = make_config(project, name="Pool too large")
     host = make_host(project, "db1.example.com", down=True)
     alert = make_alert(project, config_id=config.id)
@@ -104,7 +104,7 @@ def test_a_row_says_why_and_who_was_told(console: Client, project: Project) -> N
     assert ">Pool too large</a>" in page
     assert f"{host.hostname}:{host.port}" in page
     assert "its agent cannot reach it; never measured" in page
-    assert re.search(r'data-told="no">bob@example.com .*? 18 attempts</span>, .*ada@example.com', page)
+    assert re.search(r'data-delivered="no">bob@example.com .*? 18 attempts</span>, .*ada@example.com', page)
 
 
 def test_recipients_of_global_configurations_are_not_shown_to_everybody(project: Project) -> None:

@@ -15,7 +15,7 @@ from events.log.changes import event_record
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
-from opsapi.console.heartbeats import CELL, CELLS, CellState, Heartbeat
+from opsapi.console.heartbeats import CELL, CELLS, CellState, HeartbeatBar
 from tests.admin.alert_pages import make_window
 from tests.admin.operators import page_of
 from tests.admin.reading import shown
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db
 HOUR = timedelta(hours=1)
 
 
-def bar(host: Host) -> Heartbeat:
+def bar(host: Host) -> HeartbeatBar:
     return heartbeats([host], clock.now())[host.id]
 
 
