@@ -369,6 +369,8 @@ class AlertAdmin(ConsoleAdmin):
         "events",
     ]
 
+    empty_text = EMPTY_WORDS[AlertTab.NEEDS_YOU]
+
     class Media:
         css = {"all": ["console/alert.css"]}
 
