@@ -8,6 +8,7 @@ from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import path, reverse
+from django.utils.text import capfirst
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods
 
@@ -42,11 +43,12 @@ from opsapi.roles import INSTALLATION, Role, Scope, satisfies, satisfies_any
 
 @dataclass(frozen=True, slots=True)
 class TestResult:
-    """The result of a test of a channel, in words."""
+    """The result of a test of a channel, in words. `is_sent`: False if a limit or a setting prevented it."""
 
     is_accepted: bool
     words: str
     detail: str = ""
+    is_sent: bool = True
 
 
 Results = Mapping[str, TestResult]
@@ -96,6 +98,9 @@ def _project(request: HttpRequest, group: Project, cards: Sequence[ChannelCard],
 
 def _shown(request: HttpRequest, card: ChannelCard, results: Results) -> Context:
     words, tone = card.state
+    result = results.get(card.key)
+    if result is not None and result.is_sent and not result.is_accepted:
+        words, tone = "test failed", Tone.BAD
     group_id = card.group.id if card.group else ""
     return {
         "card": card,
@@ -114,7 +119,7 @@ def _shown(request: HttpRequest, card: ChannelCard, results: Results) -> Context
         if card.integration and _may_write(request, card.group)
         else "",
         "page_url": page_url(card.integration) if card.integration else "",
-        "result": results.get(card.key),
+        "result": result,
     }
 
 
@@ -212,15 +217,19 @@ def _tested(request: HttpRequest) -> Results:
             now=clock.now(),
         )
     except ApiError as refusal:
-        result = TestResult(False, "Not sent.", refusal.document()["detail"])
+        result = _not_sent(refusal.document()["detail"])
         return {group_id if not channel else f"{group_id}:{channel}": result}
     return {f"{group_id}:{test.setting.type_name}": _result(test) for test in tests}
+
+
+def _not_sent(why: str) -> TestResult:
+    return TestResult(False, "Not sent.", why, is_sent=False)
 
 
 def _result(test: NotificationTest) -> TestResult:
     outcome = test.outcome
     if not test.is_delivered:
-        return TestResult(False, "The test message was not accepted.", outcome.reason or "")
+        return TestResult(False, "The test message was not accepted.", f"{capfirst(outcome.reason or '')}.")
     return TestResult(True, f"The test message was accepted after {outcome.latency_ms} ms.")
 
 
@@ -228,13 +237,13 @@ def _mail_tested(request: HttpRequest, operator: Operator) -> TestResult:
     operator.authorise((Role.GLOBAL_OWNER,))
     address = _own_address(request)
     if not address:
-        return TestResult(False, "Not sent.", "Your account has no e-mail address.")
+        return _not_sent("Your account has no e-mail address.")
     try:
         test = mail_server_test(
             to=address, sent_from=base_url(request), actor=operator.actor(), now=clock.now()
         )
     except ApiError as refusal:
-        return TestResult(False, "Not sent.", refusal.document()["detail"])
+        return _not_sent(refusal.document()["detail"])
     if test.fault:
         return TestResult(False, f"The message to {address} was not accepted.", test.fault)
     return TestResult(True, f"The mail server accepted the message to {address}.")

@@ -164,6 +164,7 @@ def test_a_refused_test_says_why(console: Client, project: Project, http_receive
     http_receiver.answer(404)
     page = post(console, PAGE, group=project.id, channel="WEBHOOK").content.decode()
     assert "The test message was not accepted." in page
+    assert "test failed" in page
     assert "404" in page
     assert cards(console)["Webhook"].state[0] == "not tried yet"
 
