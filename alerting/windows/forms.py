@@ -8,6 +8,7 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.http import QueryDict
 from django.utils.functional import cached_property
 
 from accesslist.forms import InProjectForm, lines
@@ -190,10 +191,24 @@ class WindowFields(DocumentForm):
     def shown(self) -> ShownWindow | None:
         """The occurrences, hosts and alerts of the window; None as long as an input is missing or wrong."""
         group = self.muted_project()
-        if group is None or not self.is_bound or self.is_unchecked or self.errors:
+        if group is None:
+            return None
+        if not self.is_bound:
+            return self._shown_at_first()
+        if self.is_unchecked or self.errors:
             return None
         zone = self.cleaned_data["timeZone"] or UTC_NAME
         return shown_window(group_id=group.id, values=self._values, now=clock.now(), zone=zone)
+
+    def _shown_at_first(self) -> ShownWindow | None:
+        """The effect of a form that a preset or a link filled in, as if it was sent."""
+        if not self.initial.get("startDate") or self.initial.get("matchers"):
+            return None
+        typed = QueryDict(mutable=True)
+        for name, value in self.initial.items():
+            typed.setlist(name, value if isinstance(value, list) else [value or ""])
+        sent = type(self)(typed, operator=self.operator, row=self.row)
+        return sent.shown if sent.is_valid() else None
 
     def muted_project(self) -> Project | None:
         """The project of the window."""

@@ -11,6 +11,7 @@ from accesslist.models import Project, User
 from alerting.models import MaintenanceWindow
 from alerting.windows import week_page
 from alerting.windows.week_page import WeekRow
+from automation.models import Host
 from opsapi.roles import Role
 from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
@@ -156,7 +157,11 @@ def test_windows_of_other_projects_stay_invisible(console: Client, project: Proj
 
 def test_a_preset_fills_in_the_form(console: Client, operator: User, project: Project) -> None:
     User.objects.filter(pk=operator.pk).update(time_zone="Europe/Berlin")
-    form = typed_in(shown(console, f"{ADD}?preset=sundays&group={project.id}"))
+    make_host(project, "db1.example.com")
+    page = shown(console, f"{ADD}?preset=sundays&group={project.id}")
+    assert page_of(Host.objects.get()) in page
+    assert "Sun 2026-12-20 02:00 to 04:00" in page
+    form = typed_in(page)
     assert (form["startDate"], form["endDate"]) == (["2026-11-29 02:00"], ["2026-11-29 04:00"])
     assert (form["timeZone"], form["repeat"], form["weekdays"]) == (["Europe/Berlin"], ["WEEKLY"], ["SU"])
     assert form["group"] == [project.id]

@@ -23,6 +23,4 @@
   // select2 sends its change event only through jQuery, which also receives the events of other inputs.
   if (window.django?.jQuery) window.django.jQuery(form).on("change", show);
   else form.addEventListener("change", show);
-  // A form that a link or a preset filled in.
-  if (form.elements.startDate?.value) show();
 }
