@@ -36,7 +36,7 @@ def test_times_are_in_the_zone_of_the_browser_until_another_is_chosen(
 ) -> None:
     alert = make_alert(project, created=CREATED)
     berlin.goto(page_url(alert))
-    started = berlin.get_by_role("region", name="Summary").locator("time").first
+    started = berlin.get_by_role("region", name="Timeline").locator("time").first
     expect(started).to_have_text("2026-01-16 00:30:00 +01:00")
     expect(started).to_have_attribute("title", "2026-01-15 23:30:00 UTC")
     expect(berlin.get_by_text("Last refreshed")).to_have_text(re.compile(r"\+0[12]:00$"))
