@@ -14,6 +14,7 @@ from automation.desired_state.document.text import for_people, read_sent
 from automation.desired_state.previews import preview_of
 from automation.turns.console import is_current, plan_url
 from opsapi import clock
+from opsapi.api.errors import ApiError
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.forms import VERBATIM, ConsoleForm, DocumentInput
 
@@ -110,8 +111,11 @@ class EditForm(DraftForm):
         css = {"all": ["console/plan.css"]}
 
     def stored(self) -> Mapping[str, Any]:
-        """The document, unless it is too long."""
-        text = for_people(masked_text(self.row))
+        """The document; if it is too long or cannot be decrypted, the reason, which nobody can publish."""
+        try:
+            text = for_people(masked_text(self.row))
+        except ApiError as refusal:
+            return {"document": str(refusal.document()["detail"])}
         return {"document": text if len(text) <= LONGEST_EDITED else TOO_LONG}
 
     @property

@@ -22,14 +22,14 @@ def _skip(page: Page) -> None:
 
 @pytest.mark.parametrize("look", [LIGHT, PHONE] if LONG else [LIGHT], ids=str)
 def test_filters_are_opened_closed_chosen_and_taken_off_by_keyboard(console: Page, project: Project) -> None:
-    make_alert(project, facts={"hostname": "open.example.com", "port": 27017})
-    make_alert(project, status="CLOSED", facts={"hostname": "closed.example.com", "port": 27017})
+    make_alert(project, facts={"hostname": "critical.example.com", "port": 27017}, severity="CRITICAL")
+    make_alert(project, facts={"hostname": "info.example.com", "port": 27017}, severity="INFO")
     console.goto(list_url(Alert))
     button, panel = (
         console.get_by_role("button", name="Filters", exact=True),
         console.get_by_role("region", name="Filters"),
     )
-    status = panel.get_by_role("combobox", name="By state")
+    severity = panel.get_by_role("combobox", name="By severity")
     expect(button).to_have_attribute("aria-expanded", "false")
     expect(panel).to_be_hidden()
 
@@ -37,37 +37,37 @@ def test_filters_are_opened_closed_chosen_and_taken_off_by_keyboard(console: Pag
     tab_to(button)
     console.keyboard.press("Enter")
     expect(button).to_have_attribute("aria-expanded", "true")
-    expect(status).to_be_focused()
+    expect(severity).to_be_focused()
     console.keyboard.press("Escape")
     expect(panel).to_be_hidden()
     expect(button).to_be_focused()
 
     console.keyboard.press("Space")
-    expect(status).to_be_focused()
+    expect(severity).to_be_focused()
     console.keyboard.press("Enter")
-    expect(status).to_have_attribute("aria-expanded", "true")
+    expect(severity).to_have_attribute("aria-expanded", "true")
     console.keyboard.press("Escape")
-    expect(status).to_have_attribute("aria-expanded", "false")
+    expect(severity).to_have_attribute("aria-expanded", "false")
     expect(panel).to_be_visible()
     console.keyboard.press("Enter")
     marked = console.locator(".select2-results__option--highlighted")
     for _ in range(8):
-        if marked.inner_text() == "Open":
+        if marked.inner_text() == "Critical":
             break
         console.keyboard.press("ArrowDown")
     console.keyboard.press("Enter")
-    expect(status).to_contain_text("Open")
+    expect(severity).to_contain_text("Critical")
     tab_to(panel.get_by_role("button", name="Apply filters"))
     console.keyboard.press("Enter")
-    chip = console.get_by_role("link", name="Remove the filter State: Open")
+    chip = console.get_by_role("link", name="Remove the filter Severity: Critical")
     expect(chip).to_be_visible()
-    expect(console.get_by_text("closed.example.com")).to_have_count(0)
+    expect(console.get_by_text("info.example.com")).to_have_count(0)
     fits_its_window(console)
 
     _skip(console)
     tab_to(chip)
     console.keyboard.press("Enter")
-    expect(console.get_by_text("closed.example.com").first).to_be_visible()
+    expect(console.get_by_text("info.example.com").first).to_be_visible()
     expect(chip).to_have_count(0)
 
 
