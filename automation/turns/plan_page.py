@@ -94,7 +94,7 @@ def plan_context(request: HttpRequest, group_id: str, now: datetime) -> Context:
         return {"revision": None}
     status = automation_status(group_id, now)
     lines = process_lines(AutomationStatusDocument.of_status(status, []), now)
-    shown, left_out = cut(lines, _MOST)
+    first_lines, left_out = cut(lines, _MOST)
     reached = sum(process.goal_version == status.version for process in status.processes)
     is_whole = reached == len(status.processes)
     stops = [_stop(stop, now) for stop in stops_of(group_id, status.version)]
@@ -109,7 +109,7 @@ def plan_context(request: HttpRequest, group_id: str, now: datetime) -> Context:
         else "",
         "stops": stops,
         "turns": [_turn(turn, now) for turn in turns_held(group_id, now)],
-        "processes": shown,
+        "processes": first_lines,
         "more": more_words(left_out),
         "row_actions": pages.row_actions(request, revision),
         "before": _before(request, revision, pages),

@@ -50,7 +50,7 @@ class MoveLine:
 
 @dataclass(frozen=True, slots=True)
 class ProcessLine:
-    """A process with its state in words, its moves, and why they wait or are not made."""
+    """A process with its state in words, its moves, and why they wait or are not carried out."""
 
     name: str
     hostname: str

@@ -20,7 +20,7 @@ def _calling() -> None:
 
 
 def _pages_of_calls(depth: int) -> int:
-    """The pages that the system gives to calls which return at once, made by a function this deep."""
+    """The pages that the system gives to calls which return at once, in a function this deep."""
     if depth:
         return _pages_of_calls(depth - 1)
     before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
