@@ -4,7 +4,7 @@ There are three kinds of reasons:
 
 - `NotificationReason`: why a message was sent, waits, or was not sent, and why it did not reach a user.
 - `AttemptFailure`: why an attempt failed before it contacted a receiver. The message is then RETRYING or
-  FAILED. `integrations.stages` declares the failures at receivers.
+  FAILED. `integrations.channels.stages` declares the failures at receivers.
 - `AlertReason`: why an observation starts, keeps or ends an alert, and why a configuration does not alert on
   a host.
 
@@ -176,7 +176,11 @@ class NotificationReason(_Reason):
 
 
 HOLDING_BACK = (NotificationReason.ACKNOWLEDGED.value, NotificationReason.PLANNED.value)
-"""Besides MUTED, the reasons of a notification that is held back, and has not failed."""
+"""Besides MUTED, the reasons for which a notification waits, and has not failed.
+
+A new reason also needs a case in `engine.rules._held_back`, a decision in `engine.schedule` when it ends, and
+a look at each use of PLANNED in `engine` and `insight`.
+"""
 _MUTED_BY = NotificationReason.MUTED.value.partition("{")[0]
 
 

@@ -9,8 +9,8 @@ from accesslist.roles.rules import INVITERS
 from alerting.access import DISMISS_CHECKLIST, WRITE
 from alerting.configs.models import AlertConfig
 from alerting.configs.setup import MOST_NAMED, OverShare, UnwatchedProject, noticed_projects, setup_progress
-from alerting.engine.rules import SHARE_SECONDS
 from alerting.engine.share_counts import Dearest, dearest_of
+from alerting.engine.usage_rules import SHARE_SECONDS
 from automation.quantities import counted_words
 from opsapi import clock
 from opsapi.api.principal import Operator

@@ -11,7 +11,7 @@ from accesslist.changes import acting
 from alerting.configs.choices import SetupMarkName
 from alerting.configs.models import SetupMark
 from alerting.configs.store import is_concerned
-from alerting.engine.rules import noticed_minutes
+from alerting.engine.usage_rules import noticed_minutes
 from events.log.changes import NewEvent
 from events.types import EventType
 from opsapi.api.principal import Actor, VisibleScope

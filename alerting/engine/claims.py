@@ -1,17 +1,17 @@
 """Claim: leases the notifications that a worker may send next.
 
-`engine.rules` chooses among the candidates that are read here. Workers claim one after the other, so the
-limits of destinations, hosts and projects apply to all workers together.
+`engine.claim_rules` chooses among the candidates that are read here. Workers claim one after the other, so
+the limits of destinations, hosts and projects apply to all workers together.
 """
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 
+from alerting.engine.claim_rules import LeasedNotification, RunningRequest, choose
 from alerting.engine.leases import is_lapsed, lease_began
 from alerting.engine.ledger import Ledger
 from alerting.engine.models import Notification
 from alerting.engine.postgresql import POSTGRESQL
-from alerting.engine.rules import LeasedNotification, RunningRequest, choose
 
 UNDECIDED_AT_ONCE = 200
 AT_ONCE = 64

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from queue import Empty, SimpleQueue
 
 from alerting.destinations.changes import next_tries_at_pace
+from alerting.engine.claim_rules import next_free_slot
 from alerting.engine.claims import claim
 from alerting.engine.delivery import (
     LOCKS_SECONDS,
@@ -29,7 +30,7 @@ from alerting.engine.leases import (
 )
 from alerting.engine.models import Notification
 from alerting.engine.muting import REMEMBERED_SECONDS, MuteDesk
-from alerting.engine.rules import Costs, TimeSlice, next_free_slot
+from alerting.engine.time_slices import Costs, TimeSlice
 from integrations.channels.outcome import RETRIES_LAST, Outcome
 from integrations.choices import DeliveryStatus
 from opsapi.call_stack import with_room
@@ -61,7 +62,7 @@ class _LongDelivery:
 
 
 class Courier:
-    """Its owner is a single thread, the only one with the database; `engine.rules` defines slots."""
+    """Its owner is a single thread, the only one with the database; `engine.claim_rules` defines slots."""
 
     def __init__(
         self, *, worker: int, slots: int, clock: Callable[[], datetime], wake: Callable[[], None]

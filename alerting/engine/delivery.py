@@ -56,19 +56,18 @@ from alerting.engine.models import Notification
 from alerting.engine.muting import MuteDesk, Muting, begun_versions
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.rules import (
-    Costs,
     DeliveryStep,
     DeliveryVerdict,
     DueNotification,
     Mute,
     SentMessages,
-    TimeSlice,
     decide_delivery,
-    drop_reason,
     not_retried,
+    unwanted_reason,
 )
 from alerting.engine.schedule import ForPeople, PeopleLookup, recipients_replace, schedule_follow_ups
 from alerting.engine.store import due_notification, due_notification_with_setting, merged_notifications
+from alerting.engine.time_slices import Costs, TimeSlice
 from alerting.incidents.store import (
     IncidentMessage,
     IncidentState,
@@ -785,7 +784,7 @@ def _reason_to_stop(
         due = due_notification(notification, incidents.get(notification.incident_id or ""))
     except (LookupError, ValueError):
         return None  # a later version wrote its kind or channel, so nothing was sent: see `_failed_attempt`
-    return drop_reason(due, now)
+    return unwanted_reason(due, now)
 
 
 def _retry_at(attempt: DeliveryAttempt, outcome: Outcome, now: datetime) -> datetime | None:

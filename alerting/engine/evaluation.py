@@ -6,10 +6,11 @@
           _compare_…            collect everything that the batch needs
             _Evaluation.run     decide signal by signal in memory, and apply the changes of many together
     open_tracked                open the alerts whose delay has passed
+    close_over                  close the alerts that ended according to late reports
 
 A turn ends when its time is over or it has many rows to write, also within a signal. What was decided is
 written, and in the same transaction the place at which the next turn continues
-(`engine.rules.Progress`). So a crash neither loses nor repeats anything, and other projects have turns
+(`engine.time_slices.Progress`). So a crash neither loses nor repeats anything, and other projects have turns
 in between. Later signals of the project wait. A signal is divided between configurations, because alerts of
 one configuration can form an incident; only a configuration that takes a whole turn is divided between
 targets.
@@ -20,7 +21,7 @@ the number of queries does not grow with the number of signals. Configurations s
 change (`configs.store`). `engine.transition.step` decides each pair of an observation and a
 configuration.
 
-The worker calls both functions in a loop. `delivery` sends the notifications that they schedule.
+The worker calls these three functions in a loop. `delivery` sends the notifications that they schedule.
 """
 
 import logging
@@ -43,7 +44,6 @@ from alerting.engine.observations import Observation
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.purge import emptied_clusters_alerts_cancel
 from alerting.engine.queues import AGENTS_WITH_LATE, PROJECTS_WITH_TRACKED
-from alerting.engine.rules import LEAST_COUNTED_SECONDS, Clock, Place, Progress, TimeSlice
 from alerting.engine.schedule import OneShot, schedule_one_shots
 from alerting.engine.share_counts import usage_add
 from alerting.engine.signal_observations import (
@@ -52,8 +52,8 @@ from alerting.engine.signal_observations import (
     observations_of,
     observations_of_fleet,
 )
+from alerting.engine.time_slices import Clock, Place, Progress, TimeSlice
 from alerting.engine.transition import (
-    STILL_MET,
     AlertAction,
     AlertView,
     ConfigView,
@@ -62,6 +62,7 @@ from alerting.engine.transition import (
     target_of,
 )
 from alerting.engine.turns import Turn, signals_delete, turn_skip, turn_take
+from alerting.engine.usage_rules import LEAST_COUNTED_SECONDS
 from alerting.incidents.changes import (
     AlertChanges,
     AlertEnd,
@@ -73,6 +74,7 @@ from alerting.incidents.changes import (
 )
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert
+from alerting.reasons import AlertReason
 from automation.hosts.versions import version_marks_update
 from automation.metrics import Metric
 from events.choices import SignalKind
@@ -235,7 +237,8 @@ def _evaluate_or_set_aside(batch: _Batch, now: datetime, time_slice: TimeSlice) 
                 "%d signals failed together; each half is evaluated separately", len(signals), exc_info=True
             )
             middle = len(signals) // 2
-            # From their beginning: what earlier turns have written is found there.
+            # The halves start from the beginning. Pairs that earlier turns decided change nothing again,
+            # because their alerts are stored.
             done = _evaluate_or_set_aside(_Batch(batch.work, signals[:middle], None), now, time_slice)
             if not done.is_whole or time_slice.is_over():
                 return _Done(is_whole=False, progress=done.progress)
@@ -333,14 +336,13 @@ def _compare_observations(batch: _Batch, now: datetime, time_slice: TimeSlice) -
 
 
 def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Evaluated:
-    """Compare changed configurations with the current fleet, a part of the fleet after the other.
+    """Compare changed configurations with the current fleet, one part of the fleet after another.
 
-    Each part is read once for all configurations, and counts as seen now. About targets in signals that wait,
-    these signals decide: their observations are older than the current state, and the last of them has it.
-    While other reports of an agent wait, its hosts are compared later. If too many hosts wait in signals, all
-    is compared after these signals.
-    The signal of a configuration that is deleted or disabled by now changes nothing: `configs.changes` has
-    cancelled its alerts.
+    Each part is read once for all configurations, and counts as seen now. If a signal that is not evaluated
+    yet contains a target, that signal decides about it and not this comparison: it is older, and the last
+    such signal has the current state. While other reports of an agent wait, its hosts are compared later. If
+    too many hosts wait in signals, all is compared after these signals. The signal of a configuration that is
+    deleted or disabled by now changes nothing: `configs.changes` has cancelled its alerts.
     """
     began, group_id, signals, progress = time_slice.last_look, batch.group_id, batch.signals, batch.progress
     changed = configs_with_ids({_config_id(signal) for signal in signals}, group_id=group_id)
@@ -597,10 +599,10 @@ class _Evaluation:
             for config in chain(index.candidates(seen.observation), self._configs_with_alert(seen, index)):
                 positions.setdefault(config.id, {})[position] = None
         for config_id in sorted(positions):
-            # `fan_out` has already notified of an event without a project for the global configurations.
             if config_id >= begin.config:
                 of_config = [comparison.seen[position] for position in positions[config_id]]
                 config = _configs_for(of_config[0], comparison.configs).configs[config_id]
+                # `fan_out` has already notified of an event without a project for global configurations.
                 if config.is_global and comes_from_organization(comparison.signal):
                     continue
                 # Without a metric threshold, an alert has no metric.
@@ -621,9 +623,10 @@ class _Evaluation:
         return self._active.by_target.get(pair.target, {}).get(pair.config.id)
 
     def _decide_pair(self, pair: _Pair, comparison: _Comparison) -> Decision | None:
-        """Return the decision; None if a signal that waits decides, or other reports of the agent wait.
+        """Return the decision; None if the pair is left as it is.
 
-        None for a faulty configuration, because others must still be compared.
+        It is left if the configuration is faulty (others must still be compared), if a signal that is not
+        evaluated yet decides, or if other reports of the agent wait: then `awaiting` notes the pair.
         """
         alert, signal = self._alert(pair), comparison.signal
         try:
@@ -719,7 +722,7 @@ def _over_after(decision: Decision, alert: _ActiveAlert, late: datetime | None) 
     because a newer report may show that the condition is met again. `close_over` closes it. An alert that
     also began in a late report is closed at once, because users have not seen it.
     """
-    if decision.reason in STILL_MET:
+    if decision.reason is AlertReason.STILL_HOLDS:
         return None
     if decision.action is AlertAction.CLOSE and late and not alert.late:
         return alert.over or late

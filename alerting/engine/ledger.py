@@ -15,9 +15,10 @@ from alerting.configs.models import NotificationSetting
 from alerting.configs.store import ChannelCredentials
 from alerting.destinations.models import Destination
 from alerting.destinations.rules import Health
+from alerting.engine.claim_rules import Candidate, LeasedNotification
 from alerting.engine.leases import AttemptResult, TriedAttempt
 from alerting.engine.models import Notification
-from alerting.engine.rules import Candidate, LeasedNotification, SameDestination, SentMessages
+from alerting.engine.rules import SameDestination, SentMessages
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert, Incident
 from alerting.incidents.store import IncidentMessage, Member

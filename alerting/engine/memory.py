@@ -19,8 +19,9 @@ from alerting.configs.models import NotificationSetting
 from alerting.destinations.changes import destination_host, last_failure
 from alerting.destinations.models import Destination, UnreachableHost
 from alerting.destinations.rules import PROBE_EVERY, PROBED_AFTER, Health, probe_gap
-from alerting.engine import rules as claim_order
+from alerting.engine import claim_rules
 from alerting.engine.choices import NotificationStatus
+from alerting.engine.claim_rules import Candidate, LeasedNotification
 from alerting.engine.leases import (
     LEASE,
     RELEASED,
@@ -39,7 +40,7 @@ from alerting.engine.ledger import (
 )
 from alerting.engine.models import LONGEST_RECIPIENT, Notification, NotificationAttempt
 from alerting.engine.queues import LONGEST_PAUSE
-from alerting.engine.rules import Candidate, LeasedNotification, SameDestination, SentMessages, not_retried
+from alerting.engine.rules import SameDestination, SentMessages, not_retried
 from alerting.engine.schedule import is_sent
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.fleet_units import named_units
@@ -305,7 +306,7 @@ class MemoryLedger(MemoryIncidents[Any]):
             place = self.places[name]
             rows.sort(key=lambda row: (row.due, row.sequence))
             first = (row for row in rows if self.is_first(row, waiting[name, row.subject], now))
-            most = claim_order.AT_ONE_DESTINATION if _is_steady(place) and not place.pace_ms else 1
+            most = claim_rules.AT_ONE_DESTINATION if _is_steady(place) and not place.pace_ms else 1
             candidates += [self.candidate(row, place, place.host in self.down) for row in islice(first, most)]
         return candidates
 

@@ -273,9 +273,9 @@ class EvaluationTurn(models.Model):
 class ProjectUsage(models.Model):
     """The seconds of workers' time that a project used in a minute and in the minute before.
 
-    Evaluation takes the project first that used least (`engine.rules`). `exceeded` is the last minute in
-    which the project exceeded its share, and `config_id` or `window_id` took most of the turn or step
-    in which it did.
+    Evaluation takes the project first that used least (`engine.usage_rules`). `exceeded` is the last minute
+    in which the project exceeded its share, and `config_id` or `window_id` took most of the turn or step in
+    which it did.
     """
 
     group = models.OneToOneField(

@@ -1,4 +1,10 @@
-"""The observations of a signal, one per event type and target, in the form that rules evaluate."""
+"""The observations of a signal, one per event type and target, in the form that rules evaluate.
+
+To add a condition of a host: add its opening and closing rows to `events.types`; add its key to the state of
+hosts (`automation.hosts.store.host_state`); add a line to `of_host`, with `.get(key, False)`, because stored
+signals of older versions lack the key; add its sentence to `insight.timeline_events`. A new kind of target
+also needs `transition._FACTS`, the signals that wait (`signal_observations`) and `observations_of_fleet`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +28,7 @@ _ABOUT_REPLICA_SETS = tuple(
 
 OF_PLANS = openers_of(EventType.AUTOMATION_PLAN_CONTINUED)
 """The event types about plans: one event can end both, so the state of the plan decides which have ended."""
-METRICS_ENDED: Mapping[EventType, frozenset[Metric]] = {
+METRICS_GONE: Mapping[EventType, frozenset[Metric]] = {
     EventType.HOST_NOW_PRIMARY: OF_SECONDARIES,
     EventType.HOST_NOW_STANDALONE: OF_SECONDARIES,
     EventType.HOST_NOW_SECONDARY: OF_PRIMARIES,
@@ -40,7 +46,7 @@ class Condition(StrEnum):
     HAPPENED = "HAPPENED"
     """Notifies once; opens no alert."""
     GONE = "GONE"
-    """Its target no longer exists: of a metric, for the metrics in `samples`."""
+    """The target is gone, or a host no longer has the metrics in `samples`: the alert is cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ def of_event(payload: Mapping[str, Any]) -> list[Observation]:
         ]
     condition = Condition.HAPPENED if spec.one_shot else Condition.HOLDS
     seen = [Observation(event_type, condition, payload, event_id=payload["eventId"])]
-    if ended := METRICS_ENDED.get(event_type):
+    if ended := METRICS_GONE.get(event_type):
         metrics = {metric.value: () for metric in sorted(ended)}
         gone = Observation(EventType.OUTSIDE_METRIC_THRESHOLD, Condition.GONE, payload, metrics)
         seen.append(gone)

@@ -7,7 +7,7 @@ length of a queue does not matter.
 from collections.abc import Collection
 from datetime import datetime, timedelta
 
-from alerting.engine.rules import AT_ONE_DESTINATION, Candidate, LeasedNotification
+from alerting.engine.claim_rules import AT_ONE_DESTINATION, Candidate, LeasedNotification
 from opsapi.sql import each_value, fetch_rows
 
 LONGEST_PAUSE = timedelta(hours=2)

@@ -13,7 +13,7 @@ from alerting.configs.store import credentials_gone, setting_of, stands_for_peop
 from alerting.destinations.models import Destination, UnreachableHost
 from alerting.engine.choices import NotificationStatus
 from alerting.engine.models import Notification
-from alerting.engine.rules import drop_reason
+from alerting.engine.rules import unwanted_reason
 from alerting.engine.schedule import notifications_drop, notifications_retry_now
 from alerting.engine.store import due_notification_with_setting
 from alerting.incidents.changes import alert_facts
@@ -86,7 +86,7 @@ def _why_not(row: Notification, incident: IncidentView | None, now: datetime) ->
         return f"it is {row.status}"
     setting = setting_of(row)
     due = due_notification_with_setting(row, incident, setting)
-    if reason := drop_reason(due, now) or _credentials_gone(row, setting):
+    if reason := unwanted_reason(due, now) or _credentials_gone(row, setting):
         return reason.value
     being_repeated = row.kind in OPEN_KINDS and _repeats(row).exclude(lease_token=None).exists()
     return _BEING_REPEATED if being_repeated else None

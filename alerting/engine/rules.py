@@ -1,298 +1,19 @@
-"""The rules of claims and delivery: shares and order, time slices, what is sent when, and states. Pure."""
+"""The rules of delivery: what is sent when, what is merged, and the states of notifications. Pure.
 
-import heapq
-import math
-from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+What opens or ends an alert is decided in `engine.transition`; `configs.rules` compares thresholds.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
 
 from alerting.engine.choices import NotificationStatus
 from alerting.incidents.choices import AlertStatus
 from alerting.reasons import AttemptFailure, NotificationReason, window_of
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from opsapi.clock import AHEAD
-
-Clock = Callable[[], float]
-"""A monotonic clock, in seconds."""
-
-
-class Costs:
-    """The seconds of work by name."""
-
-    def __init__(self) -> None:
-        self._seconds: dict[str, float] = {}
-
-    def add(self, name: str, seconds: float) -> None:
-        """Add seconds to the costs of `name`."""
-        self._seconds[name] = self._seconds.get(name, 0.0) + seconds
-
-    def of(self, name: str) -> float:
-        """Return the seconds of `name`; 0 if it has none."""
-        return self._seconds.get(name, 0.0)
-
-    def total(self) -> float:
-        """Return the seconds of all names together."""
-        return sum(self._seconds.values())
-
-    def dearest(self) -> str | None:
-        """Return the name with the highest costs; None if there are no costs."""
-        return max(self._seconds, key=self._seconds.__getitem__, default=None)
-
-
-class TimeSlice:
-    """The time of a turn, from now until `seconds` have passed or `rows` are to be written.
-
-    Writing follows deciding, so its time is only known when it is too late.
-    """
-
-    def __init__(
-        self, clock: Clock, seconds: float, costs: Costs | None = None, rows: float = math.inf
-    ) -> None:
-        """`charge` adds to `costs`, which may be older than the slice."""
-        self._clock = clock
-        self.began = self.last_look = self._charged = clock()
-        self._end = self.began + seconds
-        self._rows_left = rows
-        self.costs = Costs() if costs is None else costs
-        """The seconds of what `charge` was called for, by its name."""
-
-    @classmethod
-    def endless(cls) -> "TimeSlice":
-        """Return a slice that is never over."""
-        return cls(lambda: 0.0, 0.0)
-
-    def now(self) -> float:
-        """Look at the clock."""
-        return self._clock()
-
-    def is_over(self) -> bool:
-        """Look at the clock."""
-        self.last_look = self._clock()
-        return self.last_look > self._end or self._rows_left <= 0
-
-    def count_rows(self, rows: int) -> None:
-        """Count rows that were written or are to be written."""
-        self._rows_left -= rows
-
-    def allow_as_much_as_since(self, began: float) -> None:
-        """Let the slice last as long again as what began then: reading must not use all of every slice."""
-        now = self._clock()
-        self._end = max(self._end, now + now - began)
-
-    def charge(self, name: str) -> None:
-        """Add the seconds since the last call to the costs of `name`, or to nothing if it is empty."""
-        before, self._charged = self._charged, self._clock()
-        if name:
-            self.costs.add(name, self._charged - before)
-
-    def used(self) -> float:
-        """Return the seconds since the slice began."""
-        return self._clock() - self.began
-
-
-class Place(NamedTuple):
-    """Where the evaluation of signals continues: a signal, a configuration and the target of an alert.
-
-    Pairs of a configuration and a target are compared in this order, so a place stays right if
-    configurations or hosts come and go in between. Empty strings come first.
-    """
-
-    signal: int
-    config: str = ""
-    target: str = ""
-
-    @property
-    def is_inside_signal(self) -> bool:
-        """Whether a part of the signal has been evaluated."""
-        return bool(self.config)
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """The signals that a turn began and did not finish, and where the next turn continues.
-
-    `hosts_after`: the fleet is compared in parts; the next part begins after the host with this id. Empty for
-    the first part.
-    """
-
-    signals: tuple[int, ...]
-    place: Place
-    hosts_after: str = ""
-
-    def stored(self) -> dict[str, Any]:
-        """Return the JSON that `progress_of` reads."""
-        return {"signals": self.signals, "place": self.place, "hostsAfter": self.hosts_after}
-
-
-def progress_of(stored: Mapping[str, Any]) -> Progress:
-    """Return the progress of `Progress.stored`."""
-    return Progress(tuple(stored["signals"]), Place(*stored["place"]), stored["hostsAfter"])
-
-
-YOUNG = timedelta(seconds=1)
-"""The age from which a request no longer holds a slot."""
-BURST = 8
-"""The most requests in progress for each slot, old requests included."""
-AT_ONE_DESTINATION = 16
-AT_ONE_HOST = 64
-"""The most requests of one project in progress at one host."""
-DOUBTFUL_AT_ONE_HOST = 4
-"""The most of these requests to destinations that fail or have never answered."""
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A notification that may be sent: due, and the first for its destination and subject.
-
-    `sequence` orders notifications that are due at the same time. `steady`: its destination accepted the
-    last message. `host_down`: its host accepted no connection; `tried` is when its destination was last
-    tried. `gap` is the least time between two requests at its destination.
-    """
-
-    id: str
-    destination: str
-    project: str | None
-    host: str
-    due: datetime
-    sequence: int
-    steady: bool
-    host_down: bool = False
-    tried: datetime | None = None
-    gap: timedelta = timedelta()
-
-
-class LeasedNotification(NamedTuple):
-    """The lease of a notification, and its destination. `leased` is None in rows of earlier versions."""
-
-    destination: str
-    project: str | None
-    host: str
-    until: datetime
-    leased: datetime | None
-    worker: int | None
-    steady: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunningRequest:
-    """A notification that a worker has been sending since `began`. `mine`: it is this worker."""
-
-    destination: str
-    project: str | None
-    host: str
-    began: datetime
-    steady: bool
-    mine: bool
-
-
-def choose(
-    candidates: Iterable[Candidate], running: Sequence[RunningRequest], *, slots: int, now: datetime
-) -> list[str]:
-    """Return the ids of the notifications to send next, the most urgent first."""
-    counts = _Round(running, slots, now)
-    queues: dict[str | None, deque[Candidate]] = {}
-    for candidate in sorted(
-        _one_for_each_host_down(candidates), key=lambda waiting: (waiting.due, waiting.sequence)
-    ):
-        queues.setdefault(candidate.project, deque()).append(candidate)
-    turns = [(counts.held[project], queue[0].due, project or "", queue) for project, queue in queues.items()]
-    heapq.heapify(turns)
-    chosen: list[str] = []
-    while turns and len(chosen) < counts.free:
-        _, _, name, queue = heapq.heappop(turns)
-        candidate = queue.popleft()
-        if counts.takes(candidate):
-            chosen.append(candidate.id)
-        if queue:
-            heapq.heappush(turns, (counts.held[candidate.project], queue[0].due, name, queue))
-    return chosen
-
-
-def next_free_slot(began: Iterable[datetime], now: datetime) -> timedelta | None:
-    """Return how long until the next request no longer holds a slot; None if none holds a slot."""
-    return min((start + YOUNG - now for start in began if now - start < YOUNG), default=None)
-
-
-class _Round:
-    """Counts of the requests in progress, including the candidates chosen already."""
-
-    def __init__(self, running: Sequence[RunningRequest], slots: int, now: datetime) -> None:
-        mine = [request for request in running if request.mine]
-        self.young = Counter(request.project for request in mine if now - request.began < YOUNG)
-        self.held = Counter(request.project for request in mine)
-        self._left = slots * BURST - len(mine)
-        self._now = now
-        self._last: dict[str, datetime] = {}
-        for request in running:
-            self._last[request.destination] = max(
-                request.began, self._last.get(request.destination, request.began)
-            )
-        self.free = min(slots - self.young.total(), self._left)
-        self._of_project = max(1, slots // 2)
-        self._destinations = Counter(request.destination for request in running)
-        self._of_host = slots * BURST * 3 // 4
-        self._mine_at_host = Counter(request.host for request in mine)
-        self._mine_at_place = Counter((request.project, request.host) for request in mine)
-        self._hosts = Counter(request.host for request in running)
-        self._at_host = Counter((request.project, request.host) for request in running)
-        self._doubtful_at_host = Counter(
-            (request.project, request.host) for request in running if not request.steady
-        )
-
-    def takes(self, candidate: Candidate) -> bool:
-        """Return whether the limits allow the candidate, and count it if they do."""
-        place = (candidate.project, candidate.host)
-        if (
-            self._destinations[candidate.destination] >= (AT_ONE_DESTINATION if candidate.steady else 1)
-            or self._is_too_soon(candidate)
-            or self.young[candidate.project] >= self._of_project
-            or self.held[candidate.project] >= self._left
-            or self._mine_at_place[place] >= self._of_host - self._mine_at_host[candidate.host]
-            or (candidate.host_down and self._hosts[candidate.host])
-            or self._at_host[place] >= AT_ONE_HOST
-            or (not candidate.steady and self._doubtful_at_host[place] >= DOUBTFUL_AT_ONE_HOST)
-        ):
-            return False
-        self._last[candidate.destination] = self._now
-        self._destinations[candidate.destination] += 1
-        self.young[candidate.project] += 1
-        self.held[candidate.project] += 1
-        self._left -= 1
-        self._mine_at_host[candidate.host] += 1
-        self._mine_at_place[place] += 1
-        self._hosts[candidate.host] += 1
-        self._at_host[place] += 1
-        self._doubtful_at_host[place] += not candidate.steady
-        return True
-
-    def _is_too_soon(self, candidate: Candidate) -> bool:
-        """Whether another request at its destination began less than its gap ago."""
-        last = self._last.get(candidate.destination)
-        return last is not None and self._now - last < candidate.gap
-
-
-def _one_for_each_host_down(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Keep one candidate for each host that is down: of the destination tried longest ago."""
-    probes: dict[str, Candidate] = {}
-    rest = []
-    for candidate in candidates:
-        if not candidate.host_down:
-            rest.append(candidate)
-            continue
-        known = probes.setdefault(candidate.host, candidate)
-        if _waits_longer(candidate, known):
-            probes[candidate.host] = candidate
-    return rest + list(probes.values())
-
-
-def _waits_longer(candidate: Candidate, other: Candidate) -> bool:
-    """Whether its destination was tried longer ago; if never, it waits since its message was due."""
-    return (candidate.tried or candidate.due, candidate.due) < (other.tried or other.due, other.due)
-
 
 _OF_A_RUNNING_ALERT = OPEN_KINDS | {MessageKind.ACKNOWLEDGE}
 
@@ -340,24 +61,23 @@ def mute_of_incident(mutes: Iterable[Mute | None]) -> Mute | None:
 class DueNotification:
     """The facts of a due notification.
 
-    `status` is the alert's, None for a one-shot notification. `config_counts`: the configuration exists and
-    is enabled; `setting_counts`: it still has this notification; `recipient_counts`: the address still
+    `status` is the alert's, None for a one-shot notification. `config_is_enabled`: the configuration exists
+    and is enabled; `setting_exists`: it still has this notification; `is_still_recipient`: the address still
     belongs to a recipient. `is_below_minimum`: the severity is lower than the minimum of the notification.
-    `perhaps_received`: an attempt was sent and not definitely refused, so the
-    notification is never dropped as if nothing was sent. `lapsed_too_often`: too many attempts left no
-    outcome. `addressed`: its destination is decided, and still the one that its configuration names.
-    `perhaps_notified`: the receiver of an end was, or perhaps was, notified of the alert. `keeps_state`: the
-    service tracks the alert itself. `mute`: the maintenance window that mutes it now.
-    `planned_until`: until when it is about planned effects of a plan. `worth_sending`: False for an
-    unimportant change of an incident. `merged_into`: the notification that has sent the same message to the
-    same address.
+    `perhaps_received`: an attempt was sent and not definitely refused, so the notification is never dropped
+    as if nothing was sent. `lapsed_too_often`: too many attempts left no outcome. `addressed`: its
+    destination is decided, and its configuration still names it. `perhaps_notified`: the receiver of an end
+    was, or perhaps was, notified of the alert. `keeps_state`: the service tracks the alert itself. `mute`:
+    the maintenance window that mutes it now. `planned_until`: until when it is about planned effects of a
+    plan. `worth_sending`: False for an unimportant change of an incident. `merged_into`: the notification
+    that has sent the same message to the same address.
     """
 
     kind: MessageKind
     status: AlertStatus | None
-    config_counts: bool = True
-    setting_counts: bool = True
-    recipient_counts: bool = True
+    config_is_enabled: bool = True
+    setting_exists: bool = True
+    is_still_recipient: bool = True
     is_below_minimum: bool = False
     perhaps_received: bool = False
     lapsed_too_often: bool = False
@@ -371,8 +91,8 @@ class DueNotification:
     merged_into: str | None = None
 
 
-_SINCE_IT_WAS_SENT = frozenset({None, NotificationReason.ALERT_OVER, NotificationReason.NOT_ACKNOWLEDGED})
-"""What can have happened since the other notification sent the message: the message is merged anyway."""
+_MERGED_DESPITE = frozenset({None, NotificationReason.ALERT_OVER, NotificationReason.NOT_ACKNOWLEDGED})
+"""A message that another notification has sent is merged for these reasons too; None: it is still wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,9 +129,14 @@ def not_retried(failure: str, reason: NotificationReason | None) -> str:
 
 
 def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
-    """Checks in order: merged, needless, over or outdated, muted, planned, acknowledged, given up, sent."""
-    reason = drop_reason(due, now)
-    if due.merged_into is not None and not due.perhaps_received and reason in _SINCE_IT_WAS_SENT:
+    """Return the first step that applies to a due notification.
+
+    In order: merge; remove; drop, or give up if it was perhaps received; postpone, or drop a one-shot
+    notification, because of a window or a plan; postpone a reminder because of an acknowledgement; give up
+    after too many lapses; else send, or find its destination first.
+    """
+    reason = unwanted_reason(due, now)
+    if due.merged_into is not None and not due.perhaps_received and reason in _MERGED_DESPITE:
         return DeliveryVerdict(DeliveryStep.MERGE, NotificationReason.MERGED.value)
     if _is_needless(due):
         return DeliveryVerdict(DeliveryStep.REMOVE)
@@ -429,8 +154,8 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
     return DeliveryVerdict(DeliveryStep.SEND if due.addressed else DeliveryStep.ADDRESS)
 
 
-def drop_reason(due: DueNotification, now: datetime) -> NotificationReason | None:
-    """Why it is no longer sent; None if it is."""
+def unwanted_reason(due: DueNotification, now: datetime) -> NotificationReason | None:
+    """Return why the message is no longer wanted; None if it is."""
     if due.kind in _OF_A_RUNNING_ALERT and due.status is not AlertStatus.OPEN:
         return NotificationReason.ALERT_OVER
     if due.kind not in ENDS and (reason := _not_asked_for(due)):
@@ -441,7 +166,9 @@ def drop_reason(due: DueNotification, now: datetime) -> NotificationReason | Non
 
 
 def _is_needless(due: DueNotification) -> bool:
-    return not due.perhaps_notified if due.kind in ENDS else not (due.worth_sending or due.perhaps_received)
+    if due.kind in ENDS:
+        return not due.perhaps_notified
+    return not due.worth_sending and not due.perhaps_received
 
 
 def repeat_due(interval: timedelta | None, delivered: datetime) -> datetime | None:
@@ -456,14 +183,14 @@ def recent_since(interval: timedelta, now: datetime) -> datetime:
 
 def _not_asked_for(due: DueNotification) -> NotificationReason | None:
     """Why its configuration no longer notifies."""
-    if due.kind is MessageKind.INFORM and not due.config_counts:
+    if due.kind is MessageKind.INFORM and not due.config_is_enabled:
         return NotificationReason.CONFIG_OFF
-    if not due.setting_counts:
+    if not due.setting_exists:
         return NotificationReason.NOTIFICATION_REMOVED
     # An acknowledgement goes to receivers of the opening.
     if due.is_below_minimum and due.kind is not MessageKind.ACKNOWLEDGE:
         return NotificationReason.BELOW_MIN_SEVERITY
-    return None if due.recipient_counts else NotificationReason.NO_LONGER_RECIPIENT
+    return None if due.is_still_recipient else NotificationReason.NO_LONGER_RECIPIENT
 
 
 def _held_back(due: DueNotification, now: datetime) -> DeliveryVerdict | None:
@@ -583,58 +310,6 @@ class SentMessages:
         """Whether a message of another setting to the destination may be the message of this setting."""
         settings = self._settings.get((about, destination), frozenset())
         return bool(destination) and not settings <= {setting_id}
-
-
-SHARE_SECONDS: Final = 20.0
-"""The seconds of workers' time that a project may use in a minute before the console shows a notice."""
-UNIT_SECONDS: Final = 0.5
-"""Projects that differ by less than this take equal turns."""
-LEAST_COUNTED_SECONDS: Final = 0.1
-"""Shorter work is not counted: counting it would take longer than it is worth."""
-NOTICE_MINUTES: Final = 10
-"""Minutes after an excess in which the console shows a notice, and no further event is recorded."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usage:
-    """The seconds that a project used in a minute, and in the minute before.
-
-    `exceeded`: the last minute in which it exceeded its share; None if it never did.
-    """
-
-    minute: int = 0
-    seconds: float = 0.0
-    seconds_before: float = 0.0
-    exceeded: int | None = None
-
-    def at(self, now: datetime) -> "Usage":
-        """The usage as it counts now."""
-        minute = minute_of(now)
-        if self.minute == minute:
-            return self
-        before = self.seconds if self.minute == minute - 1 else 0.0
-        return replace(self, minute=minute, seconds=0.0, seconds_before=before)
-
-    def add(self, seconds: float, now: datetime) -> "Usage":
-        """The usage after more work, which marks the minute if it exceeds the share."""
-        current = self.at(now)
-        current = replace(current, seconds=current.seconds + seconds)
-        return replace(current, exceeded=current.minute) if current.seconds > SHARE_SECONDS else current
-
-    def has_exceeded(self, now: datetime) -> bool:
-        """Whether it exceeded its share in the last NOTICE_MINUTES."""
-        return self.exceeded is not None and self.exceeded in noticed_minutes(now)
-
-
-def minute_of(now: datetime) -> int:
-    """The number of the minute."""
-    return int(now.timestamp() // 60)
-
-
-def noticed_minutes(now: datetime) -> range:
-    """The minutes in which an excess still causes a notice."""
-    minute = minute_of(now)
-    return range(minute - NOTICE_MINUTES + 1, minute + 1)
 
 
 class NotificationState(StrEnum):

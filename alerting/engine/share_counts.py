@@ -10,7 +10,7 @@ from accesslist.models import Project
 from alerting.configs.models import AlertConfig
 from alerting.configs.setup import OverShare
 from alerting.engine.models import ProjectUsage
-from alerting.engine.rules import Usage
+from alerting.engine.usage_rules import Usage
 from alerting.windows.models import MaintenanceWindow
 from events.facts import EventFacts
 from events.log.changes import event_record

@@ -45,9 +45,9 @@ def due_notification_with_setting(
     """
     return replace(
         due_notification(notification, incident),
-        config_counts=setting is not None and setting.config.enabled,
-        setting_counts=setting is not None and not setting.removed,
-        recipient_counts=setting is None or _recipient_counts(notification, setting),
+        config_is_enabled=setting is not None and setting.config.enabled,
+        setting_exists=setting is not None and not setting.removed,
+        is_still_recipient=setting is None or _recipient_counts(notification, setting),
         is_below_minimum=setting is not None and is_below_minimum(setting, incident),
     )
 

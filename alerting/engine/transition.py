@@ -89,7 +89,7 @@ class ConfigView:
 
 @dataclass(frozen=True, slots=True)
 class AlertView:
-    """The active alert of a configuration and target; `created` None when it does not matter."""
+    """The active alert of a configuration and target; `created` is None if nobody compares times."""
 
     current_value: float | None = None
     created: datetime | None = None
@@ -102,15 +102,12 @@ class AlertAction(StrEnum):
     START = "START"
     """A new alert: tracked, or open at once when nothing is delayed."""
     UPDATE = "UPDATE"
-    """Keep the current value current."""
+    """Store the new value of the active alert."""
     CLOSE = "CLOSE"
     CANCEL = "CANCEL"
     """End it because its target is gone."""
     NOTIFY = "NOTIFY"
-
-
-STILL_MET = frozenset({AlertReason.OUTSIDE, AlertReason.STILL_HOLDS})
-"""The condition of an active alert is still met."""
+    """Send a one-shot notification: there is no alert."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ import orjson
 from alerting.configs.locks import try_lock
 from alerting.engine.models import EvaluationTurn
 from alerting.engine.queues import PROJECTS_WITH_SIGNALS
-from alerting.engine.rules import UNIT_SECONDS, Progress, minute_of, progress_of
+from alerting.engine.time_slices import Progress, progress_of
+from alerting.engine.usage_rules import UNIT_SECONDS, minute_of
 from events.models import Signal
 from opsapi.batches import delete_batch
 from opsapi.sql import execute, fetch_rows
@@ -26,7 +27,8 @@ _GROUPS_TRIED = 50
 
 # The projects with signals, found one by one in the index, so that backlogs do not matter; then signals
 # without a project. The project that used least of the workers' time in this minute and the last comes first
-# (`engine.rules`), of these the project that was evaluated longest ago; the first with free locks is chosen.
+# (`engine.usage_rules`), of these the project that was evaluated longest ago; the first with free locks is
+# chosen.
 _TAKE = f"""
 {PROJECTS_WITH_SIGNALS}
 SELECT group_id FROM (

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from alerting.engine.queues import DESTINATIONS_WITH_MESSAGES, PROJECTS_WITH_SIGNALS, PROJECTS_WITH_UNDECIDED
-from alerting.engine.rules import noticed_minutes
+from alerting.engine.usage_rules import noticed_minutes
 from automation.quantities import counted_words
 from opsapi.clock import age_words
 from opsapi.sql import fetch_rows
@@ -92,7 +92,7 @@ class LongestWaits(NamedTuple):
 
     Messages that are held back on purpose do not count: by their destination or its host, a maintenance
     window, an acknowledgement, or a delay. Projects that have exceeded their share of the workers' time do
-    not count either (`engine.rules`).
+    not count either (`engine.usage_rules`).
     """
 
     signal: timedelta

@@ -7,6 +7,7 @@ class AlertStatus(StrEnum):
     """An alert's state."""
 
     TRACKING = "TRACKING"
+    """Pending, as documents and the console say: the delay has not passed."""
     OPEN = "OPEN"
     CLOSED = "CLOSED"
     CANCELLED = "CANCELLED"

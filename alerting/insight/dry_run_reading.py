@@ -18,7 +18,7 @@ from alerting.configs.rules import (
     evaluate_threshold,
     limit_of,
 )
-from alerting.engine.observations import METRICS_ENDED, Condition, Observation, of_host
+from alerting.engine.observations import METRICS_GONE, Condition, Observation, of_host
 from alerting.insight.dry_run_alerts import DryRun, DryRunCut, DryRunLimit
 from alerting.insight.recorded_events import RecordedEvents
 from automation.choices import Tier
@@ -136,7 +136,7 @@ class RecordReading:
     def _role_changes(self, metric: Metric) -> Mapping[datetime, Sequence[Observation]]:
         """By time, the new roles of hosts that end alerts about the metric."""
         roles: dict[datetime, list[Observation]] = {}
-        if any(metric in ended for ended in METRICS_ENDED.values()):
+        if any(metric in ended for ended in METRICS_GONE.values()):
             recorded = RecordedEvents(self.group_id, self.run.config.event_type)
             for page in recorded.between(self.start, self.end):
                 for event in page:

@@ -83,8 +83,8 @@ def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> Del
     setting = next((setting for setting in facts.kept if setting.id == row.setting_id), None)
     due = replace(
         due_notification(row, facts.incident),
-        config_counts=facts.config is not None and facts.config.enabled,
-        setting_counts=setting is not None,
+        config_is_enabled=facts.config is not None and facts.config.enabled,
+        setting_exists=setting is not None,
         is_below_minimum=setting is not None and is_below_minimum(setting, facts.incident),
         mute=Mute(active.window.id, active.until) if active else None,
     )

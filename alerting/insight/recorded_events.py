@@ -9,7 +9,7 @@ from django.db.models import Q
 from django.utils.functional import cached_property
 
 from accesslist.models import Project
-from alerting.engine.observations import METRICS_ENDED, Condition, Observation, of_event
+from alerting.engine.observations import METRICS_GONE, Condition, Observation, of_event
 from alerting.engine.transition import target_of
 from automation.hosts.store import host_state
 from automation.models import Host
@@ -63,7 +63,7 @@ class RecordedEvents:
 
     def between(self, start: datetime, end: datetime) -> Iterator[list[Recorded]]:
         """Yield the events of a time range in order, some at a time; both ends are inclusive."""
-        roles = METRICS_ENDED if self._type is EventType.OUTSIDE_METRIC_THRESHOLD else ()
+        roles = METRICS_GONE if self._type is EventType.OUTSIDE_METRIC_THRESHOLD else ()
         types = [name.value for name in (self._type, self._closing, self._delete, *roles) if name]
         in_range = self._events.filter(event_type__in=types, created__gte=start, created__lte=end)
         following = in_range = in_range.order_by("created", "id")

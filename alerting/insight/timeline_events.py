@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from alerting.configs.wording import limit_words, value_words
-from alerting.engine.observations import METRICS_ENDED
+from alerting.engine.observations import METRICS_GONE
 from alerting.engine.transition import ConfigView, target_key
 from alerting.incidents.choices import AlertStatus
 from alerting.incidents.models import Alert
@@ -42,7 +42,7 @@ _AUDITS: Mapping[str, tuple[TimelineEntryKind, str]] = {
 }
 
 
-_OF_ROLES = frozenset().union(*METRICS_ENDED.values())
+_OF_ROLES = frozenset().union(*METRICS_GONE.values())
 """The metrics whose alerts evaluation cancels when a host takes another role."""
 
 

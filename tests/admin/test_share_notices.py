@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 
 from accesslist.models import Project
-from alerting.engine.rules import NOTICE_MINUTES, SHARE_SECONDS
 from alerting.engine.share_counts import usage_add
+from alerting.engine.usage_rules import NOTICE_MINUTES, SHARE_SECONDS
 from alerting.models import MaintenanceWindow
 from opsapi import clock
 from opsapi.roles import Role

@@ -15,7 +15,7 @@ from pytest_django import Settings
 from accesslist.apps import authentication_trial
 from accesslist.models import DigestUse, Project
 from alerting.engine.leases import worker_seen
-from alerting.engine.rules import minute_of
+from alerting.engine.usage_rules import minute_of
 from alerting.models import ProjectUsage
 from automation.models import Agent, FleetWatch
 from events.models import Signal

@@ -16,12 +16,12 @@ import pytest
 from alerting.destinations import changes as destinations
 from alerting.destinations import rules as destination_health
 from alerting.destinations.rules import Health
-from alerting.engine import claims, delivery, memory
-from alerting.engine import rules as claim_order
+from alerting.engine import claim_rules, claims, delivery, memory
 from alerting.engine import store as merged_notifications
+from alerting.engine.claim_rules import Candidate, RunningRequest
 from alerting.engine.leases import AttemptResult
 from alerting.engine.memory import MemoryLedger
-from alerting.engine.rules import Candidate, RunningRequest, not_retried
+from alerting.engine.rules import not_retried
 from alerting.models import Notification
 from alerting.reasons import NotificationReason
 from integrations.channels.delivery import deliver
@@ -125,16 +125,16 @@ def _first_come_first_served(patch: Patch) -> None:
 
 
 def _old_requests_hold_slots(patch: Patch) -> None:
-    patch.setattr(claim_order, "YOUNG", timedelta(hours=1))
+    patch.setattr(claim_rules, "YOUNG", timedelta(hours=1))
 
 
 def _no_share(patch: Patch) -> None:
-    class Greedy(claim_order._Round):
+    class Greedy(claim_rules._Round):
         def takes(self, candidate: Candidate) -> bool:
             self.held[candidate.project] = -(10**6)
             return super().takes(candidate)
 
-    patch.setattr(claim_order, "_Round", Greedy)
+    patch.setattr(claim_rules, "_Round", Greedy)
 
 
 def _no_probing_of_hosts(patch: Patch) -> None:
@@ -212,8 +212,8 @@ def _the_end_of_a_pause_counts_as_its_pace(patch: Patch) -> None:
 
 
 def _no_limit(patch: Patch) -> None:
-    patch.setattr(claim_order, "BURST", 10**6)
-    patch.setattr(claim_order, "AT_ONE_DESTINATION", 10**6)
+    patch.setattr(claim_rules, "BURST", 10**6)
+    patch.setattr(claim_rules, "AT_ONE_DESTINATION", 10**6)
 
 
 def _retries_for_ever(patch: Patch) -> None:

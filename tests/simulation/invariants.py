@@ -7,7 +7,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from alerting.engine.choices import NotificationStatus
-from alerting.engine.rules import AT_ONE_DESTINATION, BURST
+from alerting.engine.claim_rules import AT_ONE_DESTINATION, BURST
 from alerting.incidents.choices import AlertStatus
 from alerting.models import Notification
 from integrations.channels.delivery import UNFORESEEN

@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 from alerting.engine import delivery
 from alerting.engine.choices import NotificationStatus
+from alerting.engine.claim_rules import next_free_slot
 from alerting.engine.leases import LEASE, leased_at
-from alerting.engine.rules import next_free_slot
 from alerting.models import Notification
 from integrations.channels.outcome import Outcome
 from opsapi.outbound import OutboundError, OutboundResponse

@@ -14,13 +14,14 @@ from alerting.configs.changes import alert_config_delete, alert_config_update
 from alerting.destinations.changes import CACHED, CHECKED_EVERY, destinations_trim
 from alerting.destinations.store import with_waiting
 from alerting.engine import delivery
+from alerting.engine.claim_rules import AT_ONE_DESTINATION
 from alerting.engine.claims import claim
 from alerting.engine.leases import LEASE, LONGEST_ATTEMPT, absent_workers, lapsed_leases_release
 from alerting.engine.metrics import alerting_metrics
 from alerting.engine.notification_log import alert_notifications
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.resource import LoggedNotificationDocument
-from alerting.engine.rules import AT_ONE_DESTINATION, not_retried
+from alerting.engine.rules import not_retried
 from alerting.incidents.grouping import openings_schedule
 from alerting.insight.timeline import alert_timeline
 from alerting.models import AlertConfig, Destination, Notification, NotificationAttempt, UnreachableHost

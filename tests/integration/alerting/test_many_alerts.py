@@ -10,9 +10,9 @@ from django.test.utils import CaptureQueriesContext
 
 from accesslist.models import Project
 from alerting.engine import delivery
+from alerting.engine.claim_rules import AT_ONE_DESTINATION
 from alerting.engine.claims import claim
 from alerting.engine.evaluation import evaluate_signals
-from alerting.engine.rules import AT_ONE_DESTINATION
 from alerting.incidents.changes import alerts_cancel
 from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert, Notification

@@ -9,8 +9,8 @@ import pytest
 from accesslist.models import Project
 from alerting.engine.evaluation import evaluate_signals
 from alerting.engine.muting import MuteDesk
-from alerting.engine.rules import SHARE_SECONDS
 from alerting.engine.share_counts import usage_add
+from alerting.engine.usage_rules import SHARE_SECONDS
 from alerting.models import Alert, MaintenanceWindow, ProjectUsage
 from events.models import Event, Signal
 from opsapi.ids import new_id

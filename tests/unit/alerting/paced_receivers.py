@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from alerting.destinations.rules import PROBE_EVERY, PROBED_AFTER, Health, health_after
-from alerting.engine.rules import AT_ONE_DESTINATION
+from alerting.engine.claim_rules import AT_ONE_DESTINATION
 from integrations.channels.outcome import Outcome, next_attempt
 from integrations.choices import DeliveryFault, DeliveryStatus
 

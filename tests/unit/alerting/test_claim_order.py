@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from alerting.engine.rules import (
+from alerting.engine.claim_rules import (
     AT_ONE_DESTINATION,
     AT_ONE_HOST,
     BURST,

@@ -128,8 +128,10 @@ OFF = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.CONFIG_OFF.value)
 def test_what_a_configuration_does_not_ask_for_any_more_is_dropped_but_ends(
     kind: MessageKind, status: AlertStatus | None, config_off: DeliveryVerdict, removed: DeliveryVerdict
 ) -> None:
-    assert decide_delivery(DueNotification(kind=kind, status=status, config_counts=False), NOW) == config_off
-    assert decide_delivery(DueNotification(kind=kind, status=status, setting_counts=False), NOW) == removed
+    assert (
+        decide_delivery(DueNotification(kind=kind, status=status, config_is_enabled=False), NOW) == config_off
+    )
+    assert decide_delivery(DueNotification(kind=kind, status=status, setting_exists=False), NOW) == removed
 
 
 LOW = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.BELOW_MIN_SEVERITY.value)
@@ -147,7 +149,7 @@ LOW = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.BELOW_MIN_SEVERITY.v
         ({"kind": MessageKind.OPEN, "status": OPEN, "addressed": False}, LOW),
         ({"kind": MessageKind.OPEN, "status": OPEN, "mute": WINDOW_MUTES}, LOW),
         ({"kind": MessageKind.OPEN, "status": OPEN, "merged_into": "n1"}, LOW),
-        ({"kind": MessageKind.OPEN, "status": OPEN, "setting_counts": False}, REMOVED),
+        ({"kind": MessageKind.OPEN, "status": OPEN, "setting_exists": False}, REMOVED),
         (
             {"kind": MessageKind.OPEN, "status": OPEN, "perhaps_received": True},
             DeliveryVerdict(DeliveryStep.GIVE_UP, stopped=NotificationReason.BELOW_MIN_SEVERITY),
@@ -180,7 +182,9 @@ LEFT = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NO_LONGER_RECIPIENT
 def test_a_person_who_left_gets_only_the_end(
     kind: MessageKind, status: AlertStatus | None, perhaps_received: bool, wanted: DeliveryVerdict
 ) -> None:
-    due = DueNotification(kind=kind, status=status, perhaps_received=perhaps_received, recipient_counts=False)
+    due = DueNotification(
+        kind=kind, status=status, perhaps_received=perhaps_received, is_still_recipient=False
+    )
     assert replace(decide_delivery(due, NOW), stopped=None) == wanted
 
 
@@ -190,7 +194,7 @@ def test_a_person_who_left_gets_only_the_end(
         pytest.param(DueNotification(kind=MessageKind.OPEN, status=OPEN), SEND, id="opening"),
         pytest.param(DueNotification(kind=MessageKind.OPEN, status=CLOSED), PERHAPS, id="opening, over"),
         pytest.param(
-            DueNotification(kind=MessageKind.OPEN, status=OPEN, setting_counts=False), PERHAPS, id="taken out"
+            DueNotification(kind=MessageKind.OPEN, status=OPEN, setting_exists=False), PERHAPS, id="taken out"
         ),
         pytest.param(
             DueNotification(kind=MessageKind.OPEN, status=CLOSED, mute=WINDOW_MUTES),
@@ -202,7 +206,9 @@ def test_a_person_who_left_gets_only_the_end(
             DueNotification(kind=MessageKind.ACKNOWLEDGE, status=CLOSED), PERHAPS, id="acknowledgement, over"
         ),
         pytest.param(
-            DueNotification(kind=MessageKind.INFORM, status=None, config_counts=False), PERHAPS, id="one-shot"
+            DueNotification(kind=MessageKind.INFORM, status=None, config_is_enabled=False),
+            PERHAPS,
+            id="one-shot",
         ),
     ],
 )
@@ -251,8 +257,8 @@ def test_repeats_keep_a_constant_gap_after_the_delivery() -> None:
         ({"kind": MessageKind.ACKNOWLEDGE}, DeliveryStep.MERGE),
         ({"mute": WINDOW_MUTES}, DeliveryStep.MERGE),
         ({"worth_sending": False}, DeliveryStep.MERGE),
-        ({"setting_counts": False}, DeliveryStep.DROP),
-        ({"recipient_counts": False}, DeliveryStep.DROP),
+        ({"setting_exists": False}, DeliveryStep.DROP),
+        ({"is_still_recipient": False}, DeliveryStep.DROP),
         ({"perhaps_received": True}, DeliveryStep.SEND),
     ],
 )

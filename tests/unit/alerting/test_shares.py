@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from alerting.engine.rules import NOTICE_MINUTES, SHARE_SECONDS, Usage, minute_of
+from alerting.engine.usage_rules import NOTICE_MINUTES, SHARE_SECONDS, Usage, minute_of
 
 NOW = datetime(2099, 3, 4, 5, 0, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
