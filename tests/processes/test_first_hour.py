@@ -177,7 +177,7 @@ def _answer_what_should_wake_you(page: Page, pictures: Path) -> None:
     """The third step: the presets of both engines, for the members of the project."""
     page.get_by_role("link", name="What should wake you?").last.click()
     page.get_by_label("PostgreSQL").check()
-    expect(page.get_by_role("checkbox", name="HOST_DOWN")).to_be_checked()
+    expect(page.get_by_role("checkbox", name="Host down", exact=True)).to_be_checked()
     page.get_by_label("Notify").select_option("GROUP")
     page.get_by_role("button", name="Send test").click()
     expect(page.get_by_text("The test message was delivered.")).to_be_visible()
