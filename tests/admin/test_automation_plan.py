@@ -23,6 +23,7 @@ from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.automation import publish
 from tests.factories.documents import process
+from tests.factories.lost_keys import lose_key
 from tests.integration.automation.test_turn_life import RestartedSet
 
 pytestmark = pytest.mark.django_db
@@ -243,6 +244,17 @@ def test_a_draft_of_an_older_version_is_not_published(
         answer = edit(console, revision, text, seen=seen)
     assert "is at version 2, not 1" in answer.text
     assert newest(project).number == 2
+
+
+def test_without_the_key_of_the_document_the_page_says_that_the_plan_is_not_known(
+    console: Client, project: Project
+) -> None:
+    revision = publish(project, 0)
+    lose_key(AutomationRevision)
+    page = words(console, plan_of(project))
+    assert "not known" in page
+    assert " done " not in page
+    assert "cannot be read without its encryption key" in document_of(revision, console)
 
 
 def test_a_document_that_is_too_long_to_edit_is_not_cut(console: Client, project: Project) -> None:
