@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from automation.plan import guards, planner, process_moves, set_moves
+from automation.plan import guards, planner, process_moves, reading, set_moves
 from automation.plan.guards import HEALTHY, UnitState
 from automation.plan.values import Move, MoveKind, PlanStep
 from automation.plan.versions import series
@@ -144,6 +144,18 @@ def _file_is_forgotten(patch: Patch) -> None:
 
 def _data_can_move(patch: Patch) -> None:
     patch.setattr(process_moves, "_fixed_settings", lambda *_: None)
+
+
+def _a_field_is_left_alone_without_a_word(patch: Patch) -> None:
+    patch.setattr(reading, "NOT_PLANNED", reading.NOT_PLANNED[1:])
+
+
+def _a_section_is_left_alone_without_a_word(patch: Patch) -> None:
+    patch.setattr(reading, "NOT_PLANNED_SECTIONS", reading.NOT_PLANNED_SECTIONS[1:])
+
+
+def _restarts_are_called_left_alone(patch: Patch) -> None:
+    patch.setattr(reading, "NOT_PLANNED", (*reading.NOT_PLANNED, "lastRestart"))
 
 
 def _failures_are_ignored(patch: Patch) -> None:
@@ -299,6 +311,9 @@ PLAN_BREAKS = (
     PlanBreak("settings get their defaults at run time", 306, _SERVER, _defaults_at_run_time),
     PlanBreak("the file is forgotten", 18, _END, _file_is_forgotten),
     PlanBreak("a server can get another data directory", 34, _DATA, _data_can_move),
+    PlanBreak("a field is left alone without a word", 6, _END, _a_field_is_left_alone_without_a_word),
+    PlanBreak("a section is left alone without a word", 6, _END, _a_section_is_left_alone_without_a_word),
+    PlanBreak("restarts are called left alone", 8, _END, _restarts_are_called_left_alone),
     PlanBreak("failures are ignored", 8, _HANDS | _END, _failures_are_ignored),
     PlanBreak("failures under earlier documents stay", 8, _END, _failures_stay),
     PlanBreak("pauses are ignored", 17, _HANDS, _pauses_are_ignored),

@@ -1,5 +1,6 @@
 """Random documents, and the fleets that they begin with. A seed always draws the same."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Any
@@ -12,6 +13,17 @@ SET_NAME = "rs"
 ROUND_SETTINGS = ("setParameter.cursorTimeoutMillis", "setParameter.ttlMonitorEnabled")
 """Settings that the simulated servers can change at run time."""
 START_SETTINGS = ("storage.wiredTiger.engineConfig.cacheSizeGB", "net.maxIncomingConnections")
+FIELDS_LEFT_ALONE = (
+    "backupRestoreUrl",
+    "defaultRWConcern",
+    "lastCompact",
+    "lastKmipMasterKeyRotation",
+    "lastResync",
+    "logRotate",
+)
+"""Fields of processes that change nothing on the simulated servers: the plan must say so."""
+SECTIONS_LEFT_ALONE = ("agentVersion", "auth")
+"""As `FIELDS_LEFT_ALONE`, of the document."""
 RESTARTS = ("2026-11-21T07:00:00Z", "2026-11-21T08:10:00Z", "2026-11-21T08:40:00Z")
 
 
@@ -47,15 +59,27 @@ def draw_fleet(seed: int) -> SimulatedFleetPlan:
     strangers = 1 if is_odd and size and random.random() < 0.3 else 0
     if is_odd and random.random() < 0.25:
         documents = [first, *map(_with_manual, documents[1:])]
+    left_alone = Random(seed + 2 * 10**9)
     return SimulatedFleetPlan(
         seed=seed,
-        documents=tuple({**document, "version": number} for number, document in enumerate(documents, 1)),
+        documents=tuple(
+            {**_with_fields_left_alone(left_alone, document), "version": number}
+            for number, document in enumerate(documents, 1)
+        ),
         is_new=random.random() < 0.3,
         first_version=first["processes"][0]["version"],
         faults=random.choice((0.0, 0.05, 0.15, 0.3)),
         is_benign=not is_odd and all(_voters(document) not in {2, 4} for document in documents),
         strangers=strangers,
     )
+
+
+def _with_fields_left_alone(random: Random, document: JsonDocument) -> JsonDocument:
+    def added(names: Sequence[str]) -> JsonDocument:
+        return {name: {} for name in names if random.random() < 0.1}
+
+    processes = [{**process, **added(FIELDS_LEFT_ALONE)} for process in document["processes"]]
+    return {**document, **added(SECTIONS_LEFT_ALONE), "processes": processes}
 
 
 def _voters(document: JsonDocument) -> int:

@@ -33,7 +33,9 @@ from automation.plan.values import (
 )
 from automation.plan.versions import SERIES, series
 from tests.simulation.automation.documents import (
+    FIELDS_LEFT_ALONE,
     ROUND_SETTINGS,
+    SECTIONS_LEFT_ALONE,
     SET_NAME,
     SimulatedFleetPlan,
     draw_fleet,
@@ -271,7 +273,7 @@ class FleetRun:
         while self.goals:
             self._publish()
         number = self.goal.number + 1
-        self.goal = AutomationGoal(number, self.goal.versions, self.goal.units)
+        self.goal = replace(self.goal, number=number)
 
     def _fault(self) -> None:
         if self.random.random() >= self.plan.faults:
@@ -485,6 +487,8 @@ class FleetRun:
             broken.append((FleetPromise.END, f"shown {self.shown}, made {self._interruptions()}"))
         elif not broken:
             missing = self._missing()
+            if unsaid := self._unsaid():
+                broken.append((FleetPromise.END, f"not carried out, and not said, or the reverse: {unsaid}"))
             if missing and not self.last.holds:
                 broken.append((FleetPromise.END, f"no reason is given: {missing}"))
             if self.plan.is_benign:
@@ -496,6 +500,21 @@ class FleetRun:
     def _interruptions(self) -> Counter[tuple[str, str]]:
         kinds = {kind.value for kind in _INTERRUPTIONS}
         return Counter((kind, process) for kind, process in self.done if kind in kinds)
+
+    def _unsaid(self) -> list[tuple[str, str]]:
+        """The fields that the plan leaves alone and does not name, or names although it carries them out."""
+        document = self.plan.documents[-1]
+        left_alone = {("", name) for name in SECTIONS_LEFT_ALONE if name in document}
+        for process in document["processes"]:
+            left_alone |= {(process["name"], name) for name in FIELDS_LEFT_ALONE if name in process}
+        notes = [*self.goal.notes, *(note for unit in self.goal.units for note in unit.notes)]
+        said = {
+            (note.process, name)
+            for note in notes
+            if note.reason is PlanReason.NOT_PLANNED
+            for name in dict(note.names)["fields"].split(", ")
+        }
+        return sorted(left_alone ^ said)
 
     def _missing(self) -> list[str]:
         """What of the goal is not reached."""

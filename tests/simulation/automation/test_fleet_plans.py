@@ -1,7 +1,7 @@
 """Plans of automation configurations simulated: whatever happens, they destroy nothing and say why they wait.
 
-`make faults` runs 1,000,000 seeds. A seed that breaks a promise is printed, and
-`OPSAPI_TEST_FLEET_SEEDS=1234-1235` runs it alone.
+`make faults` runs 1,000,000 seeds, or the seeds of `OPSAPI_TEST_FLEET_SEEDS`, such as `0-20000`. A seed that
+breaks a promise is printed, and `OPSAPI_TEST_FLEET_SEEDS=1234-1235` runs it alone.
 """
 
 import os
