@@ -13,9 +13,11 @@ import threading
 import time
 from collections import ChainMap
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from automation.agent.backups import BackupMarkers
 from automation.agent.central import PATIENCE, CentralSource, changes_of, merged
@@ -34,9 +36,14 @@ from automation.agent.trial import OPTION, UpdateTrial, run_trial
 from automation.agent.update import Updates
 from opsapi import VERSION
 
+if TYPE_CHECKING:
+    from automation.agent.automation.carrier import AutomationCarrier
+
 log = logging.getLogger("opsapi.agent")
 
 STOP_SECONDS = 3.0
+MOVE_SECONDS = 60.0
+"""How long the agent waits for the end of a move before it ends."""
 DRAIN_SECONDS = 1.0
 """How long the log line of a round waits for the reports to be sent."""
 
@@ -103,6 +110,8 @@ class AgentProcess:
         )
         self._poller = Poller(engines.all, settings.interval, self._stop)
         self._backups = BackupMarkers(own.backup_markers)
+        self._automation: AutomationCarrier | None = None
+        self._managed: Sequence[str] = ()
         self._sent = 0
         self._is_idle = self._is_replaced = False
 
@@ -121,9 +130,14 @@ class AgentProcess:
                 program, self._own, VERSION, client_of(self._own), monotonic=time.monotonic, clock=time.time
             )
         self._sender.start()
+        if self._own.automation and not once and self._trial is None:
+            self._automation = _automation(self._own)
+            self._automation.start()
         self._take_central()
         self._look()
         status = self._once() if once else self._rounds()
+        if self._automation is not None:
+            self._automation.stop(MOVE_SECONDS)
         self._sender.stop(STOP_SECONDS)
         if self._updates is not None:
             self._updates.close()
@@ -154,7 +168,8 @@ class AgentProcess:
         due = time.monotonic()
         is_early = False
         while not self._stop.is_set():
-            if time.monotonic() >= self._ask_again and self._take_central():
+            is_due = time.monotonic() >= self._ask_again or self._managed != self._strings()
+            if is_due and self._take_central():
                 self._look()
             poll_round = self._round()
             if self._has_update() and not len(self._spool) and not self._stop.is_set():
@@ -199,15 +214,22 @@ class AgentProcess:
         if changes:
             log.info("settings of the platform: %s", ", ".join(changes))
         self._settings = settings
-        has_changed = self._engines.change(settings)
+        if self._automation is not None:
+            self._automation.follow(settings)
+        self._managed = self._strings()
+        has_changed = self._engines.change(replace(settings, mongodb=(*settings.mongodb, *self._managed)))
         self._poller.change(self._engines.all, settings.interval)
         self._leases.interval = settings.interval
-        is_idle = not self._engines.all
+        is_idle = not self._engines.all and self._automation is None
         if is_idle and not self._is_idle:
             todo = f"set {PREFIX}MONGODB or {PREFIX}POSTGRESQL, or write the settings in the platform"
             log.warning("there is nothing to watch: %s", todo)
         self._is_idle = is_idle
         return has_changed
+
+    def _strings(self) -> Sequence[str]:
+        """The connection strings of the servers that the automation manages."""
+        return () if self._automation is None else tuple(self._automation.connection_strings)
 
     def _look(self) -> None:
         """Find all members of the sets before a report: with only the first, a set would have no primary."""
@@ -277,6 +299,13 @@ class AgentProcess:
             len(self._spool),
         )
         return poll_round
+
+
+def _automation(settings: Settings) -> AutomationCarrier:
+    """Imported on demand: pymongo takes much memory."""
+    from automation.agent.automation.carrier import AutomationCarrier  # noqa: PLC0415
+
+    return AutomationCarrier(settings, client_of(settings, PATIENCE), VERSION)
 
 
 def allow_most_files() -> None:

@@ -40,6 +40,7 @@ MOST_SKEW = timedelta(minutes=5)
 """Maximum clock difference between this machine and the platform."""
 
 _NO_REPORT = b"{}"
+_OTHERS_WRITE = 0o002
 
 
 def check(read: Callable[[], Settings], config: Path | None, write: Callable[[str], object]) -> bool:
@@ -75,6 +76,8 @@ def _steps(own: Settings, central: CentralSource) -> Iterator[CheckStep]:
     if settings.labels:
         given = " ".join(f"{name}={value}" for name, value in settings.labels.items())
         yield CheckStep(f"labels of all hosts: {given}")
+    if settings.automation:
+        yield from map(_automation_step, settings.automation_dirs)
     yield _spool_step(settings.spool_dir)
 
 
@@ -93,7 +96,8 @@ def _central_steps(settings: Settings, central: CentralSource) -> Iterator[Check
     if central.failure and PLATFORM in settings.sources.values():
         yield CheckStep(f"settings of the platform: as they were stored, because {central.failure}")
     # If the platform does not answer, a later step says why.
-    if not settings.mongodb and not settings.postgresql and central.is_reached:
+    is_idle = not settings.mongodb and not settings.postgresql and not settings.automation
+    if is_idle and central.is_reached:
         todo = f"set {PREFIX}MONGODB or {PREFIX}POSTGRESQL, or write the settings in the platform"
         why = f"{central.failure}: " if central.failure else ""
         yield CheckStep("databases", f"{why}there is nothing to watch: {todo}")
@@ -195,6 +199,21 @@ def _clock_step(date: datetime) -> CheckStep:
         return CheckStep("platform: clocks agree")
     fault = f"the clock of this machine is {clock_words(date)}: correct it, for example with NTP"
     return CheckStep("platform: clocks", fault)
+
+
+# --- the directories ------------------------------------------------------------------------------
+
+
+def _automation_step(directory: Path) -> CheckStep:
+    """Whether servers can be started below the directory. It must exist: the operator decides who owns it."""
+    tried = f"automation: {directory}"
+    if not directory.is_dir():
+        return CheckStep(tried, "there is no such directory: create it for the user of the agent")
+    if not os.access(directory, os.W_OK | os.X_OK):
+        return CheckStep(tried, "not writable: make it writable for the user of the agent")
+    if directory.stat().st_mode & _OTHERS_WRITE:
+        return CheckStep(tried, f"every user can write it: chmod o-w {directory}")
+    return CheckStep(tried)
 
 
 # --- the spool ------------------------------------------------------------------------------------

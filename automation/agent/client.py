@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Union
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from automation.agent.settings import Settings
 
@@ -140,6 +140,7 @@ LONGEST_DOWNLOAD = 600.0
 
 _LONGEST_ANSWER = 4_000_000  # A refusal lists the existing metrics for each of 100 faults.
 _PART = 65_536
+_JSON = {"Content-Type": "application/json"}
 _A_FIELD = "agentType"
 _LONGEST_SHOWN = 500
 _MINUTES_FROM = 180
@@ -167,6 +168,7 @@ class PlatformAnswer:
     document: Mapping[str, Any]
     retry_after: float | None
     date: datetime | None = None
+    etag: str = ""
 
     @property
     def accepted(self) -> bool:
@@ -301,7 +303,7 @@ class Client:
         Raises: Unreachable: no answer arrived; the report can be sent again with the same key and body.
         NoChallenge: the server asks for another authentication than HTTP Digest.
         """
-        headers = {"Content-Type": "application/json"}
+        headers = dict(_JSON)
         if idempotency_key is not None:
             headers["Idempotency-Key"] = idempotency_key
         return self._authenticated(self.url, headers, body)
@@ -314,6 +316,25 @@ class Client:
         headers = {"If-None-Match": f'"{version}"'} if version else {}
         return self._authenticated(f"{self._base}/settings", headers, None)
 
+    def automation(self, hostname: str, etag: str = "") -> PlatformAnswer:
+        """Get the part of the automation configuration for a machine; status 304 if it has this ETag.
+
+        Raises: as `report`.
+        """
+        headers = {"If-None-Match": etag} if etag else {}
+        return self._authenticated(
+            f"{self._base}/automation?{urlencode({'hostname': hostname})}", headers, None
+        )
+
+    def ask_turn(self, request: Mapping[str, Any]) -> PlatformAnswer:
+        """Ask for the turn of a process. A repeated request gets the same turn. Raises: as `report`."""
+        return self._authenticated(f"{self._base}/turns", _JSON, json.dumps(request).encode())
+
+    def report_turn(self, turn_id: str, report: Mapping[str, Any]) -> PlatformAnswer:
+        """Renew a turn, or give it back. Raises: as `report`."""
+        url = f"{self._base}/turns/{quote(turn_id, safe='')}"
+        return self._authenticated(url, _JSON, json.dumps(report).encode(), "PATCH")
+
     def download(self, name: str, largest: int) -> bytes:
         """Get a file of the platform that needs no key, such as the agent; at most `largest` bytes.
 
@@ -325,31 +346,33 @@ class Client:
             raise Refused(f"the platform answers {reply.status}")
         return octets
 
-    def _authenticated(self, url: str, headers: Mapping[str, str], body: bytes | None) -> PlatformAnswer:
-        """The answer to a POST, or to a GET without a body, with authentication."""
+    def _authenticated(
+        self, url: str, headers: Mapping[str, str], body: bytes | None, method: str = "POST"
+    ) -> PlatformAnswer:
+        """The answer to a request with a body, or to a GET without a body, with authentication."""
         if self._challenge is None:
-            first = self._ask(
-                url, headers, None if body is None else b""
-            )  # The body would be sent for nothing.
+            # The body would be sent for nothing.
+            first = self._ask(url, headers, None if body is None else b"", method)
             if self._challenge is None:
                 if 200 <= first.status < 300:
                     raise NoChallenge("the server does not ask for authentication, so it is not the platform")
                 return first  # The platform is busy, or the project does not exist.
-        answer = self._ask(url, headers, body)
+        answer = self._ask(url, headers, body, method)
         if answer.status == 401:
             # The nonce was too old or the key is unknown; the second answer shows which.
-            answer = self._ask(url, headers, body)
+            answer = self._ask(url, headers, body, method)
         return answer
 
-    def _ask(self, url: str, headers: Mapping[str, str], body: bytes | None) -> PlatformAnswer:
-        method, headers = "GET" if body is None else "POST", dict(headers)
+    def _ask(self, url: str, headers: Mapping[str, str], body: bytes | None, method: str) -> PlatformAnswer:
+        method, headers = "GET" if body is None else method, dict(headers)
         if self._challenge:
+            parts = urlsplit(url)
             headers["Authorization"] = authorization(
                 self._challenge,
                 username=self._public_key,
                 password=self._private_key,
                 method=method,
-                uri=urlsplit(url).path,
+                uri=f"{parts.path}?{parts.query}" if parts.query else parts.path,
             )
         request = urllib.request.Request(url, body, headers, method=method)  # noqa: S310 - settings allow http and https alone
         reply, octets = self._exchange(request, LONGEST_REQUEST, _LONGEST_ANSWER)
@@ -361,6 +384,7 @@ class Client:
             _document(octets),
             _retry_after(reply.headers.get("Retry-After")),
             _date(reply.headers.get("Date", "")),
+            reply.headers.get("ETag") or "",
         )
 
     def _exchange(

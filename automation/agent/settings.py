@@ -86,6 +86,13 @@ def _directory(text: str) -> Path:
     return path
 
 
+def _directories(text: str) -> Sequence[Path]:
+    directories = tuple(Path(part) for part in text.split(":") if part)
+    if any(not path.is_absolute() or path == Path("/") for path in directories):
+        raise ValueError("has a wrong directory: write absolute paths other than /, with colons between them")
+    return directories
+
+
 def _hostname(text: str) -> str:
     name = canonical_hostname(text)
     if name is None:
@@ -164,9 +171,9 @@ class Settings:
 
     The representation leaves out secrets. `mongodb` and `postgresql` list the servers to watch. `labels` are
     the labels of all hosts that the agent reports, value by name. `backup_markers` are files by server, which
-    its backup job writes. `update` allows the agent to replace its file, if the project wants it. `sources`
-    says where each setting comes
-    from, by its field; a default has no entry.
+    its backup job writes. `update` allows the agent to replace its file if the project wants it. `automation`
+    allows it to carry out the automation configuration, below `automation_dirs`. `sources` has the origin of
+    each setting by its field; a default has no entry.
     """
 
     url: str = _setting(_url)
@@ -181,6 +188,8 @@ class Settings:
     backup_markers: Mapping[ServerAddress, Path] = _setting(_markers, _nothing)
     hostname: str = _setting(_hostname, lambda _: socket.gethostname())
     update: bool = _setting(_switch, lambda _: "on")
+    automation: bool = _setting(_switch, lambda _: "off")
+    automation_dirs: Sequence[Path] = _setting(_directories, _nothing)
     sources: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
 
 
@@ -211,6 +220,8 @@ def read_settings(environment: Mapping[str, str], config: Path | None = None) ->
             values[setting.name] = read(text)
         except ValueError as error:
             faults.append(f"{name} {error}")
+    if values.get("automation") and values.get("automation_dirs") == ():
+        faults.append(f"{PREFIX}AUTOMATION_DIRS is missing: name the directories that the agent may write")
     if faults:
         raise SettingsError(faults)
     sources = {

@@ -97,7 +97,7 @@ def _groups(
 
 
 def _process(process: Section) -> GoalProcess:
-    settings = dict(_flat(section(process, "args2_6"), ""))
+    settings = dict(flat_settings(section(process, "args2_6")))
     is_router = text(process, "processType") == _ROUTER
     restart = text(process, "lastRestart")
     set_name = text(section(section(process, "args2_6"), "replication"), "replSetName")
@@ -115,11 +115,11 @@ def _process(process: Section) -> GoalProcess:
     )
 
 
-def _flat(value: Section, prefix: str) -> Iterator[tuple[str, str]]:
+def flat_settings(value: Section, prefix: str = "") -> Iterator[tuple[str, str]]:
     """The settings by their dotted names; a null is a setting that is left out."""
     for name, member in value.items():
         if isinstance(member, Mapping):
-            yield from _flat(member, f"{prefix}{name}.")
+            yield from flat_settings(member, f"{prefix}{name}.")
         elif member is not None:
             yield f"{prefix}{name}", setting_value(f"{prefix}{name}", member)
 

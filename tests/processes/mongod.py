@@ -115,7 +115,7 @@ class Mongod:
         """`directory` is created; `options` are of its command line, `client_options` what clients need."""
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
-        self._directory = directory
+        self.directory = directory
         self._client_options = client_options or {}
         self._command = [
             str(binary(version)),
@@ -128,7 +128,7 @@ class Mongod:
 
     def start(self) -> None:
         """Start it, without waiting."""
-        with (self._directory / "log.txt").open("ab") as log:
+        with (self.directory / "log.txt").open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, env=self._environment, stdout=log, stderr=log, start_new_session=True
             )
@@ -165,7 +165,7 @@ class Mongod:
     @property
     def log(self) -> str:
         """What it wrote."""
-        return (self._directory / "log.txt").read_text(errors="replace")
+        return (self.directory / "log.txt").read_text(errors="replace")
 
 
 PRIMARY: Mapping[str, Any] = {}

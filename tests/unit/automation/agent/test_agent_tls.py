@@ -72,6 +72,8 @@ def checked(url: str, spool_dir: Path) -> tuple[bool, list[str]]:
         spool_dir=spool_dir,
         hostname="agent1",
         update=True,
+        automation=False,
+        automation_dirs=(),
     )
     lines: list[str] = []
     return check(lambda: settings, None, lines.append), lines

@@ -40,6 +40,8 @@ def settings(tmp_path: Path) -> Settings:
         spool_dir=tmp_path,
         hostname="agent1",
         update=True,
+        automation=False,
+        automation_dirs=(),
     )
 
 
@@ -233,6 +235,17 @@ def test_the_labels_are_shown_if_there_are_any(settings: Settings) -> None:
     _, lines = lines_of(replace(settings, labels={"env": "production", "region": "eu-west-1"}))
     assert lines[-2] == "ok      labels of all hosts: env=production region=eu-west-1"
     assert not any("labels of" in line for line in lines_of(settings)[1])
+
+
+def test_directories_of_the_automation_are_checked(settings: Settings, tmp_path: Path) -> None:
+    there, missing = tmp_path / "there", tmp_path / "missing"
+    there.mkdir()
+    _, lines = lines_of(replace(settings, automation=True, automation_dirs=(there, missing)))
+    assert f"ok      automation: {there}" in lines
+    assert any(line.startswith(f"FAILED  automation: {missing}") for line in lines)
+    there.chmod(0o777)
+    _, lines = lines_of(replace(settings, automation=True, automation_dirs=(there,)))
+    assert any(line.startswith(f"FAILED  automation: {there}") for line in lines)
 
 
 def test_each_fault_of_the_settings_is_a_line() -> None:

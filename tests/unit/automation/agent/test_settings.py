@@ -40,6 +40,16 @@ def test_it_reads_them_from_the_environment() -> None:
     assert (settings.interval, settings.hostname) == (60, "agent1.example.com")
 
 
+def test_automation_is_off_and_needs_directories() -> None:
+    assert read_settings(GOOD).automation is False
+    on = {**GOOD, "OPSAPI_AGENT_AUTOMATION": "on"}
+    (line,) = faults(on)
+    assert line.startswith("OPSAPI_AGENT_AUTOMATION_DIRS is missing")
+    settings = read_settings({**on, "OPSAPI_AGENT_AUTOMATION_DIRS": "/srv/mongodb:/var/lib/mongo"})
+    assert settings.automation is True
+    assert settings.automation_dirs == (Path("/srv/mongodb"), Path("/var/lib/mongo"))
+
+
 def test_no_secret_is_in_their_representation() -> None:
     shown = repr(read_settings({**GOOD, "OPSAPI_AGENT_MONGODB": "mongodb://u:hidden@db1"}))
     assert "hidden" not in shown
@@ -71,6 +81,9 @@ def test_each_missing_setting_has_a_line() -> None:
         ("INTERVAL", "2.5"),
         ("INTERVAL", "-2"),
         ("UPDATE", "yes"),
+        ("AUTOMATION", "yes"),
+        ("AUTOMATION_DIRS", "relative/path"),
+        ("AUTOMATION_DIRS", "/srv:/"),
         ("SPOOL_DIR", "relative/path"),
         ("HOSTNAME", "under_score"),
     ],

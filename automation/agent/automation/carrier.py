@@ -1,0 +1,357 @@
+"""Carries out the automation configuration on this machine: fetch, observe, plan, move, report, and again.
+
+Nothing is remembered that a plan depends on. An agent that was killed finds its way from what it sees.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import Any, Callable
+
+from automation.agent.automation.directories import real_place
+from automation.agent.automation.failures import MoveFailed, TurnLost
+from automation.agent.automation.moves import LAUNCHED, Mover
+from automation.agent.automation.observe import SeenProcess, observe
+from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
+from automation.agent.automation.places import ProcessPlaces, only_agent
+from automation.agent.automation.programs import Programs
+from automation.agent.automation.progress import ProcessProgress
+from automation.agent.automation.servers import ManagedServers
+from automation.agent.automation.turns import HeldTurn, TurnAsker, TurnRefused
+from automation.agent.client import Client, NoChallenge, Unreachable
+from automation.agent.faults import Problems, log_unexpected
+from automation.agent.settings import Settings
+from automation.plan.planner import EndlessPlanError, UnitPlan, unit_plan, unit_step
+from automation.plan.reasons import ReasonKind
+from automation.plan.values import WITH_TURN, FailedMove, Move, PlanHold, PlanStep
+
+log = logging.getLogger("opsapi.agent")
+
+LONGEST_ROUND = 10.0
+"""Seconds between two rounds, if the agent polls less often."""
+RETRY_AFTER = 300.0
+"""Seconds until a move without a turn is tried again after it failed: it disturbs nobody."""
+REPORT_AFTER = 30.0
+"""Seconds until progress is reported again, although nothing has changed."""
+_MOST_MOVES = 50
+"""Of a process in one round."""
+
+
+@dataclass(frozen=True)
+class _LocalFailure:
+    """A move that failed here. The platform knows failures of moves with a turn, too."""
+
+    move: FailedMove
+    until: float
+
+
+class AutomationCarrier:
+    """The thread that carries out the configuration."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        client: Client,
+        version: str,
+        *,
+        clock: Callable[[], datetime] = lambda: datetime.now(timezone.utc),
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`client` belongs to this thread alone; `version` is of the agent."""
+        self._settings, self._client, self._version = settings, client, version
+        self._clock, self._monotonic = clock, monotonic
+        self._turns = TurnAsker(client, settings.hostname, monotonic)
+        self._servers = ManagedServers(settings.mongodb)
+        self._part: MachinePart | None = None
+        self._etag = ""
+        self._failures: dict[str, _LocalFailure] = {}
+        self._progress: dict[str, ProcessProgress] = {}
+        self._problems = Problems()
+        self._sent, self._sent_at = b"", float("-inf")
+        self._watched: tuple[str, ...] = ()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="automation", daemon=True)
+
+    @property
+    def connection_strings(self) -> Sequence[str]:
+        """The connection strings of managed servers that the settings do not name: they are watched, too."""
+        return self._watched
+
+    def follow(self, settings: Settings) -> None:
+        """Connect to managed servers as the connection strings of these settings say."""
+        self._servers = ManagedServers(settings.mongodb)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self, seconds: float) -> None:
+        """Begin no more moves, and wait for the end of the move that has begun."""
+        self._stop.set()
+        self._thread.join(seconds)
+        if self._thread.is_alive():
+            log.warning(
+                "automation: a move is cut off; the next start of the agent continues from what it sees"
+            )
+
+    def _run(self) -> None:
+        wait = min(float(self._settings.interval), LONGEST_ROUND)
+        while not self._stop.is_set():
+            try:
+                self.round()
+            except Exception as error:  # noqa: BLE001 - an error in our code must not stop the automation.
+                log_unexpected("automation", error)
+            self._stop.wait(wait)
+
+    def round(self) -> None:
+        """Bring each process of this machine as near to the goal as possible now, and report."""
+        LAUNCHED[:] = [child for child in LAUNCHED if child.poll() is None]
+        is_settled = self._turns.settle()
+        self._fetch()
+        part = self._part
+        if part is None:
+            return
+        base = real_place(part.base, self._settings.automation_dirs)
+        if base is not None and part.processes:
+            with only_agent(base) as is_alone:
+                if not is_alone:
+                    self._problem("lock", f"another agent carries out the plan below {base}")
+                    return
+                self._problem("lock", "")
+                for name in part.processes:
+                    # Another version can be published while a move takes long.
+                    if is_settled and not self._stop.is_set():
+                        self._work(part, part.processes[name], ProcessPlaces(base, name))
+        self._report()
+
+    def _problem(self, about: str, why: str) -> None:
+        self._problems.report(f"automation: {about}", why, f"automation: {why}")
+
+    # --- the goal ---------------------------------------------------------------------------------
+
+    def _fetch(self) -> None:
+        """Get the part of this machine. Without an answer, the last one stays."""
+        try:
+            answer = self._client.automation(self._settings.hostname, self._etag)
+        except (Unreachable, NoChallenge) as error:
+            self._problem("the platform", f"the platform does not give the configuration: {error}")
+            return
+        if answer.status == 304:
+            self._problem("the platform", "")
+            return
+        if answer.status != 200:
+            self._problem("the platform", f"the platform does not give the configuration: {answer.detail}")
+            return
+        self._problem("the platform", "")
+        part = read_part(answer.document, self._settings.hostname, self._settings.automation_dirs)
+        self._part, self._etag = part, answer.etag
+        # The answer has the moves that stopped plans. Other moves are tried again.
+        self._failures.clear()
+        self._progress = {
+            name: self._progress.get(name) or ProcessProgress(hostname)
+            for name, hostname in part.hostnames.items()
+            if name in part.processes or name in part.faults
+        }
+        for name, progress in self._progress.items():
+            progress.hostname = part.hostnames[name]
+            progress.begin_version(part.version)
+            progress.error = part.faults.get(name, progress.error)
+        log.info(
+            "automation: version=%d processes=%d left_alone=%d",
+            part.version,
+            len(part.processes),
+            len(part.faults),
+        )
+        for name, fault in part.faults.items():
+            self._problem(name, f"{name} is left alone: {fault}")
+
+    # --- a process --------------------------------------------------------------------------------
+
+    def _work(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces) -> None:
+        """Make the moves of a process, until it waits or has reached the goal."""
+        name = managed.goal.name
+        progress = self._progress[name]
+        progress.reached = max(progress.reached, places.read_reached())
+        for _ in range(_MOST_MOVES):
+            seen, step = self._planned(part, managed, places)
+            move = next((move for move in step.moves if move.process == name), None)
+            self._watch(managed, seen)
+            if move is None:
+                self._note_reached(part, managed, places, seen, step)
+                return
+            self._report()
+            if self._stop.is_set() or not self._make(part, managed, places, move):
+                return
+
+    def _planned(
+        self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, *, turn: str = ""
+    ) -> tuple[SeenProcess, PlanStep]:
+        """Observe the process, and plan its unit. `turn`: the process that holds the turn."""
+        name, unit = managed.goal.name, managed.unit
+        seen = self._seen(part, managed, places)
+        if turn:
+            seen = replace(seen, of_set=replace(seen.of_set, turn=turn))
+        fleet = seen.fleet(name, unit.replica_set, part, self._clock())
+        step = unit_step(part.goal, unit, fleet)
+        plan: UnitPlan | None = None
+        try:
+            plan = unit_plan(part.goal, unit, fleet)
+        except EndlessPlanError as error:
+            log_unexpected("automation", error)
+        notes: Sequence[PlanHold] = unit.notes
+        self._progress[name].draw(plan, [*step.holds, *notes], name)
+        return seen, step
+
+    def _seen(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces) -> SeenProcess:
+        local = self._failures.get(managed.goal.name)
+        if local is not None and local.until < self._monotonic():
+            local = None
+        failure = part.failures.get(managed.goal.name) or (local.move if local else None)
+        return observe(
+            managed,
+            self._servers.server(managed.address),
+            places,
+            self._programs(part),
+            versions=part.goal.versions,
+            failure=failure,
+            now=self._clock(),
+        )
+
+    def _programs(self, part: MachinePart) -> Programs:
+        return Programs(part.base, self._settings.automation_dirs)
+
+    def _note_reached(
+        self,
+        part: MachinePart,
+        managed: ManagedProcess,
+        places: ProcessPlaces,
+        seen: SeenProcess,
+        step: PlanStep,
+    ) -> None:
+        """Without moves and reasons to wait, the process has reached the version."""
+        is_down = managed.goal.is_disabled and seen.process.is_running is False
+        waits = [hold for hold in step.holds if hold.reason.kind in {ReasonKind.WAITS, ReasonKind.REFUSED}]
+        progress = self._progress[managed.goal.name]
+        if (waits and not is_down) or step.moves:
+            return
+        progress.waits = ()
+        if progress.reached != part.version:
+            try:
+                places.write_reached(part.version)
+            except (OSError, MoveFailed) as error:
+                self._problem(managed.goal.name, str(error))
+            progress.reached = part.version
+
+    def _watch(self, managed: ManagedProcess, seen: SeenProcess) -> None:
+        """Watch a server as soon as it has run."""
+        text = f"mongodb://{managed.address}/"
+        is_there = bool(seen.process.is_running or seen.process.has_data)
+        wanted = is_there and not managed.goal.is_disabled and not self._servers.is_watched(managed.address)
+        others = tuple(known for known in self._watched if known != text)
+        self._watched = (*others, text) if wanted else others
+
+    # --- a move -----------------------------------------------------------------------------------
+
+    def _make(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, move: Move) -> bool:
+        """Make the move, with its turn if it needs one. Returns whether the plan goes on."""
+        name = managed.goal.name
+        progress = self._progress[name]
+        mover = self._mover(part, managed, places, None)
+        if not mover.can(move.kind):
+            progress.error = f"this version of the agent does not make the move {move.kind.value}"
+            return False
+        turn: HeldTurn | None = None
+        if move.kind in WITH_TURN:
+            asked = self._turns.ask(move, part.version, "ask")
+            if isinstance(asked, TurnRefused):
+                self._problem(name, f"{name}: {move.kind.value} waits: {asked.text}")
+                if asked.reason is not None:
+                    progress.wait(asked.reason, asked.text)
+                return False
+            self._problem(name, "")
+            turn = asked
+            _, again = self._planned(part, managed, places, turn=name)
+            if move not in again.moves:
+                self._turns.give_back(turn)
+                return True
+        return self._carry_out(self._mover(part, managed, places, turn), part, move, turn)
+
+    def _mover(
+        self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, turn: HeldTurn | None
+    ) -> Mover:
+        progress = self._progress[managed.goal.name]
+
+        def keep(step: str) -> None:
+            if step:
+                progress.step(step, self._clock())
+            if turn is not None:
+                self._turns.keep(turn, step)
+            if step or self._monotonic() - self._sent_at > REPORT_AFTER:
+                self._report()
+
+        return Mover(
+            managed,
+            self._servers.server(managed.address),
+            places,
+            self._programs(part),
+            see=lambda: self._seen(part, managed, places),
+            keep=keep,
+            now=self._clock(),
+        )
+
+    def _carry_out(self, mover: Mover, part: MachinePart, move: Move, turn: HeldTurn | None) -> bool:
+        progress = self._progress[move.process]
+        progress.begin(move, self._clock())
+        log.info("automation: %s: %s begins", move.process, move.kind.value)
+        failure = ""
+        try:
+            mover.carry_out(move)
+        except MoveFailed as error:
+            failure = str(error)
+        except TurnLost as error:
+            log.error("automation: %s: %s is cut off: %s", move.process, move.kind.value, error)
+            progress.cut_off()
+            return False
+        if failure:
+            log.error("automation: %s: %s failed: %s", move.process, move.kind.value, failure)
+            local = FailedMove(part.version, move.kind, failure)
+            self._failures[move.process] = _LocalFailure(local, self._monotonic() + RETRY_AFTER)
+        else:
+            log.info("automation: %s: %s is done", move.process, move.kind.value)
+        progress.end(self._clock(), failure)
+        if turn is not None:
+            self._turns.give_back(turn, failure=failure)
+        self._report()
+        return not failure
+
+    # --- the report -------------------------------------------------------------------------------
+
+    def _report(self) -> None:
+        """Report the progress if it has changed, or if the last report is old."""
+        rows = [progress.document(name) for name, progress in self._progress.items()]
+        report: dict[str, Any] = {
+            "agentType": "AUTOMATION",
+            "hostname": self._settings.hostname,
+            "version": self._version,
+            "processes": rows,
+        }
+        body = json.dumps(report).encode()
+        if body == self._sent and self._monotonic() - self._sent_at < REPORT_AFTER:
+            return
+        try:
+            answer = self._client.report(body, uuid.uuid4().hex)
+        except (Unreachable, NoChallenge) as error:
+            self._problem("report", f"progress is not reported: {error}")
+            return
+        if not answer.accepted:
+            self._problem("report", f"progress is not reported: {answer.detail}")
+            return
+        self._problem("report", "")
+        self._sent, self._sent_at = body, self._monotonic()

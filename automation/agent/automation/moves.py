@@ -1,0 +1,248 @@
+"""Carries out the moves of a process of this machine.
+
+A move can be cut off after each step. The next plan follows from what is observed then.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Callable
+
+from pymongo.errors import OperationFailure
+
+from automation.agent.automation import processes
+from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.observe import SeenProcess, has_files
+from automation.agent.automation.part import WRITTEN_PLACES, ManagedProcess, setting
+from automation.agent.automation.places import ProcessPlaces, StartRecord
+from automation.agent.automation.programs import Programs
+from automation.agent.automation.servers import NOT_ANSWERED, ManagedServer
+from automation.agent.automation.turns import MOVE_SECONDS
+from automation.agent.engine import ServerAddress
+from automation.plan.setting_values import PARAMETERS, setting_value
+from automation.plan.values import MemberConfig, Move, MoveKind
+from automation.plan.versions import SERIES, series
+
+LAUNCHED: list[subprocess.Popen[bytes]] = []
+"""The servers that this process has started, so that they are reaped when they end."""
+_PAUSE = 0.1
+_DOWN_SECONDS = 60
+_CONFIRMED_SINCE = SERIES.index("7.0") if "7.0" in SERIES else len(SERIES)
+_OF_DIRECTORY = frozenset(
+    {
+        "storage.dbPath",
+        "setParameter.diagnosticDataCollectionDirectoryPath",
+        "net.unixDomainSocket.pathPrefix",
+    }
+)
+
+
+class Mover:
+    """The moves of a process."""
+
+    def __init__(
+        self,
+        managed: ManagedProcess,
+        server: ManagedServer,
+        places: ProcessPlaces,
+        programs: Programs,
+        *,
+        see: Callable[[], SeenProcess],
+        keep: Callable[[str], None],
+        now: datetime,
+    ) -> None:
+        """`see` observes the process. `keep` renews the turn and gets the name of a new step.
+
+        `keep` raises TurnLost, which ends the move.
+        """
+        self._managed, self._server, self._places, self._programs = managed, server, places, programs
+        self._see, self._keep, self._now = see, keep, now
+        self._makers: Mapping[MoveKind, Callable[[Move], None]] = {
+            MoveKind.DOWNLOAD: lambda move: self._programs.ensure(move.version),
+            MoveKind.WRITE_FILE: lambda _: self._write_file(),
+            MoveKind.START: lambda move: self._start(move.version),
+            MoveKind.STOP: lambda _: self._stop(),
+            MoveKind.RESTART: lambda _: self._restart(self._running_version()),
+            MoveKind.CHANGE_VERSION: lambda move: self._restart(move.version),
+            MoveKind.SET_PARAMETER: self._set_parameters,
+            MoveKind.SET_FEATURE_VERSION: lambda move: self._set_feature_version(move.version),
+            MoveKind.INITIATE: self._initiate,
+        }
+
+    def can(self, kind: MoveKind) -> bool:
+        """Whether this version of the agent makes moves of this kind."""
+        return kind in self._makers
+
+    def carry_out(self, move: Move) -> None:
+        """Make the move. Raises: MoveFailed with the reason; TurnLost."""
+        try:
+            self._makers[move.kind](move)
+        except OperationFailure as error:
+            text = str(error).partition(", full error: ")[0]
+            raise MoveFailed(f"the server refuses it: {self._without_secrets(text)}") from None
+        except NOT_ANSWERED as error:
+            where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
+            what = error.strerror if isinstance(error, OSError) and error.strerror else type(error).__name__
+            raise MoveFailed(f"{what}{where}") from None
+
+    def _without_secrets(self, text: str) -> str:
+        return processes.without_secrets(text, self._managed.settings)
+
+    def _write_file(self) -> None:
+        self._places.write_config(self._managed.settings)
+
+    # --- start and stop ---------------------------------------------------------------------------
+
+    def _restart(self, version: str) -> None:
+        self._check(version)
+        self._stop()
+        self._start(version)
+
+    def _running_version(self) -> str:
+        version = self._see().process.version
+        if version is None:
+            raise MoveFailed("the version of the server is not known")
+        return version
+
+    def _check(self, version: str) -> Path:
+        """Check program and configuration before anything is stopped. Raises: MoveFailed. OSError."""
+        self._programs.ensure(version)
+        program = self._programs.find(version)
+        assert program is not None  # noqa: S101 - `ensure` has found it
+        fault = processes.config_fault(program, self._places.config)
+        if fault:
+            raise MoveFailed(f"the server refuses its configuration: {self._without_secrets(fault)}")
+        return program
+
+    def _stop(self) -> None:
+        self._keep("stop")
+        seen = self._see()
+        if seen.process.is_running is False:
+            return
+        pid = seen.pid
+        if pid is None:
+            raise MoveFailed(
+                f"the agent does not find the process of the server: {self._managed.data / 'mongod.lock'} "
+                "does not name it"
+            )
+        processes.end(pid)
+        self._wait(lambda: not processes.is_server(pid), f"the server did not end within {MOVE_SECONDS} s")
+
+    def _start(self, version: str) -> None:
+        program = self._check(version)
+        self._keep("start")
+        for name in WRITTEN_PLACES:
+            place = setting(self._managed.settings, name)
+            if isinstance(place, str):
+                directory = Path(place) if name in _OF_DIRECTORY else Path(place).parent
+                directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        before = self._places.read_record()
+        restart, goal = before.restart, self._managed.goal.restart
+        if goal is not None and goal <= self._now:
+            restart = goal
+        was_empty = before.was_empty or has_files(self._managed) is False
+        self._places.write_record(StartRecord(version, restart, was_empty=was_empty))
+        log = self._log()
+        marks = {path: processes.size_of(path) for path in (log, self._places.output)}
+        child = processes.start(program, self._places.config, self._places.output)
+        LAUNCHED.append(child)
+        self._wait(lambda: self._is_up(child, marks), f"the server did not answer within {MOVE_SECONDS} s")
+        self._keep("check")
+        self._check_settings()
+
+    def _is_up(self, child: subprocess.Popen[bytes], marks: Mapping[Path, int]) -> bool:
+        """Whether it answers as a member that is ready. Raises: MoveFailed: it has ended."""
+        hello = self._server.hello()
+        status = child.poll()
+        if status:  # Status 0 is of a server that forks.
+            lines = [processes.tail(path, mark, self._managed.settings) for path, mark in marks.items()]
+            text = "\n".join(line for line in lines if line) or "it wrote nothing"
+            how = f"signal {-status}" if status < 0 else f"status {status}"
+            raise MoveFailed(f"the server ended with {how} instead of starting: {text}")
+        if hello is None:
+            return False
+        is_member = any(
+            hello.get(name) for name in ("isWritablePrimary", "ismaster", "secondary", "arbiterOnly")
+        )
+        return is_member or bool(hello.get("isreplicaset")) or hello.get("msg") == "isdbgrid"
+
+    def _check_settings(self) -> None:
+        """Otherwise the plan would restart it forever. Raises: MoveFailed."""
+        seen = self._see().process
+        if seen.settings is None or seen.file is None or seen.settings == seen.file:
+            return
+        names = sorted(
+            name for name in {*seen.settings, *seen.file} if seen.settings.get(name) != seen.file.get(name)
+        )
+        raise MoveFailed(f"the server runs with other values than its configuration has: {', '.join(names)}")
+
+    def _log(self) -> Path:
+        path = setting(self._managed.settings, "systemLog.path")
+        return Path(path) if isinstance(path, str) else self._places.output
+
+    def _wait(self, condition: Callable[[], bool], failure: str) -> None:
+        """Raises: MoveFailed with the text: the condition does not become true."""
+        end = time.monotonic() + MOVE_SECONDS
+        while not condition():
+            if time.monotonic() > end:
+                raise MoveFailed(failure)
+            self._keep("")
+            time.sleep(_PAUSE)
+
+    # --- at run time ------------------------------------------------------------------------------
+
+    def _set_parameters(self, move: Move) -> None:
+        names = frozenset(name[len(PARAMETERS) :] for name in move.settings)
+        self._places.add_parameters(names)
+        wanted = self._managed.settings.get("setParameter") or {}
+        for name in sorted(names):
+            now = self._server.ask({"getParameter": 1, name: 1}).get(name)
+            self._server.ask({"setParameter": 1, name: _as(now, wanted[name])})
+            full = PARAMETERS + name
+            after = self._server.ask({"getParameter": 1, name: 1}).get(name)
+            if setting_value(full, after) != setting_value(full, wanted[name]):
+                raise MoveFailed(
+                    f"the server has another value of {name} after it took the value of the document"
+                )
+
+    def _set_feature_version(self, version: str) -> None:
+        place = series(self._see().process.version)
+        confirm = {"confirm": True} if place is not None and place >= _CONFIRMED_SINCE else {}
+        command = {"setFeatureCompatibilityVersion": version, **confirm}
+        self._server.ask(command, seconds=float(_DOWN_SECONDS))
+
+    def _initiate(self, move: Move) -> None:
+        members = [_member(member, self._managed.address) for member in move.members]
+        config = {"_id": move.replica_set, "members": members}
+        self._server.ask({"replSetInitiate": config}, seconds=float(_DOWN_SECONDS))
+        self._wait(self._is_primary, f"the replica set has no primary within {MOVE_SECONDS} s")
+
+    def _is_primary(self) -> bool:
+        hello = self._server.hello() or {}
+        return bool(hello.get("isWritablePrimary") or hello.get("ismaster"))
+
+
+def _as(now: object, wanted: Any) -> Any:
+    """The wanted value in the type of the present one: documents often have texts."""
+    if not isinstance(wanted, str) or isinstance(now, str):
+        return wanted
+    try:
+        return json.loads(wanted)
+    except ValueError:
+        return wanted
+
+
+def _member(member: MemberConfig, address: ServerAddress) -> Mapping[str, Any]:
+    return {
+        "_id": member.number,
+        "host": str(address),
+        "priority": member.priority,
+        "votes": member.votes,
+        **({"hidden": True} if member.is_hidden else {}),
+        **({"arbiterOnly": True} if member.is_arbiter else {}),
+    }

@@ -1,0 +1,260 @@
+"""The observed state of a process of this machine: from its files, its process and its own answers.
+
+What is not known is None, and the plan waits for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from automation.agent.automation.part import MachinePart, ManagedProcess
+from automation.agent.automation.places import ProcessPlaces, StartRecord
+from automation.agent.automation.processes import running_pid
+from automation.agent.automation.programs import Programs
+from automation.agent.automation.servers import (
+    NO_REPLICATION,
+    NO_VALID_CONFIG,
+    NOT_INITIATED,
+    UNKNOWN_YET,
+    ManagedServer,
+)
+from automation.agent.engine import address_of
+from automation.agent.mongodb.connection import is_router
+from automation.plan.reading import flat_settings
+from automation.plan.setting_values import PARAMETERS, setting_value
+from automation.plan.values import (
+    NO_SET_OBSERVED,
+    FailedMove,
+    MemberConfig,
+    MemberState,
+    ObservedFleet,
+    ObservedProcess,
+    ObservedSet,
+)
+from automation.plan.versions import SERIES, series
+
+_STATES = {
+    0: MemberState.STARTING,
+    1: MemberState.PRIMARY,
+    2: MemberState.SECONDARY,
+    3: MemberState.RECOVERING,
+    5: MemberState.SYNCING,
+    7: MemberState.ARBITER,
+    9: MemberState.ROLLBACK,
+    10: MemberState.REMOVED,
+}
+_FEATURE_VERSION = "featureCompatibilityVersion"
+_MASKED = '"<password>"'
+"""A server does not say its passwords."""
+
+
+@dataclass(frozen=True)
+class SeenProcess:
+    """A process as it is seen: `pid` if it runs here, and the document of the configuration of its set."""
+
+    process: ObservedProcess
+    pid: int | None = None
+    of_set: ObservedSet = NO_SET_OBSERVED
+
+    def fleet(self, name: str, replica_set: str, part: MachinePart, now: datetime) -> ObservedFleet:
+        """The observed state for a plan of its unit."""
+        sets = {replica_set: self.of_set} if replica_set else {}
+        return ObservedFleet(now, {name: self.process}, sets, is_paused=part.is_paused)
+
+
+def observe(
+    managed: ManagedProcess,
+    server: ManagedServer,
+    places: ProcessPlaces,
+    programs: Programs,
+    *,
+    versions: Iterable[str],
+    failure: FailedMove | None,
+    now: datetime,
+) -> SeenProcess:
+    """Observe a process. `failure` is the move that stopped its plan."""
+    config, record = places.read_config(), places.read_record()
+    pid = running_pid(managed.data)
+    hello = server.hello()
+    builds = programs.present({*versions, managed.goal.version, record.version or ""})
+    file = None if config is None else dict(flat_settings(config))
+    if hello is None and pid is None:
+        stopped = ObservedProcess(
+            is_running=False,
+            version=record.version,
+            has_data=has_files(managed),
+            file=file,
+            restart=record.restart,
+            builds=builds,
+            failure=failure,
+        )
+        return SeenProcess(stopped)
+    if hello is None:  # It starts or ends, or it is busy, or the agent cannot connect to it.
+        return SeenProcess(ObservedProcess(is_running=True, file=file, builds=builds, failure=failure), pid)
+    return _RunningServer(managed, server, hello, record, file).seen(pid, builds, failure, now)
+
+
+class _RunningServer:
+    """A server that runs, and its answers."""
+
+    def __init__(
+        self,
+        managed: ManagedProcess,
+        server: ManagedServer,
+        hello: Mapping[str, Any],
+        record: StartRecord,
+        file: Mapping[str, str] | None,
+    ) -> None:
+        self._managed, self._server, self._hello = managed, server, hello
+        self._record, self._file = record, file
+        status, _ = server.answer({"serverStatus": 1, "metrics": 0, "wiredTiger": 0, "locks": 0})
+        self._status = status
+
+    def seen(
+        self, pid: int | None, builds: frozenset[str], failure: FailedMove | None, now: datetime
+    ) -> SeenProcess:
+        state, version = self._state(), self._version()
+        has_data = self._has_data(state)
+        settings, settable = self._settings()
+        process = ObservedProcess(
+            is_running=True,
+            state=state,
+            version=version,
+            feature_version=self._feature_version(state, version, has_data=has_data),
+            has_data=has_data,
+            settings=settings,
+            file=self._file,
+            settable=settable,
+            started=self._started(now),
+            restart=self._record.restart,
+            builds=builds,
+            failure=failure,
+        )
+        # The platform knows the open alerts, and gives no turn while one is open.
+        of_set = ObservedSet(config=self._config(state), alerts=())
+        return SeenProcess(process, pid, of_set)
+
+    def _state(self) -> MemberState | None:
+        if is_router(self._hello):
+            return MemberState.ROUTER
+        if not self._hello.get("setName") and not self._hello.get("isreplicaset"):
+            return MemberState.STANDALONE
+        status, code = self._server.answer({"replSetGetStatus": 1})
+        if status is not None:
+            return _STATES.get(status.get("myState", -1))
+        known = {
+            NO_REPLICATION: MemberState.STANDALONE,
+            NOT_INITIATED: MemberState.UNINITIATED,
+            NO_VALID_CONFIG: MemberState.REMOVED,
+        }
+        return known.get(code)
+
+    def _version(self) -> str | None:
+        answer, _ = self._server.answer({"buildInfo": 1})
+        version = (answer or {}).get("version")
+        if not isinstance(version, str):
+            return None
+        # The document can have another name for the version, such as `6.0.5-ent`.
+        goal = self._managed.goal.version
+        return goal if goal == version or goal.startswith(f"{version}-") else version
+
+    def _feature_version(
+        self, state: MemberState | None, version: str | None, *, has_data: bool | None
+    ) -> str | None:
+        answer, code = self._server.answer({"getParameter": 1, _FEATURE_VERSION: 1})
+        said = (answer or {}).get(_FEATURE_VERSION)
+        if isinstance(said, Mapping) and isinstance(said.get("version"), str):
+            return str(said["version"])
+        place = series(version)
+        if (
+            code == UNKNOWN_YET
+            and state is MemberState.UNINITIATED
+            and has_data is False
+            and place is not None
+        ):
+            return SERIES[place]  # The one that it gets with its first configuration.
+        return None
+
+    def _has_data(self, state: MemberState | None) -> bool | None:
+        if state is not MemberState.UNINITIATED:
+            return None if state is None else True
+        # It answers no question about its collections. Since 5.0, it counts them.
+        counts = (self._status or {}).get("catalogStats")
+        if isinstance(counts, Mapping) and isinstance(counts.get("collections"), int):
+            return int(counts["collections"]) > 0
+        return False if self._record.was_empty else None
+
+    def _started(self, now: datetime) -> datetime | None:
+        uptime = (self._status or {}).get("uptimeMillis")
+        return now - timedelta(milliseconds=float(uptime)) if isinstance(uptime, (int, float)) else None
+
+    def _settings(self) -> tuple[Mapping[str, str] | None, frozenset[str] | None]:
+        """The settings with which it runs, and which settings it can change at run time."""
+        answer, _ = self._server.answer({"getCmdLineOpts": 1})
+        if answer is None:
+            return None, None
+        parsed = {name: value for name, value in answer.get("parsed", {}).items() if name != "config"}
+        settings = dict(flat_settings(parsed))
+        for name, value in settings.items():
+            if value == _MASKED and self._file is not None:
+                settings[name] = self._file.get(name, value)
+        names = {
+            *(name for name in settings if name.startswith(PARAMETERS)),
+            *(name for name in self._managed.goal.settings if name.startswith(PARAMETERS)),
+            *(PARAMETERS + name for name in self._record.parameters),
+        }
+        if not names:
+            return settings, frozenset()
+        asked = {name[len(PARAMETERS) :]: 1 for name in sorted(names)}
+        details, _ = self._server.answer({"getParameter": {"showDetails": True}, **asked})
+        settable: set[str] = set()
+        for name, detail in (details or {}).items():
+            if name not in asked or not isinstance(detail, Mapping):
+                continue
+            full = PARAMETERS + name
+            if detail.get("settableAtRuntime") is True:
+                settable.add(full)
+            # A server starts with the texts of lists and objects in a notation of their own.
+            is_plain = isinstance(detail.get("value"), (bool, int, float, str))
+            was_set = full in settings or name in self._record.parameters
+            if is_plain and (
+                was_set or setting_value(full, detail["value"]) == self._managed.goal.settings.get(full)
+            ):
+                settings[full] = setting_value(full, detail["value"])
+        return settings, frozenset(settable)
+
+    def _config(self, state: MemberState | None) -> tuple[MemberConfig, ...] | None:
+        if state in {MemberState.UNINITIATED, MemberState.STANDALONE}:
+            return ()
+        answer, code = self._server.answer({"replSetGetConfig": 1})
+        if answer is None:
+            return () if code == NOT_INITIATED else None
+        return tuple(self._member(member) for member in answer["config"]["members"])
+
+    def _member(self, member: Mapping[str, Any]) -> MemberConfig:
+        host = str(member["host"])
+        name, _, port = host.rpartition(":")
+        own = {self._managed.address, address_of(self._managed.hostname, self._managed.address.port)}
+        is_own = address_of(name.strip("[]"), int(port)) in own
+        return MemberConfig(
+            self._managed.goal.name if is_own else host,
+            int(member["_id"]),
+            float(member["priority"]),
+            int(member["votes"]),
+            bool(member["hidden"]),
+            int(member.get("secondaryDelaySecs", member.get("slaveDelay", 0))),
+            bool(member["arbiterOnly"]),
+        )
+
+
+def has_files(managed: ManagedProcess) -> bool | None:
+    """Whether the directory of the data has files of a server; None if it cannot be read."""
+    try:
+        return any(path.name != "lost+found" for path in managed.data.iterdir())
+    except FileNotFoundError:
+        return False
+    except OSError:
+        return None

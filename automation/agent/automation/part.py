@@ -1,0 +1,149 @@
+"""The part of the automation configuration for this machine, as the agent carries it out. Pure.
+
+A process that the agent must not carry out is left alone, and `faults` says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from automation.agent.automation.directories import real_place
+from automation.agent.engine import ServerAddress, address_of
+from automation.agent.settings import PREFIX
+from automation.plan.reading import read_goal
+from automation.plan.values import AutomationGoal, FailedMove, GoalProcess, GoalUnit, MoveKind
+from automation.sections import items, process_host, process_name, process_port, section, text
+from opsapi.hostnames import canonical_hostname
+
+Document = Mapping[str, Any]
+
+WRITTEN_PLACES = (
+    "auditLog.path",
+    "net.unixDomainSocket.pathPrefix",
+    "processManagement.pidFilePath",
+    "setParameter.diagnosticDataCollectionDirectoryPath",
+    "storage.dbPath",
+    "systemLog.path",
+)
+"""Settings that name files or directories that a server writes."""
+
+
+@dataclass(frozen=True)
+class ManagedProcess:
+    """A process of this machine. `document` is its part of the configuration, with secrets."""
+
+    goal: GoalProcess
+    unit: GoalUnit
+    document: Document
+    address: ServerAddress
+    hostname: str
+
+    @property
+    def settings(self) -> Document:
+        """Its settings, as in its configuration file."""
+        return section(self.document, "args2_6")
+
+    @property
+    def data(self) -> Path:
+        """The directory of its data."""
+        return Path(str(setting(self.settings, "storage.dbPath")))
+
+
+@dataclass(frozen=True)
+class MachinePart:
+    """The part of this machine.
+
+    `faults`: why processes are left alone. `failures`: the moves that stopped plans.
+    """
+
+    version: int
+    is_paused: bool
+    base: Path
+    goal: AutomationGoal
+    processes: Mapping[str, ManagedProcess]
+    hostnames: Mapping[str, str]
+    faults: Mapping[str, str]
+    failures: Mapping[str, FailedMove]
+
+
+def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> MachinePart:
+    """Read the answer of the platform for the machine with this name."""
+    goal = read_goal(document)
+    base = Path(text(section(document, "options"), "downloadBase") or "")
+    listed = {process_name(process): process for _, process in items(document, "processes")}
+    units = {process.name: unit for unit in goal.units for process in unit.processes}
+    others = {text(member, "replicaSetName") for _, member in items(document, "members")}
+    processes: dict[str, ManagedProcess] = {}
+    faults: dict[str, str] = {}
+    for name, process in listed.items():
+        unit = units[name]
+        goal_process = next(process for process in unit.processes if process.name == name)
+        address = address_of(text(process, "alias") or process_host(process), process_port(process))
+        fault = _fault(process, unit, hostname, base, allowed, has_others=unit.replica_set in others)
+        if address is None or fault:
+            faults[name] = fault or "its host name is not valid"
+        elif not goal_process.is_manual:
+            processes[name] = ManagedProcess(goal_process, unit, process, address, process_host(process))
+    return MachinePart(
+        version=goal.number,
+        is_paused=document.get("paused") is True,
+        base=base,
+        goal=goal,
+        processes=processes,
+        hostnames={name: process_host(process) for name, process in listed.items()},
+        faults=faults,
+        failures=dict(_failures(document, goal, processes)),
+    )
+
+
+def setting(settings: Document, name: str) -> object:
+    """The value of the setting with this dotted name; None if it is missing."""
+    *sections, last = name.split(".")
+    for part in sections:
+        settings = section(settings, part)
+    return settings.get(last)
+
+
+def _fault(
+    process: Document, unit: GoalUnit, hostname: str, base: Path, allowed: Sequence[Path], *, has_others: bool
+) -> str:
+    """Why the agent leaves the process alone; empty if it carries it out."""
+    own = _key(hostname)
+    alias = text(process, "alias")
+    if own not in {_key(process_host(process)), _key(alias or process_host(process))}:
+        return f"its host name is not {PREFIX}HOSTNAME"
+    if len(unit.processes) > 1 or has_others:
+        return "this version of the agent does not carry out replica sets with several members"
+    if unit.processes[0].is_router or unit.processes[0].is_sharded:
+        return "this version of the agent does not carry out sharded clusters"
+    if real_place(base, allowed) is None:
+        return f"options.downloadBase is not below {PREFIX}AUTOMATION_DIRS"
+    settings = section(process, "args2_6")
+    for name in WRITTEN_PLACES:
+        place = setting(settings, name)
+        if place is None and name != "storage.dbPath":
+            continue
+        if not isinstance(place, str) or real_place(Path(place), allowed) is None:
+            return f"args2_6.{name} is not below {PREFIX}AUTOMATION_DIRS"
+    return ""
+
+
+def _key(hostname: str) -> str:
+    return (canonical_hostname(hostname) or hostname).lower()
+
+
+def _failures(
+    document: Document, goal: AutomationGoal, processes: Mapping[str, ManagedProcess]
+) -> Iterator[tuple[str, FailedMove]]:
+    """The moves that stopped plans, by the process of this machine whose plan stopped."""
+    known = {kind.value: kind for kind in MoveKind}
+    for _, stop in items(document, "stopped"):
+        kind = known.get(text(stop, "move") or "")
+        failure = FailedMove(goal.number, kind or MoveKind.RESTART, text(stop, "reason") or "")
+        named, replica_set = text(stop, "process"), text(stop, "replicaSetName")
+        for name, process in processes.items():
+            if name == named or (replica_set and process.unit.replica_set == replica_set):
+                yield name, failure

@@ -1,0 +1,142 @@
+"""The files of a process below the download directory: its configuration, and how it was started.
+
+All are written as a whole, and only the agent's user can read them: a configuration has secrets.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from automation.agent.automation.failures import MoveFailed
+from automation.agent.files import write_whole
+from automation.moments import moment
+
+DIRECTORY = "opsapi-agent"
+"""The directory of all processes, below the download directory."""
+_LOCK = "lock"
+_LARGEST = 16_000_000
+
+
+@dataclass(frozen=True)
+class StartRecord:
+    """How the agent started a process: its version, the lastRestart of the document, and what it set since.
+
+    `parameters`: the names of the server parameters that the agent has set at run time. `was_empty`: whether
+    the agent started it with an empty directory of data.
+    """
+
+    version: str | None = None
+    restart: datetime | None = None
+    parameters: frozenset[str] = frozenset()
+    was_empty: bool = False
+
+
+class ProcessPlaces:
+    """The files of a process. Nothing is created before something is written."""
+
+    def __init__(self, base: Path, name: str) -> None:
+        """`base` is the download directory, without symbolic links; `name` is of the process."""
+        self._all = base / DIRECTORY
+        # A prefix, because a process can have the name `..`.
+        self._own = self._all / f"process-{quote(name, safe='')[:200]}"
+        self.config = self._own / "mongod.conf"
+        self.output = self._own / "output.log"
+        self._record, self._reached = self._own / "started.json", self._own / "reached"
+
+    def create(self) -> None:
+        """Create the directory. Raises: MoveFailed: somebody else can write it. OSError."""
+        for directory in (self._all, self._own):
+            directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = directory.lstat()
+            if directory.is_symlink() or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+                raise MoveFailed(
+                    f"{directory} must be a directory of the agent's user that nobody else writes"
+                )
+
+    def read_config(self) -> Mapping[str, Any] | None:
+        """The settings in the file; empty if there is no file, None if it cannot be read."""
+        return self._read_object(self.config)
+
+    def write_config(self, settings: Mapping[str, Any]) -> None:
+        """Write the configuration. JSON is YAML, too. Raises: MoveFailed. OSError."""
+        self.create()
+        write_whole(self.config, (json.dumps(settings, indent=1) + "\n").encode())
+
+    def read_record(self) -> StartRecord:
+        """How the process was started; nothing if the agent did not start it, or if this cannot be read."""
+        stored = self._read_object(self._record) or {}
+        version, restart, parameters = (stored.get(name) for name in ("version", "restart", "parameters"))
+        return StartRecord(
+            version if isinstance(version, str) else None,
+            moment(restart) if isinstance(restart, str) else None,
+            frozenset(map(str, parameters)) if isinstance(parameters, list) else frozenset(),
+            stored.get("wasEmpty") is True,
+        )
+
+    def write_record(self, record: StartRecord) -> None:
+        """Write it while the process does not run. Raises: MoveFailed. OSError."""
+        self.create()
+        stored = {
+            "version": record.version,
+            "restart": record.restart.isoformat() if record.restart else None,
+            "parameters": sorted(record.parameters),
+            "wasEmpty": record.was_empty,
+        }
+        write_whole(self._record, json.dumps(stored).encode())
+
+    def add_parameters(self, names: frozenset[str]) -> None:
+        """Write that the agent sets these parameters at run time. Raises: MoveFailed. OSError."""
+        record = self.read_record()
+        self.write_record(replace(record, parameters=record.parameters | names))
+
+    def read_reached(self) -> int:
+        """The version of the document that the process has reached last; 0 if none is known."""
+        try:
+            return int(self._reached.read_bytes()[:20])
+        except (OSError, ValueError):
+            return 0
+
+    def write_reached(self, version: int) -> None:
+        """Raises: MoveFailed. OSError."""
+        self.create()
+        write_whole(self._reached, str(version).encode())
+
+    @staticmethod
+    def _read_object(path: Path) -> Mapping[str, Any] | None:
+        try:
+            with path.open("rb") as file:
+                document = json.loads(file.read(_LARGEST))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError, RecursionError):
+            return None
+        return document if isinstance(document, dict) else None
+
+
+@contextmanager
+def only_agent(base: Path) -> Iterator[bool]:
+    """Hold the lock of the download directory: only one agent carries out a plan there.
+
+    Yields whether this agent holds it. Raises: OSError.
+    """
+    directory = base / DIRECTORY
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    descriptor = os.open(directory / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(descriptor)

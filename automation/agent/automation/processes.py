@@ -1,0 +1,136 @@
+"""Server processes of this machine: whether they run, their start and their end."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from automation.agent.settings import PREFIX
+from automation.sections import section
+
+_SECRET = re.compile(r"(?i)passw|secret|token|credential|\bkeys?$|pem$|query")
+_MOST_LINES, _LONGEST_TAIL = 12, 1500
+_CHECK_SECONDS = 60.0
+
+
+def running_pid(data: Path) -> int | None:
+    """The process that runs with this directory of data, as its lock file says; None if there is none."""
+    try:
+        pid = int((data / "mongod.lock").read_bytes().strip())
+    except (OSError, ValueError):
+        return None
+    return pid if pid > 1 and is_server(pid) else None
+
+
+def is_server(pid: int) -> bool:
+    """Whether the process lives and is a server: another process can have the number of an earlier one."""
+    with suppress(OSError):  # A child that has ended stays until its parent asks.
+        os.waitpid(pid, os.WNOHANG)
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[0]
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except (OSError, IndexError):
+        return False
+    return state not in {b"Z", b"X"} and Path(os.fsdecode(words[0])).name.startswith("mongo")
+
+
+def end(pid: int) -> None:
+    """Ask the server to end cleanly. Raises: OSError."""
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGTERM)
+
+
+def start(program: Path, config: Path, output: Path) -> subprocess.Popen[bytes]:
+    """Start a server that outlives the agent, in a session of its own. Raises: OSError."""
+    descriptor = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    try:
+        return subprocess.Popen(  # noqa: S603 - the operator allows programs of this directory
+            [str(program), "--config", str(config)],
+            stdin=subprocess.DEVNULL,
+            stdout=descriptor,
+            stderr=descriptor,
+            cwd="/",
+            env=_environment(),
+            start_new_session=True,
+        )
+    finally:
+        os.close(descriptor)
+
+
+def config_fault(program: Path, config: Path) -> str:
+    """Why the program refuses the configuration file; empty if it does not. Nothing is started.
+
+    Raises: OSError.
+    """
+    try:
+        answer = subprocess.run(  # noqa: S603 - as above
+            [str(program), "--config", str(config), "--outputConfig"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            cwd="/",
+            env=_environment(),
+            timeout=_CHECK_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return ""
+    if answer.returncode == 0:
+        return ""
+    # The output of a good configuration is the configuration with its secrets; here it is the error.
+    return (answer.stderr or answer.stdout).decode(errors="replace")
+
+
+def _environment() -> Mapping[str, str]:
+    """Without the key of the agent."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}
+
+
+def size_of(path: Path) -> int:
+    """The size of a file; 0 if it is not there."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def tail(path: Path, start_at: int, settings: Mapping[str, Any]) -> str:
+    """The last lines that were added to a file from this place on, without secrets."""
+    try:
+        with path.open("rb") as file:
+            file.seek(max(start_at, size_of(path) - 64_000))
+            text = file.read(64_000).decode(errors="replace")
+    except OSError:
+        return ""
+    return without_secrets(text, settings)
+
+
+def without_secrets(text: str, settings: Mapping[str, Any]) -> str:
+    """The last lines of a text, and no more of them than an event can have.
+
+    Errors and fatal errors of a structured log come first: a server writes much after its error.
+    """
+    for secret in sorted(_secrets(settings), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    text = re.sub(r"(\w+://)[^/@\s\"]*@", r"\1***@", text)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    severe = [line for line in lines if '"s":"E"' in line or '"s":"F"' in line]
+    last_lines = "\n".join((severe or lines)[-_MOST_LINES:])
+    printable = "".join(letter for letter in last_lines if letter.isprintable() or letter == "\n")
+    return printable[-_LONGEST_TAIL:]
+
+
+def _secrets(settings: Mapping[str, Any]) -> set[str]:
+    """The values of settings that can be secrets, by the names of the settings."""
+    found: set[str] = set()
+    for name, value in settings.items():
+        if isinstance(value, Mapping):
+            found |= _secrets(section(settings, name))
+        elif isinstance(value, str) and len(value) > 1 and _SECRET.search(name):
+            found.add(value)
+    return found

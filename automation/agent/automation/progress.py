@@ -1,0 +1,110 @@
+"""The progress of the processes of this machine, as agents report it. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import Any
+
+from automation.plan.planner import UnitPlan
+from automation.plan.reasons import PlanReason, ReasonKind
+from automation.plan.values import Move, PlanHold
+from automation.plan.wording import detail
+
+_MOST_MOVES, _MOST_WAITS = 30, 10
+_LONGEST_DETAIL, _LONGEST_REASON, _LONGEST_ERROR = 500, 2000, 5000
+
+
+@dataclass
+class ProcessProgress:
+    """The progress of a process under a version of the document.
+
+    `done`: the moves that the agent has begun under this version, the newest last. `error`: why the process
+    does not reach the version, if somebody has to do something.
+    """
+
+    hostname: str
+    version: int = 0
+    reached: int = 0
+    done: list[dict[str, Any]] = field(default_factory=list)
+    planned: Sequence[Mapping[str, Any]] = ()
+    waits: Sequence[Mapping[str, Any]] = ()
+    error: str = ""
+
+    def begin_version(self, version: int) -> None:
+        """Forget the moves of another version."""
+        if version != self.version:
+            self.version, self.done, self.planned, self.waits, self.error = version, [], (), (), ""
+
+    def draw(self, plan: UnitPlan | None, holds: Sequence[PlanHold], name: str) -> None:
+        """Take over the plan of the unit: the moves of this process, and why they wait."""
+        moves = plan.moves if plan is not None else ()
+        self.planned = [
+            {
+                "move": planned.move.kind.value,
+                "state": "PLANNED",
+                "detail": detail(planned.move)[:_LONGEST_DETAIL],
+            }
+            for planned in moves
+            if planned.move.process == name
+        ][:_MOST_MOVES]
+        mine = [hold for hold in holds if hold.process in {name, ""}]
+        self.waits = [_wait(hold) for hold in mine if hold.reason.kind is ReasonKind.WAITS][:_MOST_WAITS]
+        stops = [hold.sentence for hold in mine if hold.reason is PlanReason.STOPPED]
+        refused = [hold.sentence for hold in mine if hold.reason.kind is ReasonKind.REFUSED]
+        self.error = "; ".join([*stops, *refused])
+
+    def wait(self, reason: PlanReason, text: str) -> None:
+        """The platform gives no turn."""
+        self.waits = [{"reason": reason.name, "detail": text[:_LONGEST_DETAIL]}]
+
+    def begin(self, move: Move, now: datetime) -> None:
+        """A move begins."""
+        row = {"move": move.kind.value, "state": "RUNNING", "detail": detail(move)[:_LONGEST_DETAIL]}
+        self.done.append({**row, "started": _time(now), "steps": []})
+        del self.done[:-_MOST_MOVES]
+        same = next((row for row in self.planned if row["move"] == move.kind.value), None)
+        self.planned = [row for row in self.planned if row is not same]
+        self.waits = ()
+
+    def step(self, name: str, now: datetime) -> None:
+        """A step of the move begins, and the step before has ended."""
+        self._end_step(now)
+        self.done[-1]["steps"].append({"step": name, "started": _time(now)})
+
+    def end(self, now: datetime, failure: str = "") -> None:
+        """The move has ended; with the reason if it failed."""
+        self._end_step(now)
+        self.done[-1].update({"state": "FAILED" if failure else "DONE", "finished": _time(now)})
+        if failure:
+            self.done[-1]["reason"] = failure[:_LONGEST_REASON]
+            self.error = failure
+
+    def cut_off(self) -> None:
+        """The move was cut off: how it ended is seen by observing."""
+        del self.done[-1]
+
+    def _end_step(self, now: datetime) -> None:
+        steps = self.done[-1]["steps"]
+        if steps:
+            steps[-1].setdefault("finished", _time(now))
+
+    def document(self, name: str) -> dict[str, Any]:
+        """The process in a report."""
+        moves = [*self.done, *self.planned][-2 * _MOST_MOVES :]
+        row: dict[str, Any] = {
+            "name": name,
+            "hostname": self.hostname,
+            "lastGoalVersionAchieved": self.reached,
+            "plan": {"moves": moves, "waits": list(self.waits)},
+        }
+        return {**row, **({"errorString": self.error[:_LONGEST_ERROR]} if self.error else {})}
+
+
+def _wait(hold: PlanHold) -> Mapping[str, Any]:
+    return {"reason": hold.reason.name, "detail": hold.sentence[:_LONGEST_DETAIL]}
+
+
+def _time(moment: datetime) -> str:
+    return moment.astimezone(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")

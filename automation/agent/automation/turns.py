@@ -1,0 +1,133 @@
+"""The turn of a process: the right to disturb it, from the platform, for as long as the agent renews it."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Callable
+
+from automation.agent.automation.failures import TurnLost
+from automation.agent.client import Client, NoChallenge, PlatformAnswer, Unreachable
+from automation.plan.reasons import PlanReason
+from automation.plan.values import Move
+
+RENEW_AFTER, LOST_AFTER = 10.0, 25.0
+"""Seconds since the last renewal. The platform gives the turn to others after 30."""
+MOVE_SECONDS = 600
+_LONGEST_REASON = 2000
+_GRANTED = 201
+
+
+@dataclass(frozen=True)
+class TurnRefused:
+    """Why there is no turn. `reason` is None if the platform did not answer with a reason of the plan."""
+
+    reason: PlanReason | None
+    text: str
+
+
+@dataclass
+class HeldTurn:
+    """A turn that the platform gave. `renewed` is the time of the last renewal."""
+
+    id: str
+    fence: int
+    renewed: float
+
+
+@dataclass
+class _Attempt:
+    """An attempt to make a move. A request without an answer is repeated with the same identifier."""
+
+    move: Move
+    version: int
+    request_id: str = field(default_factory=lambda: uuid.uuid4().hex)
+
+
+class TurnAsker:
+    """Asks for turns, renews them and gives them back. Not thread-safe."""
+
+    def __init__(
+        self, client: Client, hostname: str, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._client, self._hostname, self._monotonic = client, hostname, monotonic
+        self._attempts: dict[str, _Attempt] = {}
+        self._owed: list[tuple[str, Mapping[str, Any]]] = []
+
+    def ask(self, move: Move, version: int, step: str) -> HeldTurn | TurnRefused:
+        """Ask for the turn of the process of the move."""
+        attempt = self._attempts.get(move.process)
+        if attempt is None or (attempt.move, attempt.version) != (move, version):
+            attempt = self._attempts[move.process] = _Attempt(move, version)
+        request = {
+            "hostname": self._hostname,
+            "process": move.process,
+            "move": move.kind.value,
+            "requestId": attempt.request_id,
+            "goalVersion": version,
+            "seconds": MOVE_SECONDS,
+            "step": step,
+        }
+        # The turn lasts from its grant, which is before the answer.
+        asked = self._monotonic()
+        try:
+            answer = self._client.ask_turn(request)
+        except (Unreachable, NoChallenge) as error:
+            return TurnRefused(None, f"the platform gives no turn: {error}")
+        del self._attempts[move.process]
+        turn_id, fence = answer.document.get("id"), answer.document.get("fence")
+        if answer.status == _GRANTED and isinstance(turn_id, str) and isinstance(fence, int):
+            return HeldTurn(turn_id, fence, asked)
+        return TurnRefused(_reason(answer), answer.detail)
+
+    def keep(self, turn: HeldTurn, step: str = "") -> None:
+        """Renew the turn if it is time. Raises: TurnLost: it is not held any more."""
+        now = self._monotonic()
+        if not step and now - turn.renewed < RENEW_AFTER:
+            return
+        report = {"fence": turn.fence, **({"step": step} if step else {})}
+        try:
+            answer = self._client.report_turn(turn.id, report)
+        except (Unreachable, NoChallenge) as error:
+            self._check(turn, f"the platform does not renew the turn: {error}")
+            return
+        if answer.status == 200:
+            turn.renewed = now
+        elif answer.status in {404, 409}:
+            raise TurnLost(answer.detail)
+        else:
+            self._check(turn, answer.detail)
+
+    def _check(self, turn: HeldTurn, why: str) -> None:
+        if self._monotonic() - turn.renewed > LOST_AFTER:
+            raise TurnLost(why)
+
+    def give_back(self, turn: HeldTurn, *, failure: str = "") -> None:
+        """Give the turn back, with the reason if the move failed. It is repeated until it has an answer."""
+        outcome = (
+            {"outcome": "FAILED", "reason": failure[:_LONGEST_REASON]} if failure else {"outcome": "DONE"}
+        )
+        self._owed.append((turn.id, {"fence": turn.fence, **outcome}))
+        self.settle()
+
+    def settle(self) -> bool:
+        """Send the outcomes that the platform does not have yet. Returns whether it has all."""
+        while self._owed:
+            turn_id, report = self._owed[0]
+            try:
+                answer = self._client.report_turn(turn_id, report)
+            except (Unreachable, NoChallenge):
+                return False
+            if answer.status >= 500 or answer.status == 429:
+                return False
+            del self._owed[0]
+        return True
+
+
+def _reason(answer: PlatformAnswer) -> PlanReason | None:
+    """The reason of the plan in a refusal."""
+    parameters = answer.document.get("parameters")
+    named = [text for text in parameters if isinstance(text, str)] if isinstance(parameters, list) else []
+    return next((PlanReason[text] for text in named if text in PlanReason.__members__), None)

@@ -1,0 +1,171 @@
+"""The agent carries out an automation configuration: real servers, and the real platform."""
+
+import os
+import signal
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.eventually import eventually, is_running
+from tests.processes.automated import HOST, NAME, AutomatedMachine, automated_machine
+from tests.processes.mongod import OLDER_VERSIONS, VERSION, standalone
+from tests.processes.scenario import Scenario
+
+pytestmark = [pytest.mark.processes, pytest.mark.mongod]
+
+SECRET = "a-password-of-the-document"
+
+
+@pytest.fixture
+def machine(scenario: Scenario) -> Iterator[AutomatedMachine]:
+    """A machine on which nothing runs yet."""
+    with automated_machine(scenario) as made:
+        yield made
+
+
+def test_a_standalone_server_starts_from_nothing_and_outlives_the_agent(machine: AutomatedMachine) -> None:
+    machine.agent.start()
+    machine.reaches(machine.publish())
+    pid = machine.pid()
+    assert pid is not None
+    assert os.getsid(pid) == pid
+    assert machine.agent.stop() == 0
+    assert is_running(pid)
+    assert machine.scenario.log().count("AUTOMATION_CONFIG_FETCHED_AUDIT") == 1
+
+
+def test_a_parameter_changes_at_run_time_and_the_cache_size_by_a_restart(machine: AutomatedMachine) -> None:
+    machine.agent.start()
+    machine.reaches(machine.publish())
+    pid = machine.pid()
+    machine.reaches(machine.publish(machine.settings(setParameter={"notablescan": True})))
+    assert machine.ask({"getParameter": 1, "notablescan": 1})["notablescan"] is True
+    assert machine.pid() == pid
+    # A server cannot return to a default at run time.
+    machine.reaches(machine.publish(machine.settings(storage=machine.storage(0.5))))
+    assert machine.pid() not in {pid, None}
+    assert machine.ask({"getParameter": 1, "notablescan": 1})["notablescan"] is False
+    cache = machine.ask({"serverStatus": 1})["wiredTiger"]["cache"]["maximum bytes configured"]
+    assert cache == 512 * 1024 * 1024
+    assert ("RESTART", "DONE") in machine.moves()
+    config = next(machine.downloads.rglob("mongod.conf"))
+    assert config.stat().st_mode & 0o777 == 0o600
+
+
+def test_last_restart_restarts_once_and_disabled_stops_until_it_is_taken_back(
+    machine: AutomatedMachine,
+) -> None:
+    machine.agent.start()
+    machine.reaches(machine.publish())
+    pid = machine.pid()
+    restart = (datetime.now(UTC) + timedelta(hours=-1)).isoformat()
+    machine.reaches(machine.publish(lastRestart=restart))
+    assert machine.pid() == pid
+    restart = datetime.now(UTC).isoformat()
+    machine.reaches(machine.publish(lastRestart=restart))
+    restarted = machine.pid()
+    assert restarted not in {pid, None}
+    machine.reaches(machine.publish(lastRestart=restart, disabled=True))
+    assert machine.pid() is None
+    machine.reaches(machine.publish(lastRestart=restart))
+    assert machine.pid() not in {restarted, None}
+
+
+def test_a_running_server_is_adopted_and_a_removed_process_keeps_running(machine: AutomatedMachine) -> None:
+    with standalone() as server:
+        machine.port, machine.data = server.port, server.directory / "data"
+        settings = {
+            "net": {"port": server.port, "bindIp": HOST, "unixDomainSocket": {"enabled": False}},
+            "storage": {
+                "dbPath": str(machine.data),
+                "wiredTiger": {"engineConfig": {"cacheSizeGB": 0.25}},
+            },
+            "replication": {"oplogSizeMB": 64},
+        }
+        machine.allow(server.directory)
+        pid = machine.pid()
+        machine.agent.start()
+        machine.reaches(machine.publish(settings))
+        assert machine.pid() == pid
+        assert [kind for kind, _ in machine.moves()] == ["WRITE_FILE"]
+        machine.publish_nothing()
+        eventually(lambda: "processes=0" in machine.agent.log, message="the agent has the new document")
+        assert machine.pid() == pid
+
+
+def test_an_agent_that_is_killed_during_each_move_reaches_the_same_end(machine: AutomatedMachine) -> None:
+    machine.agent.start()
+    goal = machine.publish()
+    for move in ("WRITE_FILE", "START"):
+        _kill_at(machine, move)
+    machine.reaches(goal)
+    goal = machine.publish(machine.settings(storage=machine.storage(0.5)))
+    _kill_at(machine, "RESTART")
+    machine.reaches(goal)
+    # The platform gives the turn to the next agent when the turn of the killed one has ended.
+    cache = machine.ask({"serverStatus": 1})["wiredTiger"]["cache"]["maximum bytes configured"]
+    assert cache == 512 * 1024 * 1024
+
+
+def _kill_at(machine: AutomatedMachine, move: str) -> None:
+    """Kill the agent as soon as it begins a move, and start it again."""
+    line = f"{NAME}: {move} begins"
+    eventually(lambda: line in machine.agent.log, message=line, longest_pause=0.02)
+    machine.agent.stop(signal.SIGKILL)
+    machine.agent.start()
+
+
+def test_a_refused_configuration_stops_the_plan_and_the_earlier_one_continues_it(
+    machine: AutomatedMachine,
+) -> None:
+    machine.agent.start()
+    machine.reaches(machine.publish())
+    pid = machine.pid()
+    secret = {"tls": {"certificateKeyFilePassword": SECRET}}
+    wrong = machine.settings(bogus={"option": 1}, net={**machine.settings()["net"], **secret})
+    machine.publish(wrong)
+    eventually(lambda: "AUTOMATION_PLAN_STOPPED" in machine.scenario.log(), message="the plan stops")
+    failed = next(move for move in machine.status()["plan"]["moves"] if move["state"] == "FAILED")
+    assert failed["move"] == "RESTART"
+    assert "bogus.option" in failed["reason"]
+    assert machine.pid() == pid
+    eventually(lambda: "bogus.option" in machine.status().get("errorString", ""))
+    assert SECRET not in machine.agent.log
+    machine.reaches(machine.publish())
+    assert machine.pid() == pid
+
+
+def test_a_server_that_does_not_start_says_why(machine: AutomatedMachine) -> None:
+    machine.agent.start()
+    machine.publish(machine.settings(setParameter={"wiredTigerEngineRuntimeConfig": "bogus=1"}))
+    eventually(lambda: machine.status().get("errorString"), message="why it does not start")
+    assert ("START", "FAILED") in machine.moves()
+    machine.reaches(machine.publish())
+
+
+def test_a_replica_set_of_one_member_is_initiated_and_restarted(machine: AutomatedMachine) -> None:
+    named = {"replication": {"replSetName": "rs", "oplogSizeMB": 64}}
+    sets = [{"_id": "rs", "members": [{"_id": 0, "host": NAME}]}]
+    machine.agent.start()
+    machine.reaches(machine.publish(machine.settings(**named), replicaSets=sets))
+    assert machine.ask({"hello": 1})["isWritablePrimary"] is True
+    with machine.client() as client:
+        client.shop.orders.insert_one({"_id": 1})
+    larger = machine.settings(**named, storage=machine.storage(0.5))
+    machine.reaches(machine.publish(larger, replicaSets=sets))
+    assert ("RESTART", "DONE") in machine.moves()
+    with machine.client() as client:
+        assert client.shop.orders.count_documents({}) == 1
+
+
+def test_a_server_changes_over_two_major_versions(scenario: Scenario) -> None:
+    old, new = OLDER_VERSIONS[0], VERSION
+    with automated_machine(scenario, *OLDER_VERSIONS, new) as machine:
+        machine.agent.start()
+        machine.reaches(machine.publish(version=old))
+        machine.reaches(machine.publish(version=new))
+        assert machine.ask({"buildInfo": 1})["version"] == new
+        feature = machine.ask({"getParameter": 1, "featureCompatibilityVersion": 1})
+        assert feature["featureCompatibilityVersion"]["version"] == new.rpartition(".")[0]
+        assert machine.moves().count(("CHANGE_VERSION", "DONE")) == 2

@@ -1,0 +1,98 @@
+"""The part of an automation configuration that an agent carries out, and what it leaves alone."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from automation.agent.automation.part import MachinePart, read_part
+from automation.plan.values import MoveKind
+from tests.each import each
+from tests.factories.documents import document, process
+
+HOST = "db1.example.com"
+
+
+@pytest.fixture
+def allowed(tmp_path: Path) -> Path:
+    """The only directory that the operator allows."""
+    directory = tmp_path / "allowed"
+    directory.mkdir()
+    return directory
+
+
+def settings(data: Path, **sections: Any) -> dict[str, Any]:
+    return {"net": {"port": 27017}, "storage": {"dbPath": str(data)}, **sections}
+
+
+def part(allowed: Path, *processes: dict[str, Any], **fields: Any) -> MachinePart:
+    """The part of the machine."""
+    sent = document(options={"downloadBase": str(allowed / "downloads")}, processes=list(processes), **fields)
+    return read_part({"paused": False, "stopped": [], "members": [], **sent}, HOST, [allowed])
+
+
+def test_a_process_of_the_machine_is_carried_out(allowed: Path) -> None:
+    found = part(allowed, process(args2_6=settings(allowed / "data")))
+    assert list(found.processes) == ["db_1"]
+    assert str(found.processes["db_1"].address) == f"{HOST}:27017"
+    assert found.faults == {}
+
+
+def test_its_alias_is_preferred_for_connections(allowed: Path) -> None:
+    found = part(
+        allowed, process(hostname="other.example.com", alias=HOST, args2_6=settings(allowed / "data"))
+    )
+    assert str(found.processes["db_1"].address) == f"{HOST}:27017"
+
+
+@each(
+    ("changes", "word"),
+    [
+        ({"hostname": "db2.example.com"}, "HOSTNAME"),
+        ({"processType": "mongos"}, "sharded"),
+        ({"args2_6": {"net": {"port": 27017}}}, "storage.dbPath"),
+        ({"args2_6": settings(Path("/elsewhere"))}, "storage.dbPath"),
+        ({"args2_6": settings(Path("data"))}, "storage.dbPath"),
+    ],
+)
+def test_it_leaves_a_process_alone_and_says_why(changes: dict[str, Any], word: str, allowed: Path) -> None:
+    found = part(allowed, process(**{"args2_6": settings(allowed / "data"), **changes}))
+    assert found.processes == {}
+    assert word in found.faults["db_1"]
+
+
+@each("name", ["systemLog", "processManagement", "auditLog"])
+def test_a_server_writes_nothing_outside_the_allowed_directories(name: str, allowed: Path) -> None:
+    key = "pidFilePath" if name == "processManagement" else "path"
+    outside = settings(allowed / "data", **{name: {key: "/etc/passwd"}})
+    assert f"{name}.{key}" in part(allowed, process(args2_6=outside)).faults["db_1"]
+
+
+def test_a_symbolic_link_does_not_lead_out(allowed: Path, tmp_path: Path) -> None:
+    (allowed / "data").symlink_to(tmp_path)
+    assert "storage.dbPath" in part(allowed, process(args2_6=settings(allowed / "data"))).faults["db_1"]
+
+
+def test_the_download_directory_must_be_allowed(allowed: Path) -> None:
+    sent = document(processes=[process(args2_6=settings(allowed / "data"))])
+    assert "downloadBase" in read_part(sent, HOST, [allowed]).faults["db_1"]
+
+
+def test_a_replica_set_with_members_on_other_machines_is_left_alone(allowed: Path) -> None:
+    named = settings(allowed / "data", replication={"replSetName": "rs"})
+    other = {"name": "db_2", "hostname": "db2.example.com", "port": 27017, "replicaSetName": "rs"}
+    found = part(allowed, process(args2_6=named), members=[other])
+    assert "several members" in found.faults["db_1"]
+
+
+def test_manual_mode_is_neither_carried_out_nor_a_fault(allowed: Path) -> None:
+    found = part(allowed, process(args2_6=settings(allowed / "data"), manualMode=True))
+    assert (found.processes, found.faults) == ({}, {})
+
+
+def test_a_stopped_move_of_its_replica_set_stops_the_process(allowed: Path) -> None:
+    named = settings(allowed / "data", replication={"replSetName": "rs"})
+    stop = {"process": "db_2", "replicaSetName": "rs", "move": "RESTART", "reason": "it did not start"}
+    found = part(allowed, process(args2_6=named), stopped=[stop])
+    failure = found.failures["db_1"]
+    assert (failure.move, failure.why, failure.goal_number) == (MoveKind.RESTART, "it did not start", 1)

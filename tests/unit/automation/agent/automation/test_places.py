@@ -1,0 +1,58 @@
+"""The files of a process on its machine."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.places import ProcessPlaces, StartRecord, only_agent
+from tests.each import each
+
+NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
+
+
+def test_only_the_user_of_the_agent_reads_a_configuration(tmp_path: Path) -> None:
+    places = ProcessPlaces(tmp_path, "orders_1")
+    assert places.read_config() == {}
+    places.write_config({"net": {"port": 27017}})
+    assert places.read_config() == {"net": {"port": 27017}}
+    assert places.config.stat().st_mode & 0o777 == 0o600
+    assert places.config.parent.stat().st_mode & 0o777 == 0o700
+
+
+@each("name", ["..", ".", "../../etc", "a/b", "x" * 300])
+def test_the_files_of_every_process_are_below_the_directory(name: str, tmp_path: Path) -> None:
+    places = ProcessPlaces(tmp_path, name)
+    places.write_config({})
+    assert tmp_path / "opsapi-agent" in places.config.resolve().parents
+
+
+def test_a_damaged_configuration_is_not_known(tmp_path: Path) -> None:
+    places = ProcessPlaces(tmp_path, "orders_1")
+    places.write_config({})
+    places.config.write_text("{")
+    assert places.read_config() is None
+
+
+def test_a_directory_that_others_can_write_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "opsapi-agent").mkdir()
+    (tmp_path / "opsapi-agent").chmod(0o777)
+    with pytest.raises(MoveFailed):
+        ProcessPlaces(tmp_path, "orders_1").write_config({})
+
+
+def test_it_reads_how_a_process_was_started(tmp_path: Path) -> None:
+    places = ProcessPlaces(tmp_path, "orders_1")
+    assert places.read_record() == StartRecord()
+    places.write_record(StartRecord("6.0.5", NOON, was_empty=True))
+    places.add_parameters(frozenset({"notablescan"}))
+    expected = StartRecord("6.0.5", NOON, frozenset({"notablescan"}), was_empty=True)
+    assert places.read_record() == expected
+
+
+def test_two_agents_do_not_carry_out_plans_in_the_same_directory(tmp_path: Path) -> None:
+    with only_agent(tmp_path) as is_first_alone, only_agent(tmp_path) as is_second_alone:
+        assert (is_first_alone, is_second_alone) == (True, False)
+    with only_agent(tmp_path) as is_alone:
+        assert is_alone
