@@ -127,10 +127,10 @@ def without_secrets(text: str, settings: Mapping[str, Any]) -> str:
 
 def _secrets(settings: Mapping[str, Any]) -> set[str]:
     """The values of settings that can be secrets, by the names of the settings."""
-    found: set[str] = set()
+    secrets: set[str] = set()
     for name, value in settings.items():
         if isinstance(value, Mapping):
-            found |= _secrets(section(settings, name))
+            secrets |= _secrets(section(settings, name))
         elif isinstance(value, str) and len(value) > 1 and _SECRET.search(name):
-            found.add(value)
-    return found
+            secrets.add(value)
+    return secrets
