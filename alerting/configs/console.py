@@ -6,9 +6,9 @@ from typing import Any
 
 from django.contrib import admin
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, JsonResponse
 from django.template.defaultfilters import linebreaksbr
-from django.urls import reverse
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
@@ -38,6 +38,7 @@ from alerting.configs.preset_forms import PresetsForm
 from alerting.configs.preset_part import added_words
 from alerting.configs.recipients import unreachable
 from alerting.configs.rule_cells import destination_chips, rule_title, team_names
+from alerting.configs.rule_lines import rule_lines
 from alerting.configs.setup import checklist_dismiss, host_down_notice_dismiss
 from alerting.configs.store import config_audits, config_view
 from alerting.configs.wording import condition_words
@@ -52,7 +53,7 @@ from alerting.insight.questions import HostQuestion
 from alerting.insight.threshold_suggestions import with_suggested_threshold
 from alerting.severities import SEVERITY_RANK
 from alerting.windows.store import muting_windows
-from automation.metrics import metrics_with
+from automation.metrics import Metric, metrics_with
 from automation.quantities import counted_words
 from events.types import EVENT_TYPES, EventType
 from events.wording import acting, in_words, names_with, target_words
@@ -77,8 +78,19 @@ def _access(config: AlertConfig | None) -> Access:
 
 
 def _create(call: ActionCall) -> ActionOutcome:
-    config = alert_config_create(**call.values, actor=call.actor, now=call.now)
-    return ActionOutcome(row=config, warnings=_warnings(config))
+    values, tests = _tests_next(call.values)
+    config = alert_config_create(**values, actor=call.actor, now=call.now)
+    return ActionOutcome(row=config, warnings=_warnings(config), url=_test_url(config) if tests else "")
+
+
+def _tests_next(values: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The input without the question whether to test the notifications next, and the answer."""
+    rest = dict(values)
+    return rest, rest.pop(ConfigForm.then_test)
+
+
+def _test_url(config: AlertConfig) -> str:
+    return action_url(AlertConfig, config.pk, "test")
 
 
 def _add_presets(call: ActionCall) -> ActionOutcome:
@@ -102,8 +114,9 @@ def _dismiss_checklist(call: ActionCall) -> ActionOutcome:
 
 
 def _change(call: ActionCall) -> ActionOutcome:
-    alert_config_replace(config=call.row, **call.values, actor=call.actor, now=call.now)
-    return ActionOutcome(warnings=_warnings(call.row))
+    values, tests = _tests_next(call.values)
+    alert_config_replace(config=call.row, **values, actor=call.actor, now=call.now)
+    return ActionOutcome(warnings=_warnings(call.row), url=_test_url(call.row) if tests else "")
 
 
 def _switch(call: ActionCall, *, enabled: bool) -> ActionOutcome:
@@ -347,6 +360,21 @@ class AlertConfigAdmin(ConsoleAdmin):
 
     class Media:
         css = {"all": ["console/config-form.css", "console/rules.css"]}
+
+    def get_urls(self) -> list[URLPattern]:
+        """Adds the lines of the form."""
+        lines = path("lines/", self.admin_site.admin_view(self.lines_view), name=self._name("lines"))
+        return [lines, *super().get_urls()]
+
+    def lines_view(self, request: HttpRequest) -> JsonResponse:
+        """The last days of a metric on the hosts of a project; 404 without this project or metric."""
+        group_id, metric = request.GET.get("group", ""), request.GET.get("metric", "")
+        scope = operator_of(request).visible_scope()
+        readable = scope.everything or group_id in scope.group_ids
+        if metric not in set(Metric) or not readable:
+            return JsonResponse({"detail": "There is no such project or metric"}, status=404)
+        first = request.GET.getlist("host")
+        return JsonResponse(rule_lines(group_id, Metric(metric), scope, clock.now(), first=first))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[AlertConfig]:
         """Without deleted configurations, whose rows stay until their alerts have ended."""

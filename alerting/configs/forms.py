@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from django import forms
+from django.urls import reverse
 from django.utils.functional import cached_property
 
 from alerting.access import WRITE, WRITE_GLOBAL
@@ -17,6 +18,7 @@ from alerting.configs.inputs import (
     notification_body,
     notification_inputs,
 )
+from alerting.configs.matchers import MatcherField
 from alerting.configs.models import AlertConfig
 from alerting.configs.notification_types import NOTIFICATION_TYPES, receiver_sentence, rhythm_sentence
 from alerting.configs.resource import (
@@ -33,8 +35,12 @@ from alerting.configs.store import (
     offered_teams,
     writable_projects,
 )
+from alerting.configs.wording import OPERATOR_WORDS
 from alerting.incidents.presentation import SEVERITY_WORDS
 from alerting.insight.config_trial import Trial, trial_of
+from automation.quantities import unit_words
+from automation.units import Unit
+from events.wording import in_words
 from integrations.inputs import NOTHING_TO_PREVIEW, preview_of
 from integrations.webhooks.preview import PreviewedRequest
 from opsapi import clock
@@ -65,6 +71,31 @@ _GROUPINGS = [
 ]
 
 
+_WORDS: Mapping[str, Mapping[str, str]] = {
+    "operator": OPERATOR_WORDS,
+    "fieldName": {field.value: in_words(field) for field in MatcherField},
+    "units": {unit.value: unit_words(unit) for unit in Unit},
+}
+"""The words of the options of selects."""
+
+
+def _in_words(made: forms.Field, words: Mapping[str, str]) -> forms.Field:
+    """The same select, whose options are in words."""
+    widget: Any = made.widget
+    if isinstance(widget, forms.Select):
+        widget.choices = [(value, words.get(str(value)) or label) for value, label in widget.choices]
+    return made
+
+
+_SENTENCE = ("metricName", "operator", "threshold", "units", "mode")
+"""The inputs of a condition in the order of a sentence: `Used cache is above 12 GB`."""
+
+
+def _in_sentence(name: str) -> int:
+    inner = name.rpartition(".")[2]
+    return _SENTENCE.index(inner) if inner in _SENTENCE else len(_SENTENCE)
+
+
 class ConfigForm(DocumentForm):
     """Change a configuration: all fields of the API's PUT."""
 
@@ -91,9 +122,23 @@ class ConfigForm(DocumentForm):
         "units": "Leave blank for the base unit of the metric.",
     }
 
+    then_test = "then_test"
+    """The button that saves, and then leads to the test of the notifications."""
+    second_button = (then_test, "Save and test")
+
     class Media:
-        css = {"all": ["console/config-form.css"]}
-        js = [forms.Script("console/config-form.js", defer=True)]
+        css = {
+            "all": [
+                "console/uplot/uPlot.min.css",
+                "console/config-form.css",
+                "console/rule-plot.css",
+            ]
+        }
+        js = [
+            forms.Script("console/uplot/uPlot.iife.min.js", defer=True),
+            forms.Script("console/config-form.js", defer=True),
+            forms.Script("console/rule-plot.js", defer=True),
+        ]
 
     def __init__(self, data: Any = None, **options: Any) -> None:
         self.previewed: Sequence[PreviewedRequest] = ()
@@ -145,7 +190,9 @@ class ConfigForm(DocumentForm):
         }
 
     def input_of(self, name: str, field: ApiField, **options: Any) -> forms.Field:
-        """Some selects have their own choices."""
+        """Some selects have their own choices. A field with a single possible value is hidden."""
+        if isinstance(field, OneOf) and not field.required and len(field.allowed) == 1:
+            return forms.CharField(required=False, empty_value=None, widget=forms.HiddenInput)
         match name:
             case "eventTypeName":
                 return event_input(is_global=self.offers_global)
@@ -159,7 +206,7 @@ class ConfigForm(DocumentForm):
                 named = cast(Any, self.data).getlist(name) if self.is_bound else self.initial.get(name, ())
                 offered = all_projects(named, self.facts.get(name, ()))
                 options["choices"] = offered or [NONE_CHOSEN]
-        return super().input_of(name, field, **options)
+        return _in_words(super().input_of(name, field, **options), _WORDS.get(name, {}))
 
     def row_inputs(self, part: str, row: str) -> Inputs:
         """The inputs of a matcher, or of a notification of any type."""
@@ -182,8 +229,18 @@ class ConfigForm(DocumentForm):
 
     @cached_property
     def whole(self) -> list[forms.BoundField]:
-        names = ("group", "eventTypeName", "name", "severity", "enabled")
+        names = ("group", "name", "severity", "enabled")
         return [self[name] for name in names if name in self.fields]
+
+    @property
+    def lines_url(self) -> str:
+        """The data of the plot of the condition."""
+        return reverse("admin:alerting_alertconfig_lines")
+
+    @property
+    def plotted_group(self) -> str:
+        """The project of the plot, unless the form asks for it."""
+        return str(self.row.group_id or "") if self.row is not None else ""
 
     @cached_property
     def scope_fields(self) -> list[forms.BoundField]:
@@ -197,12 +254,15 @@ class ConfigForm(DocumentForm):
     def grouping_fields(self) -> list[forms.BoundField]:
         return [self[name] for name in ("grouping", "groupWaitSec")]
 
+    def event_type_field(self) -> forms.BoundField:
+        return self["eventTypeName"]
+
     def thresholds(self) -> list[tuple[str, str, list[forms.BoundField], Sequence[str]]]:
         return [
             (
                 part,
                 label_of(part),
-                [self[name] for name in self.fields if name.startswith(f"{part}.")],
+                [self[name] for name in sorted(self.fields, key=_in_sentence) if name.startswith(f"{part}.")],
                 self.part_faults.get(part, ()),
             )
             for part in self.parts
@@ -255,9 +315,10 @@ class ConfigForm(DocumentForm):
 
     try_name = TRY
 
-    def is_valid(self) -> bool:
-        """Not valid while only a trial is requested, so that nothing is saved."""
-        return TRY not in self.data and super().is_valid()
+    @property
+    def is_question(self) -> bool:
+        """Whether only a trial is requested, so that nothing is saved."""
+        return TRY in self.data
 
     @property
     def offers_trial(self) -> bool:
@@ -319,7 +380,7 @@ class ConfigForm(DocumentForm):
 
     @property
     def values(self) -> Mapping[str, Any]:
-        return self._values
+        return {**self._values, self.then_test: self.then_test in self.data}
 
 
 GLOBAL = "global"

@@ -10,6 +10,7 @@ from alerting.configs.notification_documents import DOCUMENTS
 from alerting.configs.notification_types import DEFAULT_INTERVAL_MIN, NOTIFICATION_TYPES, NotificationType
 from alerting.configs.resource import AlertableType
 from automation.metrics import Metric, MetricKind, allowed_units, base_unit, by_subject
+from automation.quantities import unit_words
 from events.types import EVENT_TYPES, EventType, EventTypeSpec, Needs
 from events.wording import in_words
 from integrations.inputs import field_input
@@ -59,7 +60,7 @@ def metric_input() -> forms.Field:
         metric.value: {
             "title": metric.value,
             "data-units": " ".join(allowed_units(metric)),
-            "data-base": base_unit(metric).value,
+            "data-base": unit_words(base_unit(metric)),
             "data-meaning": metric.spec.meaning
             + (" Rate per second." if metric.spec.kind is MetricKind.RATE else ""),
         }

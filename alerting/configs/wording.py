@@ -30,6 +30,10 @@ _SIGNS: Mapping[ThresholdOperator, str] = {
     ThresholdOperator.GREATER_THAN: ">",
     ThresholdOperator.LESS_THAN: "<",
 }
+OPERATOR_WORDS: Mapping[str, str] = {
+    operator.value: words for words_of in (_SIDES, _COMPARED) for operator, words in words_of.items()
+}
+"""The operators of thresholds and matchers: `above`, `starts with`."""
 _COUNTED: Mapping[EventType, str] = {
     EventType.TOO_FEW_HEALTHY_MEMBERS: "Healthy members",
     EventType.TOO_MANY_UNHEALTHY_MEMBERS: "Unhealthy members",

@@ -15,8 +15,8 @@ from alerting.insight.dry_run_documents import kept_for
 from alerting.insight.dry_runs import DryRunResult, dry_run
 from alerting.insight.measurement_spans import Span
 from alerting.insight.measurement_window import host_measurements
-from alerting.insight.suggestions import suggestion_sentences
-from automation.quantities import counted_words, unit_words
+from alerting.insight.suggestions import ThresholdSuggestion, suggestion_sentences
+from automation.quantities import counted_words, quantity, unit_words
 from events.types import EventType
 from events.wording import target_words
 from opsapi.clock import age_words, time_words
@@ -41,7 +41,8 @@ class TrialRow:
 class Trial:
     """The result of a trial in words, its first alerts, and a plot of the host with the most alerts.
 
-    `suggestions`: changes that would halve the alerts.
+    `suggestions`: changes that would halve the alerts. `suggested`: the threshold among them. `hosts`: IDs of
+    the hosts with alerts.
     """
 
     sentence: str
@@ -51,6 +52,17 @@ class Trial:
     more: str
     plot: Plot | None
     plot_words: str
+    suggested: ThresholdSuggestion | None = None
+    hosts: Sequence[str] = ()
+
+    @property
+    def suggested_text(self) -> str:
+        """The number of the suggested threshold, as the form's input takes it."""
+        return f"{self.suggested.threshold:.12g}" if self.suggested else ""
+
+    @property
+    def suggested_words(self) -> str:
+        return quantity(self.suggested.threshold, self.suggested.units) if self.suggested else ""
 
 
 def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Trial:
@@ -74,7 +86,15 @@ def trial_of(*, group_id: str, values: Mapping[str, Any], now: datetime) -> Tria
         more=more_words(len(rows) - MOST_SHOWN) if len(rows) > MOST_SHOWN else "",
         plot=plot,
         plot_words=words,
+        suggested=next(
+            (change for change in result.suggestions if isinstance(change, ThresholdSuggestion)), None
+        ),
+        hosts=_hosts(result),
     )
+
+
+def _hosts(result: DryRunResult) -> list[str]:
+    return list(dict.fromkeys(alert.facts["hostId"] for alert in result.alerts if "hostId" in alert.facts))
 
 
 def _sentence(result: DryRunResult) -> str:
@@ -88,7 +108,15 @@ def _sentence(result: DryRunResult) -> str:
     times = {0: "not have alerted", 1: "have alerted once"}.get(
         len(result.alerts), f"have alerted {len(result.alerts):,} times"
     )
-    return f"The configuration would {times} {_span(result)}: {sent}."
+    longest = _longest_words(result)
+    hosts = _hosts(result)
+    on_hosts = f" on {counted_words(len(hosts), 'host')}" if hosts else ""
+    return f"The configuration would {times}{on_hosts} {_span(result)}: {sent}{longest}."
+
+
+def _longest_words(result: DryRunResult) -> str:
+    lengths = [(alert.ended_by(result.until) or result.until) - alert.created for alert in result.alerts]
+    return f", the longest alert {age_words(max(lengths))}" if lengths else ""
 
 
 def _span(result: DryRunResult) -> str:

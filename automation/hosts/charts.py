@@ -262,6 +262,7 @@ def _chart(
         "metric": metric.value,
         "title": metric.spec.words,
         "meaning": metric.spec.meaning,
+        "unit": unit.value,
         "units": f"{unit_words(unit)}/s" if metric.spec.kind is MetricKind.RATE else unit_words(unit),
         "lines": [_line(series, unit, grid) for series in of_hosts],
         "levels": [

@@ -128,7 +128,8 @@ class ActionPage:
             if row is not None:
                 self.action.authorise(self.operator, row, self.admin.scope_of(row))
         form = self._form()
-        if self.request.method == "POST" and CONFIRMED in self.request.POST:
+        is_sent = self.request.method == "POST" and CONFIRMED in self.request.POST
+        if is_sent and not form.is_question:
             answer = self._do_once(form) if self.is_once else self._do(form)
             if answer is not None:
                 return answer

@@ -291,6 +291,11 @@ class ConsoleForm(OpenForm):
         """The initial values, from the row."""
         return {}
 
+    @property
+    def is_question(self) -> bool:
+        """Whether the form was sent only to be shown again, with an answer."""
+        return False
+
     def scope(self) -> Scope:
         """The scope of a new row, from the input; the operator needs permission there."""
         return INSTALLATION

@@ -48,7 +48,7 @@ def test_it_shows_the_alerts_and_a_plot_and_saves_nothing(
 ) -> None:
     events = Event.objects.count()
     page = tried(console, ADD, typed_config(project.id, **METRIC))
-    assert "The configuration would have alerted 2 times in the last 7 days: 4 notifications." in page
+    assert "would have alerted 2 times on 1 host in the last 7 days: 4 notifications, the longest" in page
     assert page.count("db1:27017</td>") == 2
     assert 'id="plot-data"' in page
     assert '"threshold": 100.0' in page

@@ -48,7 +48,9 @@
     const metric = chosen(named("metricThreshold.metricName"));
     for (const option of units.options)
       offer(option, !option.value || !metric.units || words(metric.units).includes(option.value));
-    units.options[0].text = metric.base ? `– (${metric.base})` : "–";
+    units.options[0].text = metric.base || "–";
+    // A single unit is no choice.
+    units.parentElement.hidden = words(metric.units).length === 1;
     const meaning = form.querySelector("[data-metric-meaning]");
     meaning.textContent = metric.meaning || "";
     meaning.hidden = !metric.meaning;
@@ -65,8 +67,21 @@
     }
   }
 
+  // The condition must last as long as the shortest delay, which is an input of the notifications.
+  function refreshLasting() {
+    const delays = all('[name$=".delayMin"]').filter((input) => !input.closest("template"));
+    const shortest = Math.min(...delays.map((input) => Number(input.value) || 0));
+    for (const button of all("[data-lasting]")) {
+      button.hidden = !delays.length;
+      button.textContent = shortest ? `for ${shortest} min` : "at once";
+      button.title = "The shortest delay of the notifications. Press to change it.";
+      button.onclick = () => delays.find((input) => (Number(input.value) || 0) === shortest)?.focus();
+    }
+  }
+
   function refresh() {
     refreshScope();
+    refreshLasting();
     refreshEvent();
     for (const row of all("[data-row]")) refreshRow(row);
   }
