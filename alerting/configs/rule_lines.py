@@ -19,7 +19,7 @@ SHOWN_DAYS: Final = 7
 def rule_lines(
     group_id: str, metric: Metric, scope: VisibleScope, now: datetime, *, first: Sequence[str] = ()
 ) -> Mapping[str, Any]:
-    """Return a line for each of the first MOST_HOSTS hosts, those with an ID in `first` before others.
+    """Return a line for each of MOST_HOSTS hosts; hosts with an ID in `first` come before others.
 
     `factors`: by which a value in other units is multiplied for the units of the lines.
     """
@@ -43,6 +43,6 @@ def rule_lines(
 
 
 def _factors(metric: Metric, drawn: str) -> Mapping[str, float]:
-    """By name of the units; the empty name stands for the base unit."""
+    """By name of the units; the empty name is the base unit."""
     units = {unit.value: unit for unit in allowed_units(metric)}
     return {name: convert(1.0, unit, Unit(drawn)) for name, unit in {**units, "": base_unit(metric)}.items()}
