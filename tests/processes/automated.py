@@ -1,8 +1,10 @@
 """A machine whose agent carries out an automation configuration, with real MongoDB servers."""
 
 import os
+import re
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,10 +14,11 @@ from typing import Any
 import pymongo
 from pymongo.errors import PyMongoError
 
+from automation.agent.automation.builds import choose, this_kind
 from tests.eventually import eventually
 from tests.factories.documents import build, document, process, version
 from tests.processes.agent import RunningAgent
-from tests.processes.downloads import CACHE
+from tests.processes.build_archives import file_url, packed_build
 from tests.processes.mongod import VERSION, Client, binary, libraries
 from tests.processes.platform import free_port
 from tests.processes.scenario import Scenario
@@ -31,11 +34,7 @@ class AutomatedMachine:
         self.scenario, self.directory = scenario, directory
         self.port = free_port()
         self.downloads, self.data = directory / "downloads", directory / "data"
-        self.versions = versions
-        for name in versions:
-            place = self.downloads / name / "bin"
-            place.mkdir(parents=True)
-            (place / "mongod").symlink_to(binary(name))
+        self.versions = [version(name=name, builds=[_build(name, directory)]) for name in versions]
         agent = scenario.agent
         self.agent = RunningAgent(
             directory,
@@ -45,7 +44,7 @@ class AutomatedMachine:
             PRIVATE_KEY=agent.private_key,
             HOSTNAME=HOST,
             AUTOMATION="on",
-            AUTOMATION_DIRS=f"{directory}:{CACHE}",
+            AUTOMATION_DIRS=str(directory),
         )
         for name in versions:
             self.agent.environment.update(libraries(name))
@@ -77,10 +76,25 @@ class AutomatedMachine:
         }
         return document(
             options={"downloadBase": str(self.downloads)},
-            databaseVersions=[version(name=name, builds=[build()]) for name in self.versions],
+            databaseVersions=self.versions,
             processes=[process(**wanted)],
             **({"replicaSets": replica_sets} if replica_sets else {}),
         )
+
+    def pack(self) -> None:
+        """Make the archives of the builds."""
+        for listed in self.versions:
+            file_url(
+                self.directory, packed_build(binary(listed["name"]).read_bytes(), level=0), listed["name"]
+            )
+
+    def unpack(self) -> None:
+        """Put the builds on the machine, as an agent that has downloaded them."""
+        for listed in self.versions:
+            chosen = choose(listed["name"], listed["builds"], this_kind())
+            place = self.downloads / chosen.directory / "bin"
+            place.mkdir(parents=True)
+            (place / "mongod").symlink_to(binary(listed["name"]))
 
     def publish(self, settings: dict[str, Any] | None = None, **fields: Any) -> int:
         """Publish the document of `document`, and return its version."""
@@ -143,11 +157,36 @@ class AutomatedMachine:
             os.kill(int((self.data / "mongod.lock").read_text()), signal.SIGKILL)
 
 
+def _build(name: str, directory: Path) -> dict[str, Any]:
+    """The build of a version, whose archive is in the directory."""
+    said = subprocess.run(
+        [binary(name), "--version"],
+        env={**os.environ, **libraries(name)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    commit = re.search(r'"gitVersion": "(\w+)"|git version: (\w+)', said.stdout)
+    assert commit is not None
+    return build(
+        platform=this_kind().platform,
+        architecture=this_kind().architecture,
+        url=(directory / name).as_uri(),
+        gitVersion=commit[1] or commit[2],
+    )
+
+
 @contextmanager
-def automated_machine(scenario: Scenario, *versions: str) -> Iterator[AutomatedMachine]:
-    """A machine on which nothing runs yet, with the programs of these versions."""
+def automated_machine(
+    scenario: Scenario, *versions: str, has_builds: bool = True
+) -> Iterator[AutomatedMachine]:
+    """A machine on which nothing runs yet, for these versions. `has_builds`: they are there already."""
     directory = Path(tempfile.mkdtemp(prefix="opsapi-automated-", dir=os.environ.get("TMPDIR")))
     machine = AutomatedMachine(scenario, directory, versions or (VERSION,))
+    if has_builds:
+        machine.unpack()
+    else:
+        machine.pack()
     try:
         yield machine
     finally:

@@ -13,15 +13,16 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any, Callable
 
+from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.failures import MoveFailed, TurnLost
 from automation.agent.automation.moves import LAUNCHED, Mover
 from automation.agent.automation.observe import SeenProcess, observe
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
 from automation.agent.automation.places import ProcessPlaces, only_agent
-from automation.agent.automation.programs import Programs
 from automation.agent.automation.progress import ProcessProgress
 from automation.agent.automation.servers import ManagedServers
 from automation.agent.automation.turns import HeldTurn, TurnAsker, TurnRefused
@@ -119,17 +120,27 @@ class AutomationCarrier:
         if part is None:
             return
         base = real_place(part.base, self._settings.automation_dirs)
-        if base is not None and part.processes:
-            with only_agent(base) as is_alone:
-                if not is_alone:
-                    self._problem("lock", f"another agent carries out the plan below {base}")
-                    return
-                self._problem("lock", "")
-                for name in part.processes:
-                    # Another version can be published while a move takes long.
-                    if is_settled and not self._stop.is_set():
-                        self._work(part, part.processes[name], ProcessPlaces(base, name))
+        if base is not None and part.processes and not self._try_work(part, base, is_settled=is_settled):
+            return
         self._report()
+
+    def _try_work(self, part: MachinePart, base: Path, *, is_settled: bool) -> bool:
+        """Work on all processes. Returns whether this agent is the one that reports their progress."""
+        try:
+            with only_agent(base) as is_alone:
+                fault = "" if is_alone else f"another agent carries out the plan below {base}"
+                self._problem("lock", fault)
+                for name in part.processes if is_alone and is_settled else ():
+                    # Another version can be published while a move takes long.
+                    if not self._stop.is_set():
+                        self._work(part, part.processes[name], ProcessPlaces(base, name))
+                return is_alone
+        except OSError as error:
+            fault = f"{error.filename or base} cannot be used: {error.strerror}"
+            self._problem("lock", fault)
+            for name in part.processes:
+                self._progress[name].error = fault
+            return True
 
     def _problem(self, about: str, why: str) -> None:
         self._problems.report(f"automation: {about}", why, f"automation: {why}")
@@ -205,7 +216,7 @@ class AutomationCarrier:
             plan = unit_plan(part.goal, unit, fleet)
         except EndlessPlanError as error:
             log_unexpected("automation", error)
-        notes: Sequence[PlanHold] = unit.notes
+        notes: Sequence[PlanHold] = (*unit.notes, *part.goal.notes)
         self._progress[name].draw(plan, [*step.holds, *notes], name)
         return seen, step
 
@@ -218,14 +229,14 @@ class AutomationCarrier:
             managed,
             self._servers.server(managed.address),
             places,
-            self._programs(part),
+            self._builds(part),
             versions=part.goal.versions,
             failure=failure,
             now=self._clock(),
         )
 
-    def _programs(self, part: MachinePart) -> Programs:
-        return Programs(part.base, self._settings.automation_dirs)
+    def _builds(self, part: MachinePart) -> DocumentBuilds:
+        return DocumentBuilds(Builds(part.base, self._settings.automation_dirs), part.builds, this_kind())
 
     def _note_reached(
         self,
@@ -300,7 +311,7 @@ class AutomationCarrier:
             managed,
             self._servers.server(managed.address),
             places,
-            self._programs(part),
+            self._builds(part),
             see=lambda: self._seen(part, managed, places),
             keep=keep,
             now=self._clock(),

@@ -16,13 +16,15 @@ from typing import Any, Callable
 from pymongo.errors import OperationFailure
 
 from automation.agent.automation import processes
+from automation.agent.automation.build_faults import BuildError
+from automation.agent.automation.builds import DocumentBuilds
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.observe import SeenProcess, has_files
 from automation.agent.automation.part import WRITTEN_PLACES, ManagedProcess, setting
 from automation.agent.automation.places import ProcessPlaces, StartRecord
-from automation.agent.automation.programs import Programs
 from automation.agent.automation.servers import NOT_ANSWERED, ManagedServer
 from automation.agent.automation.turns import MOVE_SECONDS
+from automation.agent.automation.unpack import PROGRAM
 from automation.agent.engine import ServerAddress
 from automation.plan.setting_values import PARAMETERS, setting_value
 from automation.plan.values import MemberConfig, Move, MoveKind
@@ -50,7 +52,7 @@ class Mover:
         managed: ManagedProcess,
         server: ManagedServer,
         places: ProcessPlaces,
-        programs: Programs,
+        builds: DocumentBuilds,
         *,
         see: Callable[[], SeenProcess],
         keep: Callable[[str], None],
@@ -60,10 +62,10 @@ class Mover:
 
         `keep` raises TurnLost, which ends the move.
         """
-        self._managed, self._server, self._places, self._programs = managed, server, places, programs
+        self._managed, self._server, self._places, self._builds = managed, server, places, builds
         self._see, self._keep, self._now = see, keep, now
         self._makers: Mapping[MoveKind, Callable[[Move], None]] = {
-            MoveKind.DOWNLOAD: lambda move: self._programs.ensure(move.version),
+            MoveKind.DOWNLOAD: lambda move: self._download(move.version),
             MoveKind.WRITE_FILE: lambda _: self._write_file(),
             MoveKind.START: lambda move: self._start(move.version),
             MoveKind.STOP: lambda _: self._stop(),
@@ -93,6 +95,17 @@ class Mover:
     def _without_secrets(self, text: str) -> str:
         return processes.without_secrets(text, self._managed.settings)
 
+    def _download(self, version: str) -> None:
+        self._keep("download")
+        self._program(version)
+
+    def _program(self, version: str) -> Path:
+        """The program of the build of the document. Raises: MoveFailed: it cannot be there."""
+        try:
+            return self._builds.ensure(version) / PROGRAM
+        except BuildError as error:
+            raise MoveFailed(str(error)) from None
+
     def _write_file(self) -> None:
         self._places.write_config(self._managed.settings)
 
@@ -111,9 +124,9 @@ class Mover:
 
     def _check(self, version: str) -> Path:
         """Check program and configuration before anything is stopped. Raises: MoveFailed. OSError."""
-        self._programs.ensure(version)
-        program = self._programs.find(version)
-        assert program is not None  # noqa: S101 - `ensure` has found it
+        if self._builds.find(version) is None:  # Nothing is downloaded while a turn is held.
+            raise MoveFailed(f"version {version} is not on the machine")
+        program = self._program(version)
         fault = processes.config_fault(program, self._places.config)
         if fault:
             raise MoveFailed(f"the server refuses its configuration: {self._without_secrets(fault)}")

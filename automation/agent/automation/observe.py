@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from automation.agent.automation.builds import DocumentBuilds
 from automation.agent.automation.part import MachinePart, ManagedProcess
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.processes import running_pid
-from automation.agent.automation.programs import Programs
 from automation.agent.automation.servers import (
     NO_REPLICATION,
     NO_VALID_CONFIG,
@@ -69,7 +69,7 @@ def observe(
     managed: ManagedProcess,
     server: ManagedServer,
     places: ProcessPlaces,
-    programs: Programs,
+    builds: DocumentBuilds,
     *,
     versions: Iterable[str],
     failure: FailedMove | None,
@@ -79,7 +79,7 @@ def observe(
     config, record = places.read_config(), places.read_record()
     pid = running_pid(managed.data)
     hello = server.hello()
-    builds = programs.present({*versions, managed.goal.version, record.version or ""})
+    present = builds.present({*versions, managed.goal.version, record.version or ""})
     file = None if config is None else dict(flat_settings(config))
     if hello is None and pid is None:
         stopped = ObservedProcess(
@@ -88,13 +88,13 @@ def observe(
             has_data=has_files(managed),
             file=file,
             restart=record.restart,
-            builds=builds,
+            builds=present,
             failure=failure,
         )
         return SeenProcess(stopped)
     if hello is None:  # It starts or ends, or it is busy, or the agent cannot connect to it.
-        return SeenProcess(ObservedProcess(is_running=True, file=file, builds=builds, failure=failure), pid)
-    return _RunningServer(managed, server, hello, record, file).seen(pid, builds, failure, now)
+        return SeenProcess(ObservedProcess(is_running=True, file=file, builds=present, failure=failure), pid)
+    return _RunningServer(managed, server, hello, record, file).seen(pid, present, failure, now)
 
 
 class _RunningServer:
@@ -135,7 +135,9 @@ class _RunningServer:
         )
         # The platform knows the open alerts, and gives no turn while one is open.
         of_set = ObservedSet(config=self._config(state), alerts=())
-        return SeenProcess(process, pid, of_set)
+        # Another server may answer at this address.
+        said = (self._status or {}).get("pid")
+        return SeenProcess(process, pid if said in {None, pid} else None, of_set)
 
     def _state(self) -> MemberState | None:
         if is_router(self._hello):

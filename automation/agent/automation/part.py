@@ -56,13 +56,15 @@ class ManagedProcess:
 class MachinePart:
     """The part of this machine.
 
-    `faults`: why processes are left alone. `failures`: the moves that stopped plans.
+    `builds`: the builds of each version. `faults`: why processes are left alone. `failures`: the moves that
+    stopped plans.
     """
 
     version: int
     is_paused: bool
     base: Path
     goal: AutomationGoal
+    builds: Mapping[str, Sequence[Document]]
     processes: Mapping[str, ManagedProcess]
     hostnames: Mapping[str, str]
     faults: Mapping[str, str]
@@ -92,6 +94,7 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
         is_paused=document.get("paused") is True,
         base=base,
         goal=goal,
+        builds=dict(_builds(document)),
         processes=processes,
         hostnames={name: process_host(process) for name, process in listed.items()},
         faults=faults,
@@ -133,6 +136,11 @@ def _fault(
 
 def _key(hostname: str) -> str:
     return (canonical_hostname(hostname) or hostname).lower()
+
+
+def _builds(document: Document) -> Iterator[tuple[str, Sequence[Document]]]:
+    for _, version in items(document, "databaseVersions"):
+        yield text(version, "name") or "", [build for _, build in items(version, "builds")]
 
 
 def _failures(

@@ -24,15 +24,17 @@ def machine(scenario: Scenario) -> Iterator[AutomatedMachine]:
         yield made
 
 
-def test_a_standalone_server_starts_from_nothing_and_outlives_the_agent(machine: AutomatedMachine) -> None:
-    machine.agent.start()
-    machine.reaches(machine.publish())
-    pid = machine.pid()
-    assert pid is not None
-    assert os.getsid(pid) == pid
-    assert machine.agent.stop() == 0
-    assert is_running(pid)
-    assert machine.scenario.log().count("AUTOMATION_CONFIG_FETCHED_AUDIT") == 1
+def test_a_standalone_server_is_downloaded_and_started_and_outlives_the_agent(scenario: Scenario) -> None:
+    with automated_machine(scenario, has_builds=False) as machine:
+        machine.agent.start()
+        machine.reaches(machine.publish())
+        assert ("DOWNLOAD", "DONE") in machine.moves()
+        pid = machine.pid()
+        assert pid is not None
+        assert os.getsid(pid) == pid
+        assert machine.agent.stop() == 0
+        assert is_running(pid)
+        assert scenario.log().count("AUTOMATION_CONFIG_FETCHED_AUDIT") == 1
 
 
 def test_a_parameter_changes_at_run_time_and_the_cache_size_by_a_restart(machine: AutomatedMachine) -> None:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.failures import MoveFailed, TurnLost
 from automation.agent.automation.moves import Mover
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces
 from automation.agent.automation.processes import is_server, running_pid, without_secrets
-from automation.agent.automation.programs import Programs
 from automation.agent.automation.servers import ManagedServers
 from automation.plan.values import Move, MoveKind, ObservedProcess
 from tests.factories.documents import document, process
@@ -49,7 +49,7 @@ def mover(directory: Path, seen: SeenProcess, *, is_lost: bool = False) -> Mover
         managed,
         ManagedServers(()).server(managed.address),
         ProcessPlaces(directory, "db_1"),
-        Programs(directory, [directory]),
+        DocumentBuilds(Builds(directory, [directory]), {}, this_kind()),
         see=lambda: seen,
         keep=keep,
         now=NOON,
@@ -67,7 +67,7 @@ def test_a_server_is_not_stopped_after_the_turn_is_lost(
 def test_a_server_is_not_stopped_if_the_program_for_its_start_is_missing(
     tmp_path: Path, other: subprocess.Popen[bytes]
 ) -> None:
-    with pytest.raises(MoveFailed, match=r"6\.0\.5 is not there"):
+    with pytest.raises(MoveFailed, match=r"6\.0\.5 is not on the machine"):
         mover(tmp_path, SeenProcess(RUNS, other.pid)).carry_out(Move(MoveKind.RESTART, "db_1"))
     assert other.poll() is None
 
@@ -77,13 +77,9 @@ def test_a_server_whose_process_is_not_found_is_not_stopped(tmp_path: Path) -> N
         mover(tmp_path, SeenProcess(RUNS)).carry_out(Move(MoveKind.STOP, "db_1"))
 
 
-def test_a_program_outside_the_allowed_directories_is_not_started(tmp_path: Path) -> None:
-    allowed = tmp_path / "allowed"
-    place = allowed / "6.0.5" / "bin"
-    place.mkdir(parents=True)
-    (place / "mongod").symlink_to(sys.executable)
-    programs = Programs(allowed, [allowed])
-    assert programs.present(["6.0.5", "../allowed/6.0.5"]) == frozenset()
+def test_a_build_that_cannot_be_downloaded_fails_its_move(tmp_path: Path) -> None:
+    with pytest.raises(MoveFailed, match=r"version 6\.0\.5 has no build"):
+        mover(tmp_path, SeenProcess(RUNS)).carry_out(Move(MoveKind.DOWNLOAD, "db_1", version="6.0.5"))
 
 
 def test_another_process_with_the_number_of_a_server_is_no_server(

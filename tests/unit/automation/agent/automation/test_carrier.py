@@ -1,0 +1,153 @@
+"""Rounds of the automation without a server. Real servers are in tests/processes."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from automation.agent.automation.carrier import AutomationCarrier
+from automation.agent.automation.places import DIRECTORY, only_agent
+from automation.agent.client import Client, PlatformAnswer, Unreachable
+from automation.agent.settings import read_settings
+from tests.factories.documents import document, process
+
+HOST = "127.0.0.1"
+UNCHANGED = PlatformAnswer(304, {}, None)
+ENVIRONMENT = {
+    "OPSAPI_AGENT_URL": "http://127.0.0.1:9",
+    "OPSAPI_AGENT_GROUP_ID": "5cfba40d0f2a4d1f8a2b6c3d",
+    "OPSAPI_AGENT_PUBLIC_KEY": "abcdefgh",
+    "OPSAPI_AGENT_PRIVATE_KEY": "secret",
+    "OPSAPI_AGENT_HOSTNAME": HOST,
+    "OPSAPI_AGENT_AUTOMATION": "on",
+}
+
+
+class _ReportedPlatform:
+    """A platform that gives these answers to the agent, and keeps its reports."""
+
+    def __init__(self, *answers: PlatformAnswer | Unreachable) -> None:
+        self.answers, self.reports = list(answers), list[Mapping[str, Any]]()
+
+    def automation(self, _: str, __: str) -> PlatformAnswer:
+        answer = self.answers.pop(0)
+        if isinstance(answer, Unreachable):
+            raise answer
+        return answer
+
+    def report(self, body: bytes, _: str) -> PlatformAnswer:
+        self.reports.append(json.loads(body))
+        return PlatformAnswer(200, {}, None)
+
+
+Made = tuple[_ReportedPlatform, AutomationCarrier]
+
+
+@pytest.fixture
+def rounds(tmp_path: Path) -> Callable[..., Made]:
+    """The automation of a machine below the directory, at a platform that gives these answers."""
+
+    def make(*answers: PlatformAnswer | Unreachable) -> Made:
+        platform = _ReportedPlatform(*answers)
+        settings = read_settings({**ENVIRONMENT, "OPSAPI_AGENT_AUTOMATION_DIRS": str(tmp_path)})
+        settings = replace(settings, mongodb=())
+        return platform, AutomationCarrier(settings, cast("Client", platform), "1.0")
+
+    return make
+
+
+def given(directory: Path, **fields: Any) -> PlatformAnswer:
+    """An answer with a process whose build is not in the document."""
+    settings = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
+    sent = document(
+        options={"downloadBase": str(directory / "base")},
+        databaseVersions=[{"name": "7.0.2", "builds": []}],
+        processes=[process(hostname=HOST, args2_6=settings)],
+        **fields,
+    )
+    return PlatformAnswer(200, {"paused": False, "stopped": [], "members": [], **sent}, None, etag='"1"')
+
+
+def only(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The only process of a report."""
+    (row,) = report["processes"]
+    return cast("Mapping[str, Any]", row)
+
+
+def test_a_move_that_fails_is_reported_and_stops_the_plan(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    platform, carrier = rounds(given(tmp_path), UNCHANGED)
+    carrier.round()
+    row = only(platform.reports[-1])
+    failed = [move for move in row["plan"]["moves"] if move["state"] == "FAILED"]
+    assert [move["move"] for move in failed] == ["DOWNLOAD"]
+    assert "version 7.0.2 has no build" in failed[0]["reason"]
+    assert "version 7.0.2 has no build" in row["errorString"]
+    assert row["lastGoalVersionAchieved"] == 0
+    carrier.round()
+    assert only(platform.reports[-1])["plan"]["waits"][0]["reason"] == "STOPPED"
+    assert not (tmp_path / "data").exists()
+
+
+def test_a_paused_plan_makes_no_move(rounds: Callable[..., Made], tmp_path: Path) -> None:
+    answer = given(tmp_path)
+    platform, carrier = rounds(replace(answer, document={**answer.document, "paused": True}))
+    carrier.round()
+    row = only(platform.reports[-1])
+    assert row["plan"]["waits"][0]["reason"] == "PAUSED"
+    assert row["lastGoalVersionAchieved"] == 0
+    assert all(move["state"] == "PLANNED" for move in row["plan"]["moves"])
+
+
+def test_sections_that_are_not_carried_out_are_named(rounds: Callable[..., Made], tmp_path: Path) -> None:
+    answer = given(tmp_path, auth={"usersWanted": []})
+    platform, carrier = rounds(replace(answer, document={**answer.document, "paused": True}))
+    carrier.round()
+    assert "does not carry out auth yet" in only(platform.reports[-1])["errorString"]
+
+
+def test_the_last_configuration_stays_while_the_platform_is_away(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    platform, carrier = rounds(given(tmp_path), Unreachable("away"))
+    carrier.round()
+    before = len(platform.reports)
+    carrier.round()
+    assert only(platform.reports[-1])["name"] == "db_1"
+    assert len(platform.reports) > before
+
+
+def test_nothing_happens_before_the_platform_has_answered(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    platform, carrier = rounds(Unreachable("away"))
+    carrier.round()
+    assert platform.reports == []
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_second_agent_on_the_machine_neither_moves_nor_reports(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    platform, carrier = rounds(given(tmp_path), UNCHANGED)
+    (tmp_path / "base").mkdir()
+    with only_agent(tmp_path / "base") as is_alone:
+        assert is_alone
+        carrier.round()
+    assert platform.reports == []
+    carrier.round()
+    assert platform.reports
+
+
+def test_a_download_directory_that_cannot_be_used_is_reported(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    (tmp_path / "base").write_text("a file")
+    platform, carrier = rounds(given(tmp_path))
+    carrier.round()
+    assert f"{tmp_path / 'base'}" in only(platform.reports[-1])["errorString"]
+    assert not (tmp_path / DIRECTORY).exists()
