@@ -30,7 +30,7 @@ from alerting.engine.leases import (
 )
 from alerting.engine.models import Notification
 from alerting.engine.muting import REMEMBERED_SECONDS, MuteDesk
-from alerting.engine.time_slices import Costs, TimeSlice
+from alerting.engine.rules import Costs, TimeSlice
 from integrations.channels.outcome import RETRIES_LAST, Outcome
 from integrations.choices import DeliveryStatus
 from opsapi.call_stack import with_room

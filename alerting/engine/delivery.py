@@ -56,18 +56,19 @@ from alerting.engine.models import Notification
 from alerting.engine.muting import MuteDesk, Muting, begun_versions
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.rules import (
+    Costs,
     DeliveryStep,
     DeliveryVerdict,
     DueNotification,
     Mute,
     SentMessages,
+    TimeSlice,
     decide_delivery,
     not_retried,
     unwanted_reason,
 )
 from alerting.engine.schedule import ForPeople, PeopleLookup, recipients_replace, schedule_follow_ups
 from alerting.engine.store import due_notification, due_notification_with_setting, merged_notifications
-from alerting.engine.time_slices import Costs, TimeSlice
 from alerting.incidents.store import (
     IncidentMessage,
     IncidentState,

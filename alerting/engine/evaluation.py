@@ -10,7 +10,7 @@
 
 A turn ends when its time is over or it has many rows to write, also within a signal. What was decided is
 written, and in the same transaction the place at which the next turn continues
-(`engine.time_slices.Progress`). So a crash neither loses nor repeats anything, and other projects have turns
+(`engine.rules.Progress`). So a crash neither loses nor repeats anything, and other projects have turns
 in between. Later signals of the project wait. A signal is divided between configurations, because alerts of
 one configuration can form an incident; only a configuration that takes a whole turn is divided between
 targets.
@@ -44,6 +44,7 @@ from alerting.engine.observations import Observation
 from alerting.engine.postgresql import POSTGRESQL
 from alerting.engine.purge import emptied_clusters_alerts_cancel
 from alerting.engine.queues import AGENTS_WITH_LATE, PROJECTS_WITH_TRACKED
+from alerting.engine.rules import Clock, Place, Progress, TimeSlice
 from alerting.engine.schedule import OneShot, schedule_one_shots
 from alerting.engine.share_counts import usage_add
 from alerting.engine.signal_observations import (
@@ -52,7 +53,6 @@ from alerting.engine.signal_observations import (
     observations_of,
     observations_of_fleet,
 )
-from alerting.engine.time_slices import Clock, Place, Progress, TimeSlice
 from alerting.engine.transition import (
     AlertAction,
     AlertView,

@@ -20,9 +20,8 @@ from datetime import datetime
 from accesslist.models import Project
 from alerting.engine.models import Notification
 from alerting.engine.planned import planned_messages
-from alerting.engine.rules import Mute
+from alerting.engine.rules import Clock, Costs, Mute, TimeSlice
 from alerting.engine.share_counts import usage_add
-from alerting.engine.time_slices import Clock, Costs, TimeSlice
 from alerting.engine.usage_rules import LEAST_COUNTED_SECONDS
 from alerting.incidents.store import targets_of_messages
 from alerting.windows.mute_search import MuteSearch

@@ -13,7 +13,7 @@ import orjson
 from alerting.configs.locks import try_lock
 from alerting.engine.models import EvaluationTurn
 from alerting.engine.queues import PROJECTS_WITH_SIGNALS
-from alerting.engine.time_slices import Progress, progress_of
+from alerting.engine.rules import Progress, progress_of
 from alerting.engine.usage_rules import UNIT_SECONDS, minute_of
 from events.models import Signal
 from opsapi.batches import delete_batch

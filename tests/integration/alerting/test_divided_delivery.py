@@ -16,8 +16,8 @@ from alerting.engine.courier import FINISH_LOCKS_SECONDS, HELD_UP_SECONDS, Couri
 from alerting.engine.leases import leases_give_back
 from alerting.engine.ledger import Ledger
 from alerting.engine.muting import Muting
+from alerting.engine.rules import Costs, TimeSlice
 from alerting.engine.schedule import ForPeople, recipients_replace
-from alerting.engine.time_slices import Costs, TimeSlice
 from alerting.models import Alert, Incident, Notification
 from integrations.channels.outcome import Outcome
 from integrations.choices import DeliveryStatus

@@ -12,7 +12,7 @@ from accesslist.models import Project
 from alerting.configs.changes import alert_config_delete
 from alerting.engine import signal_observations
 from alerting.engine.evaluation import evaluate_signals, open_tracked
-from alerting.engine.time_slices import Place, Progress, TimeSlice, progress_of
+from alerting.engine.rules import Place, Progress, TimeSlice, progress_of
 from alerting.models import Alert, AlertConfig, EvaluationTurn, Incident, Notification
 from automation.models import Host
 from events.models import Event, Signal

@@ -1,6 +1,6 @@
 """How a turn finds what took most of its time."""
 
-from alerting.engine.time_slices import TimeSlice
+from alerting.engine.rules import TimeSlice
 
 
 def test_the_dearest_took_most_time_in_all() -> None:
