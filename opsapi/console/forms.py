@@ -222,9 +222,15 @@ class OpenForm(forms.Form):
         """Add the inputs that are not declared in the class."""
 
     def groups(self) -> Iterable[tuple[str, list[forms.BoundField]]]:
-        """The visible fields, by title."""
-        for title, names in self.fieldsets or [("", list(self.fields))]:
+        """Yield the fields by title, and last the fields that `fieldsets` does not name.
+
+        A save clears a field that its page lacks.
+        """
+        for title, names in self.fieldsets:
             yield title, [self[name] for name in names]
+        named = {name for _, names in self.fieldsets for name in names}
+        if rest := [self[name] for name in self.fields if name not in named]:
+            yield "", rest
 
     @property
     def has_wrong_fields(self) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django import forms
 
-from opsapi.console.forms import DateTimeText, SecretInput
+from opsapi.console.forms import DateTimeText, OpenForm, SecretInput
 from tests.each import each
 
 NOON = datetime(2099, 11, 21, 12, 0, 7, 900_000, UTC)
@@ -13,6 +13,18 @@ NOON = datetime(2099, 11, 21, 12, 0, 7, 900_000, UTC)
 
 class _Form(forms.Form):
     at = DateTimeText(required=False)
+
+
+class _Grouped(OpenForm):
+    fieldsets = [("Period", ["start"])]
+
+    note = forms.CharField()
+    start = forms.CharField()
+
+
+def test_a_field_that_no_group_names_is_shown_last() -> None:
+    groups = [(title, [field.name for field in fields]) for title, fields in _Grouped().groups()]
+    assert groups == [("Period", ["start"]), ("", ["note"])]
 
 
 @each(
