@@ -443,7 +443,7 @@ class AlertConfigAdmin(ConsoleAdmin):
     def title(self, config: AlertConfig) -> SafeString:
         return rule_title(config)
 
-    @admin.display(description="tells")
+    @admin.display(description="notifies")
     def destinations(self, config: Any) -> SafeString:
         return destination_chips(config.settings.all(), config.team_names)
 

@@ -89,7 +89,7 @@ class ConfigView:
 
 @dataclass(frozen=True, slots=True)
 class AlertView:
-    """The active alert of a configuration and target; `created` is None if nobody compares times."""
+    """The active alert of a configuration and target. Without `created`, times are not compared."""
 
     current_value: float | None = None
     created: datetime | None = None

@@ -268,9 +268,9 @@ def _between(parts: Iterable[QuerySet[Alert]], start: int, stop: int) -> Iterato
 
 
 MOST_SEARCHED: Final = 20_000
-"""So many of the newest active alerts, and of the newest ended alerts, are searched for parts of words."""
+"""The newest active alerts, and the newest ended alerts, that are searched for parts of words."""
 MOST_FOUND: Final = 5_000
-"""A search finds at most so many active alerts, and so many ended alerts."""
+"""The most active alerts, and the most ended alerts, that a search finds."""
 _MOST_WORDS: Final = 10
 
 

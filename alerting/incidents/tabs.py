@@ -76,7 +76,7 @@ def _waiting(alerts: QuerySet[Alert], now: datetime) -> QuerySet[Alert]:
 
 
 class TabbedAlerts:
-    """The alerts of a list by tab; `alerts` are the ones that its filters and its search find."""
+    """The alerts of a list by tab; `alerts` are the alerts that its filters and its search find."""
 
     def __init__(self, alerts: QuerySet[Alert], now: datetime) -> None:
         self._alerts, self._now = alerts, now

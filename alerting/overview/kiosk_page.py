@@ -78,7 +78,7 @@ def _board(kiosk: Kiosk, visible_scope: VisibleScope, now: datetime) -> dict[str
 
 
 def _warnings(now: datetime) -> Iterator[str]:
-    """Why the board may be wrong: with them, nothing that needs somebody means nothing."""
+    """Why the board may be wrong. With a warning, a board without alerts does not mean that all is well."""
     if not workers_seen(now).exists():
         yield "No worker is running, so alerts are not evaluated."
     late = longest_waits(now).evaluation_words

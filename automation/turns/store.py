@@ -47,7 +47,7 @@ from opsapi.wire_json import JsonObject, without_nulls
 logger = logging.getLogger("opsapi.automation")
 
 MOST_DOCUMENTS = 5
-"""Of so many versions that processes have reached, the documents are read for their plans."""
+"""The most versions that processes have reached of which documents are read for plans."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

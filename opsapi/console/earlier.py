@@ -32,7 +32,7 @@ class RevertedChange:
         return list(dict.fromkeys([*self.before, *self.after]))
 
     def values(self, side: Mapping[str, str], now: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The values of one side; None for a missing one. Fields that are texts `now` were texts."""
+        """The values of a side; None if it is missing. A field with a text `now` had a text then."""
         return {name: _value(side.get(name), now.get(name)) for name in self.names}
 
 

@@ -1,4 +1,4 @@
-"""HeartbeatBar bars: a row over the last 24 hours in cells, drawn on the server.
+"""Heartbeat bars: the last 24 hours of a row in cells, drawn on the server.
 
 Apps contribute the times in which alerts about rows are muted.
 """
