@@ -224,13 +224,14 @@ class OpenForm(forms.Form):
     def groups(self) -> Iterable[tuple[str, list[forms.BoundField]]]:
         """Yield the fields by title, and last the fields that `fieldsets` does not name.
 
-        A save clears a field that its page lacks.
+        A save clears a field that its page lacks. The page shows nested fields (`matchers[0].value`) itself.
         """
         for title, names in self.fieldsets:
             yield title, [self[name] for name in names]
         named = {name for _, names in self.fieldsets for name in names}
-        if rest := [self[name] for name in self.fields if name not in named]:
-            yield "", rest
+        rest = [name for name in self.fields if name not in named and not (named and "." in name)]
+        if rest:
+            yield "", [self[name] for name in rest]
 
     @property
     def has_wrong_fields(self) -> bool:
