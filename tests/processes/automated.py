@@ -147,7 +147,15 @@ class AutomatedMachine:
 
     def moves(self) -> list[tuple[str, str]]:
         """The moves of the status, each with its state."""
-        return [(move["move"], move["state"]) for move in self.status().get("plan", {}).get("moves", [])]
+        return [(move["move"], move["state"]) for move in self._moves()]
+
+    def failed_move(self) -> dict[str, Any] | None:
+        """The move of the status that failed, if any."""
+        return next((move for move in self._moves() if move["state"] == "FAILED"), None)
+
+    def _moves(self) -> list[dict[str, Any]]:
+        moves: list[dict[str, Any]] = self.status().get("plan", {}).get("moves", [])
+        return moves
 
     def end(self) -> None:
         """Leave nothing running."""

@@ -128,7 +128,8 @@ def test_a_refused_configuration_stops_the_plan_and_the_earlier_one_continues_it
     wrong = machine.settings(bogus={"option": 1}, net={**machine.settings()["net"], **secret})
     machine.publish(wrong)
     eventually(lambda: "AUTOMATION_PLAN_STOPPED" in machine.scenario.log(), message="the plan stops")
-    failed = next(move for move in machine.status()["plan"]["moves"] if move["state"] == "FAILED")
+    # The turn ends, and stops the plan, before the agent reports the move.
+    failed = eventually(machine.failed_move, message="the failed move is reported")
     assert failed["move"] == "RESTART"
     assert "bogus.option" in failed["reason"]
     assert machine.pid() == pid
@@ -142,7 +143,8 @@ def test_a_server_that_does_not_start_says_why(machine: AutomatedMachine) -> Non
     machine.agent.start()
     machine.publish(machine.settings(setParameter={"wiredTigerEngineRuntimeConfig": "bogus=1"}))
     eventually(lambda: machine.status().get("errorString"), message="why it does not start")
-    assert ("START", "FAILED") in machine.moves()
+    failed = eventually(machine.failed_move, message="the failed move is reported")
+    assert failed["move"] == "START"
     machine.reaches(machine.publish())
 
 
