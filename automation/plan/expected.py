@@ -65,7 +65,9 @@ class _Model:
         state = self._state_after_start(goal)
         if not seen.has_data and state is not MemberState.ARBITER:
             place = series(version)
-            feature_version = SERIES[place] if place is not None else None
+            # A server that has run leaves files of its feature compatibility version, even without data.
+            if feature_version is None and place is not None:
+                feature_version = SERIES[place]
             if self._is_member(goal.name):
                 feature_version = self._set_feature_version() or feature_version
         self.set(

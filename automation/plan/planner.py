@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from automation.plan.expected import expected
-from automation.plan.guards import UnitState, disturbance_holds, unit_state
+from automation.plan.guards import UnitState, disturbance_holds, turn, unit_state
 from automation.plan.process_moves import (
     change,
     outsider_hold,
@@ -240,7 +240,10 @@ def _one_by_one(state: UnitState, own: _OwnNeeds) -> PlanStep:
 def _shut_down(state: UnitState, own: _OwnNeeds) -> PlanStep:
     """The document disables the whole replica set: the primary stops last."""
     in_order = sorted(own.changes.values(), key=lambda move: _is_primary(state, move.process))
-    return PlanStep(tuple(in_order[:1]))
+    for move in in_order[:1]:
+        holds = tuple(turn(state, move.process))
+        return PlanStep((), holds) if holds else PlanStep((move,))
+    return PlanStep()
 
 
 def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
@@ -257,7 +260,9 @@ def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
     before = {move.process for move in own.moves} | {hold.process for hold in own.holds}
     if waits or not of_primary or not before.isdisjoint(state.members):
         return PlanStep((), tuple(waits))
-    return _primary_last(state, of_primary[0])
+    # A member whose new version needs another feature version comes before the primary, too.
+    feature = feature_move(state)
+    return feature if feature.moves else _primary_last(state, of_primary[0])
 
 
 def _primary_last(state: UnitState, move: Move) -> PlanStep:

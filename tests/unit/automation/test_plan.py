@@ -17,6 +17,7 @@ from automation.plan.values import (
     AutomationGoal,
     FailedMove,
     MemberState,
+    Move,
     MoveKind,
     ObservedFleet,
     ObservedProcess,
@@ -130,6 +131,24 @@ class TestRolling:
         kinds = [p.move.kind for p in found.moves if p.move.kind is not MoveKind.DOWNLOAD]
         assert kinds[0] is MoveKind.SET_FEATURE_VERSION
         assert kinds.count(MoveKind.CHANGE_VERSION) == 3
+
+    def test_a_member_that_waits_for_the_feature_version_comes_before_the_primary(self) -> None:
+        old = replica_set(featureCompatibilityVersion="4.4")
+        new = replica_set(**RESTARTED)
+        new["processes"][1]["version"] = "6.0.20"
+        assert disturbances(plan_of(new, fleet(old))) == [
+            ("RESTART", "p2"),
+            ("CHANGE_VERSION", "p1"),
+            ("STEP_DOWN", "p0"),
+            ("RESTART", "p0"),
+        ]
+
+    def test_a_shutdown_of_the_whole_set_waits_for_the_turn_of_another_member(self) -> None:
+        off = replica_set(disabled=True)
+        found = step(goal_of(off), fleet(replica_set(), of_set={"turn": "p2"}))
+        assert (moves(found), reasons(found)) == ([], {"TURN"})
+        found = step(goal_of(off), fleet(replica_set(), of_set={"turn": "p1"}))
+        assert moves(found) == [("STOP", "p1")]
 
     def test_one_restart_serves_a_new_version_settings_and_a_restart(self) -> None:
         settings = {**SETTINGS, "net": {"port": 27017, "maxIncomingConnections": 9}}
@@ -439,6 +458,16 @@ class TestRefusals:
     def test_a_replica_set_without_processes_is_named(self) -> None:
         goal = goal_of({**replica_set(), "replicaSets": [{"_id": "other", "members": []}]})
         assert [hold.replica_set for hold in goal.notes] == ["other"]
+
+
+def test_a_server_without_data_keeps_the_feature_version_of_its_files() -> None:
+    sent = replica_set(2)
+    sent["processes"][1]["version"] = "6.0.20"
+    files = {"state": MemberState.UNINITIATED, "has_data": False, "feature_version": "4.4"}
+    unit = goal_of(sent).units[0]
+    move = Move(MoveKind.CHANGE_VERSION, "p1", "rs", "5.0.31")
+    observed = fleet(sent, p1=files, of_set={"config": (unit.members or ())[:1]})
+    assert expected(unit, observed, move).processes["p1"].feature_version == "4.4"
 
 
 def test_a_version_has_a_series_and_the_newest_of_a_series_is_chosen() -> None:
