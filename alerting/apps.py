@@ -35,7 +35,7 @@ class AlertingConfig(AppConfig):
         from alerting.configs import coverage  # noqa: PLC0415
         from alerting.configs.notices import project_notices, setup_checklist  # noqa: PLC0415
         from alerting.destinations.store import proxy_fault_words  # noqa: PLC0415
-        from alerting.engine import purge, waiting  # noqa: PLC0415
+        from alerting.engine import lag, purge  # noqa: PLC0415
         from alerting.engine.metrics import alerting_metrics  # noqa: PLC0415
         from alerting.engine.schedule import planned_decide_again  # noqa: PLC0415
         from alerting.engine.workers import clock_words, failing_loop_words, workers_seen  # noqa: PLC0415
@@ -63,14 +63,14 @@ class AlertingConfig(AppConfig):
         self.workers_seen = workers_seen
         self.checks = {
             "loops": failing_loop_words,
-            "evaluation": waiting.evaluation_late_words,
-            "delivery": waiting.delivery_late_words,
+            "evaluation": lag.evaluation_late_words,
+            "delivery": lag.delivery_late_words,
             "clock": clock_words,
             "outgoingProxy": proxy_fault_words,
         }
         self.notes = {
-            "evaluation": waiting.evaluation_share_words,
-            "delivery": waiting.delivery_share_words,
+            "evaluation": lag.evaluation_share_words,
+            "delivery": lag.delivery_share_words,
         }
 
         group_created.connect(configs.default_configs_create)

@@ -85,7 +85,7 @@ class PresetSpec:
         return (
             config.event_type is self.event_type
             and not config.matchers
-            and config.threshold == self.count_threshold
+            and config.count_threshold == self.count_threshold
             and _in_base(config.metric_threshold) == _in_base(self.metric_threshold)
         )
 

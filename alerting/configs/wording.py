@@ -93,8 +93,8 @@ def _threshold_words(config: ConfigView) -> str:
     if config.metric_threshold:
         return f"{config.metric_threshold.metric.spec.words} {limit_words(config.metric_threshold)}"
     counted = in_words(config.event_type)
-    if config.threshold:
-        return f"{_COUNTED.get(config.event_type, counted)} {limit_words(config.threshold)}"
+    if config.count_threshold:
+        return f"{_COUNTED.get(config.event_type, counted)} {limit_words(config.count_threshold)}"
     return counted
 
 

@@ -49,7 +49,7 @@ from alerting.engine.schedule import OneShot, schedule_one_shots
 from alerting.engine.share_counts import usage_add
 from alerting.engine.signal_observations import (
     TooManyWaitError,
-    WaitingSignals,
+    UnevaluatedSignals,
     observations_of,
     observations_of_fleet,
 )
@@ -297,14 +297,14 @@ _ConfigsByType = Mapping[EventType, ConfigIndex]
 class _Comparison(NamedTuple):
     """A signal, its observations, and the configurations that may apply. Its changes get the time `at`.
 
-    `waiting`: signals that decide about their targets instead, because they are evaluated later.
+    `unevaluated`: signals that decide about their targets instead, because they are evaluated later.
     """
 
     signal: Signal
     at: datetime
     seen: Sequence[_Observed]
     configs: _ConfigsByType
-    waiting: WaitingSignals | None = None
+    unevaluated: UnevaluatedSignals | None = None
 
 
 def _compare_observations(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Evaluated:
@@ -361,7 +361,7 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
         evaluation = _Evaluation(group_id, now, active, time_slice)
         # Read after the part of the fleet: what was committed in between waits.
         try:
-            waiting = WaitingSignals(group_id, event_types, now)
+            unevaluated = UnevaluatedSignals(group_id, event_types, now)
         except TooManyWaitError as error:
             ids = tuple(signal.pk for signal in signals)
             postponed = {_config_id(signal) for signal in signals} & indexes.keys()
@@ -370,7 +370,8 @@ def _compare_configs(batch: _Batch, now: datetime, time_slice: TimeSlice) -> _Ev
             )
             return ids, None
         comparisons = (
-            _Comparison(signal, now, fleet, indexes.get(_config_id(signal), {}), waiting) for signal in rest
+            _Comparison(signal, now, fleet, indexes.get(_config_id(signal), {}), unevaluated)
+            for signal in rest
         )
         ids = tuple(signal.pk for signal in signals)
         stopped = evaluation.run(comparisons, place)
@@ -393,7 +394,7 @@ class _ActiveAlert(AlertView):
     """An active alert, as it is after the changes that were decided but not written yet."""
 
     id: str = ""
-    late: bool = False
+    began_late: bool = False
     over: datetime | None = None
 
 
@@ -454,9 +455,9 @@ def _read_active(
     rows = fetch_rows(statement, values)
     if not of_configs and len(rows) > ACTIVE_AT_ONCE:
         active.until = rows[-1][1]
-    for alert_id, config_id, target, value, created, late, over in rows:
+    for alert_id, config_id, target, value, created, began_late, over in rows:
         active.by_target.setdefault(target, {})[config_id] = _ActiveAlert(
-            current_value=value, created=created, id=alert_id, late=late, over=over
+            current_value=value, created=created, id=alert_id, began_late=began_late, over=over
         )
     return active
 
@@ -635,10 +636,10 @@ class _Evaluation:
             logger.exception("configuration %s cannot be compared with signal %s", pair.config.id, signal.pk)
             return None
         is_change = decision.action is not AlertAction.NOTHING or (alert and alert.over)
-        if is_change and comparison.waiting:
-            if comparison.waiting.decide(pair.observation):
+        if is_change and comparison.unevaluated:
+            if comparison.unevaluated.decide(pair.observation):
                 return None
-            if agent := comparison.waiting.awaited(pair.observation):
+            if agent := comparison.unevaluated.awaited(pair.observation):
                 self.awaiting.add((agent, pair.config.id))
                 return None
         logger.debug(
@@ -656,9 +657,9 @@ class _Evaluation:
             # A changed configuration starts alerts at the time of evaluation, so a later signal in the queue
             # may be older than the alert.
             at = max(at, alert.created)
-        late = LATE in signal.payload
+        is_late = LATE in signal.payload
         if alert:
-            over = _over_after(decision, alert, at if late else None)
+            over = _over_after(decision, alert, at if is_late else None)
             if over != alert.over:
                 changes.alerts.over[alert.id] = over, self._known(signal)
                 alert = replace(alert, over=over)
@@ -675,14 +676,14 @@ class _Evaluation:
                     facts=pair.observation.facts,
                     at=at,
                     value=decision.value,
-                    known=self._known(signal) if late else None,
+                    known=self._known(signal) if is_late else None,
                 )
                 changes.alerts.starts.append(start)
-                active[config.id] = _ActiveAlert(decision.value, at, start.id, late=late)
+                active[config.id] = _ActiveAlert(decision.value, at, start.id, began_late=is_late)
             case AlertAction.UPDATE if alert:
                 changes.alerts.values[alert.id] = decision.value, at
                 active[config.id] = replace(alert, current_value=decision.value)
-            case AlertAction.CLOSE if alert and not (late and alert.over):
+            case AlertAction.CLOSE if alert and not (is_late and alert.over):
                 # A tracked alert whose delay has passed opens before it ends, unless a waiting signal may
                 # have ended its condition earlier. Evaluated signals are not waiting: they are deleted later.
                 changes.alerts.ends[alert.id] = AlertEnd(
@@ -715,17 +716,17 @@ class _Evaluation:
         alerts_change(changes=changes.alerts, group_id=self._group_id, now=self._now)
 
 
-def _over_after(decision: Decision, alert: _ActiveAlert, late: datetime | None) -> datetime | None:
+def _over_after(decision: Decision, alert: _ActiveAlert, late_at: datetime | None) -> datetime | None:
     """Return when the condition of an alert ended according to a late report; None if it has not ended.
 
-    `late`: the time of a late report; None if the report is not late. The alert stays open for the moment,
+    `late_at`: the time of a late report; None if the report is not late. The alert stays open for the moment,
     because a newer report may show that the condition is met again. `close_over` closes it. An alert that
     also began in a late report is closed at once, because users have not seen it.
     """
     if decision.reason is AlertReason.STILL_HOLDS:
         return None
-    if decision.action is AlertAction.CLOSE and late and not alert.late:
-        return alert.over or late
+    if decision.action is AlertAction.CLOSE and late_at and not alert.began_late:
+        return alert.over or late_at
     return alert.over
 
 

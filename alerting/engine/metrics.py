@@ -9,8 +9,8 @@ from prometheus_client.metrics_core import Metric
 from alerting.destinations.choices import DestinationState
 from alerting.destinations.store import WAITING_SINCE, destinations_by_state
 from alerting.engine.choices import NotificationStatus
+from alerting.engine.lag import longest_waits
 from alerting.engine.models import Notification
-from alerting.engine.waiting import longest_waits
 from alerting.engine.workers import workers_counted
 from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert

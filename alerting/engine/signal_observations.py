@@ -78,12 +78,12 @@ class _KnownFleet:
         """Whether the host still exists at this address; otherwise nothing would end its alerts."""
         return self.hosts.get(state["hostId"]) == (state["hostname"].lower(), state["port"])
 
-    def is_newest(self, state: Payload, late: str | None) -> bool:
-        """Whether no other agent has reported the host since the agent `late` held its signal.
+    def is_newest(self, state: Payload, holder: str | None) -> bool:
+        """Whether no other agent has reported the host since the agent `holder` held its signal.
 
-        If the agent `late` was deleted meanwhile, the host has no agent.
+        If the agent `holder` was deleted meanwhile, the host has no agent.
         """
-        return late is None or self.reported_by.get(state["hostId"]) in {late, None}
+        return holder is None or self.reported_by.get(state["hostId"]) in {holder, None}
 
     def samples_of(self, state: Payload) -> Samples:
         return self.measured.get((state["hostId"], state["measurementId"])) or {}
@@ -124,7 +124,7 @@ def _read_known(signals: Sequence[Signal], group_id: str) -> _KnownFleet:
         else frozenset(),
         now=max(signal.created for signal in signals),
     )
-    late = [
+    compared = [
         series
         for signal in signals
         if signal.payload.get(LATE)
@@ -132,7 +132,7 @@ def _read_known(signals: Sequence[Signal], group_id: str) -> _KnownFleet:
         if not known.is_newest(state, signal.payload[LATE])
         for series in known.series_of(state)
     ]
-    return replace(known, outdated=frozenset(outdated_series(late, known.now)))
+    return replace(known, outdated=frozenset(outdated_series(compared, known.now)))
 
 
 def _plan_conditions(group_id: str) -> AbstractSet[tuple[EventType, str]]:
@@ -236,7 +236,7 @@ SELECT host.id, host.replica_set_name, agent.id
 
 
 MOST_WAITING_HOSTS = 20_000
-"""The most hosts in the signals that `WaitingSignals` reads, which take about 0.3 s."""
+"""The most hosts in the signals that `UnevaluatedSignals` reads, which take about 0.3 s."""
 # Without the payloads, which take long to read. A signal counts as at least one host.
 _WAITING_HOLDERS = """
 SELECT held_by, sum(greatest(number_of_hosts, 1)) FROM (
@@ -264,7 +264,7 @@ class TooManyWaitError(Exception):
 _NOTHING: tuple[bool, AbstractSet[str | None]] = False, frozenset()
 
 
-class WaitingSignals:
+class UnevaluatedSignals:
     """Unevaluated signals of a project, which decide about their targets. They are read when they matter."""
 
     def __init__(self, group_id: str, event_types: AbstractSet[EventType], now: datetime) -> None:

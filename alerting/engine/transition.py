@@ -75,7 +75,7 @@ class ConfigView:
     event_type: EventType
     matchers: Sequence[Matcher] = ()
     metric_threshold: MetricThreshold | None = None
-    threshold: CountThreshold | None = None
+    count_threshold: CountThreshold | None = None
     is_global: bool = False
     tags: Sequence[str] = ()
     messages: int = 1
@@ -142,17 +142,17 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
             begins = Decision(AlertAction.START, AlertReason.HOLDS)
             return Decision(AlertAction.NOTHING, AlertReason.STILL_HOLDS) if alert else begins
         case Condition.ENDED:
-            return _over(observation, alert)
+            return _condition_over(observation, alert)
         case Condition.GONE:
             threshold = config.metric_threshold
             is_other = threshold is not None and threshold.metric.value not in observation.samples
-            return _ended(None if is_other else alert, AlertReason.GONE, action=AlertAction.CANCEL)
+            return _end_of_alert(None if is_other else alert, AlertReason.GONE, action=AlertAction.CANCEL)
 
 
-def _over(observation: Observation, alert: AlertView | None) -> Decision:
+def _condition_over(observation: Observation, alert: AlertView | None) -> Decision:
     if alert and _is_older(observation, alert):
         return Decision(AlertAction.NOTHING, AlertReason.ENDED_BEFORE)
-    return _ended(alert, AlertReason.ENDED)
+    return _end_of_alert(alert, AlertReason.ENDED)
 
 
 def _is_older(observation: Observation, alert: AlertView) -> bool:
@@ -170,7 +170,7 @@ def _measured(config: ConfigView, observation: Observation, alert: AlertView | N
         case ThresholdState.NO_DATA:
             return Decision(AlertAction.NOTHING, AlertReason.METRIC_NOT_REPORTED)
         case ThresholdState.INSIDE:
-            return _ended(alert, AlertReason.INSIDE_THRESHOLD, value)
+            return _end_of_alert(alert, AlertReason.INSIDE_THRESHOLD, value)
         case ThresholdState.OUTSIDE:
             if alert is None:
                 return Decision(AlertAction.START, AlertReason.OUTSIDE, value)
@@ -186,12 +186,12 @@ def threshold_verdict(config: ConfigView, observation: Observation) -> Threshold
         return evaluate_threshold(
             config.metric_threshold, observation.samples.get(config.metric_threshold.metric.value, ())
         )
-    if config.threshold:
-        return evaluate_count(config.threshold, observation.count)
+    if config.count_threshold:
+        return evaluate_count(config.count_threshold, observation.count)
     return ThresholdVerdict(ThresholdState.NO_DATA)
 
 
-def _ended(
+def _end_of_alert(
     alert: AlertView | None,
     reason: AlertReason,
     value: float | None = None,

@@ -165,7 +165,7 @@ def _false_condition(
     situation: Situation, compared: Sequence[ComparedMatcher], value: float | None
 ) -> Explanation:
     config = situation.config
-    limit = config.metric_threshold or config.threshold
+    limit = config.metric_threshold or config.count_threshold
     if limit is None or value is None:
         return _no(AlertReason.CONDITION_FALSE, compared, value, event=in_words(config.event_type))
     metric, number = "the number of members", f"{value:g}"

@@ -74,7 +74,7 @@ def recorded_threshold(view: ConfigView, value: float | None) -> RecordedThresho
         converted = None if value is None else convert(value, base, metric_threshold.units)
         return RecordedThreshold(metric_threshold, converted)
     # An alert does not keep the number of members.
-    return None if view.threshold is None else RecordedThreshold(view.threshold, None)
+    return None if view.count_threshold is None else RecordedThreshold(view.count_threshold, None)
 
 
 def condition_detail(state: ConditionState, view: ConfigView | None) -> str:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_safe
 
 from accesslist.kiosks.models import Kiosk
 from accesslist.kiosks.store import kiosk_opened, kiosk_scope
-from alerting.engine.waiting import longest_waits
+from alerting.engine.lag import longest_waits
 from alerting.engine.workers import workers_seen
 from alerting.incidents.models import Alert
 from alerting.incidents.presentation import severity_badge

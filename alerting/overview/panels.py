@@ -17,9 +17,9 @@ from alerting.destinations.models import Destination
 from alerting.destinations.presentation import notifications_waiting_url
 from alerting.destinations.store import any_message_delivered, destinations_failing, proxy_fault_words
 from alerting.engine.choices import NotificationStatus
+from alerting.engine.lag import longest_waits
 from alerting.engine.models import Notification, WorkerHeartbeat
 from alerting.engine.notification_log import NotifiedEvent, events_of_notifications, origins_of
-from alerting.engine.waiting import longest_waits
 from alerting.engine.workers import clock_words_of, failing_loop_words_of, is_running, workers_known
 from alerting.incidents.models import TARGET_NAME, Alert
 from alerting.incidents.presentation import alert_cells

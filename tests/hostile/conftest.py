@@ -10,7 +10,7 @@ import pytest
 from django.test import client
 from hypothesis import configuration
 
-from alerting.engine import waiting, workers
+from alerting.engine import lag, workers
 from alerting.engine.leases import worker_seen
 from automation.agents import rules as heartbeats
 from automation.agents.changes import sweep_begin
@@ -43,7 +43,7 @@ def assailant(
     monkeypatch.setattr(client, "WSGIRequest", Request)
     # Else the platform is not ready, which is no fault; all attempts may take longer than its minutes.
     monkeypatch.setattr(workers, "_SEEN_WITHIN", timedelta(days=1))
-    monkeypatch.setattr(waiting, "LATE_AFTER", timedelta(days=1))
+    monkeypatch.setattr(lag, "LATE_AFTER", timedelta(days=1))
     worker_seen(name="worker", now=clock.now())
     sweep_begin(now=clock.now())
     monkeypatch.setattr(heartbeats, "ABSENCE", timedelta(days=1))

@@ -263,6 +263,6 @@ def _starts(preset: Preset, found: Observation) -> bool:
     if found.event_type is not spec.event_type:
         return False
     config = ConfigView(
-        preset, spec.event_type, metric_threshold=spec.metric_threshold, threshold=spec.count_threshold
+        preset, spec.event_type, metric_threshold=spec.metric_threshold, count_threshold=spec.count_threshold
     )
     return step(config, found, None).action is AlertAction.START

@@ -547,7 +547,7 @@ class FleetRun:
         if process.is_disabled or not server.is_running:
             return [] if process.is_disabled is not server.is_running else [f"{process.name} runs or not"]
         late = process.restart is not None and (
-            server.marker != process.restart
+            (server.marker is None or server.marker < process.restart)
             and BEGIN + timedelta(minutes=server.started + server.clock) < process.restart
         )
         return [

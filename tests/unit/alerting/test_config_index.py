@@ -34,7 +34,7 @@ def config_views(draw: st.DrawFn) -> list[ConfigView]:
                         ConfigView(
                             f"c{number}",
                             EventType.TOO_FEW_HEALTHY_MEMBERS,
-                            threshold=CountThreshold(operator, 2),
+                            count_threshold=CountThreshold(operator, 2),
                         ),
                         ConfigView(
                             f"c{number}", EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold

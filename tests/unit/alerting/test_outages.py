@@ -170,7 +170,7 @@ def config(preset: Preset) -> ConfigView:
     """The configuration that the preset adds."""
     spec = preset.spec
     return ConfigView(
-        "c", spec.event_type, metric_threshold=spec.metric_threshold, threshold=spec.count_threshold
+        "c", spec.event_type, metric_threshold=spec.metric_threshold, count_threshold=spec.count_threshold
     )
 
 

@@ -22,7 +22,7 @@ def config(preset: Preset, **changes: Any) -> ConfigView:
     asked = {
         "event_type": preset.spec.event_type,
         "metric_threshold": preset.spec.metric_threshold,
-        "threshold": preset.spec.count_threshold,
+        "count_threshold": preset.spec.count_threshold,
     }
     return ConfigView("c", **(asked | changes))
 
@@ -101,7 +101,7 @@ def test_a_configuration_is_a_preset_by_its_event_and_threshold(
 
 def test_a_configuration_of_another_number_of_members_is_no_preset() -> None:
     other = CountThreshold(ThresholdOperator.GREATER_THAN, 1)
-    assert not Preset.UNHEALTHY_MEMBERS.spec.is_of(config(Preset.UNHEALTHY_MEMBERS, threshold=other))
+    assert not Preset.UNHEALTHY_MEMBERS.spec.is_of(config(Preset.UNHEALTHY_MEMBERS, count_threshold=other))
 
 
 @each("engine", Engine)

@@ -44,7 +44,7 @@ def test_a_value_is_shown_in_the_units_of_the_threshold() -> None:
 
 
 def test_the_number_of_members_is_not_recorded() -> None:
-    view = ConfigView("a" * 24, EventType.TOO_FEW_HEALTHY_MEMBERS, threshold=CountThreshold(ABOVE, 2))
+    view = ConfigView("a" * 24, EventType.TOO_FEW_HEALTHY_MEMBERS, count_threshold=CountThreshold(ABOVE, 2))
     found = recorded_threshold(view, None)
     assert found is not None
     assert (found.value, found.threshold.units) == (None, Unit.RAW)

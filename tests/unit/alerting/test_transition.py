@@ -24,7 +24,7 @@ HIGH = ConfigView(
 FEW = ConfigView(
     "config",
     EventType.TOO_FEW_HEALTHY_MEMBERS,
-    threshold=CountThreshold(ThresholdOperator.LESS_THAN, 2),
+    count_threshold=CountThreshold(ThresholdOperator.LESS_THAN, 2),
 )
 ACTIVE = AlertView()
 FACTS = {"hostId": "h1", "hostname": "db1", "port": 27017, "typeName": "STANDALONE"}
