@@ -11,7 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable
@@ -20,7 +20,7 @@ from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.failures import MoveFailed, TurnLost
 from automation.agent.automation.moves import LAUNCHED, Mover
-from automation.agent.automation.observe import SeenProcess, observe
+from automation.agent.automation.observe import SeenProcess, observe, seen_fleet
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
 from automation.agent.automation.places import ProcessPlaces, only_agent
 from automation.agent.automation.progress import ProcessProgress
@@ -204,12 +204,13 @@ class AutomationCarrier:
     def _planned(
         self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, *, turn: str = ""
     ) -> tuple[SeenProcess, PlanStep]:
-        """Observe the process, and plan its unit. `turn`: the process that holds the turn."""
+        """Observe the unit of the process, and plan it. `turn`: the process that holds the turn."""
         name, unit = managed.goal.name, managed.unit
-        seen = self._seen(part, managed, places)
-        if turn:
-            seen = replace(seen, of_set=replace(seen.of_set, turn=turn))
-        fleet = seen.fleet(name, unit.replica_set, part, self._clock())
+        seen = {
+            member.goal.name: self._seen(part, member, places.of(member.goal.name))
+            for member in part.of_unit(unit)
+        }
+        fleet = seen_fleet(seen, unit, part, self._clock(), turn=turn)
         step = unit_step(part.goal, unit, fleet)
         plan: UnitPlan | None = None
         try:
@@ -218,7 +219,7 @@ class AutomationCarrier:
             log_unexpected("automation", error)
         notes: Sequence[PlanHold] = (*unit.notes, *part.goal.notes)
         self._progress[name].draw(plan, [*step.holds, *notes], name)
-        return seen, step
+        return seen[name], step
 
     def _seen(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces) -> SeenProcess:
         local = self._failures.get(managed.goal.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Callable
@@ -25,7 +25,6 @@ from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.servers import NOT_ANSWERED, ManagedServer
 from automation.agent.automation.turns import MOVE_SECONDS
 from automation.agent.automation.unpack import PROGRAM
-from automation.agent.engine import ServerAddress
 from automation.plan.setting_values import PARAMETERS, setting_value
 from automation.plan.values import MemberConfig, Move, MoveKind
 from automation.plan.versions import SERIES, series
@@ -34,6 +33,11 @@ LAUNCHED: list[subprocess.Popen[bytes]] = []
 """The servers that this process has started, so that they are reaped when they end."""
 _PAUSE = 0.1
 _DOWN_SECONDS = 60
+_CATCH_UP_SECONDS = 10
+_NOT_COMMITTED_YET = frozenset({109, 308})
+"""Error codes: ConfigurationInProgress, CurrentConfigNotCommittedYet."""
+_DELAYS = ("secondaryDelaySecs", "slaveDelay")
+_DELAY_NAMED_SINCE = SERIES.index("5.0")
 _CONFIRMED_SINCE = SERIES.index("7.0") if "7.0" in SERIES else len(SERIES)
 _OF_DIRECTORY = frozenset(
     {
@@ -74,6 +78,10 @@ class Mover:
             MoveKind.SET_PARAMETER: self._set_parameters,
             MoveKind.SET_FEATURE_VERSION: lambda move: self._set_feature_version(move.version),
             MoveKind.INITIATE: self._initiate,
+            MoveKind.STEP_DOWN: lambda _: self._step_down(),
+            MoveKind.ADD_MEMBER: self._change_members,
+            MoveKind.CHANGE_MEMBER: self._change_members,
+            MoveKind.REMOVE_MEMBER: self._change_members,
         }
 
     def can(self, kind: MoveKind) -> bool:
@@ -229,15 +237,76 @@ class Mover:
         command = {"setFeatureCompatibilityVersion": version, **confirm}
         self._server.ask(command, seconds=float(_DOWN_SECONDS))
 
+    # --- the replica set --------------------------------------------------------------------------
+
     def _initiate(self, move: Move) -> None:
-        members = [_member(member, self._managed.address) for member in move.members]
+        members = [self._member(member) for member in move.members]
         config = {"_id": move.replica_set, "members": members}
         self._server.ask({"replSetInitiate": config}, seconds=float(_DOWN_SECONDS))
-        self._wait(self._is_primary, f"the replica set has no primary within {MOVE_SECONDS} s")
+        self._wait(self._has_primary, f"the replica set has no primary within {MOVE_SECONDS} s")
 
-    def _is_primary(self) -> bool:
+    def _has_primary(self) -> bool:
         hello = self._server.hello() or {}
-        return bool(hello.get("isWritablePrimary") or hello.get("ismaster"))
+        return bool(hello.get("isWritablePrimary") or hello.get("ismaster") or hello.get("primary"))
+
+    def _step_down(self) -> None:
+        self._keep("step down")
+        command = {"replSetStepDown": _DOWN_SECONDS, "secondaryCatchUpPeriodSecs": _CATCH_UP_SECONDS}
+        self._server.ask(command, seconds=float(_DOWN_SECONDS))
+        self._wait(self._has_successor, f"no other member became the primary within {MOVE_SECONDS} s")
+
+    def _has_successor(self) -> bool:
+        hello = self._server.hello() or {}
+        return hello.get("secondary") is True and bool(hello.get("primary"))
+
+    def _change_members(self, move: Move) -> None:
+        """Change one member in the configuration of the replica set."""
+        self._keep("change the members")
+        self._wait(
+            lambda: self._is_changed(move),
+            f"the replica set did not accept the change of its members within {MOVE_SECONDS} s",
+        )
+
+    def _is_changed(self, move: Move) -> bool:
+        """Whether the primary accepted the change; False if the change before it is not committed yet."""
+        config = dict(self._server.ask({"replSetGetConfig": 1})["config"])
+        config["members"] = list(self._changed(config["members"], move))
+        config["version"] += 1
+        try:
+            self._server.ask({"replSetReconfig": config}, seconds=float(_DOWN_SECONDS))
+        except OperationFailure as error:
+            if error.code in _NOT_COMMITTED_YET:
+                return False
+            raise
+        return True
+
+    def _changed(self, members: Sequence[Mapping[str, Any]], move: Move) -> Iterator[Mapping[str, Any]]:
+        """The members after the change. Raises: MoveFailed: the member has become another."""
+        (change,) = move.members
+        for member in members:
+            if member["_id"] != change.number:
+                yield member
+                continue
+            if self._managed.process_at(str(member["host"])) != change.process:
+                raise MoveFailed(f"the member with the number {change.number} is now {member['host']}")
+            if move.kind is MoveKind.CHANGE_MEMBER:
+                rest = {field: value for field, value in member.items() if field not in _DELAYS}
+                yield {**rest, **self._member(change), "host": member["host"]}
+        if move.kind is MoveKind.ADD_MEMBER:
+            yield self._member(change)
+
+    def _member(self, member: MemberConfig) -> Mapping[str, Any]:
+        place = series(self._see().process.version)
+        delay = _DELAYS[0] if place is not None and place >= _DELAY_NAMED_SINCE else _DELAYS[1]
+        return {
+            "_id": member.number,
+            "host": str(self._managed.addresses[member.process]),
+            "priority": member.priority,
+            "votes": member.votes,
+            "hidden": member.is_hidden,
+            "arbiterOnly": member.is_arbiter,
+            **({delay: member.delay} if member.delay else {}),
+        }
 
 
 def _as(now: object, wanted: Any) -> Any:
@@ -248,14 +317,3 @@ def _as(now: object, wanted: Any) -> Any:
         return json.loads(wanted)
     except ValueError:
         return wanted
-
-
-def _member(member: MemberConfig, address: ServerAddress) -> Mapping[str, Any]:
-    return {
-        "_id": member.number,
-        "host": str(address),
-        "priority": member.priority,
-        "votes": member.votes,
-        **({"hidden": True} if member.is_hidden else {}),
-        **({"arbiterOnly": True} if member.is_arbiter else {}),
-    }

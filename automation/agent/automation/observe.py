@@ -5,8 +5,8 @@ What is not known is None, and the plan waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,13 +21,14 @@ from automation.agent.automation.servers import (
     UNKNOWN_YET,
     ManagedServer,
 )
-from automation.agent.engine import address_of
 from automation.agent.mongodb.connection import is_router
+from automation.agent.mongodb.metrics import OPLOG_FULL, moment, oplog_span
 from automation.plan.reading import flat_settings
 from automation.plan.setting_values import PARAMETERS, setting_value
 from automation.plan.values import (
     NO_SET_OBSERVED,
     FailedMove,
+    GoalUnit,
     MemberConfig,
     MemberState,
     ObservedFleet,
@@ -53,16 +54,31 @@ _MASKED = '"<password>"'
 
 @dataclass(frozen=True)
 class SeenProcess:
-    """A process as it is seen: `pid` if it runs here, and the document of the configuration of its set."""
+    """A process as it is seen: `pid` if it runs here, and its replica set as it sees it.
+
+    `lags`: how far the other members are behind a primary, by the name of the process.
+    """
 
     process: ObservedProcess
     pid: int | None = None
     of_set: ObservedSet = NO_SET_OBSERVED
+    lags: Mapping[str, timedelta] = field(default_factory=dict)
 
-    def fleet(self, name: str, replica_set: str, part: MachinePart, now: datetime) -> ObservedFleet:
-        """The observed state for a plan of its unit."""
-        sets = {replica_set: self.of_set} if replica_set else {}
-        return ObservedFleet(now, {name: self.process}, sets, is_paused=part.is_paused)
+    @property
+    def knows(self) -> tuple[bool, bool, bool]:
+        """How well it knows its replica set: best as its primary."""
+        config = self.of_set.config
+        return self.process.state is MemberState.PRIMARY, bool(config), config is not None
+
+
+def seen_fleet(
+    seen: Mapping[str, SeenProcess], unit: GoalUnit, part: MachinePart, now: datetime, *, turn: str = ""
+) -> ObservedFleet:
+    """The observed state for a plan of the unit. `turn`: the process that holds the turn."""
+    best = max(seen.values(), key=lambda process: process.knows)
+    processes = {name: replace(found.process, lag=best.lags.get(name)) for name, found in seen.items()}
+    sets = {unit.replica_set: replace(best.of_set, turn=turn)} if unit.replica_set else {}
+    return ObservedFleet(now, processes, sets, is_paused=part.is_paused)
 
 
 def observe(
@@ -110,8 +126,9 @@ class _RunningServer:
     ) -> None:
         self._managed, self._server, self._hello = managed, server, hello
         self._record, self._file = record, file
-        status, _ = server.answer({"serverStatus": 1, "metrics": 0, "wiredTiger": 0, "locks": 0})
-        self._status = status
+        asked = {"serverStatus": 1, "oplog": 1, "metrics": 0, "wiredTiger": 0, "locks": 0}
+        self._status, _ = server.answer(asked)
+        self._members: Sequence[Mapping[str, Any]] = ()
 
     def seen(
         self, pid: int | None, builds: frozenset[str], failure: FailedMove | None, now: datetime
@@ -135,9 +152,12 @@ class _RunningServer:
         )
         # The platform knows the open alerts, and gives no turn while one is open.
         of_set = ObservedSet(config=self._config(state), alerts=())
+        if state is MemberState.PRIMARY:
+            of_set = replace(of_set, oplog=self._oplog(), oplog_lost=self._is_oplog_full())
         # Another server may answer at this address.
         said = (self._status or {}).get("pid")
-        return SeenProcess(process, pid if said in {None, pid} else None, of_set)
+        lags = self._lags() if state is MemberState.PRIMARY else {}
+        return SeenProcess(process, pid if said in {None, pid} else None, of_set, lags)
 
     def _state(self) -> MemberState | None:
         if is_router(self._hello):
@@ -146,6 +166,7 @@ class _RunningServer:
             return MemberState.STANDALONE
         status, code = self._server.answer({"replSetGetStatus": 1})
         if status is not None:
+            self._members = status.get("members", ())
             return _STATES.get(status.get("myState", -1))
         known = {
             NO_REPLICATION: MemberState.STANDALONE,
@@ -237,12 +258,8 @@ class _RunningServer:
         return tuple(self._member(member) for member in answer["config"]["members"])
 
     def _member(self, member: Mapping[str, Any]) -> MemberConfig:
-        host = str(member["host"])
-        name, _, port = host.rpartition(":")
-        own = {self._managed.address, address_of(self._managed.hostname, self._managed.address.port)}
-        is_own = address_of(name.strip("[]"), int(port)) in own
         return MemberConfig(
-            self._managed.goal.name if is_own else host,
+            self._managed.process_at(str(member["host"])),
             int(member["_id"]),
             float(member["priority"]),
             int(member["votes"]),
@@ -250,6 +267,30 @@ class _RunningServer:
             int(member.get("secondaryDelaySecs", member.get("slaveDelay", 0))),
             bool(member["arbiterOnly"]),
         )
+
+    # --- of a primary -----------------------------------------------------------------------------
+
+    def _lags(self) -> Mapping[str, timedelta]:
+        times = {str(member.get("name")): moment(member.get("optimeDate")) for member in self._members}
+        newest = [moment(member.get("optimeDate")) for member in self._members if member.get("self")]
+        ahead = newest[0] if newest else None
+        return {
+            self._managed.process_at(name): max(timedelta(), ahead - time)
+            for name, time in times.items()
+            if ahead is not None and time is not None
+        }
+
+    def _oplog(self) -> timedelta | None:
+        span = oplog_span((self._status or {}).get("oplog", {}))
+        return None if span is None else timedelta(seconds=span)
+
+    def _is_oplog_full(self) -> bool:
+        """Whether it loses its oldest entries; also if this is not known."""
+        answer, _ = self._server.answer({"collStats": "oplog.rs"}, database="local")
+        sizes = answer or {}
+        if not all(isinstance(sizes.get(name), (int, float)) for name in ("size", "maxSize")):
+            return True
+        return bool(sizes["size"] >= OPLOG_FULL * sizes["maxSize"])
 
 
 def has_files(managed: ManagedProcess) -> bool | None:

@@ -33,13 +33,19 @@ WRITTEN_PLACES = (
 
 @dataclass(frozen=True)
 class ManagedProcess:
-    """A process of this machine. `document` is its part of the configuration, with secrets."""
+    """A process of this machine. `document` is its part of the configuration, with secrets.
+
+    `addresses`: where the members of its replica set find each other, by the name of the process. `names`:
+    the names of these processes, by all their addresses.
+    """
 
     goal: GoalProcess
     unit: GoalUnit
     document: Document
     address: ServerAddress
     hostname: str
+    addresses: Mapping[str, ServerAddress]
+    names: Mapping[ServerAddress, str]
 
     @property
     def settings(self) -> Document:
@@ -51,13 +57,19 @@ class ManagedProcess:
         """The directory of its data."""
         return Path(str(setting(self.settings, "storage.dbPath")))
 
+    def process_at(self, host: str) -> str:
+        """The name of the process of a member; `host` itself, `name:port`, if the document has none there."""
+        name, _, port = host.rpartition(":")
+        address = address_of(name.strip("[]"), int(port))
+        return self.names.get(address, host) if address is not None else host
+
 
 @dataclass(frozen=True)
 class MachinePart:
     """The part of this machine.
 
-    `builds`: the builds of each version. `faults`: why processes are left alone. `failures`: the moves that
-    stopped plans.
+    `builds`: the builds of each version. `by_hand`: processes in manual mode, which are only observed.
+    `faults`: why processes are left alone. `failures`: the moves that stopped plans.
     """
 
     version: int
@@ -66,9 +78,15 @@ class MachinePart:
     goal: AutomationGoal
     builds: Mapping[str, Sequence[Document]]
     processes: Mapping[str, ManagedProcess]
+    by_hand: Mapping[str, ManagedProcess]
     hostnames: Mapping[str, str]
     faults: Mapping[str, str]
     failures: Mapping[str, FailedMove]
+
+    def of_unit(self, unit: GoalUnit) -> Sequence[ManagedProcess]:
+        """The processes of the unit that the agent observes."""
+        known = {**self.processes, **self.by_hand}
+        return [known[process.name] for process in unit.processes if process.name in known]
 
 
 def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> MachinePart:
@@ -79,16 +97,29 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
     units = {process.name: unit for unit in goal.units for process in unit.processes}
     others = {text(member, "replicaSetName") for _, member in items(document, "members")}
     processes: dict[str, ManagedProcess] = {}
+    by_hand: dict[str, ManagedProcess] = {}
     faults: dict[str, str] = {}
     for name, process in listed.items():
         unit = units[name]
         goal_process = next(process for process in unit.processes if process.name == name)
-        address = address_of(text(process, "alias") or process_host(process), process_port(process))
+        address = _address(process)
         fault = _fault(process, unit, hostname, base, allowed, has_others=unit.replica_set in others)
         if address is None or fault:
             faults[name] = fault or "its host name is not valid"
-        elif not goal_process.is_manual:
-            processes[name] = ManagedProcess(goal_process, unit, process, address, process_host(process))
+        else:
+            of_unit = [listed[other.name] for other in unit.processes if other.name in listed]
+            place = by_hand if goal_process.is_manual else processes
+            place[name] = ManagedProcess(
+                goal_process,
+                unit,
+                process,
+                address,
+                process_host(process),
+                addresses={
+                    process_name(other): found for other in of_unit if (found := _address(other)) is not None
+                },
+                names={found: process_name(other) for other in of_unit for found in _all_addresses(other)},
+            )
     return MachinePart(
         version=goal.number,
         is_paused=document.get("paused") is True,
@@ -96,10 +127,23 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
         goal=goal,
         builds=dict(_builds(document)),
         processes=processes,
+        by_hand=by_hand,
         hostnames={name: process_host(process) for name, process in listed.items()},
         faults=faults,
         failures=dict(_failures(document, goal, processes)),
     )
+
+
+def _address(process: Document) -> ServerAddress | None:
+    return address_of(text(process, "alias") or process_host(process), process_port(process))
+
+
+def _all_addresses(process: Document) -> Iterator[ServerAddress]:
+    """Its addresses by its alias and by its host name."""
+    for host in {text(process, "alias") or process_host(process), process_host(process)}:
+        found = address_of(host, process_port(process))
+        if found is not None:
+            yield found
 
 
 def setting(settings: Document, name: str) -> object:
@@ -118,10 +162,10 @@ def _fault(
     alias = text(process, "alias")
     if own not in {_key(process_host(process)), _key(alias or process_host(process))}:
         return f"its host name is not {PREFIX}HOSTNAME"
-    if len(unit.processes) > 1 or has_others:
-        return "this version of the agent does not carry out replica sets with several members"
     if unit.processes[0].is_router or unit.processes[0].is_sharded:
         return "this version of the agent does not carry out sharded clusters"
+    if has_others:
+        return "this version of the agent does not carry out replica sets with members on several machines"
     if real_place(base, allowed) is None:
         return f"options.downloadBase is not below {PREFIX}AUTOMATION_DIRS"
     settings = section(process, "args2_6")

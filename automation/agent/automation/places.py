@@ -45,12 +45,16 @@ class ProcessPlaces:
 
     def __init__(self, base: Path, name: str) -> None:
         """`base` is the download directory, without symbolic links; `name` is of the process."""
-        self._all = base / DIRECTORY
+        self._base, self._all = base, base / DIRECTORY
         # A prefix, because a process can have the name `..`.
         self._own = self._all / f"process-{quote(name, safe='')[:200]}"
         self.config = self._own / "mongod.conf"
         self.output = self._own / "output.log"
         self._record, self._reached = self._own / "started.json", self._own / "reached"
+
+    def of(self, name: str) -> ProcessPlaces:
+        """The files of another process."""
+        return ProcessPlaces(self._base, name)
 
     def create(self) -> None:
         """Create the directory. Raises: MoveFailed: somebody else can write it. OSError."""

@@ -47,10 +47,12 @@ class ManagedServer:
     def __init__(self, access: MongoAccess, address: ServerAddress) -> None:
         self._access, self._address = access, address
 
-    def ask(self, command: Mapping[str, Any], *, seconds: float = COMMAND_SECONDS) -> Mapping[str, Any]:
-        """The answer of the database `admin`. Raises: errors of NOT_ANSWERED."""
+    def ask(
+        self, command: Mapping[str, Any], *, seconds: float = COMMAND_SECONDS, database: str = "admin"
+    ) -> Mapping[str, Any]:
+        """The answer of a database. Raises: errors of NOT_ANSWERED."""
         with closing(self._access.session(self._address, with_credentials=True)) as session:
-            return plain(session.command(command, seconds))
+            return plain(session.command(command, seconds, database))
 
     def hello(self) -> Mapping[str, Any] | None:
         """Its description of itself, without credentials; None if it does not answer."""
@@ -60,10 +62,12 @@ class ManagedServer:
         except NOT_ANSWERED:
             return None
 
-    def answer(self, command: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, int]:
+    def answer(
+        self, command: Mapping[str, Any], *, database: str = "admin"
+    ) -> tuple[Mapping[str, Any] | None, int]:
         """As `ask`; without an answer None, and the code of the error or 0."""
         try:
-            return self.ask(command), 0
+            return self.ask(command, database=database), 0
         except OperationFailure as error:
             return None, error.code or 0
         except NOT_ANSWERED:

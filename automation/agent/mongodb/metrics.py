@@ -16,7 +16,7 @@ from automation.agent.mongodb.raw import Names, RawDocument
 from automation.agent.rates import Numbers, RateKind, RateRow, gauge, per, rate, share
 
 MIB = 1_048_576.0
-_FULL = 0.8
+OPLOG_FULL = 0.8
 """From this share of its maximum size on, an oplog loses its oldest entries, in parts of up to a tenth."""
 _GIB = 1024.0**3
 _UNKNOWN_YEAR = 1970
@@ -312,11 +312,11 @@ def _replication(answers: Answers, numbers: Numbers) -> Mapping[str, float | Non
     members = sections.get("replSetGetStatus", {}).get("members", ())
     is_primary = _is_primary(members)
     lag = _lag(members)
-    span = _span(sections.get("serverStatus", {}).get("oplog", {}))
+    span = oplog_span(sections.get("serverStatus", {}).get("oplog", {}))
     size, largest = _first(numbers, _OPLOG_SIZE), _first(numbers, _OPLOG_MOST)
     grows = size / span * 3600 / _GIB if is_primary and size is not None and span else None
     # Before the oplog is near its maximum size, its window is the age of the data, and nothing is lost.
-    is_full = size is not None and largest and size >= _FULL * largest
+    is_full = size is not None and largest and size >= OPLOG_FULL * largest
     others = [member for member in members if not member.get("self")]
     return {
         "replSetGetStatus/LAG": None if lag is None else max(0.0, lag - answers.delay),
@@ -339,8 +339,8 @@ def _majority_lag(sections: Mapping[str, Mapping[str, Any]]) -> float | None:
     """How far the writes that a majority has are behind the writes of the primary."""
     times = sections.get("replSetGetStatus", {}).get("optimes", {})
     committed, applied = (
-        _moment(times.get("lastCommittedWallTime")),
-        _moment(times.get("lastAppliedWallTime")),
+        moment(times.get("lastCommittedWallTime")),
+        moment(times.get("lastAppliedWallTime")),
     )
     if committed is None or applied is None:
         return None
@@ -368,20 +368,20 @@ def _lag(members: Sequence[Mapping[str, Any]]) -> float | None:
     primaries = [member for member in members if member.get("stateStr") == "PRIMARY"]
     if not own or not primaries:
         return None
-    behind, ahead = _moment(own[0].get("optimeDate")), _moment(primaries[0].get("optimeDate"))
+    behind, ahead = moment(own[0].get("optimeDate")), moment(primaries[0].get("optimeDate"))
     if behind is None or ahead is None:
         return None
     # Data about the primary is as old as its last heartbeat.
     return max(0.0, (ahead - behind).total_seconds())
 
 
-def _span(oplog: Mapping[str, Any]) -> float | None:
+def oplog_span(oplog: Mapping[str, Any]) -> float | None:
     first, last = oplog.get("earliestOptime"), oplog.get("latestOptime")
     started, ended = getattr(first, "time", 0), getattr(last, "time", 0)
     return float(max(0, ended - started)) if started and ended else None
 
 
-def _moment(value: object) -> datetime | None:
+def moment(value: object) -> datetime | None:
     """A time of a member; None if it is unknown. Servers write the beginning of 1970 for unknown times."""
     return value if isinstance(value, datetime) and value.year > _UNKNOWN_YEAR else None
 

@@ -1,0 +1,155 @@
+"""A replica set whose members are all on one automated machine, and a load on it."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import pymongo
+from pymongo.errors import PyMongoError
+from pymongo.write_concern import WriteConcern
+
+from tests.eventually import eventually
+from tests.factories.documents import document, process
+from tests.processes.automated import HOST, AutomatedMachine
+from tests.processes.mongod import VERSION, Client
+from tests.processes.platform import free_port
+
+SET = "rs"
+
+
+class AutomatedSet:
+    """Members `rs_0`, `rs_1` … of a replica set on a machine."""
+
+    def __init__(self, machine: AutomatedMachine) -> None:
+        self.machine = machine
+        self._ports: dict[str, int] = {}
+
+    def port(self, name: str) -> int:
+        """The port of a member."""
+        return self._ports.setdefault(name, free_port())
+
+    def process(self, name: str, *, release: str = VERSION, cache: float = 0.25, **fields: Any) -> Any:
+        """A member in the document."""
+        data = self.machine.directory / name
+        settings = {
+            "net": {"port": self.port(name), "bindIp": HOST, "unixDomainSocket": {"enabled": False}},
+            "storage": {"dbPath": str(data), "wiredTiger": {"engineConfig": {"cacheSizeGB": cache}}},
+            "systemLog": {"destination": "file", "path": str(data / "mongod.log"), "logAppend": True},
+            "replication": {"replSetName": SET, "oplogSizeMB": 64},
+        }
+        return process(
+            name=name,
+            hostname=HOST,
+            version=release,
+            featureCompatibilityVersion=release.rpartition(".")[0],
+            args2_6=settings,
+            **fields,
+        )
+
+    def publish(self, *processes: Any, members: Iterable[dict[str, Any]] = ()) -> int:
+        """Publish a document with these processes, each a member, and return its version.
+
+        `members`: fields of the members, by their order.
+        """
+        fields = [*members, *({} for _ in processes)]
+        listed = [
+            {"_id": int(sent["name"].rpartition("_")[2]), "host": sent["name"], **more}
+            for sent, more in zip(processes, fields, strict=False)
+        ]
+        path = f"{self.machine.scenario.path}/automationConfig"
+        owner = self.machine.scenario.owner
+        sent = document(
+            options={"downloadBase": str(self.machine.downloads)},
+            databaseVersions=self.machine.versions,
+            processes=list(processes),
+            replicaSets=[{"_id": SET, "members": listed}],
+        )
+        owner.put(path, {**sent, "version": owner.get(path)["version"]})
+        found: int = owner.get(path)["version"]
+        return found
+
+    def statuses(self) -> dict[str, dict[str, Any]]:
+        """The status of each process."""
+        path = f"{self.machine.scenario.path}/automationStatus"
+        return {row["name"]: row for row in self.machine.scenario.owner.get(path)["processes"]}
+
+    def reaches(self, goal: int, *names: str) -> None:
+        """Until these processes have reached this version of the document."""
+        try:
+            eventually(
+                lambda: all(
+                    self.statuses().get(name, {}).get("lastGoalVersionAchieved") == goal for name in names
+                ),
+                180,
+                message=f"version {goal}",
+            )
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.statuses()}\n{self.machine.agent.log}") from None
+
+    def moves(self, *names: str) -> list[tuple[str, str, str]]:
+        """The finished moves of these processes in the order of their end: process, move and state."""
+        found = [
+            (move["finished"], name, move["move"], move["state"])
+            for name in names
+            for move in self.statuses()[name].get("plan", {}).get("moves", [])
+            if "finished" in move
+        ]
+        return [(name, move, state) for _, name, move, state in sorted(found)]
+
+    def client(self, **options: Any) -> Client:
+        """A client of the replica set."""
+        hosts = [f"{HOST}:{port}" for port in self._ports.values()]
+        return pymongo.MongoClient(hosts, replicaSet=SET, serverSelectionTimeoutMS=30_000, **options)
+
+    def member_states(self) -> dict[str, str]:
+        """The state of each member as the primary says, by the name of the process."""
+        names = {f"{HOST}:{port}": name for name, port in self._ports.items()}
+        with self.client() as client:
+            members = client.admin.command("replSetGetStatus")["members"]
+        return {names[member["name"]]: member["stateStr"] for member in members}
+
+    @contextmanager
+    def load(self) -> Iterator["MajorityWrites"]:
+        """Write to a majority all the time."""
+        writes = MajorityWrites()
+        with self.client() as client:
+            thread = threading.Thread(target=writes.run, args=(client,), daemon=True)
+            thread.start()
+            try:
+                yield writes
+            finally:
+                writes.is_over.set()
+                thread.join()
+
+    def end(self) -> None:
+        """Leave no server running."""
+        for name in self._ports:
+            with suppress(OSError, ValueError):
+                os.kill(int((self.machine.directory / name / "mongod.lock").read_text()), signal.SIGKILL)
+
+
+@dataclass
+class MajorityWrites:
+    """Writes with a write concern of a majority: how many, which failed, and the longest in seconds."""
+
+    count: int = 0
+    failures: list[str] = field(default_factory=list)
+    longest: float = 0.0
+    is_over: threading.Event = field(default_factory=threading.Event)
+
+    def run(self, client: Client) -> None:
+        """Write until it is over, with the retries of the driver."""
+        orders = client.shop.get_collection("orders", write_concern=WriteConcern("majority"))
+        while not self.is_over.wait(0.01):
+            began = time.monotonic()
+            try:
+                orders.insert_one({"number": self.count})
+            except PyMongoError as error:
+                self.failures.append(str(error))
+            self.count += 1
+            self.longest = max(self.longest, time.monotonic() - began)

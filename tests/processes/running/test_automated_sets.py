@@ -1,0 +1,67 @@
+"""The agent carries out replica sets whose members are all on its machine: real servers under a load."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.processes.automated import automated_machine
+from tests.processes.automated_set import AutomatedSet
+from tests.processes.mongod import OLDER_VERSIONS, VERSION
+from tests.processes.scenario import Scenario
+
+pytestmark = [pytest.mark.processes, pytest.mark.mongod]
+
+NAMES = ("rs_0", "rs_1", "rs_2")
+
+
+@pytest.fixture
+def replica_set(scenario: Scenario) -> Iterator[AutomatedSet]:
+    """A machine on which nothing runs yet."""
+    with automated_machine(scenario, OLDER_VERSIONS[-1], VERSION) as machine:
+        found = AutomatedSet(machine)
+        try:
+            machine.agent.start()
+            yield found
+        finally:
+            found.end()
+
+
+def test_three_members_are_initiated_restarted_and_changed_without_a_failed_write(
+    replica_set: AutomatedSet,
+) -> None:
+    replica_set.reaches(replica_set.publish(*map(replica_set.process, NAMES)), *NAMES)
+    assert sorted(replica_set.member_states().values()) == ["PRIMARY", "SECONDARY", "SECONDARY"]
+    (primary,) = (name for name, state in replica_set.member_states().items() if state == "PRIMARY")
+    with replica_set.load() as writes:
+        larger = [replica_set.process(name, cache=0.5) for name in NAMES]
+        replica_set.reaches(replica_set.publish(*larger), *NAMES)
+        moves = replica_set.moves(*NAMES)
+        restarts = [name for name, move, _ in moves if move == "RESTART"]
+        assert sorted(restarts) == list(NAMES)
+        assert restarts[-1] == primary
+        assert (primary, "STEP_DOWN", "DONE") in moves
+        # A member less, and another one more.
+        rest = [sent for sent in larger if sent["name"] != "rs_2"]
+        replica_set.reaches(replica_set.publish(*rest), "rs_0", "rs_1")
+        assert set(replica_set.member_states()) == {"rs_0", "rs_1"}
+        added = replica_set.process("rs_3", cache=0.5)
+        replica_set.reaches(replica_set.publish(*rest, added), "rs_0", "rs_1", "rs_3")
+        assert replica_set.member_states()["rs_3"] == "SECONDARY"
+    assert writes.failures == []
+    with replica_set.client() as client:
+        assert client.shop.orders.count_documents({}) == writes.count
+
+
+def test_a_replica_set_changes_its_version_and_its_feature_version_without_a_failed_write(
+    replica_set: AutomatedSet,
+) -> None:
+    old = [replica_set.process(name, release=OLDER_VERSIONS[-1]) for name in NAMES]
+    replica_set.reaches(replica_set.publish(*old), *NAMES)
+    with replica_set.load() as writes:
+        replica_set.reaches(replica_set.publish(*map(replica_set.process, NAMES)), *NAMES)
+    assert writes.failures == []
+    with replica_set.client() as client:
+        assert client.server_info()["version"] == VERSION
+        feature = client.admin.command("getParameter", featureCompatibilityVersion=1)
+        assert feature["featureCompatibilityVersion"]["version"] == VERSION.rpartition(".")[0]
+        assert client.shop.orders.count_documents({}) == writes.count
