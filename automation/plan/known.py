@@ -58,12 +58,14 @@ class KnownProcess:
 class KnownUnit:
     """The knowledge of a unit: its processes and other members of its replica set, by name.
 
-    `holder`: the process that holds the turn. `alerts`: open alerts that the plan did not cause.
+    `holder`: the process that holds the turn. `alerts`: open alerts that the plan did not cause. `members`:
+    the members of an initiated replica set as the set itself says; None if this is not known.
     """
 
     processes: Mapping[str, KnownProcess]
     holder: str = ""
     alerts: tuple[str, ...] | None = None
+    members: frozenset[str] | None = None
 
 
 def turn_holds(
@@ -164,6 +166,9 @@ def _config(
         return () if outside.issuperset(names) else None
     names = [name for name in names if name not in outside]
     names += [name for name, process in known.processes.items() if process.is_member and name not in names]
+    if known.members:
+        # Reports still give a host that has left the replica set its name.
+        names = [name for name in names if name in known.members]
     return tuple(_member(stated.get(name), name, at, known) for at, name in enumerate(names))
 
 

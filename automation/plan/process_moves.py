@@ -233,6 +233,10 @@ def _version_of_neighbour(
         names = {"old": running, "new": process.version, "between": SERIES[place]}
         return state.hold(PlanReason.NO_VERSION_BETWEEN, process.name, **names)
     limits = [feature_version_of(state, process)]
+    own = state.process(process.name).feature_version
+    if own is not None:
+        # A member that was away has the feature version of before until it has caught up.
+        limits.append(own)
     if is_newcomer(state, process):
         # It joins with a version that the replica set supports, and changes it as a member.
         limits.append(_known_feature_version(state))

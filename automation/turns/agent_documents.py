@@ -17,6 +17,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.documents import A_TIME, Document, Values
 from opsapi.api.errors import BadField
 from opsapi.api.fields import (
+    ListOf,
     OneOf,
     ShownChoice,
     ShownFlag,
@@ -31,6 +32,8 @@ from opsapi.api.fields import (
 )
 from opsapi.redaction import redact_urls
 
+MOST_MEMBERS = 50
+"""The most members of a replica set."""
 _SECONDS = int(TURN_LENGTH.total_seconds())
 _PROCESS = {
     "name": "orders_1",
@@ -126,6 +129,15 @@ class TurnRequestDocument(Document):
         example=STEP_SECONDS,
     )
     step = Text(max_length=200, required=False, help_text="The step of the move.", example="stop")
+    members = ListOf(
+        Text(max_length=300),
+        max_length=MOST_MEMBERS,
+        required=False,
+        help_text="The members of the replica set as the set itself says: names of processes, or host:port "
+        "for members that the automation configuration lacks. If left out, every reported host with the name "
+        "of the replica set counts as a member, also a host that was removed from the set.",
+        example=["orders_1", "orders_2"],
+    )
 
 
 class TurnReportDocument(Document):

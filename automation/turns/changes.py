@@ -12,7 +12,7 @@ All this runs one at a time in a project.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -294,6 +294,7 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
         hold = PlanHold(PlanReason.TURN, request.process, subject.unit.replica_set, names)
         return _wait(act, request, subject, waiting, [hold], since=holder.granted)
     known = known_unit(group_id, subject.document, subject.unit, key=subject.key, holder="", now=act.now)
+    known = replace(known, members=request.members)
     if holds := turn_holds(subject.unit, known, request.process, request.move, act.now):
         return _wait(act, request, subject, waiting, holds)
     if waiting is not None:

@@ -167,7 +167,8 @@ class TurnRequest:
     """The request of an agent for the turn of the unit of a process.
 
     `request_id`: chosen by the agent, another for each turn. `goal_version`: of the document that it carries
-    out; None if it does not say. `length`: how long the move can take.
+    out; None if it does not say. `length`: how long the move can take. `members`: the members of the replica
+    set as the set itself says: names of processes, or `host:port`; None if the agent does not say.
     """
 
     hostname: str
@@ -177,6 +178,7 @@ class TurnRequest:
     length: timedelta
     goal_version: int | None = None
     step: str | None = None
+    members: frozenset[str] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,6 +181,7 @@ class TurnViewSet(OfAgent):
             length=timedelta(seconds=values["seconds"]),
             goal_version=values.get("goal_version"),
             step=values.get("step"),
+            members=frozenset(values["members"]) if "members" in values else None,
         )
         turn = turn_ask(group_id=self.group.id, request=asked, actor=self.actor, now=self.now)
         return Response(turn_document(turn))

@@ -9,6 +9,7 @@ import time_machine
 
 from accesslist.models import Project
 from alerting.models import Alert
+from automation.choices import AgentType, HostType
 from automation.models import PlanTurn, WaitingMove
 from events.models import Event
 from opsapi import clock
@@ -31,6 +32,7 @@ from tests.client import ApiClient
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory, make_key
 from tests.factories.alerting import make_alert, make_config
+from tests.factories.automation import host_report, ingest
 from tests.integration.alerting.pipeline import evaluate
 
 __all__ = ["agent", "path", "publisher"]
@@ -179,6 +181,18 @@ def test_a_member_that_no_agent_reports_is_not_known(
 ) -> None:
     published(publisher, path, replica_set())
     assert why_not(ask(agent, project, asked())) == "SET_UNKNOWN"
+
+
+def test_a_host_that_left_the_replica_set_is_no_member_if_the_agent_names_the_members(
+    agent: ApiClient, ready: Project
+) -> None:
+    left = host_report("gone.example.com", type_name=HostType.RECOVERING, replica_set_name="rs")
+    ingest(ready, left, agent="agent9", agent_type=AgentType.MONITORING)
+    assert why_not(ask(agent, ready, asked())) == "MAJORITY"
+    members = ["p0", "p1", "p2"]
+    with_it = asked(members=[*members, "gone.example.com:27017"])
+    assert why_not(ask(agent, ready, with_it)) == "MAJORITY"
+    assert taken(agent, ready, asked(members=members))["move"] == "RESTART"
 
 
 def test_an_old_report_says_nothing(agent: ApiClient, ready: Project) -> None:

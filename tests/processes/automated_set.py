@@ -85,7 +85,7 @@ class AutomatedSet:
                 lambda: all(
                     self.statuses().get(name, {}).get("lastGoalVersionAchieved") == goal for name in names
                 ),
-                180,
+                400,
                 message=f"version {goal}",
             )
         except AssertionError as error:

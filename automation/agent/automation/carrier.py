@@ -74,6 +74,8 @@ class AutomationCarrier:
         self._etag = ""
         self._failures: dict[str, _LocalFailure] = {}
         self._progress: dict[str, ProcessProgress] = {}
+        self._members: dict[str, Sequence[str]] = {}
+        """The members of each replica set as last observed; of a single process, none."""
         self._problems = Problems()
         self._sent, self._sent_at = b"", float("-inf")
         self._watched: tuple[str, ...] = ()
@@ -219,6 +221,8 @@ class AutomationCarrier:
             log_unexpected("automation", error)
         notes: Sequence[PlanHold] = (*unit.notes, *part.goal.notes)
         self._progress[name].draw(plan, [*step.holds, *notes], name)
+        config = fleet.sets[unit.replica_set].config if unit.replica_set else ()
+        self._members[unit.replica_set] = [member.process for member in config or ()]
         return seen[name], step
 
     def _seen(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces) -> SeenProcess:
@@ -281,7 +285,8 @@ class AutomationCarrier:
             return False
         turn: HeldTurn | None = None
         if move.kind in WITH_TURN:
-            asked = self._turns.ask(move, part.version, "ask")
+            members = self._members[move.replica_set]
+            asked = self._turns.ask(move, part.version, "ask", members=members)
             if isinstance(asked, TurnRefused):
                 self._problem(name, f"{name}: {move.kind.value} waits: {asked.text}")
                 if asked.reason is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
@@ -56,8 +56,10 @@ class TurnAsker:
         self._attempts: dict[str, _Attempt] = {}
         self._owed: list[tuple[str, Mapping[str, Any]]] = []
 
-    def ask(self, move: Move, version: int, step: str) -> HeldTurn | TurnRefused:
-        """Ask for the turn of the process of the move."""
+    def ask(
+        self, move: Move, version: int, step: str, *, members: Sequence[str] = ()
+    ) -> HeldTurn | TurnRefused:
+        """Ask for the turn of the process of the move. `members`: of its replica set, as it says itself."""
         attempt = self._attempts.get(move.process)
         if attempt is None or (attempt.move, attempt.version) != (move, version):
             attempt = self._attempts[move.process] = _Attempt(move, version)
@@ -69,6 +71,7 @@ class TurnAsker:
             "goalVersion": version,
             "seconds": MOVE_SECONDS,
             "step": step,
+            **({"members": list(members)} if members else {}),
         }
         # The turn lasts from its grant, which is before the answer.
         asked = self._monotonic()

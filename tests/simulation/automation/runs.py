@@ -261,6 +261,8 @@ class FleetRun:
                 self.world.servers.setdefault(process.name, SimulatedServer(process.name))
                 if process.is_disabled:
                     self.world.disturbed.discard(process.name)
+        # A process that leaves the document is not managed any more.
+        self.world.disturbed &= {process.name for unit in self.goal.units for process in unit.processes}
         self._show()
 
     def _calm(self) -> None:

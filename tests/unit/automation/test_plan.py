@@ -460,6 +460,16 @@ class TestRefusals:
         assert [hold.replica_set for hold in goal.notes] == ["other"]
 
 
+def test_a_member_that_was_away_keeps_its_version_until_it_has_the_feature_version_of_the_set() -> None:
+    lower = {"version": "4.4.29", "featureCompatibilityVersion": "4.4"}
+    set_at = {f"p{n}": {"version": "5.0.31", "feature_version": "4.4"} for n in range(3)}
+    late = {**set_at["p1"], "feature_version": "5.0"}
+    found = step(goal_of(replica_set(**lower)), fleet(replica_set(**lower), **{**set_at, "p1": late}))
+    assert ("CHANGE_VERSION", "p1") not in moves(found)
+    found = step(goal_of(replica_set(**lower)), fleet(replica_set(**lower), **set_at))
+    assert moves(found) == [("CHANGE_VERSION", "p1")]
+
+
 def test_a_server_without_data_keeps_the_feature_version_of_its_files() -> None:
     sent = replica_set(2)
     sent["processes"][1]["version"] = "6.0.20"

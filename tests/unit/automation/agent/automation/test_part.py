@@ -82,7 +82,7 @@ def test_a_replica_set_with_members_on_other_machines_is_left_alone(allowed: Pat
     named = settings(allowed / "data", replication={"replSetName": "rs"})
     other = {"name": "db_2", "hostname": "db2.example.com", "port": 27017, "replicaSetName": "rs"}
     found = part(allowed, process(args2_6=named), members=[other])
-    assert "several members" in found.faults["db_1"]
+    assert "several machines" in found.faults["db_1"]
 
 
 def test_manual_mode_is_neither_carried_out_nor_a_fault(allowed: Path) -> None:
