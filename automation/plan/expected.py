@@ -120,9 +120,11 @@ class _Model:
             config = members_after(self.of_set.config or (), move)
             joining = move.members if move.kind is MoveKind.ADD_MEMBER else ()
         if move.kind is MoveKind.REMOVE_MEMBER:
-            name = move.members[0].process
-            if self.seen(name).is_running:
-                self.set(name, state=MemberState.REMOVED)
+            left = move.members[0]
+            if self.seen(left.process).is_running:
+                self.set(left.process, state=MemberState.REMOVED)
+            if left.is_arbiter:
+                self.set(left.process, feature_version=self._set_feature_version())
         feature_version = self._set_feature_version() or self.seen(move.process).feature_version
         self.of_set = replace(self.of_set, config=config)
         for member in joining:

@@ -74,12 +74,9 @@ class UnitState:
         return sum(member.votes > 0 for member in self.config) == 1
 
     def is_wanted(self, name: str) -> bool:
-        """Whether the document wants the process to run as a member, and the plan manages it."""
+        """Whether the document wants the process to run, and the plan manages it: the plan starts it."""
         goal = self.goals.get(name)
-        if goal is None or goal.is_disabled or goal.is_manual:
-            return False
-        stated = self.unit.members
-        return stated is None or any(member.process == name for member in stated)
+        return goal is not None and not goal.is_disabled and not goal.is_manual
 
     def hold(self, reason: PlanReason, process: str, **names: object) -> PlanHold:
         """A reason with its names."""
