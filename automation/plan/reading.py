@@ -27,7 +27,6 @@ NOT_PLANNED = (
     "lastCompact",
     "lastKmipMasterKeyRotation",
     "lastResync",
-    "logRotate",
 )
 """Fields of processes that a plan does not carry out."""
 NOT_PLANNED_SECTIONS = ("agentVersion", "auth")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from automation.agent.automation.logs import log_settings, read_rules, tend_logs
+from automation.plan.reading import flat_settings
 from tests.processes.mongod import standalone
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
@@ -22,7 +23,7 @@ def test_a_real_server_rotates_its_log_and_goes_on_writing(tmp_path: Path, how: 
 
         def tend(hours: int, **rules: int) -> list[list[str]]:
             work = tend_logs(
-                log_settings(arguments),
+                log_settings(dict(flat_settings(arguments))),
                 read_rules({**day, **rules}),
                 [tmp_path],
                 began + timedelta(hours=hours),

@@ -19,6 +19,7 @@ from typing import Any, Callable
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.failures import MoveFailed, TurnLost
+from automation.agent.automation.logs import LogWork, tend_process
 from automation.agent.automation.moves import LAUNCHED, Mover
 from automation.agent.automation.observe import SeenProcess, observe, seen_fleet
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
@@ -27,11 +28,12 @@ from automation.agent.automation.progress import ProcessProgress
 from automation.agent.automation.servers import ManagedServers
 from automation.agent.automation.turns import HeldTurn, TurnAsker, TurnRefused
 from automation.agent.client import Client, NoChallenge, Unreachable
-from automation.agent.faults import Problems, log_unexpected
+from automation.agent.faults import Problems, log_unexpected, shown
 from automation.agent.settings import Settings
 from automation.plan.planner import EndlessPlanError, UnitPlan, unit_plan, unit_step
 from automation.plan.reasons import ReasonKind
 from automation.plan.values import WITH_TURN, FailedMove, Move, PlanHold, PlanStep
+from automation.sections import section
 
 log = logging.getLogger("opsapi.agent")
 
@@ -136,6 +138,8 @@ class AutomationCarrier:
                     # Another version can be published while a move takes long.
                     if not self._stop.is_set():
                         self._work(part, part.processes[name], ProcessPlaces(base, name))
+                    if not self._stop.is_set():
+                        self._tend_logs(part, part.processes[name], ProcessPlaces(base, name))
                 return is_alone
         except OSError as error:
             fault = f"{error.filename or base} cannot be used: {error.strerror}"
@@ -272,6 +276,26 @@ class AutomationCarrier:
         wanted = is_there and not managed.goal.is_disabled and not self._servers.is_watched(managed.address)
         others = tuple(known for known in self._watched if known != text)
         self._watched = (*others, text) if wanted else others
+
+    def _tend_logs(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces) -> None:
+        """Rotate, compress and delete logs, also of a plan that stopped or waits: it interrupts no client."""
+        name = managed.goal.name
+        stated = section(managed.document, "logRotate")
+        work = LogWork()
+        if stated and not part.is_paused:
+            seen = self._seen(part, managed, places)
+            server = self._servers.server(managed.address)
+            work = tend_process(seen, stated, server, self._settings.automation_dirs, self._clock())
+        for done, paths in (
+            ("rotated", work.rotated),
+            ("compressed", work.compressed),
+            ("deleted", work.deleted),
+        ):
+            for path in paths:
+                log.info("automation: %s: log %s: %s", name, done, shown(path))
+        self._progress[name].log_problems = work.problems
+        why = "; ".join(work.problems)
+        self._problem(f"{name}: logRotate", why and f"{name}: logRotate: {why}")
 
     # --- a move -----------------------------------------------------------------------------------
 

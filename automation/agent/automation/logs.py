@@ -8,6 +8,7 @@ directory of the log, are compressed or deleted, and only below the directories 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import re
 import shutil
@@ -21,9 +22,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Callable, Union
 
-from pymongo.errors import PyMongoError
-
 from automation.agent.automation.directories import real_place
+from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.rotated_logs import (
     STAMP_FORMAT,
     LogNotTended,
@@ -31,10 +31,12 @@ from automation.agent.automation.rotated_logs import (
     rotated_logs,
     rotation_time,
 )
+from automation.agent.automation.servers import NOT_ANSWERED, ManagedServer
 from automation.agent.faults import shown
+from automation.plan.values import Settings
 
 RotateLogs = Callable[[Union[int, str]], object]
-"""Sends `logRotate` with this value to the admin database of the server. Raises: PyMongoError."""
+"""Sends `logRotate` with this value to the admin database of the server. Raises: errors of NOT_ANSWERED."""
 
 DEFAULTS: Mapping[str, float] = {"numUncompressed": 5, "percentOfDiskspace": 0.02, "numTotal": 0}
 """Values of fields that a document leaves out."""
@@ -96,20 +98,47 @@ def read_rules(stated: Mapping[str, Any]) -> LogRules:
     )
 
 
-def log_settings(arguments: Mapping[str, Any]) -> list[LogSettings]:
-    """The logs in files that `args2_6` of a process configures."""
-    server, audit = _section(arguments, "systemLog"), _section(arguments, "auditLog")
-    is_reopened = server.get("logRotate") == "reopen"
+def log_settings(settings: Settings) -> list[LogSettings]:
+    """The logs in files of a server with these settings."""
+    is_reopened = _text(settings, "systemLog.logRotate") == "reopen"
     return [
-        LogSettings(kind, Path(str(section["path"])), is_reopened)
-        for kind, section in ((LogKind.SERVER, server), (LogKind.AUDIT, audit))
-        if section.get("destination") == "file" and section.get("path")
+        LogSettings(kind, Path(path), is_reopened)
+        for kind, section in ((LogKind.SERVER, "systemLog"), (LogKind.AUDIT, "auditLog"))
+        if _text(settings, f"{section}.destination") == "file"
+        and (path := _text(settings, f"{section}.path"))
     ]
 
 
-def _section(arguments: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    section = arguments.get(name)
-    return section if isinstance(section, Mapping) else {}
+def _text(settings: Settings, name: str) -> str:
+    """The text of a setting; empty if it is missing or no text."""
+    value = json.loads(settings.get(name, "null"))
+    return value if isinstance(value, str) else ""
+
+
+def tend_process(
+    seen: SeenProcess,
+    stated: Mapping[str, Any],
+    server: ManagedServer,
+    allowed: Sequence[Path],
+    now: datetime,
+) -> LogWork:
+    """Tend the logs of an observed process as the `logRotate` of its document says.
+
+    The settings with which the server runs name the logs; of a stopped server, its configuration file does.
+    """
+    is_running = seen.process.is_running is not False
+    settings = seen.process.settings if is_running else seen.process.file
+    if settings is None:
+        return LogWork(problems=["it is not known which logs the server writes"])
+    if is_running and seen.pid is None:
+        return LogWork(problems=["the agent does not find the process of the server"])
+    logs = log_settings(settings)
+    rotate = (lambda value: server.ask({"logRotate": value})) if is_running else None
+    work = tend_logs(logs, read_rules(stated), allowed, now, rotate)
+    is_in_file = any(log.kind is LogKind.SERVER for log in logs)
+    if is_running and not is_in_file and _text(settings, "systemLog.destination") != "syslog":
+        work.problems.append("the server writes its log to no file")
+    return work
 
 
 def tend_logs(
@@ -156,7 +185,7 @@ def _commands(due: list[_Log], number: int) -> list[tuple[int | str, list[_Log]]
 
 
 def _rotate(logs: Sequence[_Log], now: datetime, rotate: Callable[[], object], work: LogWork) -> None:
-    """Rotate logs with one command. Raises: OSError, PyMongoError, LogNotTended."""
+    """Rotate logs with one command. Raises: LogNotTended, and errors of NOT_ANSWERED."""
     before = [log.identity() for log in logs]
     renamed: dict[_Log, Path] = {}
     try:
@@ -182,13 +211,13 @@ def _noting(log: _Log, work: LogWork) -> Iterator[None]:
         yield
     except LogNotTended as error:
         work.problems.append(f"{log.name}: {error}")
-    except PyMongoError as error:
+    except OSError as error:
+        work.problems.append(f"{log.name}: a file cannot be read or written: {error.strerror}")
+    except NOT_ANSWERED as error:
         code = getattr(error, "code", None)
         # The message can have texts of the server.
         reason = type(error).__name__ if code is None else f"{type(error).__name__}, code {code}"
         work.problems.append(f"{log.name}: the server does not rotate it: {reason}")
-    except OSError as error:
-        work.problems.append(f"{log.name}: a file cannot be read or written: {error.strerror}")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ class ProcessProgress:
     """The progress of a process under a version of the document.
 
     `done`: the moves that the agent has begun under this version, the newest last. `error`: why the process
-    does not reach the version, if somebody has to do something.
+    does not reach the version, if somebody has to do something. `log_problems`: why its logs are not tended.
     """
 
     hostname: str
@@ -31,6 +31,7 @@ class ProcessProgress:
     planned: Sequence[Mapping[str, Any]] = ()
     waits: Sequence[Mapping[str, Any]] = ()
     error: str = ""
+    log_problems: Sequence[str] = ()
 
     def begin_version(self, version: int) -> None:
         """Forget the moves of another version."""
@@ -99,7 +100,9 @@ class ProcessProgress:
             "lastGoalVersionAchieved": self.reached,
             "plan": {"moves": moves, "waits": list(self.waits)},
         }
-        return {**row, **({"errorString": self.error[:_LONGEST_ERROR]} if self.error else {})}
+        errors = [self.error, *(f"logRotate: {problem}" for problem in self.log_problems)]
+        error = "; ".join(text for text in errors if text)
+        return {**row, **({"errorString": error[:_LONGEST_ERROR]} if error else {})}
 
 
 def _wait(hold: PlanHold) -> Mapping[str, Any]:

@@ -1,5 +1,6 @@
 """The agent carries out an automation configuration: real servers, and the real platform."""
 
+import gzip
 import os
 import signal
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.eventually import eventually, is_running
+from tests.factories.documents import rotation
 from tests.processes.automated import HOST, NAME, AutomatedMachine, automated_machine
 from tests.processes.mongod import OLDER_VERSIONS, VERSION, standalone
 from tests.processes.scenario import Scenario
@@ -94,6 +96,23 @@ def test_a_running_server_is_adopted_and_a_removed_process_keeps_running(machine
         machine.publish_nothing()
         eventually(lambda: "processes=0" in machine.agent.log, message="the agent has the new document")
         assert machine.pid() == pid
+
+
+def test_logs_are_rotated_compressed_and_deleted_as_the_document_says(machine: AutomatedMachine) -> None:
+    machine.agent.start()
+    small = rotation(sizeThresholdMB=0.001, timeThresholdHrs=0, numUncompressed=1)
+    machine.reaches(machine.publish(logRotate=small))
+    pid, log = machine.pid(), machine.data / "mongod.log"
+    other = machine.data / "mongod.log.old"
+    other.write_text("not a rotated log")
+    packed = eventually(lambda: sorted(machine.data.glob("mongod.log.*.gz")), message="a compressed log")
+    assert b"MongoDB starting" in gzip.decompress(packed[0].read_bytes())
+    machine.publish(logRotate=rotation(numTotal=1))
+    eventually(
+        lambda: sorted(machine.data.glob("mongod.log*")) == [log, other], message="rotated logs are deleted"
+    )
+    assert machine.pid() == pid
+    eventually(lambda: "errorString" not in machine.status(), message="no log has a problem")
 
 
 def test_an_agent_that_is_killed_during_each_move_reaches_the_same_end(machine: AutomatedMachine) -> None:

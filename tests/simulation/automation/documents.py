@@ -19,7 +19,6 @@ FIELDS_LEFT_ALONE = (
     "lastCompact",
     "lastKmipMasterKeyRotation",
     "lastResync",
-    "logRotate",
 )
 """Fields of processes that change nothing on the simulated servers: the plan must say so."""
 SECTIONS_LEFT_ALONE = ("agentVersion", "auth")

@@ -6,10 +6,11 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
-from pymongo.errors import AutoReconnect, OperationFailure, PyMongoError
+from bson.errors import InvalidBSON
+from pymongo.errors import AutoReconnect, OperationFailure
 
 from automation.agent.automation import logs, rotated_logs
 from automation.agent.automation.logs import (
@@ -22,8 +23,13 @@ from automation.agent.automation.logs import (
     log_settings,
     read_rules,
     tend_logs,
+    tend_process,
 )
+from automation.agent.automation.observe import SeenProcess
+from automation.agent.automation.servers import ManagedServer
 from automation.desired_state.document.schema import SCHEMA
+from automation.plan.reading import flat_settings
+from automation.plan.values import ObservedProcess
 from tests.each import each
 from tests.hostile.budget import LONG
 from tests.killed_lines import kill_at, lines_of
@@ -55,7 +61,7 @@ def first_line(began: datetime) -> bytes:
 class StandIn:
     """A server that rotates its logs as mongod does, and records the commands."""
 
-    def __init__(self, *paths: Path, is_reopened: bool = False, error: PyMongoError | None = None) -> None:
+    def __init__(self, *paths: Path, is_reopened: bool = False, error: Exception | None = None) -> None:
         self.commands: list[int | str] = []
         self._paths, self._is_reopened, self._error = paths, is_reopened, error
         for path in paths:
@@ -104,6 +110,79 @@ def names(directory: Path) -> list[str]:
     return sorted(path.name.removeprefix("mongod.log.") for path in directory.iterdir())
 
 
+class _AskedServer:
+    """A server that rotates its logs on the command."""
+
+    def __init__(self, logs: StandIn) -> None:
+        self._logs = logs
+
+    def ask(self, command: Mapping[str, Any]) -> Mapping[str, Any]:
+        self._logs.rotate(command["logRotate"])
+        return {"ok": 1.0}
+
+
+class TestProcess:
+    """The logs of a process as it is observed."""
+
+    STATED: Mapping[str, Any] = {"sizeThresholdMB": 1, "timeThresholdHrs": 0, "numTotal": 1}
+
+    def settings(self, path: Path, destination: str = "file") -> dict[str, str]:
+        """The settings of a server with this log."""
+        return dict(flat_settings({"systemLog": {"destination": destination, "path": str(path)}}))
+
+    def tended(self, server: StandIn, directory: Path, process: ObservedProcess, pid: int | None) -> LogWork:
+        """Tend the logs of the process."""
+        asked = cast("ManagedServer", _AskedServer(server))
+        return tend_process(SeenProcess(process, pid), self.STATED, asked, [directory], NOW)
+
+    def test_the_log_with_which_the_server_runs_is_rotated(self, directory: Path) -> None:
+        server, later = StandIn(directory / "mongod.log"), directory / "later.log"
+        running = ObservedProcess(
+            is_running=True, settings=self.settings(directory / "mongod.log"), file=self.settings(later)
+        )
+        work = self.tended(server, directory, running, 5)
+        assert (work.problems, work.rotated) == ([], [directory / "mongod.log"])
+        assert work.deleted == [directory / "mongod.log.2026-11-29T12-00-00"]
+        assert names(directory) == ["mongod.log"]
+
+    @each(
+        ("changes", "pid"),
+        [
+            ({"is_running": True, "settings": None}, 5),
+            ({"is_running": True}, None),
+            ({"is_running": None, "settings": None}, 5),
+            ({"is_running": False, "file": None}, None),
+        ],
+    )
+    def test_nothing_happens_while_logs_or_process_are_not_known(
+        self, changes: dict[str, Any], pid: int | None, directory: Path
+    ) -> None:
+        settings = self.settings(directory / "mongod.log")
+        process = ObservedProcess(**{"settings": settings, "file": settings, **changes})
+        server = StandIn(directory / "mongod.log")
+        write_rotated(directory)
+        before = names(directory)
+        work = self.tended(server, directory, process, pid)
+        assert len(work.problems) == 1
+        assert (server.commands, names(directory)) == ([], before)
+
+    def test_the_logs_of_a_stopped_server_are_deleted_without_a_command(self, directory: Path) -> None:
+        server = StandIn(directory / "mongod.log")
+        write_rotated(directory)
+        stopped = ObservedProcess(is_running=False, file=self.settings(directory / "mongod.log"))
+        work = self.tended(server, directory, stopped, None)
+        assert (server.commands, work.problems, names(directory)) == ([], [], ["mongod.log"])
+
+    @each(("destination", "has_problem"), [("console", True), ("syslog", False)])
+    def test_a_log_that_nobody_rotates_is_said(
+        self, destination: str, has_problem: bool, directory: Path
+    ) -> None:
+        server = StandIn(directory / "mongod.log")
+        settings = self.settings(directory / "mongod.log", destination)
+        work = self.tended(server, directory, ObservedProcess(is_running=True, settings=settings), 5)
+        assert (bool(work.problems), server.commands) == (has_problem, [])
+
+
 class TestSettings:
     """What the document says."""
 
@@ -140,7 +219,7 @@ class TestSettings:
     def test_only_logs_in_files_are_tended(
         self, arguments: Mapping[str, Any], expected: list[LogSettings]
     ) -> None:
-        assert log_settings(arguments) == expected
+        assert log_settings(dict(flat_settings(arguments))) == expected
 
 
 class TestRotation:
@@ -228,9 +307,13 @@ class TestRotation:
         assert (directory / "mongod.log.2026-11-29T12-00-00").read_bytes() == before
 
     @each("is_reopened", [False, True])
-    @each("error", [OperationFailure("secret", 37), AutoReconnect("secret")], ids=lambda e: type(e).__name__)
+    @each(
+        "error",
+        [OperationFailure("secret", 37), AutoReconnect("secret"), InvalidBSON("secret")],
+        ids=lambda e: type(e).__name__,
+    )
     def test_a_server_that_refuses_is_noted_and_its_log_stays(
-        self, directory: Path, error: PyMongoError, *, is_reopened: bool
+        self, directory: Path, error: Exception, *, is_reopened: bool
     ) -> None:
         server = StandIn(directory / "mongod.log", is_reopened=is_reopened, error=error)
         (problem,) = tend(server, rules(hours=2)).problems

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 
 from automation.agent.automation.carrier import AutomationCarrier
-from automation.agent.automation.places import DIRECTORY, only_agent
+from automation.agent.automation.places import DIRECTORY, ProcessPlaces, only_agent
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
-from tests.factories.documents import document, process
+from tests.factories.documents import document, process, rotation
 
 HOST = "127.0.0.1"
 UNCHANGED = PlatformAnswer(304, {}, None)
@@ -59,13 +59,13 @@ def rounds(tmp_path: Path) -> Callable[..., Made]:
     return make
 
 
-def given(directory: Path, **fields: Any) -> PlatformAnswer:
-    """An answer with a process whose build is not in the document."""
+def given(directory: Path, of_process: Mapping[str, Any] | None = None, **fields: Any) -> PlatformAnswer:
+    """An answer with a process whose build is not in the document; `of_process`: more of its fields."""
     settings = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
     sent = document(
         options={"downloadBase": str(directory / "base")},
         databaseVersions=[{"name": "7.0.2", "builds": []}],
-        processes=[process(hostname=HOST, args2_6=settings)],
+        processes=[process(hostname=HOST, args2_6=settings, **(of_process or {}))],
         **fields,
     )
     return PlatformAnswer(200, {"paused": False, "stopped": [], "members": [], **sent}, None, etag='"1"')
@@ -151,3 +151,46 @@ def test_a_download_directory_that_cannot_be_used_is_reported(
     carrier.round()
     assert f"{tmp_path / 'base'}" in only(platform.reports[-1])["errorString"]
     assert not (tmp_path / DIRECTORY).exists()
+
+
+def write_logs(directory: Path, log: Path) -> Path:
+    """Write a rotated log, and the configuration file with which its server would start."""
+    rotated = log.with_name(f"{log.name}.2026-11-29T12-53-29")
+    rotated.write_text("...")
+    settings = {"systemLog": {"destination": "file", "path": str(log)}}
+    ProcessPlaces(directory / "base", "db_1").write_config(settings)
+    return rotated
+
+
+def test_logs_are_deleted_as_the_document_says_although_the_plan_has_stopped(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    rotated = write_logs(tmp_path, tmp_path / "mongod.log")
+    _, without = rounds(given(tmp_path))
+    platform, carrier = rounds(given(tmp_path, {"logRotate": rotation(numTotal=1)}))
+    without.round()
+    assert rotated.exists()
+    carrier.round()
+    assert not rotated.exists()
+    assert "logRotate" not in only(platform.reports[-1])["errorString"]
+
+
+def test_a_paused_plan_deletes_no_log(rounds: Callable[..., Made], tmp_path: Path) -> None:
+    rotated = write_logs(tmp_path, tmp_path / "mongod.log")
+    answer = given(tmp_path, {"logRotate": rotation(numTotal=1)})
+    _, carrier = rounds(replace(answer, document={**answer.document, "paused": True}))
+    carrier.round()
+    assert rotated.exists()
+
+
+def test_why_a_log_is_left_alone_is_reported(
+    rounds: Callable[..., Made], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "mongod.log"
+    rotated = write_logs(tmp_path, outside)
+    platform, carrier = rounds(given(tmp_path, {"logRotate": rotation(numTotal=1)}))
+    carrier.round()
+    assert rotated.exists()
+    error = only(platform.reports[-1])["errorString"]
+    assert "logRotate: server log" in error
+    assert "version 7.0.2 has no build" in error
