@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -27,12 +27,13 @@ from automation.agent.automation.places import ProcessPlaces, only_agent
 from automation.agent.automation.progress import ProcessProgress
 from automation.agent.automation.servers import ManagedServers
 from automation.agent.automation.turns import HeldTurn, TurnAsker, TurnRefused
+from automation.agent.automation.work import MoveWork
 from automation.agent.client import Client, NoChallenge, Unreachable
 from automation.agent.faults import Problems, log_unexpected, shown
 from automation.agent.settings import Settings
 from automation.plan.planner import EndlessPlanError, UnitPlan, unit_plan, unit_step
 from automation.plan.reasons import ReasonKind
-from automation.plan.values import WITH_TURN, FailedMove, Move, PlanHold, PlanStep
+from automation.plan.values import WITH_TURN, FailedMove, GoalUnit, Move, PlanHold, PlanStep
 from automation.sections import section
 
 log = logging.getLogger("opsapi.agent")
@@ -197,25 +198,22 @@ class AutomationCarrier:
         progress = self._progress[name]
         progress.reached = max(progress.reached, places.read_reached())
         for _ in range(_MOST_MOVES):
-            seen, step = self._planned(part, managed, places)
+            seen = self._seen_unit(part, managed.unit, places)
+            step = self._planned(part, managed, seen)
             move = next((move for move in step.moves if move.process == name), None)
-            self._watch(managed, seen)
+            self._watch(managed, seen[name])
             if move is None:
-                self._note_reached(part, managed, places, seen, step)
+                self._note_reached(part, managed, places, seen[name], step)
                 return
             self._report()
             if self._stop.is_set() or not self._make(part, managed, places, move):
                 return
 
     def _planned(
-        self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, *, turn: str = ""
-    ) -> tuple[SeenProcess, PlanStep]:
-        """Observe the unit of the process, and plan it. `turn`: the process that holds the turn."""
+        self, part: MachinePart, managed: ManagedProcess, seen: Mapping[str, SeenProcess], *, turn: str = ""
+    ) -> PlanStep:
+        """Plan the unit of a process, as it was observed. `turn`: the process that holds the turn."""
         name, unit = managed.goal.name, managed.unit
-        seen = {
-            member.goal.name: self._seen(part, member, places.of(member.goal.name))
-            for member in part.of_unit(unit)
-        }
         fleet = seen_fleet(seen, unit, part, self._clock(), turn=turn)
         step = unit_step(part.goal, unit, fleet)
         plan: UnitPlan | None = None
@@ -227,7 +225,16 @@ class AutomationCarrier:
         self._progress[name].draw(plan, [*step.holds, *notes], name)
         config = fleet.sets[unit.replica_set].config if unit.replica_set else ()
         self._members[unit.replica_set] = [member.process for member in config or ()]
-        return seen[name], step
+        return step
+
+    def _seen_unit(
+        self, part: MachinePart, unit: GoalUnit, places: ProcessPlaces
+    ) -> Mapping[str, SeenProcess]:
+        """Observe all processes of a unit. `places`: of any of them."""
+        return {
+            member.goal.name: self._seen(part, member, places.of(member.goal.name))
+            for member in part.of_unit(unit)
+        }
 
     def _seen(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces) -> SeenProcess:
         local = self._failures.get(managed.goal.name)
@@ -307,45 +314,50 @@ class AutomationCarrier:
         if not mover.can(move.kind):
             progress.error = f"this version of the agent does not make the move {move.kind.value}"
             return False
-        turn: HeldTurn | None = None
-        if move.kind in WITH_TURN:
-            members = self._members[move.replica_set]
-            asked = self._turns.ask(move, part.version, "ask", members=members)
-            if isinstance(asked, TurnRefused):
-                self._problem(name, f"{name}: {move.kind.value} waits: {asked.text}")
-                if asked.reason is not None:
-                    progress.wait(asked.reason, asked.text)
-                return False
-            self._problem(name, "")
-            turn = asked
-            _, again = self._planned(part, managed, places, turn=name)
-            if move not in again.moves:
-                self._turns.give_back(turn)
-                return True
+        if move.kind not in WITH_TURN:
+            return self._carry_out(mover, part, move, None)
+        turn = self._turns.ask(move, part.version, "ask", members=self._members[move.replica_set])
+        if isinstance(turn, TurnRefused):
+            self._problem(name, f"{name}: {move.kind.value} waits: {turn.text}")
+            if turn.reason is not None:
+                progress.wait(turn.reason, turn.text)
+            return False
+        self._problem(name, "")
+        try:
+            seen = self._move_work(name, turn).run(lambda: self._seen_unit(part, managed.unit, places))
+        except TurnLost as error:
+            log.error("automation: %s: %s does not begin: %s", name, move.kind.value, error)
+            return False
+        if move not in self._planned(part, managed, seen, turn=name).moves:
+            self._turns.give_back(turn)
+            return True
         return self._carry_out(self._mover(part, managed, places, turn), part, move, turn)
 
     def _mover(
         self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, turn: HeldTurn | None
     ) -> Mover:
-        progress = self._progress[managed.goal.name]
-
-        def keep(step: str) -> None:
-            if step:
-                progress.step(step, self._clock())
-            if turn is not None:
-                self._turns.keep(turn, step)
-            if step or self._monotonic() - self._sent_at > REPORT_AFTER:
-                self._report()
-
         return Mover(
             managed,
             self._servers.server(managed.address),
             places,
             self._builds(part),
             see=lambda: self._seen(part, managed, places),
-            keep=keep,
+            work=self._move_work(managed.goal.name, turn),
             now=self._clock(),
         )
+
+    def _move_work(self, name: str, turn: HeldTurn | None) -> MoveWork:
+        """The work of a move of the process, which renews the turn and reports progress."""
+
+        def keep(step: str) -> None:
+            if step:
+                self._progress[name].step(step, self._clock())
+            if turn is not None:
+                self._turns.keep(turn, step)
+            if step or self._monotonic() - self._sent_at > REPORT_AFTER:
+                self._report()
+
+        return MoveWork(keep, self._monotonic)
 
     def _carry_out(self, mover: Mover, part: MachinePart, move: Move, turn: HeldTurn | None) -> bool:
         progress = self._progress[move.process]

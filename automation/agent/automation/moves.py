@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
@@ -22,18 +22,19 @@ from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.observe import SeenProcess, has_files
 from automation.agent.automation.part import WRITTEN_PLACES, ManagedProcess, setting
 from automation.agent.automation.places import ProcessPlaces, StartRecord
-from automation.agent.automation.servers import NOT_ANSWERED, ManagedServer
+from automation.agent.automation.servers import COMMAND_SECONDS, NOT_ANSWERED, ManagedServer
 from automation.agent.automation.turns import MOVE_SECONDS
 from automation.agent.automation.unpack import PROGRAM
+from automation.agent.automation.work import MoveWork
 from automation.plan.setting_values import PARAMETERS, setting_value
 from automation.plan.values import MemberConfig, Move, MoveKind
 from automation.plan.versions import SERIES, series
 
 LAUNCHED: list[subprocess.Popen[bytes]] = []
 """The servers that this process has started, so that they are reaped when they end."""
-_PAUSE = 0.1
-_DOWN_SECONDS = 60
-_CATCH_UP_SECONDS = 10
+_COMMAND_SECONDS = 60.0
+_FROZEN_SECONDS, _CATCH_UP_SECONDS = 60, 10
+"""A primary that steps down is not elected again for this time, and waits for a successor with all writes."""
 _NOT_COMMITTED_YET = frozenset({109, 308})
 """Error codes: ConfigurationInProgress, CurrentConfigNotCommittedYet."""
 _DELAYS = ("secondaryDelaySecs", "slaveDelay")
@@ -59,15 +60,12 @@ class Mover:
         builds: DocumentBuilds,
         *,
         see: Callable[[], SeenProcess],
-        keep: Callable[[str], None],
+        work: MoveWork,
         now: datetime,
     ) -> None:
-        """`see` observes the process. `keep` renews the turn and gets the name of a new step.
-
-        `keep` raises TurnLost, which ends the move.
-        """
+        """`see` observes the process. `work` raises TurnLost, which ends the move."""
         self._managed, self._server, self._places, self._builds = managed, server, places, builds
-        self._see, self._keep, self._now = see, keep, now
+        self._see, self._work, self._now = partial(work.run, see), work, now
         self._makers: Mapping[MoveKind, Callable[[Move], None]] = {
             MoveKind.DOWNLOAD: lambda move: self._download(move.version),
             MoveKind.WRITE_FILE: lambda _: self._write_file(),
@@ -103,9 +101,12 @@ class Mover:
     def _without_secrets(self, text: str) -> str:
         return processes.without_secrets(text, self._managed.settings)
 
+    def _ask(self, command: Mapping[str, Any], seconds: float = COMMAND_SECONDS) -> Mapping[str, Any]:
+        return self._work.run(partial(self._server.ask, command, seconds=seconds))
+
     def _download(self, version: str) -> None:
-        self._keep("download")
-        self._program(version)
+        self._work.begin("download")
+        self._work.run(partial(self._program, version))
 
     def _program(self, version: str) -> Path:
         """The program of the build of the document. Raises: MoveFailed: it cannot be there."""
@@ -115,12 +116,12 @@ class Mover:
             raise MoveFailed(str(error)) from None
 
     def _write_file(self) -> None:
-        self._places.write_config(self._managed.settings)
+        self._work.run(partial(self._places.write_config, self._managed.settings))
 
     # --- start and stop ---------------------------------------------------------------------------
 
     def _restart(self, version: str) -> None:
-        self._check(version)
+        self._work.run(partial(self._check, version))
         self._stop()
         self._start(version)
 
@@ -141,7 +142,7 @@ class Mover:
         return program
 
     def _stop(self) -> None:
-        self._keep("stop")
+        self._work.begin("stop")
         seen = self._see()
         if seen.process.is_running is False:
             return
@@ -151,12 +152,25 @@ class Mover:
                 f"the agent does not find the process of the server: {self._managed.data / 'mongod.lock'} "
                 "does not name it"
             )
-        processes.end(pid)
-        self._wait(lambda: not processes.is_server(pid), f"the server did not end within {MOVE_SECONDS} s")
+        self._work.run(partial(processes.end, pid))
+        self._work.wait(
+            lambda: not processes.is_server(pid), f"the server did not end within {MOVE_SECONDS} s"
+        )
 
     def _start(self, version: str) -> None:
-        program = self._check(version)
-        self._keep("start")
+        program = self._work.run(partial(self._check, version))
+        self._work.begin("start")
+        self._work.run(partial(self._prepare, version))
+        marks = {path: processes.size_of(path) for path in (self._log(), self._places.output)}
+        child = self._work.run(partial(self._launch, program))
+        self._work.wait(
+            lambda: self._is_up(child, marks), f"the server did not answer within {MOVE_SECONDS} s"
+        )
+        self._work.begin("check")
+        self._check_settings()
+
+    def _prepare(self, version: str) -> None:
+        """Create the directories of the server, and write how it is started. Raises: MoveFailed. OSError."""
         for name in WRITTEN_PLACES:
             place = setting(self._managed.settings, name)
             if isinstance(place, str):
@@ -168,13 +182,11 @@ class Mover:
             restart = goal
         was_empty = before.was_empty or has_files(self._managed) is False
         self._places.write_record(StartRecord(version, restart, was_empty=was_empty))
-        log = self._log()
-        marks = {path: processes.size_of(path) for path in (log, self._places.output)}
+
+    def _launch(self, program: Path) -> subprocess.Popen[bytes]:
         child = processes.start(program, self._places.config, self._places.output)
         LAUNCHED.append(child)
-        self._wait(lambda: self._is_up(child, marks), f"the server did not answer within {MOVE_SECONDS} s")
-        self._keep("check")
-        self._check_settings()
+        return child
 
     def _is_up(self, child: subprocess.Popen[bytes], marks: Mapping[Path, int]) -> bool:
         """Whether it answers as a member that is ready. Raises: MoveFailed: it has ended."""
@@ -206,26 +218,17 @@ class Mover:
         path = setting(self._managed.settings, "systemLog.path")
         return Path(path) if isinstance(path, str) else self._places.output
 
-    def _wait(self, condition: Callable[[], bool], failure: str) -> None:
-        """Raises: MoveFailed with the text: the condition does not become true."""
-        end = time.monotonic() + MOVE_SECONDS
-        while not condition():
-            if time.monotonic() > end:
-                raise MoveFailed(failure)
-            self._keep("")
-            time.sleep(_PAUSE)
-
     # --- at run time ------------------------------------------------------------------------------
 
     def _set_parameters(self, move: Move) -> None:
         names = frozenset(name[len(PARAMETERS) :] for name in move.settings)
-        self._places.add_parameters(names)
+        self._work.run(partial(self._places.add_parameters, names))
         wanted = self._managed.settings.get("setParameter") or {}
         for name in sorted(names):
-            now = self._server.ask({"getParameter": 1, name: 1}).get(name)
-            self._server.ask({"setParameter": 1, name: _as(now, wanted[name])})
+            now = self._ask({"getParameter": 1, name: 1}).get(name)
+            self._ask({"setParameter": 1, name: _as(now, wanted[name])})
             full = PARAMETERS + name
-            after = self._server.ask({"getParameter": 1, name: 1}).get(name)
+            after = self._ask({"getParameter": 1, name: 1}).get(name)
             if setting_value(full, after) != setting_value(full, wanted[name]):
                 raise MoveFailed(
                     f"the server has another value of {name} after it took the value of the document"
@@ -235,25 +238,26 @@ class Mover:
         place = series(self._see().process.version)
         confirm = {"confirm": True} if place is not None and place >= _CONFIRMED_SINCE else {}
         command = {"setFeatureCompatibilityVersion": version, **confirm}
-        self._server.ask(command, seconds=float(_DOWN_SECONDS))
+        self._ask(command, _COMMAND_SECONDS)
 
     # --- the replica set --------------------------------------------------------------------------
 
     def _initiate(self, move: Move) -> None:
-        members = [self._member(member) for member in move.members]
+        delay = self._delay_name()
+        members = [self._member(member, delay) for member in move.members]
         config = {"_id": move.replica_set, "members": members}
-        self._server.ask({"replSetInitiate": config}, seconds=float(_DOWN_SECONDS))
-        self._wait(self._has_primary, f"the replica set has no primary within {MOVE_SECONDS} s")
+        self._ask({"replSetInitiate": config}, _COMMAND_SECONDS)
+        self._work.wait(self._has_primary, f"the replica set has no primary within {MOVE_SECONDS} s")
 
     def _has_primary(self) -> bool:
         hello = self._server.hello() or {}
         return bool(hello.get("isWritablePrimary") or hello.get("ismaster") or hello.get("primary"))
 
     def _step_down(self) -> None:
-        self._keep("step down")
-        command = {"replSetStepDown": _DOWN_SECONDS, "secondaryCatchUpPeriodSecs": _CATCH_UP_SECONDS}
-        self._server.ask(command, seconds=float(_DOWN_SECONDS))
-        self._wait(self._has_successor, f"no other member became the primary within {MOVE_SECONDS} s")
+        self._work.begin("step down")
+        command = {"replSetStepDown": _FROZEN_SECONDS, "secondaryCatchUpPeriodSecs": _CATCH_UP_SECONDS}
+        self._ask(command, _COMMAND_SECONDS)
+        self._work.wait(self._has_successor, f"no other member became the primary within {MOVE_SECONDS} s")
 
     def _has_successor(self) -> bool:
         hello = self._server.hello() or {}
@@ -261,26 +265,29 @@ class Mover:
 
     def _change_members(self, move: Move) -> None:
         """Change one member in the configuration of the replica set."""
-        self._keep("change the members")
-        self._wait(
-            lambda: self._is_changed(move),
+        self._work.begin("change the members")
+        delay = self._delay_name()
+        self._work.wait(
+            lambda: self._is_changed(move, delay),
             f"the replica set did not accept the change of its members within {MOVE_SECONDS} s",
         )
 
-    def _is_changed(self, move: Move) -> bool:
+    def _is_changed(self, move: Move, delay: str) -> bool:
         """Whether the primary accepted the change; False if the change before it is not committed yet."""
         config = dict(self._server.ask({"replSetGetConfig": 1})["config"])
-        config["members"] = list(self._changed(config["members"], move))
+        config["members"] = list(self._changed(config["members"], move, delay))
         config["version"] += 1
         try:
-            self._server.ask({"replSetReconfig": config}, seconds=float(_DOWN_SECONDS))
+            self._server.ask({"replSetReconfig": config}, seconds=_COMMAND_SECONDS)
         except OperationFailure as error:
             if error.code in _NOT_COMMITTED_YET:
                 return False
             raise
         return True
 
-    def _changed(self, members: Sequence[Mapping[str, Any]], move: Move) -> Iterator[Mapping[str, Any]]:
+    def _changed(
+        self, members: Sequence[Mapping[str, Any]], move: Move, delay: str
+    ) -> Iterator[Mapping[str, Any]]:
         """The members after the change. Raises: MoveFailed: the member has become another."""
         (change,) = move.members
         for member in members:
@@ -291,13 +298,16 @@ class Mover:
                 raise MoveFailed(f"the member with the number {change.number} is now {member['host']}")
             if move.kind is MoveKind.CHANGE_MEMBER:
                 rest = {field: value for field, value in member.items() if field not in _DELAYS}
-                yield {**rest, **self._member(change), "host": member["host"]}
+                yield {**rest, **self._member(change, delay), "host": member["host"]}
         if move.kind is MoveKind.ADD_MEMBER:
-            yield self._member(change)
+            yield self._member(change, delay)
 
-    def _member(self, member: MemberConfig) -> Mapping[str, Any]:
+    def _delay_name(self) -> str:
+        """The name that the server has for the delay of a member."""
         place = series(self._see().process.version)
-        delay = _DELAYS[0] if place is not None and place >= _DELAY_NAMED_SINCE else _DELAYS[1]
+        return _DELAYS[0] if place is not None and place >= _DELAY_NAMED_SINCE else _DELAYS[1]
+
+    def _member(self, member: MemberConfig, delay: str) -> Mapping[str, Any]:
         return {
             "_id": member.number,
             "host": str(self._managed.addresses[member.process]),

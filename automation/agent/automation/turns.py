@@ -98,6 +98,7 @@ class TurnAsker:
             return
         if answer.status == 200:
             turn.renewed = now
+            self._check(turn, "the platform has renewed the turn, and its answer came too late")
         elif answer.status in {404, 409}:
             raise TurnLost(answer.detail)
         else:

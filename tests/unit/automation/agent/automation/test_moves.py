@@ -3,11 +3,16 @@
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event
+from typing import Any, cast
 
 import pytest
+from pymongo.errors import OperationFailure
 
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.failures import MoveFailed, TurnLost
@@ -16,51 +21,186 @@ from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces
 from automation.agent.automation.processes import is_server, running_pid, without_secrets
-from automation.agent.automation.servers import ManagedServers
-from automation.plan.values import Move, MoveKind, ObservedProcess
+from automation.agent.automation.servers import ManagedServer, ManagedServers
+from automation.agent.automation.work import MoveWork
+from automation.plan.values import DISTURBING, WITH_TURN, MemberConfig, Move, MoveKind, ObservedProcess
+from tests.each import each
 from tests.factories.documents import document, process
 
 NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
 RUNS = ObservedProcess(is_running=True, version="6.0.5")
 
 
+LONGEST = 600.0
+"""Seconds; only a test that fails waits as long."""
+MANY = 6
+"""More looks at a turn than a move has steps before its first command."""
+MADE = {MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION}
+
+
+@contextmanager
+def running(name: str = "other") -> Iterator[subprocess.Popen[bytes]]:
+    """A process with this name."""
+    command = [name, "-c", "input()"]
+    with subprocess.Popen(command, executable=sys.executable, stdin=subprocess.PIPE) as started:
+        yield started
+        started.kill()
+
+
 @pytest.fixture
 def other() -> Iterator[subprocess.Popen[bytes]]:
     """A process that is no server."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as running:
-        yield running
-        running.kill()
+    with running() as started:
+        yield started
 
 
-def mover(directory: Path, seen: SeenProcess, *, is_lost: bool = False) -> Mover:
-    """The moves of a process below the directory."""
+class _CommandedServer:
+    """A server that keeps its commands, and answers when it may."""
+
+    def __init__(self, may_answer: Event) -> None:
+        self.may_answer, self.commands = may_answer, list[str]()
+
+    def ask(self, command: Mapping[str, Any], *, seconds: float = 0) -> Mapping[str, Any]:
+        self.commands.append(next(iter(command)))
+        assert self.may_answer.wait(LONGEST)
+        raise OperationFailure("it has answered")
+
+
+class _CountedTurn:
+    """A turn that is looked at, until it is lost."""
+
+    def __init__(self, is_lost: Callable[[], bool] = lambda: False) -> None:
+        self.is_lost, self.looks = is_lost, 0
+        self.is_renewed = Event()
+        """The turn has been looked at so often that work has run meanwhile."""
+
+    def keep(self, _: str) -> None:
+        self.looks += 1
+        if self.is_lost():
+            raise TurnLost("another agent has it")
+        if self.looks > MANY:
+            self.is_renewed.set()
+
+
+def mover(
+    directory: Path,
+    seen: SeenProcess,
+    turn: _CountedTurn | None = None,
+    server: _CommandedServer | None = None,
+    program: str = "",
+) -> Mover:
+    """The moves of a process below the directory. `program`: the script that is the server, if any."""
     settings = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
     sent = document(
         options={"downloadBase": str(directory)},
         processes=[process(hostname="127.0.0.1", args2_6=settings)],
     )
     (managed,) = read_part(sent, "127.0.0.1", [directory]).processes.values()
-
-    def keep(_: str) -> None:
-        if is_lost:
-            raise TurnLost("another agent has it")
-
+    builds: object = DocumentBuilds(Builds(directory, [directory]), {}, this_kind())
+    if program:
+        (directory / "bin").mkdir()
+        (directory / "bin" / "mongod").write_text(program)
+        (directory / "bin" / "mongod").chmod(0o700)
+        builds = _PresentBuild(directory)
     return Mover(
         managed,
-        ManagedServers(()).server(managed.address),
+        cast("ManagedServer", server) if server else ManagedServers(()).server(managed.address),
         ProcessPlaces(directory, "db_1"),
-        DocumentBuilds(Builds(directory, [directory]), {}, this_kind()),
+        cast("DocumentBuilds", builds),
         see=lambda: seen,
-        keep=keep,
+        work=MoveWork((turn or _CountedTurn()).keep, pause=0.01),
         now=NOON,
     )
+
+
+class _PresentBuild:
+    """A build that is on the machine, in this directory."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+
+    def find(self, _: str) -> Path:
+        return self.directory
+
+    def ensure(self, _: str) -> Path:
+        return self.directory
+
+
+COMMANDS = [
+    Move(MoveKind.SET_FEATURE_VERSION, "db_1", version="6.0"),
+    Move(MoveKind.INITIATE, "db_1", "orders", members=(MemberConfig("db_1"),)),
+]
+
+
+@each("move", COMMANDS, ids=lambda move: move.kind.value)
+def test_a_turn_is_looked_after_while_a_command_takes_long(move: Move, tmp_path: Path) -> None:
+    turn = _CountedTurn()
+    server = _CommandedServer(turn.is_renewed)
+    with pytest.raises(MoveFailed, match="it has answered"):
+        mover(tmp_path, SeenProcess(RUNS), turn, server).carry_out(move)
+    assert turn.looks > MANY
+
+
+def test_a_turn_is_looked_after_while_the_configuration_is_checked(
+    tmp_path: Path, other: subprocess.Popen[bytes]
+) -> None:
+    turn = _CountedTurn()
+    checked = f'#!/bin/sh\nread line < {tmp_path / "pipe"}\necho "$line" >&2\nexit 1\n'
+    os.mkfifo(tmp_path / "pipe")
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(lambda: turn.is_renewed.wait(LONGEST) and (tmp_path / "pipe").write_text("refused\n"))
+        with pytest.raises(MoveFailed, match="refused"):
+            mover(tmp_path, SeenProcess(RUNS, other.pid), turn, program=checked).carry_out(
+                Move(MoveKind.RESTART, "db_1")
+            )
+    assert turn.looks > MANY
+    assert other.poll() is None
+
+
+@each(
+    "move",
+    [*COMMANDS, *(Move(kind, "db_1", version="6.0.5") for kind in sorted(DISTURBING & MADE))],
+    ids=lambda move: move.kind.value,
+)
+def test_nothing_reaches_a_server_without_the_turn(
+    move: Move, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    directory = tmp_path_factory.mktemp("lost")
+    server = _CommandedServer(Event())
+    with running() as other:
+        program = f"#!/bin/sh\necho > {directory / 'ran'}\n"
+        lost = mover(directory, SeenProcess(RUNS, other.pid), _CountedTurn(lambda: True), server, program)
+        with pytest.raises(TurnLost):
+            lost.carry_out(move)
+        assert other.poll() is None
+    assert server.commands == []
+    assert not (directory / "ran").exists()
+
+
+def test_a_server_that_has_ended_is_not_started_after_the_turn_is_lost(tmp_path: Path) -> None:
+    program = f'#!/bin/sh\ncase "$*" in *--outputConfig*) exit 0;; esac\necho > {tmp_path / "started"}\n'
+    with running("mongod") as server:
+        turn = _CountedTurn(lambda: not is_server(server.pid))
+        with pytest.raises(TurnLost):
+            mover(tmp_path, SeenProcess(RUNS, server.pid), turn, program=program).carry_out(
+                Move(MoveKind.RESTART, "db_1")
+            )
+        assert server.wait() is not None
+    assert not (tmp_path / "started").exists()
+
+
+def test_every_move_with_a_turn_is_tried_without_it() -> None:
+    made = {kind for kind in WITH_TURN if mover(Path("/"), SeenProcess(RUNS)).can(kind)}
+    assert made == {move.kind for move in COMMANDS} | (DISTURBING & MADE)
 
 
 def test_a_server_is_not_stopped_after_the_turn_is_lost(
     tmp_path: Path, other: subprocess.Popen[bytes]
 ) -> None:
     with pytest.raises(TurnLost):
-        mover(tmp_path, SeenProcess(RUNS, other.pid), is_lost=True).carry_out(Move(MoveKind.STOP, "db_1"))
+        mover(tmp_path, SeenProcess(RUNS, other.pid), _CountedTurn(lambda: True)).carry_out(
+            Move(MoveKind.STOP, "db_1")
+        )
     assert other.poll() is None
 
 

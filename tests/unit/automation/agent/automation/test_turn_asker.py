@@ -18,11 +18,12 @@ OVER = PlatformAnswer(409, {"errorCode": "AUTOMATION_TURN_OVER"}, None)
 AWAY = Unreachable("away")
 
 
-class _Platform:
+class AnsweringPlatform:
     """A platform that answers as it is given; an exception is a platform that does not answer."""
 
     def __init__(self, *answers: PlatformAnswer | Unreachable) -> None:
         self.answers, self.requests = list(answers), list[Mapping[str, Any]]()
+        self.delay: Callable[[], object] = lambda: None
 
     def ask_turn(self, request: Mapping[str, Any]) -> PlatformAnswer:
         return self._answer(request)
@@ -32,13 +33,16 @@ class _Platform:
 
     def _answer(self, request: Mapping[str, Any]) -> PlatformAnswer:
         self.requests.append(request)
+        self.delay()
         answer = self.answers.pop(0)
         if isinstance(answer, Unreachable):
             raise answer
         return answer
 
 
-class _Clock:
+class StandingClock:
+    """A clock that a test moves."""
+
     seconds = 0.0
 
     def __call__(self) -> float:
@@ -46,19 +50,19 @@ class _Clock:
 
 
 @pytest.fixture
-def clock() -> _Clock:
-    return _Clock()
+def clock() -> StandingClock:
+    return StandingClock()
 
 
-Made = tuple[_Platform, TurnAsker, HeldTurn]
+Made = tuple[AnsweringPlatform, TurnAsker, HeldTurn]
 
 
 @pytest.fixture
-def held(clock: _Clock) -> Callable[..., Made]:
+def held(clock: StandingClock) -> Callable[..., Made]:
     """A turn that is held, at a platform that gives these answers next."""
 
     def hold(*answers: PlatformAnswer | Unreachable) -> Made:
-        platform = _Platform(GRANTED, *answers)
+        platform = AnsweringPlatform(GRANTED, *answers)
         asker = TurnAsker(cast("Client", platform), "db1.example.com", clock)
         turn = asker.ask(MOVE, 2, "ask")
         assert isinstance(turn, HeldTurn)
@@ -67,8 +71,8 @@ def held(clock: _Clock) -> Callable[..., Made]:
     return hold
 
 
-def test_a_request_without_an_answer_is_repeated_with_the_same_identifier(clock: _Clock) -> None:
-    platform = _Platform(AWAY, GRANTED, GRANTED)
+def test_a_request_without_an_answer_is_repeated_with_the_same_identifier(clock: StandingClock) -> None:
+    platform = AnsweringPlatform(AWAY, GRANTED, GRANTED)
     asker = TurnAsker(cast("Client", platform), "db1.example.com", clock)
     assert isinstance(asker.ask(MOVE, 2, "ask"), TurnRefused)
     assert isinstance(asker.ask(MOVE, 2, "ask"), HeldTurn)
@@ -78,23 +82,23 @@ def test_a_request_without_an_answer_is_repeated_with_the_same_identifier(clock:
     assert third != first
 
 
-def test_another_version_is_another_attempt(clock: _Clock) -> None:
-    platform = _Platform(AWAY, AWAY)
+def test_another_version_is_another_attempt(clock: StandingClock) -> None:
+    platform = AnsweringPlatform(AWAY, AWAY)
     asker = TurnAsker(cast("Client", platform), "db1.example.com", clock)
     asker.ask(MOVE, 2, "ask")
     asker.ask(MOVE, 3, "ask")
     assert platform.requests[0]["requestId"] != platform.requests[1]["requestId"]
 
 
-def test_a_refusal_has_the_reason_of_the_plan(clock: _Clock) -> None:
+def test_a_refusal_has_the_reason_of_the_plan(clock: StandingClock) -> None:
     document = {"parameters": ["orders_1", "a sentence", "LAG", "2099-11-21T12:00:00Z"]}
-    platform = _Platform(PlatformAnswer(409, document, None))
+    platform = AnsweringPlatform(PlatformAnswer(409, document, None))
     refused = TurnAsker(cast("Client", platform), "db1.example.com", clock).ask(MOVE, 2, "ask")
     assert isinstance(refused, TurnRefused)
     assert refused.reason is PlanReason.LAG
 
 
-def test_it_is_renewed_every_ten_seconds(clock: _Clock, held: Callable[..., Made]) -> None:
+def test_it_is_renewed_every_ten_seconds(clock: StandingClock, held: Callable[..., Made]) -> None:
     platform, asker, turn = held(RENEWED)
     clock.seconds = 9.9
     asker.keep(turn)
@@ -107,18 +111,28 @@ def test_it_is_renewed_every_ten_seconds(clock: _Clock, held: Callable[..., Made
     assert len(platform.requests) == 2
 
 
-def test_it_is_lost_as_soon_as_the_platform_says_so(clock: _Clock, held: Callable[..., Made]) -> None:
+def test_it_is_lost_as_soon_as_the_platform_says_so(clock: StandingClock, held: Callable[..., Made]) -> None:
     _, asker, turn = held(OVER)
     clock.seconds = 10.0
     with pytest.raises(TurnLost):
         asker.keep(turn)
 
 
-def test_it_is_lost_before_the_platform_gives_it_to_others(clock: _Clock, held: Callable[..., Made]) -> None:
+def test_it_is_lost_before_the_platform_gives_it_to_others(
+    clock: StandingClock, held: Callable[..., Made]
+) -> None:
     _, asker, turn = held(AWAY, AWAY, AWAY)
     for clock.seconds in (10.0, 25.0):
         asker.keep(turn)
     clock.seconds = 25.1
+    with pytest.raises(TurnLost):
+        asker.keep(turn)
+
+
+def test_it_is_lost_if_the_answer_comes_too_late(clock: StandingClock, held: Callable[..., Made]) -> None:
+    platform, asker, turn = held(RENEWED)
+    platform.delay = lambda: setattr(clock, "seconds", 35.1)
+    clock.seconds = 10.0
     with pytest.raises(TurnLost):
         asker.keep(turn)
 
