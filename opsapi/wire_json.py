@@ -23,6 +23,7 @@ UNKEPT_TEXT: Final = "must not contain NUL characters or lone surrogates"
 """The fault of a text for which `is_kept` is false."""
 
 _UNKEPT = re.compile(r"[\x00\ud800-\udfff]")
+_NO_MARKS = bytes(set(range(256)) - set(b"[]{},"))
 _NO_BRACKETS = bytes(set(range(256)) - set(b'[]{}"'))
 _STEPS: Final = [{"[": 1, "{": 1, "]": -1, "}": -1}.get(chr(byte), 0) for byte in range(256)]
 _MOST_DIGITS = 400  # Reading costs the square of the length; a double has at most 309 digits.
@@ -81,12 +82,15 @@ def _text(body: bytes | str) -> str:
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in document:
-            raise ValueError(f"the key {name[:50]!r} is given twice")
-        document[name] = value
+    document = dict(pairs)
+    if len(document) < len(pairs):
+        raise ValueError(f"the key {_first_repeated(pairs)[:50]!r} is given twice")
     return document
+
+
+def _first_repeated(pairs: list[tuple[str, Any]]) -> str:
+    first: dict[str, int] = {}
+    return next(name for place, (name, _) in enumerate(pairs) if first.setdefault(name, place) < place)
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -95,10 +99,10 @@ def _no_constant(name: str) -> NoReturn:
 
 def _check_structure(body: bytes) -> None:
     """Refuse a body by its brackets and commas; the parser checks whether they match."""
-    brackets = sum(map(body.count, (b"[", b"]", b"{", b"}")))
-    if brackets + body.count(b",") > MAX_MARKS:
+    marks = body.translate(None, _NO_MARKS)  # One pass over the body takes less time than counting each mark.
+    if len(marks) > MAX_MARKS:
         raise ValueError(f"it has more than {MAX_MARKS} commas and brackets")
-    if brackets > MAX_DEPTH and _depth(body) > MAX_DEPTH:
+    if len(marks) - marks.count(b",") > MAX_DEPTH and _depth(body) > MAX_DEPTH:
         raise ValueError(f"it is nested more than {MAX_DEPTH} deep")
 
 

@@ -84,6 +84,7 @@ def test_it_refuses_invalid_json(body: bytes) -> None:
         (b'{"a": -Infinity}', "-Infinity is not JSON"),
         (b'{"a": 1, "a": 1}', "the key 'a' is given twice"),
         (b'{"\\ud800": 1, "\\ud800": 1}', "the key '\\ud800' is given twice"),
+        (b'{"a": 1, "b": 2, "c": 3, "b": 4, "a": 5}', "the key 'b' is given twice"),
         (nested(MAX_DEPTH + 1), "it is nested more than 64 deep"),
     ],
     ids=lambda value: repr(value)[:40],
@@ -179,6 +180,20 @@ def _depth(value: Any) -> int:
         return 0
     parts = value.values() if isinstance(value, dict) else value
     return 1 + max(map(_depth, parts), default=0)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["", "a", "b", "\ud800", "\u00e9"]), st.integers()), max_size=6))
+def test_a_key_is_refused_exactly_if_it_is_given_before(pairs: list[tuple[str, int]]) -> None:
+    names = [name for name, _ in pairs]
+    repeated = [name for place, name in enumerate(names) if name in names[:place]]
+    members = ",".join(f"{json.dumps(name)}:{number}" for name, number in pairs)
+    body = f'{{"below":[{{{members}}}]}}'.encode()
+    if not repeated:
+        assert read_json_object(body) == {"below": [dict(pairs)]}
+        return
+    with pytest.raises(ApiError) as refusal:
+        read_json_object(body)
+    assert refusal.value.parameters == [f"the key {repeated[0]!r} is given twice"]
 
 
 @given(st.binary(max_size=200))
