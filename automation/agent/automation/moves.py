@@ -267,18 +267,18 @@ class Mover:
         """Change one member in the configuration of the replica set."""
         self._work.begin("change the members")
         delay = self._delay_name()
-        self._work.wait(
+        self._work.repeat(
             lambda: self._is_changed(move, delay),
             f"the replica set did not accept the change of its members within {MOVE_SECONDS} s",
         )
 
     def _is_changed(self, move: Move, delay: str) -> bool:
         """Whether the primary accepted the change; False if the change before it is not committed yet."""
-        config = dict(self._server.ask({"replSetGetConfig": 1})["config"])
+        config = dict(self._ask({"replSetGetConfig": 1})["config"])
         config["members"] = list(self._changed(config["members"], move, delay))
         config["version"] += 1
         try:
-            self._server.ask({"replSetReconfig": config}, seconds=_COMMAND_SECONDS)
+            self._ask({"replSetReconfig": config}, _COMMAND_SECONDS)
         except OperationFailure as error:
             if error.code in _NOT_COMMITTED_YET:
                 return False

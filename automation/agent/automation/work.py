@@ -51,8 +51,12 @@ class MoveWork:
 
     def wait(self, condition: Callable[[], bool], failure: str) -> None:
         """Wait until the condition is true. Raises: MoveFailed with the text: it does not become true."""
+        self.repeat(lambda: self.run(condition), failure)
+
+    def repeat(self, attempt: Callable[[], bool], failure: str) -> None:
+        """Repeat an attempt, which does its own pieces of work, until it succeeds. Raises: as `wait`."""
         end = self._monotonic() + MOVE_SECONDS
-        while not self.run(condition):
+        while not attempt():
             if self._monotonic() > end:
                 raise MoveFailed(failure)
             time.sleep(self._pause)

@@ -461,7 +461,7 @@ class TestRefusals:
 
 
 def test_a_member_that_was_away_keeps_its_version_until_it_has_the_feature_version_of_the_set() -> None:
-    lower = {"version": "4.4.29", "featureCompatibilityVersion": "4.4"}
+    lower: dict[str, Any] = {"version": "4.4.29", "featureCompatibilityVersion": "4.4"}
     set_at = {f"p{n}": {"version": "5.0.31", "feature_version": "4.4"} for n in range(3)}
     late = {**set_at["p1"], "feature_version": "5.0"}
     found = step(goal_of(replica_set(**lower)), fleet(replica_set(**lower), **{**set_at, "p1": late}))

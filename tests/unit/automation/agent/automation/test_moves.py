@@ -128,7 +128,16 @@ class _PresentBuild:
 
 COMMANDS = [
     Move(MoveKind.SET_FEATURE_VERSION, "db_1", version="6.0"),
-    Move(MoveKind.INITIATE, "db_1", "orders", members=(MemberConfig("db_1"),)),
+    Move(MoveKind.STEP_DOWN, "db_1", "orders"),
+    *(
+        Move(kind, "db_1", "orders", members=(MemberConfig("db_1"),))
+        for kind in (
+            MoveKind.INITIATE,
+            MoveKind.ADD_MEMBER,
+            MoveKind.CHANGE_MEMBER,
+            MoveKind.REMOVE_MEMBER,
+        )
+    ),
 ]
 
 
@@ -187,6 +196,31 @@ def test_a_server_that_has_ended_is_not_started_after_the_turn_is_lost(tmp_path:
             )
         assert server.wait() is not None
     assert not (tmp_path / "started").exists()
+
+
+class _Configured(_CommandedServer):
+    """A server that says the configuration of its replica set."""
+
+    def ask(self, command: Mapping[str, Any], *, seconds: float = 0) -> Mapping[str, Any]:
+        self.commands.append(next(iter(command)))
+        return {"config": {"version": 1, "members": [{"_id": 0, "host": "127.0.0.1:1"}]}}
+
+
+def test_members_do_not_change_after_the_turn_is_lost(tmp_path: Path) -> None:
+    server = _Configured(Event())
+    turn = _CountedTurn(lambda: bool(server.commands))
+    change = Move(MoveKind.CHANGE_MEMBER, "db_1", "orders", members=(MemberConfig("db_1"),))
+    with pytest.raises(TurnLost):
+        mover(tmp_path, SeenProcess(RUNS), turn, server).carry_out(change)
+    assert server.commands == ["replSetGetConfig"]
+
+
+def test_a_member_that_has_become_another_does_not_change(tmp_path: Path) -> None:
+    server = _Configured(Event())
+    change = Move(MoveKind.REMOVE_MEMBER, "db_1", "orders", members=(MemberConfig("db_2"),))
+    with pytest.raises(MoveFailed):
+        mover(tmp_path, SeenProcess(RUNS), server=server).carry_out(change)
+    assert server.commands == ["replSetGetConfig"]
 
 
 def test_every_move_with_a_turn_is_tried_without_it() -> None:
