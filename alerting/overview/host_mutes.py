@@ -1,10 +1,10 @@
 """The times in which maintenance windows mute the alerts of hosts."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Final
 
 from alerting.budgets import Budget, OutOfTimeError
@@ -14,6 +14,7 @@ from alerting.windows.subjects import MOST_LABELED_HOSTS, Subjects, TargetFacts
 from automation.hosts.store import host_state
 from automation.models import Host
 from events.types import Category
+from opsapi.console.heartbeats import MutedTimes
 
 _MOST_WINDOWS: Final = 100
 _MOST_OCCURRENCES: Final = 50
@@ -50,38 +51,41 @@ def host_mutes(hosts: Sequence[Host], since: datetime, until: datetime) -> HostM
     )
     rows = list(windows.order_by("start", "id")[: _MOST_WINDOWS + 1])
     is_cut = len(rows) > _MOST_WINDOWS
-    rules = {row.id: row.rule for row in rows[:_MOST_WINDOWS]}
-    targets = {host.id: TargetFacts(host.group_id, host_state(host)) for host in hosts} if rules else {}
-    subjects = Subjects(rules.values(), targets.values(), most_hosts=MOST_LABELED_HOSTS)
     budget = Budget(time.thread_time() + COMPARE_SECONDS, time.thread_time)
     mutes: list[HostMute] = []
     try:
-        for row in rows[:_MOST_WINDOWS]:
+        in_effect = [
+            (row, times) for row in rows[:_MOST_WINDOWS] if (times := _times(row, since, until, budget))
+        ]
+        rules = {row.id: row.rule for row, _ in in_effect}
+        targets = {host.id: TargetFacts(host.group_id, host_state(host)) for host in hosts} if rules else {}
+        subjects = Subjects(rules.values(), targets.values(), most_hosts=MOST_LABELED_HOSTS)
+        for row, times in in_effect:
             muted = [
                 host
                 for host in hosts
                 if host.group_id == row.group_id
                 and rules[row.id].mutes(subjects.of(targets[host.id]), budget.check)
             ]
-            times = list(_times(row, since, until)) if muted else []
             mutes += [HostMute(host.id, row, *both) for host in muted for both in times]
     except OutOfTimeError:
         is_cut = True
     return HostMutes(mutes, is_cut)
 
 
-def muted_times_of_hosts(
-    hosts: Sequence[Host], since: datetime, until: datetime
-) -> Iterator[tuple[str, datetime, datetime]]:
-    """Yield the times in which the alerts of hosts are muted, for their heartbeat bars."""
-    for mute in host_mutes(hosts, since, until).mutes:
-        yield mute.host_id, mute.since, mute.until
+def muted_times_of_hosts(hosts: Sequence[Host], since: datetime, until: datetime) -> MutedTimes:
+    """Return the times in which the alerts of hosts are muted, for their heartbeat bars and the fleet map."""
+    mutes = host_mutes(hosts, since, until)
+    return MutedTimes([(mute.host_id, mute.since, mute.until) for mute in mutes.mutes], mutes.is_cut)
 
 
 def _times(
-    window: MaintenanceWindow, since: datetime, until: datetime
-) -> Iterator[tuple[datetime, datetime]]:
-    for begins, ends in islice(window.rule.occurrences(since), _MOST_OCCURRENCES):
-        if begins >= until:
-            return
-        yield max(begins, since), min(ends, until)
+    window: MaintenanceWindow, since: datetime, until: datetime, budget: Budget
+) -> list[tuple[datetime, datetime]]:
+    """The occurrences within the time range. Raises OutOfTimeError."""
+    budget.check()
+    first = islice(window.rule.occurrences(since), _MOST_OCCURRENCES)
+    return [
+        (max(begins, since), min(ends, until))
+        for begins, ends in takewhile(lambda occurrence: occurrence[0] < until, first)
+    ]

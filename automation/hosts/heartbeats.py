@@ -37,13 +37,15 @@ def heartbeats(hosts: Sequence[Host], now: datetime) -> dict[str, HeartbeatBar]:
     start = bucket_start(now, CELL) - (CELLS - 1) * CELL
     measured, down = _measured(hosts, start, now), _down_times(hosts, start, now)
     muted: dict[str, list[tuple[datetime, datetime]]] = defaultdict(list)
-    for host_id, since, until in muted_times(hosts, start, now):
+    mutes = muted_times(hosts, start, now)
+    for host_id, since, until in mutes.times:
         muted[host_id].append((since, until))
     cells = [start + place * CELL for place in range(CELLS)]
     return {
         host.id: HeartbeatBar(
             [_state(cell, measured[host.id], down.get(host.id, ()), now) for cell in cells],
             frozenset(_places(cells, muted.get(host.id, ()))),
+            mutes.is_cut,
         )
         for host in hosts
     }

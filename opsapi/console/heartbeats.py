@@ -4,7 +4,7 @@ Apps contribute the times in which alerts about rows are muted.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -42,10 +42,14 @@ class HeartbeatRun:
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatBar:
-    """The cells of a row, the oldest first, and the places of the muted ones."""
+    """The cells of a row, the oldest first, and the places of the muted ones.
+
+    `is_cut`: more cells may be muted.
+    """
 
     states: Sequence[CellState]
     muted: frozenset[int]
+    is_cut: bool = False
 
     @property
     def width(self) -> int:
@@ -70,7 +74,8 @@ class HeartbeatBar:
             f"{CELL_WORDS[state]} {age_words(counts[state] * CELL)}" for state in CellState if counts[state]
         ]
         muted = f" Muted {age_words(len(self.muted) * CELL)}." if self.muted else ""
-        return f"Last 24 hours: {', '.join(parts)}.{muted}"
+        more = " More may be muted: not all maintenance windows were compared." if self.is_cut else ""
+        return f"Last 24 hours: {', '.join(parts)}.{muted}{more}"
 
 
 def _runs(names: Sequence[str]) -> Iterator[HeartbeatRun]:
@@ -83,11 +88,24 @@ def _runs(names: Sequence[str]) -> Iterator[HeartbeatRun]:
 
 MutedTime = tuple[str, datetime, datetime]
 """The id of a row, and the start and the end of a time in which alerts about it are muted."""
-ContributeMutes = Callable[[Sequence[Any], datetime, datetime], Iterable[MutedTime]]
 
 
-def muted_times(rows: Sequence[Any], since: datetime, until: datetime) -> Iterator[MutedTime]:
-    """Yield the `muted_times` of every app's AppConfig."""
-    for contributed in contributions("muted_times"):
-        for contribute in contributed:
-            yield from contribute(rows, since, until)
+@dataclass(frozen=True, slots=True)
+class MutedTimes:
+    """Times in which alerts about rows are muted. `is_cut`: there may be more."""
+
+    times: Sequence[MutedTime] = ()
+    is_cut: bool = False
+
+
+ContributeMutes = Callable[[Sequence[Any], datetime, datetime], MutedTimes]
+
+
+def muted_times(rows: Sequence[Any], since: datetime, until: datetime) -> MutedTimes:
+    """Return the `muted_times` of every app's AppConfig."""
+    made: list[MutedTimes] = [
+        contribute(rows, since, until)
+        for contributed in contributions("muted_times")
+        for contribute in contributed
+    ]
+    return MutedTimes([time for some in made for time in some.times], any(some.is_cut for some in made))

@@ -132,12 +132,16 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """A row as a small square; `state` in words, of which `tone` is the severity."""
+    """A row as a small square; `state` in words, of which `tone` is the severity.
+
+    `is_muted`: alerts about the row are muted now. Such tiles have a pattern of their own.
+    """
 
     name: str
     url: str
     state: str
     tone: Tone
+    is_muted: bool = False
 
     @property
     def sign(self) -> str:
@@ -146,6 +150,14 @@ class Tile:
 
 
 _SIGNS = {Tone.BAD: "✖", Tone.WARNING: "!", Tone.PLAIN: "?"}
+
+
+@dataclass(frozen=True, slots=True)
+class TileLook:
+    """A line of the legend of a map: the number of tiles with this look."""
+
+    sample: Tile
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +179,13 @@ class TileGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TileMap:
-    """A map of rows by what they belong to. `note` says what it leaves out."""
+    """A map of rows by what they belong to. `note` says what it leaves out; `looks` are the legend."""
 
     name: str
     title: str
     url: str
     groups: Sequence[TileGroup]
-    states: Sequence[Tile]
+    looks: Sequence[TileLook] = ()
     note: str = ""
 
 

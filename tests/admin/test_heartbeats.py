@@ -93,6 +93,14 @@ def test_muted_times_are_marked(project: Project) -> None:
     assert " Muted 1 h" in bar(host).words
 
 
+def test_the_bar_says_that_more_may_be_muted(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("alerting.overview.host_mutes._MOST_WINDOWS", 1)
+    host, now = make_host(project), clock.now()
+    for _ in range(2):
+        make_window(project, start=now - HOUR, end=now + HOUR, alert_types=["HOST"])
+    assert "More may be muted" in bar(host).words
+
+
 def test_the_bar_is_on_the_pages_of_the_host_its_set_and_its_alerts(
     console: Client, project: Project
 ) -> None:
