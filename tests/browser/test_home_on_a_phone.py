@@ -1,0 +1,36 @@
+"""Home on a phone: alerts come first, before the first scroll."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from accesslist.models import Project
+from tests.browser.people import START
+from tests.browser.viewports import PHONE, Viewport
+from tests.factories.alerting import make_alert
+from tests.factories.automation import make_host
+
+pytestmark = pytest.mark.chromium
+
+_TOPS = """(parts) => parts
+    .filter((part) => part.getClientRects().length && part.textContent.trim())
+    .map((part) => [part.getAttribute("data-part"), part.getBoundingClientRect().top])
+    .sort((one, other) => one[1] - other[1])
+    .map(([name]) => name)"""
+
+
+@pytest.mark.parametrize("look", [PHONE], ids=str)
+def test_home_on_a_phone_shows_alerts_above_all_else(console: Page, project: Project, look: Viewport) -> None:
+    make_host(project, "db1.example.com", down=True)
+    make_alert(project, facts={"hostname": "db1.example.com", "port": 27017})
+    console.goto(START)
+    alerts = console.get_by_role("region", name="Open and pending alerts")
+    expect(alerts).to_be_in_viewport()
+    names = console.locator(".overview [data-part]").evaluate_all(_TOPS)
+    assert names[0] == "alerts"
+    assert {"notices", "checklists", "numbers", "map", "hosts"} <= set(names)
+    row = alerts.get_by_role("row").filter(has_text="db1.example.com")
+    expect(row).to_be_in_viewport(ratio=1)
+    box = alerts.bounding_box()
+    assert box is not None
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= look.width
