@@ -22,6 +22,7 @@ from alerting.destinations.channel_cards import (
     channel_cards,
     is_receiver,
 )
+from alerting.destinations.delivery_hours import DeliveryRange, delivery_chart
 from alerting.destinations.models import Destination
 from integrations.channels.email import EMAIL
 from integrations.credentials.store import integrations_of
@@ -63,12 +64,16 @@ def channels_page(request: HttpRequest) -> HttpResponse:
     if project is not None:
         visible_scope = VisibleScope(group_ids=frozenset({project.pk}))
     results = _tested(request) if request.method == "POST" else {}
-    return _page(request, channel_cards(visible_scope, clock.now()), project, results)
+    return _page(request, visible_scope, project, results)
 
 
 def _page(
-    request: HttpRequest, cards: ChannelCards, project: Project | None, results: Results
+    request: HttpRequest, visible_scope: VisibleScope, project: Project | None, results: Results
 ) -> HttpResponse:
+    now = clock.now()
+    cards = channel_cards(visible_scope, now)
+    shown_range = _range(request)
+    chart, chart_note = delivery_chart(visible_scope, shown_range, now)
     operator = operator_of(request)
     may_add = operator.holds_somewhere(WRITE.roles)
     project_id = project.pk if project else ""
@@ -78,11 +83,29 @@ def _page(
         "shared": [_shown(request, card, results) for card in cards.shared],
         "projects": [_project(request, group, of_group, results) for group, of_group in cards.projects],
         "notes": cards.notes,
+        "chart": chart,
+        "chart_note": chart_note,
+        "ranges": _ranges(request, shown_range),
         "add_url": add_url(Integration, group=project_id) if may_add else "",
         "list_url": list_url(Integration),
         "created": _created(request, cards),
     }
     return TemplateResponse(request, "console/channels.html", context)
+
+
+def _range(request: HttpRequest) -> DeliveryRange:
+    given = request.GET.get("last", "")
+    return DeliveryRange(given) if given in list(DeliveryRange) else DeliveryRange.DAY
+
+
+def _ranges(request: HttpRequest, shown: DeliveryRange) -> list[Context]:
+    """The times that the chart can show, with the other parameters of the page."""
+    query = request.GET.copy()
+    choices: list[Context] = []
+    for choice in DeliveryRange:
+        query["last"] = choice.value
+        choices.append({"url": f"?{query.urlencode()}", "words": choice.words, "is_shown": choice is shown})
+    return choices
 
 
 def _project(request: HttpRequest, group: Project, cards: Sequence[ChannelCard], results: Results) -> Context:

@@ -109,25 +109,25 @@ class Panel:
 class Chart:
     """Numbers over time, as a bar chart and a table.
 
-    A row is a name and a number for each of `series`.
+    A row is a name and a number for each of `series`; None where the number is not known.
     """
 
     name: str
     title: str
     series: Sequence[str]
-    rows: Sequence[tuple[Cell, Sequence[int]]]
+    rows: Sequence[tuple[Cell, Sequence[int | None]]]
     url: str
     empty: str
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to draw."""
-        return not any(any(numbers) for _, numbers in self.rows)
+        return all(number == 0 for _, numbers in self.rows for number in numbers)
 
     @property
     def total(self) -> int:
         """The sum."""
-        return sum(sum(numbers) for _, numbers in self.rows)
+        return sum(number or 0 for _, numbers in self.rows for number in numbers)
 
 
 @dataclass(frozen=True, slots=True)

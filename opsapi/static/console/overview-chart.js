@@ -1,8 +1,8 @@
-// Draws the bars of the start page from the table below them, with the theme's Chart.js.
+// Draws bars from the table below them, with the theme's Chart.js.
 "use strict";
 
 (() => {
-  const page = document.getElementById("overview");
+  const page = document.querySelector(".overview-page");
   const drawn = new Map();
 
   function colour(name) {
@@ -31,8 +31,8 @@
       maintainAspectRatio: false,
       interaction: { mode: "index", intersect: false },
       // A bar links to the same page as its hour in the table.
-      onClick: (_, [bar]) => { if (bar) table.tBodies[0].rows[bar.index].querySelector("a").click(); },
-      onHover: (_, bars, chart) => { chart.canvas.style.cursor = bars.length ? "pointer" : ""; },
+      onClick: (_, [bar]) => { if (bar) table.tBodies[0].rows[bar.index].querySelector("a")?.click(); },
+      onHover: (_, bars, chart) => { chart.canvas.style.cursor = bars.length && table.tBodies[0].querySelector("a") ? "pointer" : ""; },
       plugins: { legend: { position: "bottom", labels: { ...text, boxWidth: 12, usePointStyle: true, pointStyle: "rect" } } },
       scales: {
         x: { stacked: true, ticks: { ...text, maxRotation: 0, autoSkipPadding: 12 }, grid: { display: false } },
