@@ -98,13 +98,13 @@ def _range(request: HttpRequest) -> DeliveryRange:
     return DeliveryRange(given) if given in list(DeliveryRange) else DeliveryRange.DAY
 
 
-def _ranges(request: HttpRequest, shown: DeliveryRange) -> list[Context]:
+def _ranges(request: HttpRequest, chosen: DeliveryRange) -> list[Context]:
     """The times that the chart can show, with the other parameters of the page."""
     query = request.GET.copy()
     choices: list[Context] = []
     for choice in DeliveryRange:
         query["last"] = choice.value
-        choices.append({"url": f"?{query.urlencode()}", "words": choice.words, "is_shown": choice is shown})
+        choices.append({"url": f"?{query.urlencode()}", "words": choice.words, "is_shown": choice is chosen})
     return choices
 
 

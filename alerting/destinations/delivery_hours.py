@@ -40,16 +40,16 @@ class DeliveryRange(StrEnum):
         return "24 h" if self is DeliveryRange.DAY else "7 days"
 
 
-def delivery_chart(visible_scope: VisibleScope, shown: DeliveryRange, now: datetime) -> tuple[Chart, str]:
+def delivery_chart(visible_scope: VisibleScope, chosen: DeliveryRange, now: datetime) -> tuple[Chart, str]:
     """Return the chart, and a note on the hours whose messages are not all counted; they have no number."""
     running = now.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
-    starts = [running - back * _HOUR for back in reversed(range(shown.hours))]
+    starts = [running - back * _HOUR for back in reversed(range(chosen.hours))]
     oldest = _oldest_counted(starts[0])
     counts = _counts(visible_scope, starts[0], now)
-    name = "%H:%M" if shown is DeliveryRange.DAY else "%m-%d %H:%M"
+    name = "%H:%M" if chosen is DeliveryRange.DAY else "%m-%d %H:%M"
     chart = Chart(
         name="delivery",
-        title=f"Delivery in the last {shown.words}",
+        title=f"Delivery in the last {chosen.words}",
         series=["Sent", "Waiting", "Failed"],
         rows=[
             (
@@ -59,7 +59,7 @@ def delivery_chart(visible_scope: VisibleScope, shown: DeliveryRange, now: datet
             for start in starts
         ],
         url=list_url(Notification),
-        empty=f"No message was due in the last {shown.words}.",
+        empty=f"No message was due in the last {chosen.words}.",
     )
     if oldest is None:
         return chart, ""
