@@ -30,6 +30,7 @@ urlpatterns = [
     path(f"{CONSOLE_PATH[1:]}alert-timeline/", include("alerting.overview.alert_timeline_page")),
     path(f"{CONSOLE_PATH[1:]}shift-report/", include("alerting.overview.shift_page")),
     path(f"{CONSOLE_PATH[1:]}automation-plan/", include("automation.turns.plan_page")),
+    path(f"{CONSOLE_PATH[1:]}system-health/", include("opsapi.console.system_health")),
     path(f"{CONSOLE_PATH[1:]}retention/", include("alerting.retention.console")),
     path(CONSOLE_PATH[1:], admin.site.urls),
     path(KIOSK_PATH[1:], include("alerting.overview.kiosk_page")),

@@ -1,7 +1,7 @@
 """Notifications and workers in the console."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin
@@ -29,6 +29,7 @@ from alerting.engine.notification_log import (
 )
 from alerting.engine.resend import notification_resend
 from alerting.engine.rules import NotificationState, muted_by, notification_state
+from alerting.engine.workers import is_running
 from alerting.incidents.targets import targets_of
 from alerting.insight.timeline_entries import UPDATED_IN_PLACE, TimelineNotification
 from alerting.windows.models import MaintenanceWindow
@@ -37,6 +38,7 @@ from integrations.channels import CHANNELS
 from integrations.choices import ChannelType, DeliveryStatus, MessageKind
 from opsapi import clock
 from opsapi.api.principal import VisibleScope
+from opsapi.clock import difference_words
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import list_url, page_url, page_url_of
 from opsapi.console.display import badge, link, moment, project, short, short_field, url_seen, urls_seen
@@ -74,6 +76,11 @@ def notification_badge(
         now=now,
     )
     return state, NOTIFICATION_TONES[state]
+
+
+def worker_badge(worker: WorkerHeartbeat, now: datetime) -> tuple[str, Tone]:
+    """Whether the worker was seen in the last minute, in words."""
+    return ("running", Tone.GOOD) if is_running(worker, now) else ("stopped", Tone.WARNING)
 
 
 _KINDS: Mapping[MessageKind, str] = {
@@ -354,9 +361,20 @@ class WorkerHeartbeatAdmin(ConsoleAdmin):
 
     help = "runbooks/worker-gone"
 
-    list_display = [short_field("name"), "seen", "clock_ahead", "stuck_loop", "stuck"]
+    list_display = [short_field("name"), "state", "seen", "clock", "stuck_loop", "stuck"]
     ordering = ["-seen"]
-    fields = ["name", "seen", "clock_ahead", "stuck_loop", "stuck"]
+    fields = ["name", "state", "seen", "clock", "stuck_loop", "stuck"]
     empty_text = (
         f"No worker has ever run, so alerts are not evaluated. Start a worker with {COMMAND} run_worker."
     )
+
+    @admin.display(description="state")
+    def state(self, worker: WorkerHeartbeat) -> SafeString:
+        return badge(*worker_badge(worker, clock.now()))
+
+    @admin.display(description="clock")
+    def clock(self, worker: WorkerHeartbeat) -> str:
+        """How far the clock of its machine is from the database's, in whole seconds."""
+        if abs(worker.clock_ahead) < timedelta(seconds=1):
+            return "right"
+        return f"{difference_words(worker.clock_ahead)} PostgreSQL"

@@ -17,6 +17,7 @@ from alerting.destinations.models import Destination
 from alerting.destinations.presentation import notifications_waiting_url
 from alerting.destinations.store import any_message_delivered, destinations_failing, proxy_fault_words
 from alerting.engine.choices import NotificationStatus
+from alerting.engine.console import worker_badge
 from alerting.engine.lag import longest_waits
 from alerting.engine.models import Notification, WorkerHeartbeat
 from alerting.engine.notification_log import NotifiedEvent, events_of_notifications, origins_of
@@ -264,10 +265,15 @@ def _workers(workers: FirstRows[WorkerHeartbeat], now: datetime) -> Panel:
 def _worker(worker: WorkerHeartbeat, now: datetime) -> Sequence[Cell]:
     return [
         Cell(worker.name, page_url(worker)),
-        Cell("running", tone=Tone.GOOD) if is_running(worker, now) else Cell("stopped", tone=Tone.WARNING),
+        _state(worker, now),
         Cell(ago_words(worker.seen, now)),
         _stuck(worker, now),
     ]
+
+
+def _state(worker: WorkerHeartbeat, now: datetime) -> Cell:
+    words, tone = worker_badge(worker, now)
+    return Cell(words, tone=tone)
 
 
 def _stuck(worker: WorkerHeartbeat, now: datetime) -> Cell:

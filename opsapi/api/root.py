@@ -148,7 +148,7 @@ class HealthViewSet(ApiViewSet):
 
     def ready(self, request: Request) -> Response:
         """200 if the database accepts writes and is migrated, keys and a worker work, otherwise 503."""
-        missing, notes = _state()
+        missing, notes = platform_state()
         noted = {"notes": notes} if notes else {}
         if not missing:
             return Response({"ok": True, **noted})
@@ -166,8 +166,8 @@ write_trial = WriteTrial(_store)
 """Shows whether a report can be stored."""
 
 
-def _state() -> tuple[dict[str, str], dict[str, str]]:
-    """What is missing, and the notes."""
+def platform_state() -> tuple[dict[str, str], dict[str, str]]:
+    """Return what is missing, and the notes, as `/health/ready` answers them."""
     try:
         with _in_time():
             if fetch_rows("SELECT pg_is_in_recovery()") == [(True,)]:

@@ -65,9 +65,9 @@ class Navigation:
         return tabs if len(tabs) > 1 else []
 
     def everything(self) -> Iterator[tuple[SitemapEntry, list[SiteLink]]]:
-        """Each entry with its tabs, as far as the operator can see them."""
+        """Each entry with its pages, tabs or not, as far as the operator can see them."""
         for entry in ENTRIES:
-            yield entry, [self._tab(page) for page in self._pages(entry)]
+            yield entry, [self._tab(page) for page in entry.pages if self._sees(page)]
 
     def crumbs(self) -> list[SiteLink]:
         """The entry and the list to which the shown page belongs."""

@@ -57,6 +57,7 @@ def addresses(project: Project) -> Iterator[str]:
     yield "/admin/account/time-zone/"
     yield "/admin/channels/"
     yield "/admin/quiet-times/"
+    yield "/admin/system-health/"
     yield f"/admin/alerting/maintenancewindow/add/?group={project.id}&preset=sundays"
     yield f"/admin/accesslist/kiosk/add/?project={project.id}"
 
