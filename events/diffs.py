@@ -105,6 +105,30 @@ def changed_resources(
     return [_changed(diff, _Leaves(quantity_words)) for diff in diffs]
 
 
+MOST_SUMMARIZED = 2
+_SUMMARIZED_CHARACTERS = 40
+
+
+def change_summary(diffs: Iterable[Mapping[str, Any]], quantity_words: QuantityWords | None = None) -> str:
+    """Return the first changed leaves of modified resources in a line: `Threshold: 12 GB → 14 GB`.
+
+    A long value is cut. Resources that were added or removed have no summary: the event says so itself.
+    """
+    modified = (diff for diff in diffs if diff["status"] == DiffStatus.MODIFIED.value)
+    leaves = _Leaves(quantity_words)
+    rows = (row for diff in modified for param in diff["params"] for row in leaves.of_param(param))
+    first = list(islice(rows, MOST_SUMMARIZED + 1))
+    words = [f"{row.field}: {_short(row.before)} → {_short(row.after)}" for row in first[:MOST_SUMMARIZED]]
+    return "; ".join([*words, *("…" for _ in first[MOST_SUMMARIZED:])])
+
+
+def _short(side: Side | None) -> str:
+    if side is None or not side.shown:
+        return "none" if side is None else "empty"
+    text = side.shown
+    return text if len(text) <= _SUMMARIZED_CHARACTERS else f"{text[: _SUMMARIZED_CHARACTERS - 1]}…"
+
+
 def _changed(diff: Mapping[str, Any], leaves: "_Leaves") -> ChangedResource:
     rows = (row for param in diff["params"] for row in leaves.of_param(param))
     first = list(islice(rows, MOST_LEAVES))

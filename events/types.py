@@ -149,6 +149,11 @@ class EventTypeSpec:
         return self.category in _REPORTED and self.kind is not AlertEffect.AUDIT and not self.derived
 
     @property
+    def of_fleet(self) -> bool:
+        """Whether its events say what happened to hosts, sets, clusters or agents, not what somebody did."""
+        return self.category in _REPORTED and not self.name.endswith("_AUDIT")
+
+    @property
     def supports_matchers(self) -> bool:
         """Whether configurations of the type can have matchers."""
         return self.alertable and self.category in _MATCHABLE

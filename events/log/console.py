@@ -18,9 +18,9 @@ from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 
 from events.choices import DiffType
-from events.diffs import QuantityWords, changed_resources
+from events.diffs import QuantityWords, change_summary, changed_resources
 from events.log.csv import FULL_RETRY_SECONDS, Full, download, events_csv
-from events.log.forms import EventFilters, Last
+from events.log.forms import By, EventFilters, Last
 from events.log.models import Event
 from events.log.reverting import modified
 from events.log.search import LOOKED_BACK, Direction, SearchPage, search_page
@@ -93,6 +93,7 @@ def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -
     """The events of the list, with links to the projects, hosts and users that the operator can see."""
     listed = list(events)
     names = group_names(operator, {event.group_id for event in listed if event.group_id})
+    quantity_words = _quantity_words()
     projects = {id_: page_url_of("accesslist.project", id_) for id_ in names}
     hosts, users = (
         urls_seen(site, operator.visible_scope(), model, field, (event.details.get(key) for event in listed))
@@ -107,6 +108,7 @@ def shown_events(events: Iterable[Event], operator: Operator, site: AdminSite) -
             "created": event.created,
             "event_type": event.event_type,
             "words": in_words(event.event_type),
+            "change": change_summary(event.diffs, quantity_words),
             "about": about(event.details),
             "about_url": hosts.get(event.details.get("hostId", "")),
             "who": acting(event.details),
@@ -149,11 +151,7 @@ def revert_url(site: AdminSite, request: HttpRequest, event: Event) -> str:
     pages: Any = site.get_model_admin(apps.get_model(label))
     rows = pages.get_queryset(request).filter(**{name: diff["id"]})
     row = (rows.filter(group_id=event.group_id) if pages.is_of_projects else rows).first()
-    # The action whose form takes an event.
-    actions = pages.actions_of_row.items()
-    action_name, action = next(
-        pair for pair in actions if pair[1].form and EVENT in pair[1].form.from_address
-    )
+    action_name, action = _reverting_action(pages)
     if row is None or not action.is_allowed(operator_of(request), row, pages.scope_of(row)):
         return ""
     return action_url(pages.model, row.pk, action_name, **{EVENT: event.id})
@@ -279,7 +277,7 @@ class EventAdmin(ConsoleAdmin):
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "title": "Events",
+            "title": self.list_title,
             "model_admin": self,
             "form": filters,
             "events": shown_events(page.events, operator_of(request), self.admin_site),
@@ -287,6 +285,7 @@ class EventAdmin(ConsoleAdmin):
             "csv_url": _with(filters, url=reverse(f"admin:{self._name('csv')}")),
             "chips": list(_chips(filters)),
             "quick": [_quick(filters, last) for last in Last],
+            "views": list(_views(filters)),
             **_going_on(filters, page, direction),
             **notices(request, request.GET.get("project") or None),
         }
@@ -311,6 +310,18 @@ def _chips(filters: EventFilters) -> Iterator[Chip]:
 def _quick(filters: EventFilters, last: Last) -> Context:
     url = _with(filters, leave=("start", "end"), last=last.value)
     return {"label": f"Last {last.value}", "url": url, "active": filters.chosen.get("last") == last.value}
+
+
+def _views(filters: EventFilters) -> Iterator[Context]:
+    """The links to all changes, changes by people and changes of the fleet. The other filters stay."""
+    chosen = filters.chosen.get("by", "")
+    yield {"label": "All", "url": _with(filters, leave=("by",)), "active": not chosen}
+    for by in By:
+        yield {
+            "label": by.value.capitalize(),
+            "url": _with(filters, by=by.value),
+            "active": chosen == by.value,
+        }
 
 
 def _going_on(filters: EventFilters, page: SearchPage, direction: Direction) -> Context:

@@ -44,6 +44,16 @@ class Last(StrEnum):
         }[self]
 
 
+class By(StrEnum):
+    """Whose changes the quick links show: what users did, or what happened to the fleet."""
+
+    PEOPLE = "people"
+    FLEET = "fleet"
+
+
+_FLEET_TYPES = tuple(name.value for name, spec in EVENT_TYPES.items() if spec.of_fleet)
+
+
 class FilterDateTime(DateTimeText):
     """A UTC date-time as in the API, or a date, which means its first or last second."""
 
@@ -87,11 +97,12 @@ class EventFilters(forms.Form):
     q = _text("ID of an event, project or alert")
     object = _text("Object (ID of a rule, host, window, team, user or key)")
     last = forms.ChoiceField(choices=[(member.value, member.value) for member in Last], required=False)
+    by = forms.ChoiceField(choices=[(member.value, member.value) for member in By], required=False)
     before = _text("before")
     after = _text("after")
 
     PLACES = ("before", "after")
-    HIDDEN = ("last", *PLACES)
+    HIDDEN = ("last", "by", *PLACES)
 
     def __init__(self, data: QueryDict, *, operator: Operator, now: datetime) -> None:
         # A link may contain a filter without a value, which is ignored.
@@ -153,6 +164,9 @@ class EventFilters(forms.Form):
         category, chosen = values.get("category"), values.get("type")
         if category and chosen and EventType(chosen).spec.category != category:
             self.add_error("type", "This event type is not in the selected category.")
+        names = self._types(category, chosen)
+        if values.get("by") == By.FLEET and (category or chosen) and not set(names) & set(_FLEET_TYPES):
+            self.add_error("by", "The fleet has no events of the selected category or type.")
         if values.get("project") and "group_id" in values.get("q", {}):
             self.add_error("q", "This is the ID of a project, and a project is already selected.")
         return values
@@ -163,8 +177,9 @@ class EventFilters(forms.Form):
         hostname, port = name_and_port(values["host"])
         return EventSearch(
             visible_scope=self.operator.visible_scope(),
-            event_types=self._types(),
+            event_types=self._searched_types(),
             who=values["who"] or None,
+            by_people=values["by"] == By.PEOPLE,
             remote_address=values["address"] or None,
             hostname=hostname or None,
             port=port,
@@ -180,8 +195,16 @@ class EventFilters(forms.Form):
             return self.cleaned_data["after"], Direction.NEWER
         return self.cleaned_data["before"], Direction.OLDER
 
-    def _types(self) -> tuple[str, ...]:
-        category, chosen = self.cleaned_data["category"], self.cleaned_data["type"]
+    def _searched_types(self) -> tuple[str, ...]:
+        """The types of the filters; none if all are searched."""
+        values = self.cleaned_data
+        names = self._types(values["category"], values["type"])
+        if values["by"] != By.FLEET:
+            return names
+        return tuple(name for name in names or _FLEET_TYPES if name in _FLEET_TYPES)
+
+    @staticmethod
+    def _types(category: str | None, chosen: str | None) -> tuple[str, ...]:
         if chosen:
             return (chosen,)
         return tuple(name.value for name, spec in EVENT_TYPES.items() if spec.category == category)

@@ -8,6 +8,7 @@ from django.db.models.lookups import IsNull
 from events.wording import sentence
 from opsapi.fields import JsonText, OptionalIdField, PrimaryIdField
 
+USERNAME = JsonText("details", "username")
 WHO = Coalesce(JsonText("details", "username"), JsonText("details", "publicKey"))
 """The actor: a username or the public part of a key; an event has at most one of them."""
 REMOTE_ADDRESS = JsonText("details", "remoteAddress")

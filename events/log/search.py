@@ -15,7 +15,7 @@ from typing import Any
 from django.db.models import F, Q, QuerySet
 from django.db.models.lookups import Exact
 
-from events.log.models import HOSTNAME, REMOTE_ADDRESS, WHO, Event
+from events.log.models import HOSTNAME, REMOTE_ADDRESS, USERNAME, WHO, Event, present
 from events.log.store import EventPosition, event_scope
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import second_after
@@ -35,8 +35,8 @@ class EventSearch:
     """The search: all given conditions must match.
 
     `visible_scope` is what the operator can read. `port` is the port of `hostname`: a machine can have
-    several hosts. `object_name` is the ID of the row that the event is about, or its name in diffs. `start`
-    and `end` are whole seconds, both included.
+    several hosts. `by_people`: only events of users. `object_name` is the ID of the row that the event is
+    about, or its name in diffs. `start` and `end` are whole seconds, both included.
     """
 
     visible_scope: VisibleScope
@@ -44,6 +44,7 @@ class EventSearch:
     group_id: str | None = None
     event_types: tuple[str, ...] = ()
     who: str | None = None
+    by_people: bool = False
     remote_address: str | None = None
     hostname: str | None = None
     port: int | None = None
@@ -132,6 +133,8 @@ def _types(search: EventSearch) -> Iterator[Q]:
 
 
 def _about(search: EventSearch) -> Iterator[Q]:
+    if search.by_people:
+        yield present(USERNAME)
     name = search.object_name
     if name is not None:
         of_details = (Q(**{f"details__{key}": name}) for key in _OBJECTS)

@@ -222,3 +222,44 @@ def test_a_page_leads_to_alert_and_host_where_they_exist(console: Client, projec
 
 def test_nothing_can_be_posted_to_it(console: Client) -> None:
     assert console.post(LIST, {"action": "delete_selected"}).status_code == 405
+
+
+def test_people_and_fleet_divide_the_events(console: Client, project: Project) -> None:
+    down = record(project)
+    reported = record(project, EventType.HOST_RESTARTED, KEY)
+    added = record(project, EventType.ADD_HOST_AUDIT, ADA)
+    by_key = record(project, EventType.ALERT_CONFIG_ADDED_AUDIT, KEY)
+    for query, events in [
+        ({"by": "people"}, [added]),
+        ({"by": "fleet"}, [reported, down]),
+        ({}, [by_key, added, reported, down]),
+        ({"by": "fleet", "type": "HOST_DOWN"}, [down]),
+        ({"by": "people", "type": "HOST_DOWN"}, []),
+    ]:
+        asked = {"project": project.id, **query}
+        ids = {event.id for event in events}
+        assert set(listed(console, **asked)) == ids, query
+        assert {row["id"] for row in rows(console, **asked)} == ids, query
+    page = console.get(LIST, {"project": project.id}).content.decode()
+    assert "by=people" in page
+    assert "by=fleet" in page
+
+
+@each(
+    "query", [{"by": "nobody"}, {"by": "fleet", "category": "USER"}, {"by": "fleet", "type": "JOINED_GROUP"}]
+)
+def test_a_view_without_events_is_refused(query: dict[str, str], console: Client) -> None:
+    assert console.get(LIST, query).status_code == 400
+
+
+def test_a_modified_object_says_its_first_fields_in_the_list(console: Client, project: Project) -> None:
+    changes = diff(
+        DiffType.GROUP, project.id, old={"name": "a", "b": 1, "c": 2}, new={"name": "x", "b": 3, "c": 4}
+    )
+    record(project, EventType.GROUP_CHANGED_AUDIT, ADA, diffs=changes)
+    record(
+        project, EventType.GROUP_CREATED, ADA, diffs=diff(DiffType.GROUP, project.id, new={"name": "later"})
+    )
+    page = console.get(LIST).content.decode()
+    assert "Name: a → x; B: 1 → 3; …" in page
+    assert "later" not in page
