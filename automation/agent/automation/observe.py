@@ -76,7 +76,7 @@ def seen_fleet(
 ) -> ObservedFleet:
     """The observed state for a plan of the unit. `turn`: the process that holds the turn."""
     best = max(seen.values(), key=lambda process: process.knows)
-    processes = {name: replace(found.process, lag=best.lags.get(name)) for name, found in seen.items()}
+    processes = {name: replace(member.process, lag=best.lags.get(name)) for name, member in seen.items()}
     sets = {unit.replica_set: replace(best.of_set, turn=turn)} if unit.replica_set else {}
     return ObservedFleet(now, processes, sets, is_paused=part.is_paused)
 

@@ -108,17 +108,17 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
             faults[name] = fault or "its host name is not valid"
         else:
             of_unit = [listed[other.name] for other in unit.processes if other.name in listed]
-            place = by_hand if goal_process.is_manual else processes
-            place[name] = ManagedProcess(
+            known = by_hand if goal_process.is_manual else processes
+            known[name] = ManagedProcess(
                 goal_process,
                 unit,
                 process,
                 address,
                 process_host(process),
                 addresses={
-                    process_name(other): found for other in of_unit if (found := _address(other)) is not None
+                    process_name(other): place for other in of_unit if (place := _address(other)) is not None
                 },
-                names={found: process_name(other) for other in of_unit for found in _all_addresses(other)},
+                names={place: process_name(other) for other in of_unit for place in _all_addresses(other)},
             )
     return MachinePart(
         version=goal.number,
@@ -141,9 +141,9 @@ def _address(process: Document) -> ServerAddress | None:
 def _all_addresses(process: Document) -> Iterator[ServerAddress]:
     """Its addresses by its alias and by its host name."""
     for host in {text(process, "alias") or process_host(process), process_host(process)}:
-        found = address_of(host, process_port(process))
-        if found is not None:
-            yield found
+        address = address_of(host, process_port(process))
+        if address is not None:
+            yield address
 
 
 def setting(settings: Document, name: str) -> object:
