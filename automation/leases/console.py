@@ -22,7 +22,8 @@ class WatcherAdmin(ConsoleAdmin):
 
     help = "how-to/add-an-agent#two-agents-for-one-project"
     group_path = "group_id"
-    list_display = ["agent", short_field("instance"), "asked", "until", project]
+    # The first column leads to the row itself, so it has no link of its own.
+    list_display = [short_field("instance"), "agent", "asked", "until", project]
     list_filter = [("group", RelatedFilter)]
     list_select_related = ["agent", "group"]
     search_fields = ["agent__hostname", "instance"]
