@@ -61,3 +61,18 @@ def test_enter_saves_and_adds_no_row(console: Page, project: Project) -> None:
     _matcher(console, 1).get_by_label("Value").press("Enter")
     expect(console).to_have_url(PAGE)
     assert [matcher["value"] for matcher in MaintenanceWindow.objects.get().matchers or ()] == ["27017"]
+
+
+def test_an_answer_without_the_effect_leaves_the_button_that_asks_for_it(
+    console: Page, project: Project
+) -> None:
+    console.goto(f"{ADD}?group={project.id}&alertTypeNames=HOST")
+    preview = console.get_by_role("button", name="Preview")
+    expect(preview).to_be_hidden()
+    console.route(
+        lambda url: ADD in url,
+        lambda route: route.fulfill(body="<p>The window is saved.</p>", content_type="text/html"),
+    )
+    console.get_by_label("Start").fill("2099-01-01T00:00:00")
+    console.get_by_label("End").fill("2099-01-01T02:00:00")
+    expect(preview).to_be_visible()

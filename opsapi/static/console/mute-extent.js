@@ -15,8 +15,11 @@
     const answer = await fetch(location.href, { method: "POST", body: new URLSearchParams(typed) });
     if (!answer.ok || asked !== latest) return;
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-    for (const place of places) {
-      document.querySelector(place).replaceChildren(...page.querySelector(place).children);
+    const shown = places.map((place) => page.querySelector(place));
+    // Another page answers if the form was just saved, or if the session has ended. Then the button asks.
+    button.hidden = !shown.includes(null);
+    if (button.hidden) {
+      places.forEach((place, at) => document.querySelector(place).replaceChildren(...shown[at].children));
     }
   }
 
