@@ -180,7 +180,9 @@ class Mover:
         restart, goal = before.restart, self._managed.goal.restart
         if goal is not None and goal <= self._now:
             restart = goal
-        was_empty = before.was_empty or has_files(self._managed) is False
+        # A standalone server gets data. A member gets data only from its replica set.
+        is_member = bool(self._managed.goal.replica_set)
+        was_empty = is_member and (before.was_empty or has_files(self._managed) is False)
         self._places.write_record(StartRecord(version, restart, was_empty=was_empty))
 
     def _launch(self, program: Path) -> subprocess.Popen[bytes]:

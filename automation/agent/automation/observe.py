@@ -206,8 +206,9 @@ class _RunningServer:
             return None if state is None else True
         # It answers no question about its collections. Since 5.0, it counts them.
         counts = (self._status or {}).get("catalogStats")
-        if isinstance(counts, Mapping) and isinstance(counts.get("collections"), int):
-            return int(counts["collections"]) > 0
+        if isinstance(counts, Mapping) and counts.get("collections") not in {0, None}:
+            return True
+        # The count leaves out users and roles: only a server that began as an empty member has no data.
         return False if self._record.was_empty else None
 
     def _started(self, now: datetime) -> datetime | None:

@@ -31,7 +31,7 @@ class StartRecord:
     """How the agent started a process: its version, the lastRestart of the document, and what it set since.
 
     `parameters`: the names of the server parameters that the agent has set at run time. `was_empty`: whether
-    the agent started it with an empty directory of data.
+    the agent started it with an empty directory of data, and always as a member of a replica set.
     """
 
     version: str | None = None
