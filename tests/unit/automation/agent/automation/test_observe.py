@@ -13,8 +13,9 @@ from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.observe import SeenProcess, observe
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces, StartRecord
-from automation.agent.automation.servers import ManagedServer
+from automation.agent.automation.servers import NOT_INITIATED, ManagedServer
 from automation.plan.values import MemberState
+from tests.each import each
 from tests.factories.documents import document, process
 
 NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
@@ -54,7 +55,19 @@ class _AnsweringServer:
         return (self.answers or {}).get(next(iter(command))), 0
 
 
-def seen(directory: Path, answers: Mapping[str, Any] | None) -> SeenProcess:
+class _UninitiatedServer(_AnsweringServer):
+    """A server with the name of a replica set that is not initiated."""
+
+    def hello(self) -> Mapping[str, Any] | None:
+        return {"isreplicaset": True}
+
+    def answer(self, command: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, int]:
+        return (None, NOT_INITIATED) if "replSetGetStatus" in command else super().answer(command)
+
+
+def seen(
+    directory: Path, answers: Mapping[str, Any] | None, kind: type[_AnsweringServer] = _AnsweringServer
+) -> SeenProcess:
     """The process below the directory, at a server with these answers."""
     settings = {"net": {"port": 27017}, "storage": {"dbPath": str(directory / "data")}}
     sent = document(
@@ -64,7 +77,7 @@ def seen(directory: Path, answers: Mapping[str, Any] | None) -> SeenProcess:
     (managed,) = read_part(sent, "127.0.0.1", [directory]).processes.values()
     return observe(
         managed,
-        cast("ManagedServer", _AnsweringServer(answers)),
+        cast("ManagedServer", kind(answers)),
         ProcessPlaces(directory, "db_1"),
         DocumentBuilds(Builds(directory, [directory]), {}, this_kind()),
         versions=["7.0.2"],
@@ -106,3 +119,18 @@ def test_a_server_that_refuses_questions_leaves_facts_unknown(tmp_path: Path) ->
     found = seen(tmp_path, {})
     assert found.process.is_running is True
     assert (found.process.settings, found.process.settable, found.process.version) == (None, None, None)
+
+
+@each(
+    ("collections", "was_empty", "has_data"),
+    [(3, True, True), (3, False, True), (0, True, False), (0, False, None), (None, False, None)],
+)
+def test_only_a_server_that_began_as_an_empty_member_has_no_data(
+    tmp_path_factory: pytest.TempPathFactory, collections: int | None, was_empty: bool, has_data: bool | None
+) -> None:
+    directory = tmp_path_factory.mktemp("member")
+    ProcessPlaces(directory, "db_1").write_record(StartRecord("7.0.2", was_empty=was_empty))
+    counts = {} if collections is None else {"catalogStats": {"collections": collections}}
+    answers = {**standalone(1), "serverStatus": counts}
+    found = seen(directory, answers, _UninitiatedServer)
+    assert (found.process.state, found.process.has_data) == (MemberState.UNINITIATED, has_data)
