@@ -151,14 +151,19 @@ def _observed(process: KnownProcess) -> ObservedProcess:
 def _config(
     unit: GoalUnit, known: KnownUnit, recent: Mapping[str, KnownProcess]
 ) -> tuple[MemberConfig, ...] | None:
-    """The members: all that reports name, and processes that could be members as no recent report says.
+    """The members as the replica set says, if the agent knows them.
 
-    None if no report names a member, and it is not known of each process that it is none. Votes and
-    priorities are as in the document. A reported lag is without the delay of a member.
+    Otherwise all that reports name, also hosts that have left the replica set, and processes that could be
+    members as no recent report says. None if no report names a member, and it is not known of each process
+    that it is none. Votes and priorities are as in the document. A reported lag is without the delay of a
+    member.
     """
     if not unit.replica_set:
         return ()
     stated = {member.process: member for member in unit.members or ()}
+    if known.members:
+        ordered = enumerate(sorted(known.members))
+        return tuple(_member(stated.get(name), name, at, known) for at, name in ordered)
     names = [goal.name for goal in unit.processes]
     outside = {name for name in names if name in recent and not recent[name].is_member}
     is_initiated = any(process.is_member for process in known.processes.values())
@@ -166,9 +171,6 @@ def _config(
         return () if outside.issuperset(names) else None
     names = [name for name in names if name not in outside]
     names += [name for name, process in known.processes.items() if process.is_member and name not in names]
-    if known.members:
-        # Reports still give a host that has left the replica set its name.
-        names = [name for name in names if name in known.members]
     return tuple(_member(stated.get(name), name, at, known) for at, name in enumerate(names))
 
 

@@ -192,6 +192,8 @@ def test_a_host_that_left_the_replica_set_is_no_member_if_the_agent_names_the_me
     members = ["p0", "p1", "p2"]
     with_it = asked(members=[*members, "gone.example.com:27017"])
     assert why_not(ask(agent, ready, with_it)) == "MAJORITY"
+    never_seen = asked(members=[*members, "other.example.com:27017"])
+    assert why_not(ask(agent, ready, never_seen)) == "MEMBER_UNKNOWN"
     assert taken(agent, ready, asked(members=members))["move"] == "RESTART"
 
 
