@@ -21,7 +21,7 @@ from automation.agent.automation.directories import real_place
 from automation.agent.automation.failures import MoveFailed, TurnLost
 from automation.agent.automation.logs import LogWork, tend_process
 from automation.agent.automation.moves import LAUNCHED, Mover
-from automation.agent.automation.observe import SeenProcess, observe, seen_fleet
+from automation.agent.automation.observe import HOLDS_DATA, SeenProcess, observe, seen_fleet
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
 from automation.agent.automation.places import ProcessPlaces, only_agent
 from automation.agent.automation.progress import ProcessProgress
@@ -202,6 +202,8 @@ class AutomationCarrier:
             step = self._planned(part, managed, seen)
             move = next((move for move in step.moves if move.process == name), None)
             self._watch(managed, seen[name])
+            if seen[name].process.state in HOLDS_DATA:
+                self._write(name, places.note_data)
             if move is None:
                 self._note_reached(part, managed, places, seen[name], step)
                 return
@@ -270,11 +272,15 @@ class AutomationCarrier:
             return
         progress.waits = ()
         if progress.reached != part.version:
-            try:
-                places.write_reached(part.version)
-            except (OSError, MoveFailed) as error:
-                self._problem(managed.goal.name, str(error))
+            self._write(managed.goal.name, lambda: places.write_reached(part.version))
             progress.reached = part.version
+
+    def _write(self, name: str, write: Callable[[], None]) -> None:
+        """Write a file of the process; a file that cannot be written is a problem, and the plan goes on."""
+        try:
+            write()
+        except (OSError, MoveFailed) as error:
+            self._problem(name, str(error))
 
     def _watch(self, managed: ManagedProcess, seen: SeenProcess) -> None:
         """Watch a server as soon as it has run."""
@@ -352,10 +358,11 @@ class AutomationCarrier:
         def keep(step: str) -> None:
             if step:
                 self._progress[name].step(step, self._clock())
-            if turn is not None:
-                self._turns.keep(turn, step)
             if step or self._monotonic() - self._sent_at > REPORT_AFTER:
                 self._report()
+            # Last, because a report can take long, and the work begins afterwards.
+            if turn is not None:
+                self._turns.keep(turn, step)
 
         return MoveWork(keep, self._monotonic)
 
@@ -372,6 +379,9 @@ class AutomationCarrier:
             log.error("automation: %s: %s is cut off: %s", move.process, move.kind.value, error)
             progress.cut_off()
             return False
+        except Exception as error:  # noqa: BLE001 - the turn is given back, and the plan stops instead of repeating it.
+            log_unexpected("automation", error)
+            failure = f"an error of the agent: {type(error).__name__}"
         if failure:
             log.error("automation: %s: %s failed: %s", move.process, move.kind.value, failure)
             local = FailedMove(part.version, move.kind, failure)

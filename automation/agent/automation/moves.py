@@ -33,10 +33,14 @@ from automation.plan.versions import SERIES, series
 LAUNCHED: list[subprocess.Popen[bytes]] = []
 """The servers that this process has started, so that they are reaped when they end."""
 _COMMAND_SECONDS = 60.0
-_FROZEN_SECONDS, _CATCH_UP_SECONDS = 60, 10
-"""A primary that steps down is not elected again for this time, and waits for a successor with all writes."""
+_FROZEN_SECONDS, _CATCH_UP_SECONDS = 300, 10
+"""How long a primary that steps down is not elected again, and how long it waits for a successor before.
+
+Its restart waits until the platform has the report of the successor."""
 _NOT_COMMITTED_YET = frozenset({109, 308})
 """Error codes: ConfigurationInProgress, CurrentConfigNotCommittedYet."""
+_NO_SUCCESSOR_YET = frozenset({24, 50, 11602})
+"""Error codes: LockTimeout, ExceededTimeLimit, InterruptedDueToReplStateChange."""
 _DELAYS = ("secondaryDelaySecs", "slaveDelay")
 _DELAY_NAMED_SINCE = SERIES.index("5.0")
 _CONFIRMED_SINCE = SERIES.index("7.0") if "7.0" in SERIES else len(SERIES)
@@ -240,7 +244,8 @@ class Mover:
         place = series(self._see().process.version)
         confirm = {"confirm": True} if place is not None and place >= _CONFIRMED_SINCE else {}
         command = {"setFeatureCompatibilityVersion": version, **confirm}
-        self._ask(command, _COMMAND_SECONDS)
+        # The command takes as long as all members need, and the turn is renewed meanwhile.
+        self._ask(command, float(MOVE_SECONDS))
 
     # --- the replica set --------------------------------------------------------------------------
 
@@ -258,7 +263,10 @@ class Mover:
     def _step_down(self) -> None:
         self._work.begin("step down")
         command = {"replSetStepDown": _FROZEN_SECONDS, "secondaryCatchUpPeriodSecs": _CATCH_UP_SECONDS}
-        self._ask(command, _COMMAND_SECONDS)
+        self._work.repeat(
+            lambda: self._is_accepted(command, _NO_SUCCESSOR_YET),
+            f"the primary could not step down within {MOVE_SECONDS} s",
+        )
         self._work.wait(self._has_successor, f"no other member became the primary within {MOVE_SECONDS} s")
 
     def _has_successor(self) -> bool:
@@ -279,10 +287,14 @@ class Mover:
         config = dict(self._ask({"replSetGetConfig": 1})["config"])
         config["members"] = list(self._changed(config["members"], move, delay))
         config["version"] += 1
+        return self._is_accepted({"replSetReconfig": config}, _NOT_COMMITTED_YET)
+
+    def _is_accepted(self, command: Mapping[str, Any], passing: frozenset[int]) -> bool:
+        """Send a command. Return False if the server refuses it with one of the codes, which pass."""
         try:
-            self._ask({"replSetReconfig": config}, _COMMAND_SECONDS)
+            self._ask(command, _COMMAND_SECONDS)
         except OperationFailure as error:
-            if error.code in _NOT_COMMITTED_YET:
+            if error.code in passing:
                 return False
             raise
         return True
@@ -305,8 +317,8 @@ class Mover:
             yield self._member(change, delay)
 
     def _delay_name(self) -> str:
-        """The name that the server has for the delay of a member."""
-        place = series(self._see().process.version)
+        """The name of the delay of a member: the feature compatibility version decides."""
+        place = series(self._see().process.feature_version)
         return _DELAYS[0] if place is not None and place >= _DELAY_NAMED_SINCE else _DELAYS[1]
 
     def _member(self, member: MemberConfig, delay: str) -> Mapping[str, Any]:

@@ -47,6 +47,8 @@ _STATES = {
     9: MemberState.ROLLBACK,
     10: MemberState.REMOVED,
 }
+HOLDS_DATA = frozenset(_STATES.values()) - {MemberState.STARTING, MemberState.ARBITER}
+"""The states of a member that has got data, or gets it."""
 _FEATURE_VERSION = "featureCompatibilityVersion"
 _MASKED = '"<password>"'
 """A server does not say its passwords."""
@@ -56,13 +58,15 @@ _MASKED = '"<password>"'
 class SeenProcess:
     """A process as it is seen: `pid` if it runs here, and its replica set as it sees it.
 
-    `lags`: how far the other members are behind a primary, by the name of the process.
+    `lags`: how far the other members are behind a primary, by the name of the process. `own_name`: the name
+    and port of the process in the configuration of its replica set; empty if it is no member.
     """
 
     process: ObservedProcess
     pid: int | None = None
     of_set: ObservedSet = NO_SET_OBSERVED
     lags: Mapping[str, timedelta] = field(default_factory=dict)
+    own_name: str = ""
 
     @property
     def knows(self) -> tuple[bool, bool, bool]:
@@ -74,11 +78,31 @@ class SeenProcess:
 def seen_fleet(
     seen: Mapping[str, SeenProcess], unit: GoalUnit, part: MachinePart, now: datetime, *, turn: str = ""
 ) -> ObservedFleet:
-    """The observed state for a plan of the unit. `turn`: the process that holds the turn."""
+    """The observed state for a plan of the unit. `turn`: the process that holds the turn.
+
+    A replica set is not initiated only if each process that runs says so.
+    """
     best = max(seen.values(), key=lambda process: process.knows)
-    processes = {name: replace(member.process, lag=best.lags.get(name)) for name, member in seen.items()}
-    sets = {unit.replica_set: replace(best.of_set, turn=turn)} if unit.replica_set else {}
+    # The configuration can have other names of the machine than the document.
+    names = {member.own_name: name for name, member in seen.items() if member.own_name}
+    lags = {names.get(name, name): lag for name, lag in best.lags.items()}
+    processes = {name: replace(member.process, lag=lags.get(name)) for name, member in seen.items()}
+    config = best.of_set.config
+    if config == () and not all(_may_be_new(member.process) for member in seen.values()):
+        config = None
+    if config is not None:
+        config = tuple(
+            replace(member, process=names.get(member.process, member.process)) for member in config
+        )
+    of_set = replace(best.of_set, config=config, turn=turn)
+    sets = {unit.replica_set: of_set} if unit.replica_set else {}
     return ObservedFleet(now, processes, sets, is_paused=part.is_paused)
+
+
+def _may_be_new(process: ObservedProcess) -> bool:
+    """Whether the process can belong to a replica set that is not initiated."""
+    outside = {MemberState.UNINITIATED, MemberState.STANDALONE}
+    return process.is_running is False or process.state in outside
 
 
 def observe(
@@ -157,7 +181,8 @@ class _RunningServer:
         # Another server may answer at this address.
         said = (self._status or {}).get("pid")
         lags = self._lags() if state is MemberState.PRIMARY else {}
-        return SeenProcess(process, pid if said in {None, pid} else None, of_set, lags)
+        own_name = str(self._hello.get("me") or "")
+        return SeenProcess(process, pid if said in {None, pid} else None, of_set, lags, own_name)
 
     def _state(self) -> MemberState | None:
         if is_router(self._hello):
@@ -190,7 +215,8 @@ class _RunningServer:
         answer, code = self._server.answer({"getParameter": 1, _FEATURE_VERSION: 1})
         said = (answer or {}).get(_FEATURE_VERSION)
         if isinstance(said, Mapping) and isinstance(said.get("version"), str):
-            return str(said["version"])
+            # Between two versions, the data is of neither.
+            return None if "targetVersion" in said or "previousVersion" in said else str(said["version"])
         place = series(version)
         if (
             code == UNKNOWN_YET

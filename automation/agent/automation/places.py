@@ -31,7 +31,7 @@ class StartRecord:
     """How the agent started a process: its version, the lastRestart of the document, and what it set since.
 
     `parameters`: the names of the server parameters that the agent has set at run time. `was_empty`: whether
-    the agent started it with an empty directory of data, and always as a member of a replica set.
+    the agent started it with an empty directory, always as a member, and it has had no data since.
     """
 
     version: str | None = None
@@ -87,7 +87,7 @@ class ProcessPlaces:
         )
 
     def write_record(self, record: StartRecord) -> None:
-        """Write it while the process does not run. Raises: MoveFailed. OSError."""
+        """Write how the process was started. Raises: MoveFailed. OSError."""
         self.create()
         stored = {
             "version": record.version,
@@ -101,6 +101,12 @@ class ProcessPlaces:
         """Write that the agent sets these parameters at run time. Raises: MoveFailed. OSError."""
         record = self.read_record()
         self.write_record(replace(record, parameters=record.parameters | names))
+
+    def note_data(self) -> None:
+        """Write that the process has data, if it began without. Raises: MoveFailed. OSError."""
+        record = self.read_record()
+        if record.was_empty:
+            self.write_record(replace(record, was_empty=False))
 
     def read_reached(self) -> int:
         """The version of the document that the process has reached last; 0 if none is known."""

@@ -9,9 +9,12 @@ from typing import Any, cast
 import pytest
 
 from automation.agent.automation.carrier import AutomationCarrier
+from automation.agent.automation.moves import Mover
 from automation.agent.automation.places import DIRECTORY, ProcessPlaces, only_agent
+from automation.agent.automation.turns import HeldTurn
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
+from automation.plan.values import Move, MoveKind
 from tests.factories.documents import document, process, rotation
 
 HOST = "127.0.0.1"
@@ -194,3 +197,32 @@ def test_why_a_log_is_left_alone_is_reported(
     error = only(platform.reports[-1])["errorString"]
     assert "logRotate: server log" in error
     assert "version 7.0.2 has no build" in error
+
+
+def test_an_error_of_the_agent_fails_the_move_and_stops_the_plan(
+    rounds: Callable[..., Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(_: Mover, __: str) -> None:
+        raise KeyError("a fault of the agent")
+
+    monkeypatch.setattr(Mover, "_download", break_down)
+    platform, carrier = rounds(given(tmp_path), UNCHANGED)
+    carrier.round()
+    row = only(platform.reports[-1])
+    assert [move["state"] for move in row["plan"]["moves"] if move["move"] == "DOWNLOAD"] == ["FAILED"]
+    assert "KeyError" in row["errorString"]
+    carrier.round()
+    assert only(platform.reports[-1])["plan"]["waits"][0]["reason"] == "STOPPED"
+
+
+def test_a_turn_is_renewed_after_the_report_directly_before_the_work(
+    rounds: Callable[..., Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, carrier = rounds(given(tmp_path), UNCHANGED)
+    carrier.round()
+    order: list[str] = []
+    monkeypatch.setattr(carrier, "_report", lambda: order.append("report"))
+    monkeypatch.setattr(carrier._turns, "keep", lambda *_: order.append("renewal"))
+    carrier._progress["db_1"].begin(Move(MoveKind.STOP, "db_1"), carrier._clock())
+    carrier._move_work("db_1", HeldTurn("t", 1, 0.0)).begin("stop")
+    assert order == ["report", "renewal"]

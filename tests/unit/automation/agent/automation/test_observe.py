@@ -134,3 +134,12 @@ def test_only_a_server_that_began_as_an_empty_member_has_no_data(
     answers = {**standalone(1), "serverStatus": counts}
     found = seen(directory, answers, _UninitiatedServer)
     assert (found.process.state, found.process.has_data) == (MemberState.UNINITIATED, has_data)
+
+
+@each("field", ["targetVersion", "previousVersion"])
+def test_a_feature_version_that_changes_is_not_known(
+    tmp_path_factory: pytest.TempPathFactory, field: str
+) -> None:
+    said = {"version": "6.0", field: "7.0"}
+    answers = {**standalone(1), "getParameter": {"featureCompatibilityVersion": said}}
+    assert seen(tmp_path_factory.mktemp("changes"), answers).process.feature_version is None

@@ -1,5 +1,6 @@
 """The files of a process on its machine."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -49,6 +50,8 @@ def test_it_reads_how_a_process_was_started(tmp_path: Path) -> None:
     places.add_parameters(frozenset({"notablescan"}))
     expected = StartRecord("6.0.5", NOON, frozenset({"notablescan"}), was_empty=True)
     assert places.read_record() == expected
+    places.note_data()
+    assert places.read_record() == replace(expected, was_empty=False)
 
 
 def test_two_agents_do_not_carry_out_plans_in_the_same_directory(tmp_path: Path) -> None:
