@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "3ff3c35024f7b266bf1f31fb6106d5882631a646"
+RELEASED = "def9b5cb32177f2c1f171c88475412831d974836"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
