@@ -14,6 +14,7 @@ from automation.measurements.models import (
     Rollup,
     Source,
 )
+from automation.observations.models import MemberObservation
 from automation.reports.models import ReachedLimit, ReportAnswer, StoredDay
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
 
@@ -29,6 +30,7 @@ __all__ = [
     "HostLease",
     "LiveHostManager",
     "Measurement",
+    "MemberObservation",
     "PackedReadings",
     "PackedRollups",
     "Packing",

@@ -96,6 +96,11 @@ def process_port(process: Section) -> int:
     return port if type(port) is int else DEFAULT_PORT
 
 
+def set_name(process: Section) -> str | None:
+    """The replica set of a process; None without one."""
+    return text(section(section(process, "args2_6"), "replication"), "replSetName")
+
+
 def pointer(path: Iterable[str | int]) -> str:
     """`/processes/0/name`; the empty text is the document itself. Long keys are cut."""
     return "".join(f"/{_token(str(step))}" for step in path)

@@ -335,6 +335,10 @@ class Client:
         url = f"{self._base}/turns/{quote(turn_id, safe='')}"
         return self._authenticated(url, _JSON, json.dumps(report).encode(), "PATCH")
 
+    def exchange_observations(self, observed: Mapping[str, Any]) -> PlatformAnswer:
+        """Report members of a replica set, and get what other agents observe of it. Raises: as `report`."""
+        return self._authenticated(f"{self._base}/observations", _JSON, json.dumps(observed).encode())
+
     def download(self, name: str, largest: int) -> bytes:
         """Get a file of the platform that needs no key, such as the agent; at most `largest` bytes.
 

@@ -17,6 +17,7 @@ from automation.plan.values import (
     ObservedFleet,
     ObservedProcess,
     ObservedSet,
+    OwnNeed,
 )
 from automation.plan.versions import SERIES, series
 
@@ -35,6 +36,8 @@ def expected(unit: GoalUnit, observed: ObservedFleet, move: Move) -> ObservedFle
         model.change_members(move)
     else:
         model.change(move, goal)
+    if goal is not None and goal.is_elsewhere:
+        model.set(goal.name, need=OwnNeed())
     # A member that steps down is not elected again before its restart.
     model.elect(without=move.process if move.kind is MoveKind.STEP_DOWN else "")
     return model.observed()

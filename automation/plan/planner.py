@@ -24,6 +24,7 @@ from automation.plan.expected import expected
 from automation.plan.guards import UnitState, disturbance_holds, turn, unit_state
 from automation.plan.process_moves import (
     change,
+    need_elsewhere,
     outsider_hold,
     preparation,
     start,
@@ -45,6 +46,7 @@ from automation.plan.values import (
     Move,
     MoveKind,
     ObservedFleet,
+    OwnNeed,
     PlanHold,
     PlanStep,
 )
@@ -118,6 +120,15 @@ def unit_step(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> 
     return PlanStep((), tuple(stops)) if stops else wanted
 
 
+def own_need(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet, name: str) -> OwnNeed:
+    """What a process of the unit needs by itself, for the agents of other machines."""
+    state = unit_state(unit, observed)
+    needed = _of_process(state, goal, state.goals[name])
+    if needed.moves:
+        return OwnNeed(needed.moves[0].kind, needed.moves[0].version)
+    return OwnNeed(waits=bool(needed.holds))
+
+
 def _failures(state: UnitState, goal: AutomationGoal) -> Iterator[PlanHold]:
     """Moves that failed under this document. Another document starts again."""
     for process in state.unit.processes:
@@ -147,8 +158,20 @@ class _OwnNeeds:
 
 def _wanted(state: UnitState, goal: AutomationGoal) -> PlanStep:
     own = _own_needs(state, goal)
-    together = _together(state, own)
+    together = _by_managed(state, _together(state, own))
     return PlanStep((*own.moves, *together.moves), (*own.holds, *together.holds))
+
+
+def _by_managed(state: UnitState, together: PlanStep) -> PlanStep:
+    """A move of a process without an agent becomes a reason: nobody would make it."""
+    managed = {process.name for process in state.unit.processes if not process.is_manual}
+    strange = [move for move in together.moves if move.process and move.process not in managed]
+    holds = (
+        state.hold(PlanReason.MAKER_NOT_MANAGED, "", other=move.process, move=move.kind.value)
+        for move in strange
+    )
+    moves = tuple(move for move in together.moves if move not in strange)
+    return PlanStep(moves, (*together.holds, *holds))
 
 
 def _own_needs(state: UnitState, goal: AutomationGoal) -> _OwnNeeds:
@@ -175,8 +198,14 @@ def _of_process(state: UnitState, goal: AutomationGoal, process: GoalProcess) ->
     is_running = state.process(process.name).is_running
     if is_running is None:
         return PlanStep((), (state.hold(PlanReason.RUNNING_UNKNOWN, process.name),))
-    if not is_running:
-        return PlanStep() if process.is_disabled else _step(start(state, goal, process))
+    if not is_running and process.is_disabled:
+        return PlanStep()
+    if process.is_elsewhere:
+        return _step(need_elsewhere(state, goal, process))
+    return _of_running(state, goal, process) if is_running else _step(start(state, goal, process))
+
+
+def _of_running(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> PlanStep:
     needed = change(state, goal, process)
     if isinstance(needed, PlanHold):
         return _step(needed)

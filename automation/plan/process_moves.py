@@ -15,6 +15,7 @@ from automation.plan.values import (
     Move,
     MoveKind,
     ObservedProcess,
+    OwnNeed,
     PlanHold,
 )
 from automation.plan.versions import SERIES, newest, series, supports
@@ -33,6 +34,8 @@ FIXED_SETTINGS = frozenset(
 )
 """Settings that say where the data and the process are. With others, a server starts without its data."""
 SET_NAME = "replication.replSetName"
+_BEFORE_RUNNING = frozenset({MoveKind.DOWNLOAD, MoveKind.WRITE_FILE, MoveKind.START})
+"""The moves of a process that does not run."""
 
 
 def start(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found:
@@ -189,6 +192,34 @@ def change(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Foun
     ):
         kind, version = MoveKind.RESTART, ""
     return None if kind is None else _move(state, process, kind, version=version, settings=names)
+
+
+def need_elsewhere(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found:
+    """The next move of a process of another machine: as its agent says, or the version that follows.
+
+    Its settings are not known here.
+    """
+    seen = state.process(process.name)
+    need = seen.need
+    if need is None or not _is_of_now(state, process, seen, need):
+        return state.hold(PlanReason.NEED_UNKNOWN, process.name)
+    if need.waits:
+        return state.hold(PlanReason.NEED_WAITS, process.name)
+    if need.move is not None:
+        return _move(state, process, need.move, version=need.version)
+    version = next_version(state, goal, process)
+    if isinstance(version, PlanHold):
+        return version
+    changes = bool(version) and version != seen.version and not process.is_disabled
+    return _move(state, process, MoveKind.CHANGE_VERSION, version=version) if changes else None
+
+
+def _is_of_now(state: UnitState, process: GoalProcess, seen: ObservedProcess, need: OwnNeed) -> bool:
+    """Whether the need fits to the present: the process runs, and has the feature version of its primary."""
+    if not seen.is_running:
+        return need.waits or need.move in _BEFORE_RUNNING
+    now = _set_feature_version(state) if state.member(process.name) is not None else None
+    return now is None or seen.feature_version in {now, None}
 
 
 def is_version_first(process: GoalProcess, seen: ObservedProcess) -> bool:

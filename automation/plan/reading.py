@@ -7,7 +7,8 @@ process name), `priority`, `votes`, `hidden`, `secondaryDelaySecs` and `arbiterO
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -34,18 +35,26 @@ _ROUTER = "mongos"
 _LARGEST = 2**31
 
 
-def read_goal(document: Section) -> AutomationGoal:
-    """The goal of a document whose schema is valid."""
+def read_goal(document: Section, elsewhere: Sequence[Section] = ()) -> AutomationGoal:
+    """The goal of a document whose schema is valid, or of the part of a machine.
+
+    `elsewhere`: processes of other machines, as far as the agent of the machine may know them.
+    """
     names = [text(version, "name") for _, version in items(document, "databaseVersions")]
     sets: dict[str, Section] = {}
     for _, stated in items(document, "replicaSets"):
         name = text(stated, "_id") or ""
         sets[name] = {} if name in sets else stated
-    listed_processes = [_process(process) for _, process in items(document, "processes")]
-    notes = {process_name(process): _notes(process) for _, process in items(document, "processes")}
-    clusters = {
-        process_name(process): text(process, "cluster") or "" for _, process in items(document, "processes")
-    }
+    own = [process for _, process in items(document, "processes")]
+    listed_processes = [
+        *map(_process, own),
+        *(replace(_process(process), is_elsewhere=True) for process in elsewhere),
+    ]
+    if elsewhere:  # All machines plan in the same order.
+        listed_processes.sort(key=lambda process: process.name)
+    sections = [*own, *elsewhere]
+    notes = {process_name(process): _notes(process) for process in sections}
+    clusters = {process_name(process): text(process, "cluster") or "" for process in sections}
     units = []
     for group in _groups(listed_processes, clusters):
         listed = tuple(note for process in group for note in notes[process.name])

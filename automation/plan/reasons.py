@@ -50,6 +50,8 @@ class PlanReason(Enum):
     FEATURE_VERSION_UNKNOWN = (ReasonKind.WAITS, "the feature compatibility version is not known")
     SETTINGS_UNKNOWN = (ReasonKind.WAITS, "the settings of the process are not known")
     BUILDS_UNKNOWN = (ReasonKind.WAITS, "the versions on the machine of the process are not known")
+    NEED_UNKNOWN = (ReasonKind.WAITS, "no agent says what the process on another machine needs")
+    NEED_WAITS = (ReasonKind.WAITS, "the agent of the process on another machine waits with its next move")
     DATA_UNKNOWN = (ReasonKind.WAITS, "it is not known whether the process has data")
     MEMBER_VERSION = (
         ReasonKind.WAITS,
@@ -110,6 +112,11 @@ class PlanReason(Enum):
     FIXED_MEMBER = (
         ReasonKind.REFUSED,
         "{other} cannot become or stop being an arbiter: remove the member first, and add it again",
+    )
+    MAKER_NOT_MANAGED = (
+        ReasonKind.REFUSED,
+        "{other} would have to make the move {move}, and it is in manual mode or not in the document: let it "
+        "step down, so that another member becomes the primary",
     )
     SEVERAL_WITH_DATA = (
         ReasonKind.REFUSED,

@@ -122,7 +122,11 @@ class PlanHold:
 
 @dataclass(frozen=True)
 class GoalProcess:
-    """A process of the document. An empty text is a field that the document leaves out."""
+    """A process of the document. An empty text is a field that the document leaves out.
+
+    `is_elsewhere`: whether it is on another machine than the agent that plans, so that its settings are not
+    known here.
+    """
 
     name: str
     version: str = ""
@@ -133,6 +137,7 @@ class GoalProcess:
     is_sharded: bool = False
     is_disabled: bool = False
     is_manual: bool = False
+    is_elsewhere: bool = False
     restart: datetime | None = None
 
 
@@ -170,6 +175,22 @@ class FailedMove:
     why: str
 
 
+NO_MOVE, WAITS = "NONE", "WAITS"
+"""The wire values of a need without a move, and of a move that waits."""
+
+
+@dataclass(frozen=True)
+class OwnNeed:
+    """What a process of another machine needs by itself, as its agent says.
+
+    `move`: its next move; None if it needs none, or if `waits` says that the move waits.
+    """
+
+    move: MoveKind | None = None
+    version: str = ""
+    waits: bool = False
+
+
 @dataclass(frozen=True)
 class ObservedProcess:
     """The observed state of a process.
@@ -177,7 +198,8 @@ class ObservedProcess:
     `version`: the version that runs, or ran last. `feature_version`: of its data. `settings`: with which it
     runs, or ran last. `file`: the settings in its configuration file. `settable`: settings that the server
     can change at run time. `restart`: the lastRestart of the document under which it was started. `builds`:
-    the versions that are unpacked on its machine. `away`: how long it was away the last time.
+    the versions that are unpacked on its machine. `away`: how long it was away the last time. `need`: of a
+    process of another machine.
     """
 
     is_running: bool | None = None
@@ -194,6 +216,7 @@ class ObservedProcess:
     lag: timedelta | None = None
     away: timedelta = timedelta()
     failure: FailedMove | None = None
+    need: OwnNeed | None = None
 
 
 @dataclass(frozen=True)

@@ -172,6 +172,17 @@ def turn(**changes: Any) -> dict[str, Any]:
     return _with(document, changes)
 
 
+def observations(**changes: Any) -> dict[str, Any]:
+    """Observations of the process of the automation configuration."""
+    document = {
+        "hostname": "db1.example.com",
+        "goalVersion": 2,
+        "replicaSetName": "orders",
+        "processes": [{"name": "orders_1", "running": True, "state": "SECONDARY"}],
+    }
+    return _with(document, changes)
+
+
 def report(*hosts: dict[str, Any], **changes: Any) -> dict[str, Any]:
     """A report of a monitoring agent."""
     document = {

@@ -278,6 +278,8 @@ RECORDED: Mapping[str, tuple[Any, Sequence[str]]] = {
         {"fence": 1, "outcome": "DONE"},
         ["AUTOMATION_MOVE_ENDED_AUDIT PROCESS:MODIFIED"],
     ),
+    # Observations are news for a minute, as reports that say the same again.
+    "POST /agents/v1.0/groups/<group_id>/observations": (bodies.observations(), []),
     "POST /agents/v1.0/groups/<group_id>/reports": (
         bodies.report(bodies.host(hostname="new.example.com")),
         ["NEW_HOST"],
@@ -323,6 +325,10 @@ REFUSED: Mapping[str, tuple[Any, str]] = {
     ),
     "POST /agents/v1.0/groups/<group_id>/turns": (bodies.turn(process="nowhere"), "INVALID_ATTRIBUTE"),
     "PATCH /agents/v1.0/groups/<group_id>/turns/<turn_id>": ({"fence": 2}, "AUTOMATION_TURN_OVER"),
+    "POST /agents/v1.0/groups/<group_id>/observations": (
+        bodies.observations(goalVersion=7),
+        "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION",
+    ),
     "POST /groups/<group_id>/automationConfig/revisions/<path:revision>/restore": (
         {"version": 1},
         "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION",

@@ -95,6 +95,7 @@ MORE: Mapping[str, Sequence[Any]] = {
         {"fence": 1},
         {"fence": 1, "outcome": "FAILED", "reason": "no disk"},
     ],
+    "POST /agents/v1.0/groups/<group_id>/observations": [bodies.observations()],
     "POST /agents/v1.0/groups/<group_id>/reports": [
         bodies.report(bodies.host()),
         bodies.report(bodies.host(hostname="db2.example.com", clusterName="orders")),

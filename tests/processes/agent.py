@@ -20,7 +20,7 @@ class RunningAgent:
     def __init__(self, directory: Path, program: Sequence[str] = PROGRAM, **settings: str) -> None:
         """`settings` are the names without OPSAPI_AGENT_; the spool is below `directory`.
 
-        `program` are the arguments by which Python runs it.
+        `program` are the arguments by which Python runs it. `directory` can become another working directory.
         """
         self._program = program
         self.spool = directory / "spool"
@@ -28,7 +28,12 @@ class RunningAgent:
         known = {name: value for name, value in os.environ.items() if not name.startswith("OPSAPI_")}
         given = {"SPOOL_DIR": str(self.spool), "INTERVAL": "2", "HOSTNAME": "agent1", **settings}
         self.interval = given["INTERVAL"]
-        self.environment = {**known, **{f"OPSAPI_AGENT_{name}": value for name, value in given.items()}}
+        self.environment = {
+            **known,
+            "PYTHONPATH": str(ROOT),
+            **{f"OPSAPI_AGENT_{name}": value for name, value in given.items()},
+        }
+        self.directory = ROOT
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -44,7 +49,7 @@ class RunningAgent:
         """Start it."""
         with self._log.open("ab") as log:
             self.process = subprocess.Popen(
-                self._command(), env=self.environment, cwd=ROOT, stdout=log, stderr=log
+                self._command(), env=self.environment, cwd=self.directory, stdout=log, stderr=log
             )
 
     def stop(self, signum: signal.Signals = signal.SIGTERM) -> int:
@@ -58,7 +63,7 @@ class RunningAgent:
         return subprocess.run(
             self._command(*arguments),
             env=self.environment,
-            cwd=ROOT,
+            cwd=self.directory,
             capture_output=True,
             text=True,
             check=False,

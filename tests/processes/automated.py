@@ -30,8 +30,10 @@ NAME = "orders_1"
 class AutomatedMachine:
     """A project, the agent of a machine, and the directory below which it may write."""
 
-    def __init__(self, scenario: Scenario, directory: Path, versions: tuple[str, ...]) -> None:
-        self.scenario, self.directory = scenario, directory
+    def __init__(
+        self, scenario: Scenario, directory: Path, versions: tuple[str, ...], host: str = HOST
+    ) -> None:
+        self.scenario, self.directory, self.host = scenario, directory, host
         self.port = free_port()
         self.downloads, self.data = directory / "downloads", directory / "data"
         self.versions = [version(name=name, builds=[_build(name, directory)]) for name in versions]
@@ -42,12 +44,13 @@ class AutomatedMachine:
             GROUP_ID=scenario.group,
             PUBLIC_KEY=agent.public_key,
             PRIVATE_KEY=agent.private_key,
-            HOSTNAME=HOST,
+            HOSTNAME=host,
             AUTOMATION="on",
             AUTOMATION_DIRS=str(directory),
         )
         for name in versions:
             self.agent.environment.update(libraries(name))
+        self.agent.directory = directory
 
     def settings(self, **sections: Any) -> dict[str, Any]:
         """The settings of a small server; `sections` are added, or replace its sections."""
@@ -186,11 +189,11 @@ def _build(name: str, directory: Path) -> dict[str, Any]:
 
 @contextmanager
 def automated_machine(
-    scenario: Scenario, *versions: str, has_builds: bool = True
+    scenario: Scenario, *versions: str, has_builds: bool = True, host: str = HOST
 ) -> Iterator[AutomatedMachine]:
     """A machine on which nothing runs yet, for these versions. `has_builds`: they are there already."""
     directory = Path(tempfile.mkdtemp(prefix="opsapi-automated-", dir=os.environ.get("TMPDIR")))
-    machine = AutomatedMachine(scenario, directory, versions or (VERSION,))
+    machine = AutomatedMachine(scenario, directory, versions or (VERSION,), host)
     if has_builds:
         machine.unpack()
     else:

@@ -1,4 +1,4 @@
-"""A replica set whose members are all on one automated machine, and a load on it."""
+"""A replica set whose members are on automated machines, and a load on it."""
 
 import os
 import signal
@@ -15,19 +15,37 @@ from pymongo.write_concern import WriteConcern
 
 from tests.eventually import eventually
 from tests.factories.documents import document, process
-from tests.processes.automated import HOST, AutomatedMachine
+from tests.processes.automated import AutomatedMachine
+from tests.processes.conftest import ProcessCaller
 from tests.processes.mongod import VERSION, Client
 from tests.processes.platform import free_port
 
 SET = "rs"
+_DOWNLOADS = "/proc/self/cwd/downloads"
+"""The same path on all machines, and a directory for each agent: its working directory."""
 
 
 class AutomatedSet:
-    """Members `rs_0`, `rs_1` … of a replica set on a machine."""
+    """Members `rs_0`, `rs_1` … of a replica set, each on the next of the machines in turn."""
 
-    def __init__(self, machine: AutomatedMachine) -> None:
-        self.machine = machine
+    def __init__(self, *machines: AutomatedMachine) -> None:
+        self.machines = machines
         self._ports: dict[str, int] = {}
+
+    def machine(self, name: str) -> AutomatedMachine:
+        """The machine of a member."""
+        return self.machines[_number(name) % len(self.machines)]
+
+    @property
+    def _path(self) -> str:
+        return self.machines[0].scenario.path
+
+    @property
+    def _owner(self) -> ProcessCaller:
+        return self.machines[0].scenario.owner
+
+    def _address(self, name: str) -> str:
+        return f"{self.machine(name).host}:{self.port(name)}"
 
     def port(self, name: str) -> int:
         """The port of a member."""
@@ -35,16 +53,17 @@ class AutomatedSet:
 
     def process(self, name: str, *, release: str = VERSION, cache: float = 0.25, **fields: Any) -> Any:
         """A member in the document."""
-        data = self.machine.directory / name
+        machine = self.machine(name)
+        data = machine.directory / name
         settings = {
-            "net": {"port": self.port(name), "bindIp": HOST, "unixDomainSocket": {"enabled": False}},
+            "net": {"port": self.port(name), "bindIp": machine.host, "unixDomainSocket": {"enabled": False}},
             "storage": {"dbPath": str(data), "wiredTiger": {"engineConfig": {"cacheSizeGB": cache}}},
             "systemLog": {"destination": "file", "path": str(data / "mongod.log"), "logAppend": True},
             "replication": {"replSetName": SET, "oplogSizeMB": 64},
         }
         return process(
             name=name,
-            hostname=HOST,
+            hostname=machine.host,
             version=release,
             featureCompatibilityVersion=release.rpartition(".")[0],
             args2_6=settings,
@@ -58,14 +77,13 @@ class AutomatedSet:
         """
         fields = [*members, *({} for _ in processes)]
         listed = [
-            {"_id": int(sent["name"].rpartition("_")[2]), "host": sent["name"], **more}
+            {"_id": _number(sent["name"]), "host": sent["name"], **more}
             for sent, more in zip(processes, fields, strict=False)
         ]
-        path = f"{self.machine.scenario.path}/automationConfig"
-        owner = self.machine.scenario.owner
+        path, owner = f"{self._path}/automationConfig", self._owner
         sent = document(
-            options={"downloadBase": str(self.machine.downloads)},
-            databaseVersions=self.machine.versions,
+            options={"downloadBase": _DOWNLOADS},
+            databaseVersions=self.machines[0].versions,
             processes=list(processes),
             replicaSets=[{"_id": SET, "members": listed}],
         )
@@ -75,8 +93,8 @@ class AutomatedSet:
 
     def statuses(self) -> dict[str, dict[str, Any]]:
         """The status of each process."""
-        path = f"{self.machine.scenario.path}/automationStatus"
-        return {row["name"]: row for row in self.machine.scenario.owner.get(path)["processes"]}
+        rows = self._owner.get(f"{self._path}/automationStatus")["processes"]
+        return {row["name"]: row for row in rows}
 
     def reaches(self, goal: int, *names: str) -> None:
         """Until these processes have reached this version of the document."""
@@ -89,7 +107,8 @@ class AutomatedSet:
                 message=f"version {goal}",
             )
         except AssertionError as error:
-            raise AssertionError(f"{error}\n{self.statuses()}\n{self.machine.agent.log}") from None
+            logs = "\n".join(machine.agent.log for machine in self.machines)
+            raise AssertionError(f"{error}\n{self.statuses()}\n{logs}") from None
 
     def moves(self, *names: str) -> list[tuple[str, str, str]]:
         """The finished moves of these processes in the order of their end: process, move and state."""
@@ -103,12 +122,12 @@ class AutomatedSet:
 
     def client(self, **options: Any) -> Client:
         """A client of the replica set."""
-        hosts = [f"{HOST}:{port}" for port in self._ports.values()]
+        hosts = [self._address(name) for name in self._ports]
         return pymongo.MongoClient(hosts, replicaSet=SET, serverSelectionTimeoutMS=30_000, **options)
 
     def member_states(self) -> dict[str, str]:
         """The state of each member as the primary says, by the name of the process."""
-        names = {f"{HOST}:{port}": name for name, port in self._ports.items()}
+        names = {self._address(name): name for name in self._ports}
         with self.client() as client:
             members = client.admin.command("replSetGetStatus")["members"]
         return {names[member["name"]]: member["stateStr"] for member in members}
@@ -130,7 +149,13 @@ class AutomatedSet:
         """Leave no server running."""
         for name in self._ports:
             with suppress(OSError, ValueError):
-                os.kill(int((self.machine.directory / name / "mongod.lock").read_text()), signal.SIGKILL)
+                os.kill(
+                    int((self.machine(name).directory / name / "mongod.lock").read_text()), signal.SIGKILL
+                )
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("_")[2])
 
 
 @dataclass

@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,10 +18,11 @@ from typing import Any, Callable
 
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.directories import real_place
+from automation.agent.automation.exchange import Exchange
 from automation.agent.automation.failures import MoveFailed, TurnLost
 from automation.agent.automation.logs import LogWork, tend_process
 from automation.agent.automation.moves import LAUNCHED, Mover
-from automation.agent.automation.observe import HOLDS_DATA, SeenProcess, observe, seen_fleet
+from automation.agent.automation.observe import HOLDS_DATA, SeenProcess, SeenUnit, observe, seen_fleet
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
 from automation.agent.automation.places import ProcessPlaces, only_agent
 from automation.agent.automation.progress import ProcessProgress
@@ -31,8 +32,8 @@ from automation.agent.automation.work import MoveWork
 from automation.agent.client import Client, NoChallenge, Unreachable
 from automation.agent.faults import Problems, log_unexpected, shown
 from automation.agent.settings import Settings
-from automation.plan.planner import EndlessPlanError, UnitPlan, unit_plan, unit_step
-from automation.plan.reasons import ReasonKind
+from automation.plan.planner import EndlessPlanError, UnitPlan, own_need, unit_plan, unit_step
+from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.values import WITH_TURN, FailedMove, GoalUnit, Move, PlanHold, PlanStep
 from automation.sections import section
 
@@ -44,6 +45,8 @@ RETRY_AFTER = 300.0
 """Seconds until a move without a turn is tried again after it failed: it disturbs nobody."""
 REPORT_AFTER = 30.0
 """Seconds until progress is reported again, although nothing has changed."""
+_HEARTBEATS, _HEARTBEAT_SECONDS = 10, 1.0
+"""How often the agent looks for a heartbeat since a turn was given, and the seconds between."""
 _MOST_MOVES = 50
 """Of a process in one round."""
 
@@ -73,13 +76,14 @@ class AutomationCarrier:
         self._clock, self._monotonic = clock, monotonic
         self._turns = TurnAsker(client, settings.hostname, monotonic)
         self._servers = ManagedServers(settings.mongodb)
+        self._problems = Problems()
+        self._exchange = Exchange(client, settings.hostname, self._problems)
         self._part: MachinePart | None = None
         self._etag = ""
         self._failures: dict[str, _LocalFailure] = {}
         self._progress: dict[str, ProcessProgress] = {}
         self._members: dict[str, Sequence[str]] = {}
         """The members of each replica set as last observed; of a single process, none."""
-        self._problems = Problems()
         self._sent, self._sent_at = b"", float("-inf")
         self._watched: tuple[str, ...] = ()
         self._stop = threading.Event()
@@ -201,22 +205,29 @@ class AutomationCarrier:
             seen = self._seen_unit(part, managed.unit, places)
             step = self._planned(part, managed, seen)
             move = next((move for move in step.moves if move.process == name), None)
-            self._watch(managed, seen[name])
-            if seen[name].process.state in HOLDS_DATA:
+            self._watch(managed, seen.own[name])
+            if seen.own[name].process.state in HOLDS_DATA:
                 self._write(name, places.note_data)
             if move is None:
-                self._note_reached(part, managed, places, seen[name], step)
+                self._note_reached(part, managed, places, seen.own[name], step)
                 return
             self._report()
             if self._stop.is_set() or not self._make(part, managed, places, move):
                 return
 
     def _planned(
-        self, part: MachinePart, managed: ManagedProcess, seen: Mapping[str, SeenProcess], *, turn: str = ""
+        self,
+        part: MachinePart,
+        managed: ManagedProcess,
+        seen: SeenUnit,
+        *,
+        turn: str = "",
+        since: datetime | None = None,
     ) -> PlanStep:
-        """Plan the unit of a process, as it was observed. `turn`: the process that holds the turn."""
+        """Plan the unit of a process, as it was observed. `turn`: its holder, `since` when."""
         name, unit = managed.goal.name, managed.unit
-        fleet = seen_fleet(seen, unit, part, self._clock(), turn=turn)
+        now = self._clock()
+        fleet = seen_fleet(seen, unit, now, is_paused=part.is_paused, turn=turn, since=since)
         step = unit_step(part.goal, unit, fleet)
         plan: UnitPlan | None = None
         try:
@@ -229,14 +240,17 @@ class AutomationCarrier:
         self._members[unit.replica_set] = [member.process for member in config or ()]
         return step
 
-    def _seen_unit(
-        self, part: MachinePart, unit: GoalUnit, places: ProcessPlaces
-    ) -> Mapping[str, SeenProcess]:
+    def _seen_unit(self, part: MachinePart, unit: GoalUnit, places: ProcessPlaces) -> SeenUnit:
         """Observe all processes of a unit. `places`: of any of them."""
-        return {
+        own = {
             member.goal.name: self._seen(part, member, places.of(member.goal.name))
             for member in part.of_unit(unit)
         }
+        if not any(process.is_elsewhere for process in unit.processes):
+            return SeenUnit(own)
+        known = seen_fleet(SeenUnit(own, self._exchange.reported(unit)), unit, self._clock())
+        needs = {name: own_need(part.goal, unit, known, name) for name in own if name in part.processes}
+        return SeenUnit(own, self._exchange.renew(unit, part.version, own, needs))
 
     def _seen(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces) -> SeenProcess:
         local = self._failures.get(managed.goal.name)
@@ -330,14 +344,32 @@ class AutomationCarrier:
             return False
         self._problem(name, "")
         try:
-            seen = self._move_work(name, turn).run(lambda: self._seen_unit(part, managed.unit, places))
+            is_planned = self._is_still_planned(part, managed, places, move, turn)
         except TurnLost as error:
             log.error("automation: %s: %s does not begin: %s", name, move.kind.value, error)
             return False
-        if move not in self._planned(part, managed, seen, turn=name).moves:
+        if not is_planned:
             self._turns.give_back(turn)
             return True
         return self._carry_out(self._mover(part, managed, places, turn), part, move, turn)
+
+    def _is_still_planned(
+        self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, move: Move, turn: HeldTurn
+    ) -> bool:
+        """Whether the plan still has the move, by observations after the turn was given. Raises: TurnLost.
+
+        The agent of another machine may have held the turn before. A member of this machine knows its last
+        move only after the next heartbeat.
+        """
+        work, since = self._move_work(managed.goal.name, turn), self._clock()
+        for _ in range(_HEARTBEATS):
+            seen = work.run(lambda: self._seen_unit(part, managed.unit, places))
+            step = self._planned(part, managed, seen, turn=managed.goal.name, since=since)
+            is_heard = all(hold.reason is not PlanReason.MEMBER_UNKNOWN for hold in step.holds)
+            if move in step.moves or is_heard:
+                return move in step.moves
+            self._stop.wait(_HEARTBEAT_SECONDS)
+        return False
 
     def _mover(
         self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, turn: HeldTurn | None

@@ -5,13 +5,13 @@ What is not known is None, and the plan waits for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from automation.agent.automation.builds import DocumentBuilds
-from automation.agent.automation.part import MachinePart, ManagedProcess
+from automation.agent.automation.part import ManagedProcess
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.processes import running_pid
 from automation.agent.automation.servers import (
@@ -27,6 +27,7 @@ from automation.plan.reading import flat_settings
 from automation.plan.setting_values import PARAMETERS, setting_value
 from automation.plan.values import (
     NO_SET_OBSERVED,
+    NOTHING_OBSERVED,
     FailedMove,
     GoalUnit,
     MemberConfig,
@@ -47,6 +48,7 @@ _STATES = {
     9: MemberState.ROLLBACK,
     10: MemberState.REMOVED,
 }
+_PRIMARY, _DOWN = 1, 8
 HOLDS_DATA = frozenset(_STATES.values()) - {MemberState.STARTING, MemberState.ARBITER}
 """The states of a member that has got data, or gets it."""
 _FEATURE_VERSION = "featureCompatibilityVersion"
@@ -55,17 +57,35 @@ _MASKED = '"<password>"'
 
 
 @dataclass(frozen=True)
+class SeenState:
+    """Whether a member runs, and its state, as another member sees it; None if that member does not know.
+
+    `heard`: when that member heard from it last, by the clock of its machine.
+    """
+
+    is_running: bool | None
+    state: MemberState | None = None
+    heard: datetime | None = None
+
+    def is_old(self, since: datetime | None) -> bool:
+        """Whether the member runs only as far as was heard before that time."""
+        return since is not None and bool(self.is_running) and (self.heard is None or self.heard < since)
+
+
+@dataclass(frozen=True)
 class SeenProcess:
     """A process as it is seen: `pid` if it runs here, and its replica set as it sees it.
 
-    `lags`: how far the other members are behind a primary, by the name of the process. `own_name`: the name
-    and port of the process in the configuration of its replica set; empty if it is no member.
+    `lags`: how far the members are behind the primary, and `states`: of the other members, by the name of the
+    process, as far as the process knows them. `own_name`: the name and port of the process in the
+    configuration of its replica set; empty if it is no member.
     """
 
     process: ObservedProcess
     pid: int | None = None
     of_set: ObservedSet = NO_SET_OBSERVED
     lags: Mapping[str, timedelta] = field(default_factory=dict)
+    states: Mapping[str, SeenState] = field(default_factory=dict)
     own_name: str = ""
 
     @property
@@ -75,28 +95,55 @@ class SeenProcess:
         return self.process.state is MemberState.PRIMARY, bool(config), config is not None
 
 
+@dataclass(frozen=True)
+class SeenUnit:
+    """The processes of a unit by name: of this machine, and of others as the agents there say."""
+
+    own: Mapping[str, SeenProcess]
+    elsewhere: Mapping[str, SeenProcess] = field(default_factory=dict)
+
+
 def seen_fleet(
-    seen: Mapping[str, SeenProcess], unit: GoalUnit, part: MachinePart, now: datetime, *, turn: str = ""
+    unit_seen: SeenUnit,
+    unit: GoalUnit,
+    now: datetime,
+    *,
+    is_paused: bool = False,
+    turn: str = "",
+    since: datetime | None = None,
 ) -> ObservedFleet:
     """The observed state for a plan of the unit. `turn`: the process that holds the turn.
 
+    A member of this machine knows the states and the lags of all members. With `since`, only what it has
+    heard since that time counts.
+
     A replica set is not initiated only if each process that runs says so.
     """
+    own = unit_seen.own
+    unknown = {process.name: SeenProcess(NOTHING_OBSERVED) for process in unit.processes}
+    seen = {**unknown, **unit_seen.elsewhere, **own}
+    witness = max(own.values(), key=lambda process: process.knows)
     best = max(seen.values(), key=lambda process: process.knows)
     # The configuration can have other names of the machine than the document.
-    names = {member.own_name: name for name, member in seen.items() if member.own_name}
-    lags = {names.get(name, name): lag for name, lag in best.lags.items()}
+    names = {member.own_name: name for name, member in own.items() if member.own_name}
+    lags = {names.get(name, name): lag for name, lag in witness.lags.items()}
     processes = {name: replace(member.process, lag=lags.get(name)) for name, member in seen.items()}
-    config = best.of_set.config
+    for name, state in witness.states.items():
+        if names.get(name, name) not in own:
+            known = processes.get(name, NOTHING_OBSERVED)
+            seen_state = SeenState(None) if state.is_old(since) else state
+            processes[name] = replace(known, is_running=seen_state.is_running, state=seen_state.state)
+    config = witness.of_set.config or best.of_set.config
     if config == () and not all(_may_be_new(member.process) for member in seen.values()):
         config = None
     if config is not None:
         config = tuple(
             replace(member, process=names.get(member.process, member.process)) for member in config
         )
-    of_set = replace(best.of_set, config=config, turn=turn)
+    # The platform knows the open alerts, and gives no turn while one is open.
+    of_set = replace(best.of_set, config=config, turn=turn, alerts=())
     sets = {unit.replica_set: of_set} if unit.replica_set else {}
-    return ObservedFleet(now, processes, sets, is_paused=part.is_paused)
+    return ObservedFleet(now, processes, sets, is_paused=is_paused)
 
 
 def _may_be_new(process: ObservedProcess) -> bool:
@@ -174,15 +221,19 @@ class _RunningServer:
             builds=builds,
             failure=failure,
         )
-        # The platform knows the open alerts, and gives no turn while one is open.
-        of_set = ObservedSet(config=self._config(state), alerts=())
+        of_set = ObservedSet(config=self._config(state))
         if state is MemberState.PRIMARY:
             of_set = replace(of_set, oplog=self._oplog(), oplog_lost=self._is_oplog_full())
         # Another server may answer at this address.
         said = (self._status or {}).get("pid")
-        lags = self._lags() if state is MemberState.PRIMARY else {}
-        own_name = str(self._hello.get("me") or "")
-        return SeenProcess(process, pid if said in {None, pid} else None, of_set, lags, own_name)
+        return SeenProcess(
+            process,
+            pid if said in {None, pid} else None,
+            of_set,
+            self._lags(),
+            dict(self._states()),
+            str(self._hello.get("me") or ""),
+        )
 
     def _state(self) -> MemberState | None:
         if is_router(self._hello):
@@ -295,17 +346,31 @@ class _RunningServer:
             bool(member["arbiterOnly"]),
         )
 
-    # --- of a primary -----------------------------------------------------------------------------
+    def _states(self) -> Iterator[tuple[str, SeenState]]:
+        """The states of the other members, as the heartbeats of this member say."""
+        for member in self._members:
+            number = member.get("state")
+            is_down = number == _DOWN or member.get("health") == 0
+            state = None if is_down else _STATES.get(number if isinstance(number, int) else -1)
+            if not member.get("self"):
+                is_running = False if is_down else True if state is not None else None
+                yield (
+                    self._managed.process_at(str(member.get("name"))),
+                    SeenState(is_running, state, moment(member.get("lastHeartbeat"))),
+                )
 
     def _lags(self) -> Mapping[str, timedelta]:
+        """How far the members are behind the primary; empty without a primary."""
         times = {str(member.get("name")): moment(member.get("optimeDate")) for member in self._members}
-        newest = [moment(member.get("optimeDate")) for member in self._members if member.get("self")]
-        ahead = newest[0] if newest else None
+        primaries = [member for member in self._members if member.get("state") == _PRIMARY]
+        ahead = moment(primaries[0].get("optimeDate")) if len(primaries) == 1 else None
         return {
             self._managed.process_at(name): max(timedelta(), ahead - time)
             for name, time in times.items()
             if ahead is not None and time is not None
         }
+
+    # --- of a primary -----------------------------------------------------------------------------
 
     def _oplog(self) -> timedelta | None:
         span = oplog_span((self._status or {}).get("oplog", {}))

@@ -15,7 +15,7 @@ from automation.agent.engine import ServerAddress, address_of
 from automation.agent.settings import PREFIX
 from automation.plan.reading import read_goal
 from automation.plan.values import AutomationGoal, FailedMove, GoalProcess, GoalUnit, MoveKind
-from automation.sections import items, process_host, process_name, process_port, section, text
+from automation.sections import items, process_host, process_name, process_port, section, set_name, text
 from opsapi.hostnames import canonical_hostname
 
 Document = Mapping[str, Any]
@@ -91,11 +91,17 @@ class MachinePart:
 
 def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> MachinePart:
     """Read the answer of the platform for the machine with this name."""
-    goal = read_goal(document)
+    own_sets = {set_name(process) for _, process in items(document, "processes")} - {None}
+    elsewhere = [
+        _as_process(member)
+        for _, member in items(document, "members")
+        if text(member, "replicaSetName") in own_sets
+    ]
+    goal = read_goal(document, elsewhere)
     base = Path(text(section(document, "options"), "downloadBase") or "")
     listed = {process_name(process): process for _, process in items(document, "processes")}
     units = {process.name: unit for unit in goal.units for process in unit.processes}
-    others = {text(member, "replicaSetName") for _, member in items(document, "members")}
+    everywhere = {**listed, **{process_name(process): process for process in elsewhere}}
     processes: dict[str, ManagedProcess] = {}
     by_hand: dict[str, ManagedProcess] = {}
     faults: dict[str, str] = {}
@@ -103,11 +109,11 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
         unit = units[name]
         goal_process = next(process for process in unit.processes if process.name == name)
         address = _address(process)
-        fault = _fault(process, unit, hostname, base, allowed, has_others=unit.replica_set in others)
+        fault = _fault(process, unit, hostname, base, allowed)
         if address is None or fault:
             faults[name] = fault or "its host name is not valid"
         else:
-            of_unit = [listed[other.name] for other in unit.processes if other.name in listed]
+            of_unit = [everywhere[other.name] for other in unit.processes]
             known = by_hand if goal_process.is_manual else processes
             known[name] = ManagedProcess(
                 goal_process,
@@ -154,18 +160,20 @@ def setting(settings: Document, name: str) -> object:
     return settings.get(last)
 
 
-def _fault(
-    process: Document, unit: GoalUnit, hostname: str, base: Path, allowed: Sequence[Path], *, has_others: bool
-) -> str:
+def _as_process(member: Document) -> Document:
+    """A process of another machine in the shape of the processes of this machine, as far as it is known."""
+    settings = {"net": {"port": member.get("port")}, "replication": {"replSetName": member["replicaSetName"]}}
+    return {**member, "args2_6": settings}
+
+
+def _fault(process: Document, unit: GoalUnit, hostname: str, base: Path, allowed: Sequence[Path]) -> str:
     """Why the agent leaves the process alone; empty if it carries it out."""
     own = _key(hostname)
     alias = text(process, "alias")
     if own not in {_key(process_host(process)), _key(alias or process_host(process))}:
         return f"its host name is not {PREFIX}HOSTNAME"
-    if unit.processes[0].is_router or unit.processes[0].is_sharded:
+    if any(member.is_sharded for member in unit.processes):
         return "this version of the agent does not carry out sharded clusters"
-    if has_others:
-        return "this version of the agent does not carry out replica sets with members on several machines"
     if real_place(base, allowed) is None:
         return f"options.downloadBase is not below {PREFIX}AUTOMATION_DIRS"
     settings = section(process, "args2_6")

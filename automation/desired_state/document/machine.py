@@ -17,6 +17,7 @@ from automation.sections import (
     process_name,
     process_port,
     section,
+    set_name,
     text,
 )
 from opsapi.hostnames import canonical_hostname
@@ -101,11 +102,6 @@ def _auth(auth: Section, own: Sequence[Section], replica_sets: Sequence[Section]
     has_users = any(process_name(process) not in arbiters for process in managed)
     wanted = (*(_AUTH if managed else ()), *(_USERS if has_users else ()))
     return {name: auth[name] for name in wanted if auth.get(name) is not None}
-
-
-def set_name(process: Section) -> str | None:
-    """The replica set of a process; None without one."""
-    return text(section(section(process, "args2_6"), "replication"), "replSetName")
 
 
 def _member(process: Section) -> dict[str, Any]:

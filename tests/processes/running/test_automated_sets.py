@@ -1,12 +1,13 @@
-"""The agent carries out replica sets whose members are all on its machine: real servers under a load."""
+"""Agents carry out replica sets, on one machine and on several: real servers under a load."""
 
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from tests.eventually import eventually
-from tests.processes.automated import automated_machine
+from tests.processes.automated import HOST, automated_machine
 from tests.processes.automated_set import AutomatedSet
 from tests.processes.mongod import OLDER_VERSIONS, VERSION
 from tests.processes.scenario import Scenario
@@ -17,21 +18,37 @@ NAMES = ("rs_0", "rs_1", "rs_2")
 
 
 @pytest.fixture
-def replica_set(scenario: Scenario) -> Iterator[AutomatedSet]:
-    """A machine on which nothing runs yet."""
-    with automated_machine(scenario, OLDER_VERSIONS[-1], VERSION) as machine:
-        found = AutomatedSet(machine)
-        try:
+def one_machine(scenario: Scenario) -> Iterator[AutomatedSet]:
+    """A machine for all members, on which nothing runs yet."""
+    with automated_set(scenario, HOST) as replica_set:
+        yield replica_set
+
+
+@pytest.fixture
+def three_machines(scenario: Scenario) -> Iterator[AutomatedSet]:
+    """A machine for each member, on which nothing runs yet."""
+    with automated_set(scenario, *(f"127.0.0.{number}" for number in (2, 3, 4))) as replica_set:
+        yield replica_set
+
+
+@contextmanager
+def automated_set(scenario: Scenario, *hosts: str) -> Iterator[AutomatedSet]:
+    """A replica set on machines with these names, whose agents run."""
+    with ExitStack() as stack:
+        versions = (OLDER_VERSIONS[-1], VERSION)
+        machines = [stack.enter_context(automated_machine(scenario, *versions, host=host)) for host in hosts]
+        replica_set = AutomatedSet(*machines)
+        stack.callback(replica_set.end)
+        for machine in machines:
             machine.agent.start()
-            yield found
-        finally:
-            machine.agent.stop(signal.SIGKILL)
-            found.end()
+            stack.callback(machine.agent.stop, signal.SIGKILL)
+        yield replica_set
 
 
-def test_three_members_are_initiated_restarted_and_changed_without_a_failed_write(
-    replica_set: AutomatedSet,
+def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a_failed_write(
+    three_machines: AutomatedSet,
 ) -> None:
+    replica_set = three_machines
     replica_set.reaches(replica_set.publish(*map(replica_set.process, NAMES)), *NAMES)
     states = ["PRIMARY", "SECONDARY", "SECONDARY"]
     eventually(lambda: sorted(replica_set.member_states().values()) == states, message="all are healthy")
@@ -56,8 +73,9 @@ def test_three_members_are_initiated_restarted_and_changed_without_a_failed_writ
 
 
 def test_a_replica_set_changes_its_version_and_its_feature_version_without_a_failed_write(
-    replica_set: AutomatedSet,
+    one_machine: AutomatedSet,
 ) -> None:
+    replica_set = one_machine
     old = [replica_set.process(name, release=OLDER_VERSIONS[-1]) for name in NAMES]
     replica_set.reaches(replica_set.publish(*old), *NAMES)
     with replica_set.load() as writes:

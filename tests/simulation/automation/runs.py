@@ -374,12 +374,16 @@ class FleetRun:
             self.turn, self.turn_until = move.process, now + _TURN_TICKS
             self.done.append((move.kind.value, move.process))
         stated = {member.process for member in self.goal.units[0].members or ()}
-        hidden = {name for name, until in self.hidden.items() if until > now and name in stated}
+        hidden = stated & self._unseen()
         if move.kind is MoveKind.INITIATE and hidden:
             world.violates(FleetPromise.HANDS_OFF, f"{move.process} initiates, and {hidden} are hidden")
         is_member = world.member(move.process) is not None
         if move.kind in _ROLLING and is_member and observed.sets[SET_NAME].alerts and not world.shuts_down:
             world.violates(FleetPromise.CALM, f"{move.kind.value} of {move.process} during an alert")
+
+    def _unseen(self) -> set[str]:
+        """The processes that nobody observes."""
+        return {name for name, until in self.hidden.items() if until > self.world.now}
 
     def _manual(self) -> set[str]:
         return {process.name for unit in self.goal.units for process in unit.processes if process.is_manual}
@@ -493,11 +497,15 @@ class FleetRun:
                 broken.append((FleetPromise.END, f"not carried out, and not said, or the reverse: {unsaid}"))
             if missing and not self.last.holds:
                 broken.append((FleetPromise.END, f"no reason is given: {missing}"))
-            if self.plan.is_benign:
+            if self._has_a_way():
                 stuck = [hold for hold in self.last.holds if hold.reason not in _WITHOUT_A_WAY]
                 if stuck:
                     broken.append((FleetPromise.END, f"the goal can be reached: {stuck[0]}, {missing}"))
         return FleetOutcome(tuple(broken), tuple(self.done), reasons, self.world.now)
+
+    def _has_a_way(self) -> bool:
+        """Whether the goal can be reached, as far as documents say it."""
+        return self.plan.is_benign
 
     def _interruptions(self) -> Counter[tuple[str, str]]:
         kinds = {kind.value for kind in _INTERRUPTIONS}
@@ -572,8 +580,17 @@ def _values(member: MemberConfig) -> tuple[float, int, bool, int]:
 _PASSING = frozenset(
     {MemberState.STARTING, MemberState.SYNCING, MemberState.RECOVERING, MemberState.ROLLBACK}
 )
-_WITHOUT_A_WAY = frozenset({PlanReason.MEMBER_VERSION, PlanReason.OUTSIDE_VERSION, PlanReason.FIXED_MEMBER})
-"""Reasons of benign documents: a former member with data of an old version, or that was an arbiter."""
+_WITHOUT_A_WAY = frozenset(
+    {
+        PlanReason.MEMBER_VERSION,
+        PlanReason.OUTSIDE_VERSION,
+        PlanReason.FIXED_MEMBER,
+        PlanReason.MAKER_NOT_MANAGED,
+    }
+)
+"""Reasons of benign documents: of a former member with data of an old version, that was an arbiter, or is the
+primary and not in the document.
+"""
 _OF_SERVERS = ("crash", "crash", "dead", "lag", "rollback", "wipe", "download")
 _FAULTS = (*_OF_SERVERS, "kill", "kill", "hide", "turn", "pause", "alert", "oplog")
 

@@ -8,10 +8,15 @@ import os
 import time
 from typing import Any
 
+import pytest
+
+from automation.plan import planner
 from tests.hostile.budget import LONG
 from tests.plugin import SUMMARY
 from tests.simulation.automation.breaks import PLAN_BREAKS
+from tests.simulation.automation.fleet import FleetPromise
 from tests.simulation.automation.runs import broken_fleets, broken_fleets_by_all_processors, fleet_run
+from tests.simulation.automation.separate import broken_separate_fleets
 
 FIRST, _, LAST = os.environ.get("OPSAPI_TEST_FLEET_SEEDS", "0-1000000" if LONG else "").partition("-")
 ORDINARY = 700
@@ -25,6 +30,10 @@ SEEDS = (
 )
 
 
+SEPARATE_SEEDS = range(100_000 if LONG else 120)
+"""The seeds in which each process has an agent of its own."""
+
+
 def test_no_plan_breaks_a_promise(record_property: Any) -> None:
     began = time.monotonic()
     broken = (broken_fleets_by_all_processors if LONG else broken_fleets)(SEEDS)
@@ -32,6 +41,16 @@ def test_no_plan_breaks_a_promise(record_property: Any) -> None:
     rate = len(SEEDS) / max(seconds, 0.001)
     record_property(SUMMARY, f"{len(SEEDS)} seeds of plans in {seconds:.0f} s, {rate:.0f} a second")
     assert broken == []
+
+
+def test_no_agent_of_several_breaks_a_promise_by_its_own_plan() -> None:
+    assert broken_separate_fleets(SEPARATE_SEEDS) == []
+
+
+def test_an_agent_that_takes_unknown_needs_for_none_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planner, "need_elsewhere", lambda *_: None)
+    found = broken_separate_fleets(range(20))
+    assert any(FleetPromise.PRIMARY_LAST in line for line in found)
 
 
 def test_a_seed_gives_the_same_fleet_each_time() -> None:

@@ -78,11 +78,24 @@ def test_the_download_directory_must_be_allowed(allowed: Path) -> None:
     assert "downloadBase" in read_part(sent, HOST, [allowed]).faults["db_1"]
 
 
-def test_a_replica_set_with_members_on_other_machines_is_left_alone(allowed: Path) -> None:
+def test_members_on_other_machines_belong_to_the_replica_set(allowed: Path) -> None:
     named = settings(allowed / "data", replication={"replSetName": "rs"})
-    other = {"name": "db_2", "hostname": "db2.example.com", "port": 27017, "replicaSetName": "rs"}
-    found = part(allowed, process(args2_6=named), members=[other])
-    assert "several machines" in found.faults["db_1"]
+    other = {"name": "db_0", "hostname": "db2.example.com", "port": 27018, "replicaSetName": "rs"}
+    known = {"version": "7.0.14", "featureCompatibilityVersion": "7.0", "disabled": True}
+    shard = {"name": "db_3", "hostname": "db3.example.com", "port": 27017, "replicaSetName": "another"}
+    found = part(allowed, process(args2_6=named), members=[{**other, **known}, shard])
+    managed = found.processes["db_1"]
+    first, second = managed.unit.processes
+    assert (first.name, first.is_elsewhere, first.version, first.is_disabled) == (
+        "db_0",
+        True,
+        "7.0.14",
+        True,
+    )
+    assert (second.name, second.is_elsewhere) == ("db_1", False)
+    assert managed.process_at("db2.example.com:27018") == "db_0"
+    assert str(managed.addresses["db_0"]) == "db2.example.com:27018"
+    assert [seen.goal.name for seen in found.of_unit(managed.unit)] == ["db_1"]
 
 
 def test_manual_mode_is_neither_carried_out_nor_a_fault(allowed: Path) -> None:

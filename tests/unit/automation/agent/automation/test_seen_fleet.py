@@ -1,9 +1,10 @@
 """A replica set as its processes on a machine show it."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from automation.agent.automation.observe import SeenProcess, seen_fleet
+from automation.agent.automation.observe import SeenProcess, SeenState, SeenUnit, seen_fleet
 from automation.agent.automation.part import read_part
 from automation.plan.values import MemberConfig, MemberState, ObservedFleet, ObservedProcess, ObservedSet
 from tests.each import each
@@ -18,11 +19,24 @@ def running(state: MemberState | None, of_set: ObservedSet = UNKNOWN, own_name: 
     return SeenProcess(ObservedProcess(is_running=True, state=state), of_set=of_set, own_name=own_name)
 
 
+SETTINGS = {"net": {"port": 1}, "replication": {"replSetName": "rs"}, "storage": {"dbPath": "/data"}}
+OWN = process(name="db_1", hostname="127.0.0.1", args2_6=SETTINGS)
+
+
 def fleet(**seen: SeenProcess) -> ObservedFleet:
-    settings = {"net": {"port": 1}, "replication": {"replSetName": "rs"}, "storage": {"dbPath": "/data"}}
-    sent = [process(name=name, hostname="127.0.0.1", args2_6=settings) for name in seen]
+    sent = [process(name=name, hostname="127.0.0.1", args2_6=SETTINGS) for name in seen]
     part = read_part(document(processes=sent), "127.0.0.1", [Path("/")])
-    return seen_fleet(seen, part.goal.units[0], part, NOON)
+    return seen_fleet(SeenUnit(seen), part.goal.units[0], NOON)
+
+
+def with_others(own: SeenProcess, since: datetime | None = None, **others: SeenProcess) -> ObservedFleet:
+    """The replica set of the process `db_1` of this machine, and of the processes of other machines."""
+    members = [
+        {"name": name, "hostname": f"{name}.example.com", "port": 1, "replicaSetName": "rs"}
+        for name in ("db_2", "db_3")
+    ]
+    part = read_part({**document(processes=[OWN]), "members": members}, "127.0.0.1", [Path("/")])
+    return seen_fleet(SeenUnit({"db_1": own}, others), part.goal.units[0], NOON, since=since)
 
 
 def config(found: ObservedFleet) -> tuple[MemberConfig, ...] | None:
@@ -64,3 +78,44 @@ def test_a_member_with_another_name_of_the_machine_is_its_process() -> None:
     found = fleet(db_1=primary, db_2=running(MemberState.SECONDARY, own_name="db:2"))
     assert [member.process for member in config(found) or ()] == ["db_1", "db_2"]
     assert found.processes["db_2"].lag == timedelta(seconds=7)
+
+
+CONFIG = tuple(MemberConfig(f"db_{number}", number) for number in (1, 2, 3))
+OF_SET = ObservedSet(config=CONFIG)
+
+
+def secondary(**states: SeenState) -> SeenProcess:
+    """The process of this machine, a secondary that knows the other members."""
+    return replace(running(MemberState.SECONDARY, OF_SET), states=states)
+
+
+def test_a_member_of_this_machine_knows_other_members_better_than_their_agents() -> None:
+    own = secondary(db_2=SeenState(True, MemberState.PRIMARY), db_3=SeenState(False))
+    found = with_others(own, db_2=running(MemberState.SECONDARY), db_3=running(MemberState.SECONDARY))
+    assert found.processes["db_2"].state is MemberState.PRIMARY
+    assert found.processes["db_3"].is_running is False
+    assert found.processes["db_3"].state is None
+
+
+def test_a_process_of_which_nobody_tells_is_unknown_and_so_is_a_new_replica_set() -> None:
+    found = with_others(running(MemberState.UNINITIATED, NOT_INITIATED))
+    assert found.processes["db_2"].is_running is None
+    assert config(found) is None
+
+
+def test_a_process_that_is_no_member_knows_the_replica_set_from_the_primary() -> None:
+    primary = running(MemberState.PRIMARY, replace(OF_SET, oplog=timedelta(hours=2), oplog_lost=True))
+    own = running(MemberState.UNINITIATED, NOT_INITIATED)
+    found = with_others(own, db_2=running(MemberState.SECONDARY, OF_SET), db_3=primary)
+    assert config(found) == CONFIG
+    assert found.sets["rs"].oplog == timedelta(hours=2)
+
+
+def test_a_state_that_was_heard_before_the_turn_was_given_is_unknown() -> None:
+    own = secondary(
+        db_2=SeenState(True, MemberState.PRIMARY, NOON),
+        db_3=SeenState(True, MemberState.SECONDARY, NOON - timedelta(seconds=1)),
+    )
+    found = with_others(own, since=NOON)
+    assert found.processes["db_2"].state is MemberState.PRIMARY
+    assert found.processes["db_3"].is_running is None

@@ -1,0 +1,36 @@
+"""What agents observe of the members of replica sets."""
+
+from django.db import models
+
+from accesslist.models import Project
+
+
+class MemberObservation(models.Model):
+    """The newest observation of a process by its agent, for the agents of the other members of its set."""
+
+    id = models.BigAutoField(primary_key=True)
+    # Not indexed: the index below starts with the project.
+    group = models.ForeignKey(
+        Project,
+        on_delete=models.CASCADE,
+        related_name="member_observations",
+        verbose_name="project",
+        db_index=False,
+    )
+    replica_set = models.CharField(max_length=200)
+    process = models.CharField(max_length=300)
+    hostname = models.CharField(max_length=253, help_text="Of the agent, in lower case.")
+    goal_version = models.PositiveIntegerField()
+    observed = models.DateTimeField()
+    document = models.JSONField(help_text="The observation, as in the API.")
+
+    class Meta:
+        constraints = [
+            # Finds the observations of a replica set, too.
+            models.UniqueConstraint(
+                name="member_observation_once", fields=["group", "replica_set", "process"]
+            )
+        ]
+
+    def __str__(self) -> str:
+        return self.process

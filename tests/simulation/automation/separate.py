@@ -1,0 +1,188 @@
+"""Runs in which each process is on a machine of its own, and each agent plans by itself.
+
+An agent knows the settings of its own process, what the heartbeats of its member say of the others, and what
+other agents reported at their last round. The platform gives one turn at a time.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+from automation.agent.automation.exchange import document, read
+from automation.agent.automation.observe import SeenProcess, SeenState, SeenUnit, seen_fleet
+from automation.plan import reading
+from automation.plan.planner import own_need, unit_step
+from automation.plan.reasons import PlanReason
+from automation.plan.values import (
+    DISTURBING,
+    WITH_TURN,
+    AutomationGoal,
+    FailedMove,
+    GoalUnit,
+    MemberState,
+    Move,
+    MoveKind,
+    ObservedFleet,
+    ObservedSet,
+    PlanStep,
+)
+from tests.simulation.automation.documents import draw_fleet
+from tests.simulation.automation.runs import FleetOutcome, FleetRun
+
+_OUTSIDE = frozenset({MemberState.UNINITIATED, MemberState.STANDALONE, MemberState.REMOVED})
+
+
+class SeparateRun(FleetRun):
+    """A run of a seed with an agent for each process."""
+
+    def _begin(self) -> None:
+        super()._begin()
+        self.reported: dict[str, tuple[int, int, Mapping[str, object]]] = {}
+        """What each agent reported last: when, under which version, and the observation as it is sent."""
+        self.reported_before: object = None
+        self.has_faults = bool(self.plan.faults)
+
+    def _has_a_way(self) -> bool:
+        """Nobody reports a primary that is not in the document."""
+        primary = self.world.primary()
+        return super()._has_a_way() and (primary is None or self._process(primary.name) is not None)
+
+    def _calm(self) -> None:
+        super()._calm()
+        self.has_faults = False
+
+    def _show(self) -> None:
+        self.shown = None  # No agent draws the plan of the others to its end.
+
+    def _act(self) -> bool:
+        self._land()
+        names = [process.name for unit in self.goal.units for process in unit.processes]
+        self.random.shuffle(names)
+        steps: list[PlanStep] = []
+        acted = False
+        for name in names:
+            is_away = name in self.flights or self.hidden.get(name, 0) > self.world.now
+            if is_away or (self.has_faults and self.random.random() < 0.05):
+                continue
+            step = self._step_of(name)
+            steps.append(step)
+            for move in step.moves:
+                if move.process == name and self._is_granted(move):
+                    acted = True
+                    self._check(move, self.observed())
+                    self._make(move)
+        moves = tuple(move for step in steps for move in step.moves)
+        # The agent of the process says why it waits.
+        holds = [hold for step in steps for hold in step.holds if hold.reason is not PlanReason.NEED_WAITS]
+        self.last = PlanStep(moves, tuple(holds))
+        return acted or bool(self.flights) or self._news()
+
+    def _news(self) -> bool:
+        """Whether the agents have reported something new, with which others plan in the next round."""
+        reported = {
+            name: (version, {**sent, "oplogSeconds": 0}) for name, (_, version, sent) in self.reported.items()
+        }
+        is_new, self.reported_before = reported != self.reported_before, reported
+        return is_new
+
+    def _is_granted(self, move: Move) -> bool:
+        """The platform gives no turn while another holds it, during an alert, or with a short oplog."""
+        if move.kind not in WITH_TURN or not move.replica_set:
+            return True
+        is_held = self.turn_until > self.world.now and self.turn != move.process
+        is_short = self.world.oplog_lost and self.world.oplog < 3600
+        is_guarded = is_short and move.kind in DISTURBING and self.world.member(move.process) is not None
+        return not is_held and not is_guarded and self.alert_until <= self.world.now
+
+    def _make(self, move: Move) -> None:
+        """A server does not accept a member that has ended since its agent reported it."""
+        joining = move.members if move.kind in {MoveKind.INITIATE, MoveKind.ADD_MEMBER} else ()
+        gone = [member.process for member in joining if not self.world.servers[member.process].is_running]
+        if gone:
+            self.failures[move.process] = FailedMove(self.goal.number, move.kind, f"{gone} do not answer")
+        else:
+            super()._make(move)
+
+    def _unseen(self) -> set[str]:
+        """What an agent reported in the round before counts."""
+        return {name for name in super()._unseen() if name not in self._news_for("")}
+
+    def _news_for(self, name: str) -> dict[str, SeenProcess]:
+        """What the agents of other processes reported in this round or the round before."""
+        return {
+            other: read(sent)
+            for other, (tick, version, sent) in self.reported.items()
+            if other != name and tick >= self.world.now - 1 and version == self.goal.number
+        }
+
+    def _step_of(self, name: str) -> PlanStep:
+        goal, unit = self._goal_of(name)
+        now = self.observed()
+        own = {name: self._seen(name, now)}
+        known = self._fleet(SeenUnit(own, self._news_for(name)), unit, now)
+        is_manual = any(process.is_manual for process in unit.processes if process.name == name)
+        need = None if is_manual else own_need(goal, unit, known, name)
+        self.reported[name] = self.world.now, goal.number, document(name, own[name], need)
+        return unit_step(goal, unit, known)
+
+    def _fleet(self, seen: SeenUnit, unit: GoalUnit, now: ObservedFleet) -> ObservedFleet:
+        turn = now.sets[unit.replica_set].turn if unit.replica_set else ""
+        return seen_fleet(seen, unit, now.now, is_paused=now.is_paused, turn=turn)
+
+    def _goal_of(self, name: str) -> tuple[AutomationGoal, GoalUnit]:
+        """The goal as the agent of a process knows it."""
+        unit = next(
+            unit for unit in self.goal.units if any(process.name == name for process in unit.processes)
+        )
+        processes = tuple(
+            process
+            if process.name == name
+            else replace(process, is_elsewhere=True, settings={}, restart=None)
+            for process in sorted(unit.processes, key=lambda process: process.name)
+        )
+        unit = replace(unit, processes=processes)
+        return replace(self.goal, units=(unit,)), unit
+
+    def _seen(self, name: str, now: ObservedFleet) -> SeenProcess:
+        """A process as its agent sees it. A failed move stops the plan of all agents."""
+        failures = [
+            seen.failure
+            for seen in now.processes.values()
+            if seen.failure is not None and seen.failure.goal_number == self.goal.number
+        ]
+        process = replace(now.processes[name], failure=failures[0] if failures else None, lag=None)
+        if process.state in {MemberState.UNINITIATED, MemberState.STANDALONE}:
+            return SeenProcess(process, of_set=ObservedSet(config=()))
+        if process.state is None or process.state in _OUTSIDE:
+            return SeenProcess(process)
+        primary = self.world.primary()
+        members = [self.world.servers[member.process] for member in self.world.config]
+        others = [server for server in members if server.name != name]
+        of_set = ObservedSet(config=self.world.config)
+        if process.state is MemberState.PRIMARY:
+            oplog = timedelta(seconds=self.world.oplog)
+            of_set = replace(of_set, oplog=oplog, oplog_lost=self.world.oplog_lost)
+        return SeenProcess(
+            process,
+            of_set=of_set,
+            lags={} if primary is None else {each.name: timedelta(seconds=each.lag) for each in members},
+            states={
+                server.name: SeenState(server.is_running, server.state if server.is_running else None)
+                for server in others
+            },
+        )
+
+
+def separate_run(seed: int) -> FleetOutcome:
+    """Run a seed with an agent for each process."""
+    plan = draw_fleet(seed)
+    return SeparateRun(plan, [reading.read_goal(document) for document in plan.documents]).run()
+
+
+def broken_separate_fleets(seeds: Sequence[int]) -> list[str]:
+    """The seeds that break a promise, each with the first broken promise."""
+    return [
+        f"seed {seed}: {found.broken[0][0]}: {found.broken[0][1]}"
+        for seed in seeds
+        if (found := separate_run(seed)).broken
+    ]

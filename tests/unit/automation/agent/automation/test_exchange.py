@@ -1,0 +1,113 @@
+"""What agents of a replica set report each other about its members."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from automation.agent.automation.exchange import Exchange, document, read
+from automation.agent.automation.observe import SeenProcess
+from automation.agent.client import Unreachable
+from automation.agent.faults import Problems
+from automation.plan.values import (
+    GoalProcess,
+    GoalUnit,
+    MemberConfig,
+    MemberState,
+    MoveKind,
+    ObservedProcess,
+    ObservedSet,
+    OwnNeed,
+)
+from tests.each import each
+
+UNIT = GoalUnit((GoalProcess("rs_0"), GoalProcess("rs_1", is_elsewhere=True)), "rs")
+PRIMARY = SeenProcess(
+    ObservedProcess(
+        is_running=True,
+        state=MemberState.PRIMARY,
+        version="7.0.14",
+        feature_version="7.0",
+        has_data=True,
+        settings={"security.key": "a secret"},
+        file={"security.key": "a secret"},
+        started=datetime(2099, 11, 21, tzinfo=UTC),
+        builds=frozenset({"7.0.14"}),
+    ),
+    pid=7,
+    of_set=ObservedSet(
+        config=(MemberConfig("rs_0", 3, 2.0), MemberConfig("rs_1", 4, 0.0, 1, True, 60, False)),
+        oplog=timedelta(hours=3),
+        oplog_lost=False,
+    ),
+)
+
+
+class ExchangingPlatform:
+    """Answers an exchange with a status and processes, and keeps the request."""
+
+    def __init__(self, status: int, *rows: Any) -> None:
+        self.status, self.rows = status, rows
+        self.sent: Any = {}
+
+    def exchange_observations(self, observed: Any) -> Any:
+        self.sent = observed
+        if not self.status:
+            raise Unreachable("no answer")
+        return type(
+            "Answer", (), {"status": self.status, "document": {"processes": list(self.rows)}, "detail": "409"}
+        )
+
+
+def renewed(platform: Any, **needs: OwnNeed) -> Any:
+    exchange = Exchange(platform, "db1.example.com", Problems())
+    reported = exchange.renew(UNIT, 4, {"rs_0": PRIMARY}, needs)
+    assert exchange.reported(UNIT) == reported
+    return reported
+
+
+def test_a_process_is_reported_without_its_settings() -> None:
+    need = OwnNeed(MoveKind.CHANGE_VERSION, "8.0.1")
+    sent = document("rs_0", PRIMARY, need)
+    assert "secret" not in str(sent)
+    reported = read(sent)
+    known = ObservedProcess(
+        is_running=True,
+        state=MemberState.PRIMARY,
+        version="7.0.14",
+        feature_version="7.0",
+        has_data=True,
+        need=need,
+    )
+    assert reported == SeenProcess(known, of_set=PRIMARY.of_set)
+
+
+@each("need", [None, OwnNeed(), OwnNeed(waits=True), OwnNeed(MoveKind.RESTART)])
+def test_a_need_is_reported_unchanged(need: OwnNeed | None) -> None:
+    assert read(document("rs_0", PRIMARY, need)).process.need == need
+
+
+def test_a_move_that_this_version_does_not_know_is_an_unknown_need() -> None:
+    assert read({"name": "rs_1", "nextMove": "PAINT"}).process.need is None
+
+
+def test_only_an_uninitiated_process_reports_that_there_is_no_configuration() -> None:
+    unknown = SeenProcess(ObservedProcess(is_running=True, state=MemberState.RECOVERING))
+    assert read(document("rs_0", unknown, None)).of_set.config is None
+    new = replace(unknown, process=ObservedProcess(is_running=True, state=MemberState.UNINITIATED))
+    assert read(document("rs_0", new, None)).of_set.config == ()
+
+
+def test_an_exchange_reports_own_processes_and_returns_processes_of_other_machines() -> None:
+    platform = ExchangingPlatform(
+        200, {"name": "rs_1", "running": False}, {"name": "rs_0"}, {"name": "another"}
+    )
+    reported = renewed(platform, rs_0=OwnNeed())
+    assert list(reported) == ["rs_1"]
+    assert reported["rs_1"].process.is_running is False
+    assert (platform.sent["goalVersion"], platform.sent["replicaSetName"]) == (4, "rs")
+    assert [row["nextMove"] for row in platform.sent["processes"]] == ["NONE"]
+
+
+@each("status", [0, 409])
+def test_without_an_answer_nothing_is_known_of_other_machines(status: int) -> None:
+    assert renewed(ExchangingPlatform(status, {"name": "rs_1", "running": True})) == {}
