@@ -97,7 +97,7 @@ def test_a_member_of_this_machine_knows_other_members_better_than_their_agents()
     assert found.processes["db_3"].state is None
 
 
-def test_a_process_of_which_nobody_tells_is_unknown_and_so_is_a_new_replica_set() -> None:
+def test_a_process_that_nobody_reports_is_unknown_and_so_is_a_new_replica_set() -> None:
     found = with_others(running(MemberState.UNINITIATED, NOT_INITIATED))
     assert found.processes["db_2"].is_running is None
     assert config(found) is None
