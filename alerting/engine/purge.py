@@ -25,7 +25,7 @@ from alerting.incidents.choices import ACTIVE, AlertStatus
 from alerting.incidents.models import Alert, Incident
 from alerting.reasons import NotificationReason
 from alerting.windows.models import MaintenanceWindow
-from alerting.windows.store import not_over
+from alerting.windows.store import unexpired
 from automation.agents.store import agent_state
 from automation.hosts.changes import fleet_purge
 from automation.hosts.store import clusters_emptied, last_of_cluster, last_of_replica_set, replica_set_state
@@ -55,8 +55,8 @@ def project_alerting_end(*, project: Project, actor: Actor, now: datetime, **_: 
     group_id = project.id
     project_lock(group_id)
     # Deliveries that decide with these windows end first; later deliveries see that the project is deleted.
-    unexpired = MaintenanceWindow.objects.filter(not_over(now), group_id=group_id).order_by("id")
-    list(unexpired.select_for_update().values_list("id"))
+    windows = MaintenanceWindow.objects.filter(unexpired(now), group_id=group_id).order_by("id")
+    list(windows.select_for_update().values_list("id"))
     AlertConfig.objects.filter(group_id=group_id, deleted=None).update(deleted=now, enabled=False)
     alerts_cancel(alerts=Alert.objects.filter(group_id=group_id), actor=actor, now=now)
     one_shot = Notification.objects.filter(group_id=group_id, kind=MessageKind.INFORM.value)

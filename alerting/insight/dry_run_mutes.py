@@ -30,7 +30,7 @@ class TargetMutes:
         self._mutes: list[Mute] = []
         for time in sorted(times):
             last = self._mutes[-1] if self._mutes else None
-            # As `windows.active_windows`: of several windows the last to end counts.
+            # As `windows.rules.active_rules`: of several windows the last to end counts.
             if last is None or (time.end, time.window_id) > (last.until, last.window_id):
                 self._starts.append(time.start)
                 self._mutes.append(Mute(time.window_id, time.end))
@@ -84,7 +84,7 @@ class DryRunMutes:
         subject = self._subject_of(facts)
         if subject not in self._of_subjects:
             chosen = tuple(
-                place for place, window in enumerate(self._windows) if window.mutes(subject, self._check)
+                place for place, window in enumerate(self._windows) if window.matches(subject, self._check)
             )
             if chosen not in self._of_windows:
                 times = (time for place in chosen for time in self._times_of(place))

@@ -60,7 +60,7 @@ from alerting.insight.suggestions import (
 from alerting.insight.threshold_suggestions import means_of
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.rules import WindowRule
-from alerting.windows.store import not_over
+from alerting.windows.store import unexpired
 from alerting.windows.subjects import Subjects, TargetFacts
 from automation.measurements.recorded_metrics import SourceSpan, values_within
 from automation.metrics import Metric
@@ -235,7 +235,7 @@ def _receiver(setting: NotificationSetting, channel: ChannelType | None, count: 
 
 def _windows(group_id: str, category: str, start: datetime) -> list[WindowRule]:
     rows = MaintenanceWindow.objects.filter(
-        not_over(start), group_id=group_id, alert_types__contains=[category]
+        unexpired(start), group_id=group_id, alert_types__contains=[category]
     )
     return [row.rule for row in rows.order_by("id")]
 

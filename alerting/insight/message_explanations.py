@@ -18,7 +18,7 @@ from alerting.insight.message_reasons import (
 )
 from alerting.insight.timeline_entries import TimelineNotification
 from alerting.reasons import NotificationReason
-from alerting.windows.rules import WindowRule, active_windows
+from alerting.windows.rules import WindowRule, active_rules
 from alerting.windows.store import rules_since_start
 
 MOST_WINDOWS = 50
@@ -79,14 +79,14 @@ def verdict_of(row: Notification, facts: DeliveryFacts, *, now: datetime) -> Del
     # A message is muted while all alerts that it is about are; delivery finds out what mutes the others.
     opened = {alert.id for alert in facts.incident.open} if facts.incident else set()
     is_only_about_alert = (opened or {row.alert_id}) == {facts.alert.id}
-    active = next(iter(active_windows(facts.windows, at)), None) if is_only_about_alert else None
+    active = next(iter(active_rules(facts.windows, at)), None) if is_only_about_alert else None
     setting = next((setting for setting in facts.kept if setting.id == row.setting_id), None)
     due = replace(
         due_notification(row, facts.incident),
         config_is_enabled=facts.config is not None and facts.config.enabled,
         setting_exists=setting is not None,
         is_below_minimum=setting is not None and is_below_minimum(setting, facts.incident),
-        mute=Mute(active.window.id, active.until) if active else None,
+        mute=Mute(active.rule.id, active.until) if active else None,
     )
     return decide_delivery(due, at)
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from alerting.budgets import Budget, OutOfTimeError
 from alerting.windows.models import MaintenanceWindow
-from alerting.windows.store import COMPARE_SECONDS, not_over
+from alerting.windows.store import COMPARE_SECONDS, unexpired
 from alerting.windows.subjects import MOST_LABELED_HOSTS, Subjects, TargetFacts
 from automation.hosts.store import host_state
 from automation.models import Host
@@ -47,7 +47,7 @@ def host_mutes(hosts: Sequence[Host], since: datetime, until: datetime) -> HostM
     if not groups:
         return HostMutes()
     windows = MaintenanceWindow.objects.filter(
-        not_over(since), group_id__in=groups, start__lt=until, alert_types__contains=[Category.HOST.value]
+        unexpired(since), group_id__in=groups, start__lt=until, alert_types__contains=[Category.HOST.value]
     )
     rows = list(windows.order_by("start", "id")[: _MOST_WINDOWS + 1])
     is_cut = len(rows) > _MOST_WINDOWS
@@ -65,7 +65,7 @@ def host_mutes(hosts: Sequence[Host], since: datetime, until: datetime) -> HostM
                 host
                 for host in hosts
                 if host.group_id == row.group_id
-                and rules[row.id].mutes(subjects.of(targets[host.id]), budget.check)
+                and rules[row.id].matches(subjects.of(targets[host.id]), budget.check)
             ]
             mutes += [HostMute(host.id, row, *both) for host in muted for both in times]
     except OutOfTimeError:

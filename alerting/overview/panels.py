@@ -29,8 +29,8 @@ from alerting.incidents.tabs import AlertTab
 from alerting.incidents.targets import targets_of
 from alerting.overview.store import AgeCount, active_alerts, notifications_failing, windows_ahead
 from alerting.windows.models import MaintenanceWindow
-from alerting.windows.presentation import window_badge
-from alerting.windows.rules import category_list
+from alerting.windows.presentation import STATE_LOOKS
+from alerting.windows.rules import WindowState, category_list
 from alerting.windows.store import muting_windows
 from automation.models import Host
 from events.types import Category
@@ -208,14 +208,14 @@ def _windows(visible_scope: VisibleScope, now: datetime) -> Panel:
 
 
 def _window(window: MaintenanceWindow, now: datetime) -> Sequence[Cell]:
-    word, tone = window_badge(window, now)
-    start, end = next(window.rule.occurrences(now), (window.start, window.end))
-    when = f"ends in {age_words(end - now)}" if start <= now else f"in {age_words(start - now)}"
+    state, until = window.rule.timed_state(now)
+    look = STATE_LOOKS[state]
+    ahead = f"in {age_words(until - now)}" if until else ""
     return [
-        Cell(word, page_url(window), tone),
+        Cell(look.word, page_url(window), look.tone),
         Cell(window.group.name, page_url(window.group)),
         Cell(category_list(window.alert_types)),
-        Cell(when),
+        Cell(f"ends {ahead}" if state is WindowState.ACTIVE else ahead),
         Cell(window.description or ""),
     ]
 

@@ -15,8 +15,8 @@ from alerting.incidents.models import Alert
 from alerting.incidents.presentation import alert_badge, severity_badge
 from alerting.incidents.store import alert_acknowledgement, urgent_first
 from alerting.windows.models import MaintenanceWindow
-from alerting.windows.rules import category_list
-from alerting.windows.store import muting_windows, not_over
+from alerting.windows.rules import WindowState, category_list
+from alerting.windows.store import begun, muting_windows
 from events.log.models import WHO, present
 from events.log.store import event_scope
 from events.models import Event
@@ -143,16 +143,16 @@ def _alert(alert: Alert, is_muted: bool | None, now: datetime) -> Sequence[Cell]
 
 
 def _windows(visible_scope: VisibleScope, now: datetime) -> ReportSection:
-    """The windows in effect that end soon, by their end."""
-    active = MaintenanceWindow.objects.filter(not_over(now), start__lte=now, group__deleted=None)
-    ordered = in_visible_scope(active, visible_scope).select_related("group").order_by("end", "id")
-    rows = list(ordered[: MOST_COUNTED + 1])
+    """The active windows that end soon, by their end."""
+    in_scope = in_visible_scope(
+        MaintenanceWindow.objects.filter(begun(now), group__deleted=None), visible_scope
+    )
+    windows = list(in_scope.select_related("group").order_by("end", "id")[: MOST_COUNTED + 1])
+    states = ((window, window.rule.timed_state(now)) for window in windows)
     ends = [
-        (end, window)
-        for window in rows
-        if (occurrence := next(window.rule.occurrences(now), None)) is not None
-        for start, end in (occurrence,)
-        if start <= now and end <= now + _WINDOWS_AHEAD
+        (until, window)
+        for window, (state, until) in states
+        if state is WindowState.ACTIVE and until and until <= now + _WINDOWS_AHEAD
     ]
     ends.sort(key=lambda pair: (pair[0], pair[1].id))
     return ReportSection(
@@ -168,7 +168,7 @@ def _windows(visible_scope: VisibleScope, now: datetime) -> ReportSection:
             for end, window in ends[:_MOST]
         ],
         # Further windows were not looked at.
-        len(ends) if len(rows) <= MOST_COUNTED else MOST_COUNTED + 1,
+        len(ends) if len(windows) <= MOST_COUNTED else MOST_COUNTED + 1,
         "No quiet time ends within a day.",
     )
 

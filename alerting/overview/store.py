@@ -16,7 +16,7 @@ from alerting.incidents.models import Alert
 from alerting.incidents.store import acknowledged_at, first_active
 from alerting.incidents.tabs import AlertTab, TabbedAlerts, waiting_alerts
 from alerting.windows.models import MaintenanceWindow
-from alerting.windows.store import not_over
+from alerting.windows.store import unexpired
 from opsapi.api.principal import VisibleScope
 from opsapi.first_rows import MOST_COUNTED, MOST_SHOWN, FirstRows, bounded_count, first_rows, in_visible_scope
 
@@ -115,7 +115,7 @@ def notifications_failing(*, visible_scope: VisibleScope, now: datetime) -> Firs
 def windows_ahead(*, visible_scope: VisibleScope, now: datetime) -> FirstRows[MaintenanceWindow]:
     """Active maintenance windows, and windows that begin within seven days, in the order of their start."""
     ahead = in_visible_scope(
-        MaintenanceWindow.objects.filter(not_over(now), start__lt=now + _AHEAD, group__deleted=None),
+        MaintenanceWindow.objects.filter(unexpired(now), start__lt=now + _AHEAD, group__deleted=None),
         visible_scope,
     ).order_by("start", "id")
     once, recurring = ahead.filter(recurrence__isnull=True), ahead.filter(recurrence__isnull=False)

@@ -11,6 +11,7 @@ from alerting.engine.schedule import notifications_unmute
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.recurrence import last_end, recurrence_of
 from alerting.windows.resource import WindowDocument, window_faults
+from alerting.windows.rules import MUTING_FIELDS
 from alerting.windows.store import costly_windows
 from events.choices import DiffType
 from events.facts import EventFacts
@@ -21,9 +22,7 @@ from opsapi.api.principal import Actor
 from opsapi.roles import Scope
 
 MOST_COSTLY_WINDOWS = 100
-"""The most windows of a project that recur or have matchers and are not over."""
-_MUTING = frozenset({"start", "end", "alert_types", "recurrence", "matchers"})
-"""If one of these fields changes, notifications that the window mutes may be due."""
+"""The most costly windows of a project (`store.costly_windows`)."""
 
 
 def _locked(here: Scope, window_id: str) -> MaintenanceWindow:
@@ -73,23 +72,16 @@ def window_change(
     """
     with changing(WINDOW, actor, now, here=Scope(group_id=group_id), row_id=window_id) as change:
         window, columns = change.row, _columns(changes)
-        changed = [name for name, value in columns.items() if getattr(window, name) != value]
+        changed = {name for name, value in columns.items() if getattr(window, name) != value}
         if not changed:
             return
         for name in changed:
             setattr(window, name, columns[name])
-        faults = window_faults(
-            start=window.start,
-            end=window.end,
-            alert_types=window.alert_types,
-            recurrence=window.recurrence,
-            matchers=window.matchers,
-        )
-        if bad_fields := list(faults):
+        if bad_fields := list(window_faults(**window.muting_fields)):
             raise ApiError.of_fields(bad_fields)
         window.last_end, window.updated = _last_end(window), now
         window.save(update_fields=[*changed, "last_end", "updated"])
-        if _MUTING.intersection(changed):
+        if not changed.isdisjoint(MUTING_FIELDS):
             _check_room(group_id, now)
             notifications_unmute(group_id=group_id, now=now, window_id=window_id)
 
@@ -113,9 +105,9 @@ def _columns(values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check_room(group_id: str, now: datetime) -> None:
-    """Refuse more windows than pages and previews can compute at once; undoes what was written.
+    """Refuse more costly windows than a page computes at once; undoes what was written.
 
-    Delivery needs no limit: it divides this work (`muting`).
+    Delivery needs no limit: it divides this work (`mute_search`).
     """
     if costly_windows(group_id, now).count() > MOST_COSTLY_WINDOWS:
         raise ApiError(

@@ -16,7 +16,7 @@ from alerting.windows.changes import window_change, window_create, window_delete
 from alerting.windows.forms import NewWindowForm, WindowForm
 from alerting.windows.input import matcher_lines
 from alerting.windows.models import MaintenanceWindow
-from alerting.windows.presentation import WINDOW_LABELS, WINDOW_WORDS, window_badge
+from alerting.windows.presentation import STATE_LABELS, STATE_LOOKS
 from alerting.windows.previews import shown_window, window_extents
 from alerting.windows.recurrence import recurrence_words
 from alerting.windows.rules import MuteExtent, WindowState, category_list
@@ -27,7 +27,6 @@ from opsapi.console.admin_urls import list_url
 from opsapi.console.display import Context, link, project, short
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin
-from opsapi.console.widgets import Tone
 
 
 def muted_words(extent: MuteExtent) -> str:
@@ -37,13 +36,6 @@ def muted_words(extent: MuteExtent) -> str:
 
 
 Rows = QuerySet[MaintenanceWindow]
-_VERBS = {
-    WindowState.PENDING: ("This window will mute", Tone.WARNING),
-    WindowState.ACTIVE: ("This window mutes", Tone.BAD),
-    WindowState.EXPIRED: ("This window has ended. It muted", Tone.PLAIN),
-}
-"""The effect of a window, and the emphasis of the text."""
-_OF_PREVIEW = ("start", "end", "alert_types", "recurrence", "matchers")
 
 
 def _create(call: ActionCall) -> ActionOutcome:
@@ -72,7 +64,7 @@ class WindowStateFilter(ChoiceFilter):
 
     title = "state"
     parameter_name = "state"
-    offered = tuple((state.value, word) for state, word in WINDOW_WORDS.items())
+    offered = tuple((state.value, look.word) for state, look in STATE_LOOKS.items())
 
     def chosen(self, rows: Rows, value: str) -> Rows:
         """Windows in the state."""
@@ -154,15 +146,13 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         """Add what the window mutes, in the tense of its state, and its next occurrences."""
         now = clock.now()
-        verb, tone = _VERBS[row.rule.state(now)]
-        values = {name: getattr(row, name) for name in _OF_PREVIEW}
+        state = row.rule.state(now)
         context = {
             "extent": row.extent,
-            "verb": verb,
-            "tone": tone.value,
-            "over": tone is Tone.PLAIN,
+            "look": STATE_LOOKS[state],
+            "is_expired": state is WindowState.EXPIRED,
             "shown": shown_window(
-                group_id=row.group_id, values=values, now=now, zone=operator_of(request).time_zone
+                group_id=row.group_id, rule=row.rule, now=now, zone=operator_of(request).time_zone
             ),
         }
         return {**super().page_context(request, row), **context}
@@ -174,17 +164,16 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
         state = window.rule.state(clock.now())
         if state is WindowState.EXPIRED:
             return self.types(window)
-        tone = _VERBS[state][1].value
+        tone = STATE_LOOKS[state].effect_tone.value
         if extent.is_narrow:
             return format_html("<span>{}</span>", extent.alerts)
         words = '<span>{}<small class="console-name console-toned console-tone-{}">{} now</small></span>'
         return format_html(words, extent.alerts, tone, extent.open_words)
 
-    @display(description="state", label=WINDOW_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
+    @display(description="state", label=STATE_LABELS)  # type: ignore[untyped-decorator]  # the theme is not typed
     def state(self, window: MaintenanceWindow) -> str:
         """Whether the window is scheduled, active or ended."""
-        word, _tone = window_badge(window, clock.now())
-        return word
+        return STATE_LOOKS[window.rule.state(clock.now())].word
 
     @admin.display(description="window", ordering="description")
     def description_or_id(self, window: MaintenanceWindow) -> str | SafeString | None:

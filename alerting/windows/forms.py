@@ -30,7 +30,7 @@ from alerting.windows.input import (
 from alerting.windows.previews import ShownWindow, mute_extent, shown_window
 from alerting.windows.recurrence import MAX_RRULE_LENGTH, WEEKDAYS
 from alerting.windows.resource import WindowChange, WindowDocument
-from alerting.windows.rules import MuteExtent
+from alerting.windows.rules import MuteExtent, rule_of_values
 from events.types import ALERT_CATEGORIES, Category
 from events.wording import in_words
 from opsapi import clock
@@ -198,7 +198,7 @@ class WindowFields(DocumentForm):
         if self.is_unchecked or self.errors:
             return None
         zone = self.cleaned_data["timeZone"] or UTC_NAME
-        return shown_window(group_id=group.id, values=self._values, now=clock.now(), zone=zone)
+        return shown_window(group_id=group.id, rule=rule_of_values(self._values), now=clock.now(), zone=zone)
 
     def _shown_at_first(self) -> ShownWindow | None:
         """The effect of a form that a preset or a link filled in, as if it was sent."""

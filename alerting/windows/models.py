@@ -1,12 +1,14 @@
 """Maintenance windows."""
 
+from typing import Any
+
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
 from django.utils.text import Truncator
 
 from accesslist.models import Project
-from alerting.windows.rules import WindowRule, window_rule
+from alerting.windows.rules import MUTING_FIELDS, WindowRule, window_rule
 from events.types import ALERT_CATEGORIES
 from events.wording import in_words
 from opsapi.fields import PrimaryIdField
@@ -64,13 +66,10 @@ class MaintenanceWindow(models.Model):
 
     @property
     def rule(self) -> WindowRule:
-        """When the window mutes, and what."""
-        return window_rule(
-            id=self.id,
-            start=self.start,
-            end=self.end,
-            recurrence=self.recurrence,
-            matchers=self.matchers,
-            description=self.description,
-            categories=self.alert_types,
-        )
+        """What the window mutes and when."""
+        return window_rule(id=self.id, description=self.description, **self.muting_fields)
+
+    @property
+    def muting_fields(self) -> dict[str, Any]:
+        """The columns that decide what the window mutes and when."""
+        return {name: getattr(self, name) for name in MUTING_FIELDS}

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from alerting.configs.matchers import MatchSubject, compared_in_steps
+from alerting.configs.matchers import MatchSubject
 from alerting.engine.rules import Mute, mute_of_incident
-from alerting.windows.rules import ActiveWindow, WindowRule, last_to_end_first
+from alerting.windows.rules import ActiveRule, WindowRule, WindowState, last_to_end_first
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +20,15 @@ class MuteTarget:
 class MuteSearch:
     """The search for the windows that mute each target at a moment.
 
-    `windows` are the windows of the project that have begun, `versions` their versions as they were read, and
-    `targets` the alerts and events by id. The cost of a search is chosen by the project: windows, matchers,
-    targets and labels. So `steps` divides it, and can be stopped after any step and continued.
+    `rules` are the rules of the windows of the project that have begun, `versions` the versions of these
+    windows as they were read, and `targets` the alerts and events by id. The cost of a search is chosen by
+    the project: windows, matchers, targets and labels. So `steps` divides it, and can be stopped after any
+    step and continued.
     """
 
     def __init__(
         self,
-        windows: Sequence[WindowRule],
+        rules: Sequence[WindowRule],
         versions: Mapping[str, str],
         targets: Mapping[str, MuteTarget],
         moment: datetime,
@@ -36,11 +37,11 @@ class MuteSearch:
         self._valid_until: datetime | None = None
         self._mutes: dict[str, Mute] = {}
         self.is_done = False
-        self.steps = self._search(windows)
+        self.steps = self._search(rules)
         """Yields the id of a window after each occurrence or matcher that was computed for it."""
 
     def is_valid(self, versions: Mapping[str, str], now: datetime) -> bool:
-        """Whether the same windows are in effect as at the moment of the search."""
+        """Whether the same windows are active as at the moment of the search."""
         ahead = self._valid_until is None or now < self._valid_until
         return self._versions == versions and self._moment <= now and ahead
 
@@ -62,28 +63,27 @@ class MuteSearch:
             return None
         return mute if versions.get(mute.window_id) == self._versions[mute.window_id] else None
 
-    def _search(self, windows: Sequence[WindowRule]) -> Iterator[str]:
+    def _search(self, rules: Sequence[WindowRule]) -> Iterator[str]:
         active = []
-        for window in windows:
-            if occurrence := next(window.occurrences(self._moment), None):
-                if occurrence.start <= self._moment:
-                    active.append(ActiveWindow(window, occurrence.end))
-                change = occurrence.end if occurrence.start <= self._moment else occurrence.start
-                self._valid_until = min(self._valid_until or change, change)
-            yield window.id
+        for rule in rules:
+            state, until = rule.timed_state(self._moment)
+            if until:
+                self._valid_until = min(self._valid_until or until, until)
+                if state is WindowState.ACTIVE:
+                    active.append(ActiveRule(rule, until))
+            yield rule.id
         # One window after the other, so that the patterns of each are compiled once.
-        for window, until in last_to_end_first(active):
-            mute = Mute(window.id, until)
+        for rule, until in last_to_end_first(active):
+            mute = Mute(rule.id, until)
             for name, target in self._targets.items():
-                if name not in self._mutes and target.category in window.categories:
-                    yield from self._compare(window, name, target, mute)
+                if name not in self._mutes and target.category in rule.alert_types:
+                    yield from self._compare(rule, name, target, mute)
         self.is_done = True
 
-    def _compare(self, window: WindowRule, name: str, target: MuteTarget, mute: Mute) -> Iterator[str]:
-        for matcher in window.matchers:
-            for is_match in compared_in_steps(matcher, target.subject):
-                yield window.id
-                if not is_match:
-                    return
+    def _compare(self, rule: WindowRule, name: str, target: MuteTarget, mute: Mute) -> Iterator[str]:
+        for is_match in rule.comparisons(target.subject):
+            yield rule.id
+            if not is_match:
+                return
         self._mutes[name] = mute
-        yield window.id
+        yield rule.id

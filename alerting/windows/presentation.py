@@ -1,27 +1,28 @@
 """The states of maintenance windows in the console: words and tones."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from typing import NamedTuple
 
-from alerting.windows.models import MaintenanceWindow
 from alerting.windows.rules import WindowState
 from opsapi.console.widgets import Tone
 
-WINDOW_WORDS: Mapping[WindowState, str] = {
-    WindowState.PENDING: "scheduled",
-    WindowState.ACTIVE: "active",
-    WindowState.EXPIRED: "ended",
+
+class StateLook(NamedTuple):
+    """How the console shows a state: the word and the tone of its badge, and the effect of the window.
+
+    `effect` begins the sentence about what the window mutes, which has the tone `effect_tone`.
+    """
+
+    word: str
+    tone: Tone
+    effect: str
+    effect_tone: Tone
+
+
+STATE_LOOKS: Mapping[WindowState, StateLook] = {
+    WindowState.PENDING: StateLook("scheduled", Tone.INFO, "This window will mute", Tone.WARNING),
+    WindowState.ACTIVE: StateLook("active", Tone.WARNING, "This window mutes", Tone.BAD),
+    WindowState.EXPIRED: StateLook("ended", Tone.PLAIN, "This window has ended. It muted", Tone.PLAIN),
 }
-_WINDOW_TONES: Mapping[WindowState, Tone] = {
-    WindowState.PENDING: Tone.INFO,
-    WindowState.ACTIVE: Tone.WARNING,
-    WindowState.EXPIRED: Tone.PLAIN,
-}
-WINDOW_LABELS = {word: _WINDOW_TONES[state] for state, word in WINDOW_WORDS.items()}
+STATE_LABELS = {look.word: look.tone for look in STATE_LOOKS.values()}
 """By word, as the columns of the theme need it."""
-
-
-def window_badge(window: MaintenanceWindow, now: datetime) -> tuple[str, Tone]:
-    """The state of a maintenance window, in a word."""
-    state = window.rule.state(now)
-    return WINDOW_WORDS[state], _WINDOW_TONES[state]

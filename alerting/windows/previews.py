@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
-from typing import Any, Final
+from typing import Final
 from zoneinfo import ZoneInfo
 
 import orjson
@@ -21,7 +21,7 @@ from alerting.incidents.models import Alert
 from alerting.windows.calendar import Calendar, window_calendar
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.recurrence import Occurrence
-from alerting.windows.rules import MuteCounts, MuteExtent, WindowRule, window_rule
+from alerting.windows.rules import MuteCounts, MuteExtent, WindowRule
 from alerting.windows.subjects import MOST_LABELED_HOSTS, Subjects, TargetFacts
 from automation.hosts.store import facts_of_replica_set, hosts_of
 from automation.labels import LabelSets, label_texts
@@ -104,7 +104,6 @@ class WindowPreview:
     `gaps`: see `alerting.windows.recurrence.clock_gaps`.
     """
 
-    rule: WindowRule
     occurrences: list[Occurrence]
     hosts: MutedRows
     alerts: MutedRows
@@ -127,11 +126,11 @@ _SET_SECONDS: Final = 1.0
 def window_preview(
     *,
     group_id: str,
-    values: Mapping[str, Any],
+    rule: WindowRule,
     now: datetime,
     clock: Callable[[], float] = time.monotonic,
 ) -> WindowPreview:
-    """Return the effect of a window in a project; `values` are of a valid document, by column.
+    """Return the effect of a window in a project.
 
     Hosts and alerts are muted during each occurrence, by the rule of delivery. A preview with matchers ends
     with its time, and holds a slot of dry runs. `clock` is monotonic, in seconds.
@@ -139,24 +138,11 @@ def window_preview(
     Raises:
         ApiError: RATE_LIMITED, when dry runs and other previews leave no room.
     """
-    rule = _rule_of(values)
-    categories, begun = values["alert_types"], clock()
+    begun = clock()
     with slot_of(group_id) if rule.matchers else nullcontext():
-        has_hosts = Category.HOST.value in categories
-        in_time = Budget(begun + _HOST_SECONDS, clock)
-        hosts = _muted_hosts(group_id, rule, in_time) if has_hosts else MutedRows([], 0)
-        alerts = _muted_alerts(group_id, rule, categories, Budget(begun + SECONDS, clock))
-    return WindowPreview(rule, _next_occurrences(rule, now), hosts, alerts, rule.gaps(now))
-
-
-def _rule_of(values: Mapping[str, Any]) -> WindowRule:
-    return window_rule(
-        id="",
-        start=values["start"],
-        end=values["end"],
-        recurrence=values.get("recurrence"),
-        matchers=values.get("matchers"),
-    )
+        hosts = _muted_hosts(group_id, rule, Budget(begun + _HOST_SECONDS, clock))
+        alerts = _muted_alerts(group_id, rule, Budget(begun + SECONDS, clock))
+    return WindowPreview(_next_occurrences(rule, now), hosts, alerts, rule.gaps(now))
 
 
 def _next_occurrences(rule: WindowRule, now: datetime) -> list[Occurrence]:
@@ -164,6 +150,8 @@ def _next_occurrences(rule: WindowRule, now: datetime) -> list[Occurrence]:
 
 
 def _muted_hosts(group_id: str, rule: WindowRule, budget: Budget) -> MutedRows:
+    if Category.HOST.value not in rule.alert_types:
+        return MutedRows([], 0)
     hosts = hosts_of(group_id)
     if not rule.matchers:
         return MutedRows(list(hosts.values_list("id", flat=True)[:MOST_NAMED]), hosts.count())
@@ -186,8 +174,8 @@ def _subjects_of_hosts(hosts: QuerySet[Host], budget: Budget) -> Iterator[tuple[
         yield host_id, MatchSubject(hostname, port, type_name, replica_set_name, labels=label_sets[text])
 
 
-def _muted_alerts(group_id: str, rule: WindowRule, categories: Collection[str], budget: Budget) -> MutedRows:
-    types = [name.value for name, spec in EVENT_TYPES.items() if spec.category.value in categories]
+def _muted_alerts(group_id: str, rule: WindowRule, budget: Budget) -> MutedRows:
+    types = [name.value for name, spec in EVENT_TYPES.items() if spec.category.value in rule.alert_types]
     alerts = Alert.objects.filter(
         group_id=group_id, status=AlertStatus.OPEN.value, event_type__in=types
     ).order_by("-created", "-id")
@@ -215,7 +203,7 @@ def _muted(rows: Iterable[tuple[str, MatchSubject]], rule: WindowRule, budget: B
     compared = 0
     try:
         for row_id, subject in rows:
-            if rule.mutes(subject, budget.check):
+            if rule.matches(subject, budget.check):
                 muted.append(row_id)
             compared += 1
     except OutOfTimeError:
@@ -266,8 +254,8 @@ def _local_words(occurrence: Occurrence, zone: ZoneInfo) -> str:
     return f"{start:%a %Y-%m-%d %H:%M} to {until}"
 
 
-def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime, zone: str) -> ShownWindow:
-    """Return the effect of a window in a project for the console; `values` as of `window_preview`.
+def shown_window(*, group_id: str, rule: WindowRule, now: datetime, zone: str) -> ShownWindow:
+    """Return the effect of a window in a project for the console.
 
     `zone`: the time zone in which a window that does not recur is shown.
 
@@ -275,16 +263,16 @@ def shown_window(*, group_id: str, values: Mapping[str, Any], now: datetime, zon
     """
     note = ""
     try:
-        preview = window_preview(group_id=group_id, values=values, now=now)
+        preview = window_preview(group_id=group_id, rule=rule, now=now)
     except ApiError as refusal:
-        rule, none = _rule_of(values), MutedRows([], 0, 0)
-        preview = WindowPreview(rule, _next_occurrences(rule, now), none, none, rule.gaps(now))
+        none = MutedRows([], 0, 0)
+        preview = WindowPreview(_next_occurrences(rule, now), none, none, rule.gaps(now))
         note = f"Hosts and alerts were not compared. {refusal.document()['detail']}"
     hosts = hosts_of(group_id).filter(id__in=preview.hosts.ids[:MOST_SHOWN])
     alerts = Alert.objects.filter(id__in=preview.alerts.ids[:MOST_SHOWN]).order_by("-created", "-id")
-    calendar = window_calendar(preview.rule, now, zone)
+    calendar = window_calendar(rule, now, zone)
     budget = Budget(time.monotonic() + _SET_SECONDS, time.monotonic)
-    loud_sets, is_cut = _loud_sets(group_id, preview.rule, preview.hosts.ids, values["alert_types"], budget)
+    loud_sets, is_cut = _loud_sets(group_id, rule, preview.hosts.ids, budget)
     note = note or ("" if preview.is_complete and not is_cut else _cut_words(preview))
     return ShownWindow(preview, calendar, list(hosts), list(alerts), loud_sets, note)
 
@@ -300,7 +288,7 @@ def _cut_words(preview: WindowPreview) -> str:
 
 
 def _loud_sets(
-    group_id: str, rule: WindowRule, host_ids: Sequence[str], categories: Collection[str], budget: Budget
+    group_id: str, rule: WindowRule, host_ids: Sequence[str], budget: Budget
 ) -> tuple[FirstRows[ReplicaSet], bool]:
     """Of the replica sets of the named hosts, the sets whose alerts the window does not mute.
 
@@ -309,7 +297,7 @@ def _loud_sets(
     of_hosts = Host.objects.filter(id__in=host_ids, replica_set__isnull=False)
     sets = ReplicaSet.objects.filter(id__in=of_hosts.values("replica_set_id")).select_related("cluster")
     rows, is_cut = list(sets.order_by("name", "id")), False
-    if rows and Category.REPLICA_SET.value in categories:
+    if rows and Category.REPLICA_SET.value in rule.alert_types:
         targets = {row.id: TargetFacts(group_id, facts_of_replica_set(row).document()) for row in rows}
         subjects = Subjects([rule], targets.values(), most_hosts=MOST_LABELED_HOSTS)
         rows = [row for row in rows if subjects.has_labels_of(targets[row.id])]
@@ -351,7 +339,7 @@ def muted_hosts(
             continue
         rule = window.rule
         hosts = _muted_hosts(window.group_id, rule, budget)
-        loud_sets, _ = _loud_sets(window.group_id, rule, hosts.ids, window.alert_types, budget)
+        loud_sets, _ = _loud_sets(window.group_id, rule, hosts.ids, budget)
         count = hosts.count if hosts.compared is None else None
         muted[window.id] = MutedHosts(count, loud_sets.count > 0)
     return muted

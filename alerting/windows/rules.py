@@ -1,10 +1,10 @@
-"""Maintenance windows: their state, the window that mutes a target, sentences about the effect. Pure."""
+"""Maintenance windows: their state, the rule that mutes a target, sentences about the effect. Pure."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from alerting.configs.matchers import Matcher, MatcherField, MatchSubject, compared_in_steps, matcher_of
 from alerting.windows.recurrence import (
@@ -21,40 +21,44 @@ from events.wording import in_words, inner_words, target_of, target_words
 
 
 class WindowState(StrEnum):
-    """The state of a window; it follows from the time alone and is never stored."""
+    """The state of a window; it follows from the time alone and is never stored.
+
+    A window that recurs is pending between its occurrences.
+    """
 
     PENDING = "PENDING"
     ACTIVE = "ACTIVE"
     EXPIRED = "EXPIRED"
 
 
-def window_state(start: datetime, end: datetime, now: datetime) -> WindowState:
-    """Whether a window is to come, in effect, or over: `start` is inclusive, `end` exclusive."""
-    if now < start:
-        return WindowState.PENDING
-    return WindowState.ACTIVE if now < end else WindowState.EXPIRED
+class TimedState(NamedTuple):
+    """The state of a window at a time, and until when it has this state; None if forever."""
+
+    state: WindowState
+    until: datetime | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowRule:
-    """When a maintenance window mutes alerts of its categories, and of which targets.
+    """What a maintenance window mutes and when.
 
-    `start` and `end`, which is exclusive, are the first or only occurrence. Without matchers it mutes all
-    targets. `description` and `categories` are empty where nobody reads its name.
+    It mutes alerts of the categories `alert_types`; with matchers, only of targets that match all of them.
+    `start` and `end`, which is exclusive, are the first or only occurrence. The id of a window that is not
+    saved is empty.
     """
 
     id: str
+    description: str | None = None
     start: datetime
     end: datetime
+    alert_types: Collection[str]
     recurrence: Recurrence | None = None
     matchers: Sequence[Matcher] = ()
-    description: str | None = None
-    categories: Collection[str] = ()
 
     @property
     def name(self) -> str:
-        """The title in quotes; the id if the categories were not read."""
-        return f"“{self.title}”" if self.description or self.categories else self.id
+        """The title in quotes."""
+        return f"“{self.title}”"
 
     @property
     def title(self) -> str:
@@ -65,7 +69,7 @@ class WindowRule:
         if self.description:
             return self.description
         of = " of selected targets" if self.matchers else ""
-        return f"{_category_words(self.categories)} alerts{of}, {self._when()}"
+        return f"{_category_words(self.alert_types)} alerts{of}, {self._when()}"
 
     def _when(self) -> str:
         if self.recurrence:
@@ -87,77 +91,101 @@ class WindowRule:
         """Whether a matcher compares the labels of hosts."""
         return any(matcher.field is MatcherField.LABEL for matcher in self.matchers)
 
-    def mutes(self, subject: MatchSubject, check: Callable[[], None] = lambda: None) -> bool:
-        """Whether the matchers match the subject of an alert or event of its categories.
+    def comparisons(self, subject: MatchSubject) -> Iterator[bool]:
+        """Compare the subject with the matchers, step by step; the last step is the first that fails."""
+        for matcher in self.matchers:
+            for is_match in compared_in_steps(matcher, subject):
+                yield is_match
+                if not is_match:
+                    return
+
+    def matches(self, subject: MatchSubject, check: Callable[[], None] = lambda: None) -> bool:
+        """Whether all matchers match the subject of an alert or event.
 
         `check` is called before each comparison, and raises an error when the time is over.
         """
         check()
-        for matcher in self.matchers:
-            for is_match in compared_in_steps(matcher, subject):
-                if not is_match:
-                    return False
-                check()
+        for is_match in self.comparisons(subject):
+            if not is_match:
+                return False
+            check()
         return True
 
+    def timed_state(self, now: datetime) -> TimedState:
+        """The state, which follows from the current or next occurrence."""
+        occurrence = next(self.occurrences(now), None)
+        if occurrence is None:
+            return TimedState(WindowState.EXPIRED, None)
+        if now < occurrence.start:
+            return TimedState(WindowState.PENDING, occurrence.start)
+        return TimedState(WindowState.ACTIVE, occurrence.end)
+
     def state(self, now: datetime) -> WindowState:
-        """Whether an occurrence is in effect, the next is to come, or all are over."""
-        current = next(self.occurrences(now), None)
-        return window_state(*current, now) if current else WindowState.EXPIRED
+        """The state at a time."""
+        return self.timed_state(now).state
+
+
+MUTING_FIELDS: Final = tuple(
+    column.name for column in fields(WindowRule) if column.name not in {"id", "description"}
+)
+"""The columns that decide what a window mutes and when: the fields of `WindowRule` but its name."""
 
 
 def window_rule(
     *,
-    id: str,
+    id: str = "",
+    description: str | None = None,
     start: datetime,
     end: datetime,
-    recurrence: Mapping[str, str] | None,
-    matchers: Iterable[Mapping[str, str]] | None,
-    description: str | None = None,
-    categories: Collection[str] = (),
+    alert_types: Collection[str],
+    recurrence: Mapping[str, str] | None = None,
+    matchers: Iterable[Mapping[str, str]] | None = None,
 ) -> WindowRule:
-    """Return the rule of a stored window, by its columns."""
+    """Return the rule of a window by its columns."""
     return WindowRule(
         id=id,
+        description=description,
         start=start,
         end=end,
+        alert_types=alert_types,
         recurrence=recurrence_of(recurrence) if recurrence else None,
         matchers=[matcher_of(matcher) for matcher in matchers or ()],
-        description=description,
-        categories=categories,
     )
 
 
-class ActiveWindow(NamedTuple):
-    """A window, and the end of its occurrence that is in effect."""
+def rule_of_values(values: Mapping[str, Any]) -> WindowRule:
+    """Return the rule of a window that is not saved, from the values of a valid document."""
+    return window_rule(**{name: values[name] for name in MUTING_FIELDS if name in values})
 
-    window: WindowRule
+
+class ActiveRule(NamedTuple):
+    """The rule of an active window, and the end of its occurrence."""
+
+    rule: WindowRule
     until: datetime
 
 
-def active_windows(windows: Iterable[WindowRule], moment: datetime) -> list[ActiveWindow]:
-    """The windows with an occurrence in effect, the last to end first."""
-    current = ((window, next(window.occurrences(moment), None)) for window in windows)
+def active_rules(rules: Iterable[WindowRule], now: datetime) -> list[ActiveRule]:
+    """The rules of the active windows, in the order of `last_to_end_first`."""
+    states = ((rule, rule.timed_state(now)) for rule in rules)
     return last_to_end_first(
-        ActiveWindow(window, occurrence.end)
-        for window, occurrence in current
-        if occurrence and occurrence.start <= moment
+        ActiveRule(rule, until) for rule, (state, until) in states if until and state is WindowState.ACTIVE
     )
 
 
-def last_to_end_first(active: Iterable[ActiveWindow]) -> list[ActiveWindow]:
-    """Active windows in the order in which they are asked whether they mute a target."""
-    return sorted(active, key=lambda current: (current.until, current.window.id), reverse=True)
+def last_to_end_first(active: Iterable[ActiveRule]) -> list[ActiveRule]:
+    """Active rules in the order in which they are compared with a target."""
+    return sorted(active, key=lambda current: (current.until, current.rule.id), reverse=True)
 
 
-def muting(
-    active: Iterable[ActiveWindow], subject: MatchSubject, check: Callable[[], None] = lambda: None
-) -> ActiveWindow | None:
-    """Of the active windows of an alert's category, in their order, the first that mutes its subject.
+def muting_rule(
+    active: Iterable[ActiveRule], subject: MatchSubject, check: Callable[[], None] = lambda: None
+) -> ActiveRule | None:
+    """Of the active rules of an alert's category, in their order, the first that matches its subject.
 
     `check` is called before each comparison, and raises an error when the time is over.
     """
-    return next((candidate for candidate in active if candidate.window.mutes(subject, check)), None)
+    return next((current for current in active if current.rule.matches(subject, check)), None)
 
 
 NOUNS: Mapping[Category, tuple[str, str]] = {

@@ -13,12 +13,12 @@ from alerting.incidents.models import Alert
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.mute_search import MuteSearch, MuteTarget
 from alerting.windows.rules import (
-    ActiveWindow,
+    ActiveRule,
     WindowRule,
     WindowState,
-    active_windows,
+    active_rules,
     last_to_end_first,
-    muting,
+    muting_rule,
 )
 from alerting.windows.subjects import MOST_LABELED_HOSTS, Subjects, TargetFacts, subjects_of
 from events.models import Event
@@ -26,10 +26,10 @@ from events.types import EVENT_TYPES, EventType
 from opsapi.fields import Among
 
 
-def windows_of(group_id: str, *, not_over_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
-    """A project's windows, in the order of their start; `not_over_at` leaves out windows over by then."""
+def windows_of(group_id: str, *, unexpired_at: datetime | None = None) -> QuerySet[MaintenanceWindow]:
+    """A project's windows, in the order of their start; `unexpired_at` leaves out windows expired by then."""
     windows = MaintenanceWindow.objects.filter(group_id=group_id).order_by("start", "id")
-    return windows if not_over_at is None else windows.filter(not_over(not_over_at))
+    return windows if unexpired_at is None else windows.filter(unexpired(unexpired_at))
 
 
 def window_with_id(window_id: str, *, group_id: str) -> QuerySet[MaintenanceWindow]:
@@ -37,27 +37,32 @@ def window_with_id(window_id: str, *, group_id: str) -> QuerySet[MaintenanceWind
     return windows_of(group_id).filter(id=window_id)
 
 
-def not_over(now: datetime) -> Q:
-    """The windows that are or may be in effect now or later."""
+def unexpired(now: datetime) -> Q:
+    """The windows that are pending or active."""
     recurs = Q(recurrence__isnull=False)
     return Q(end__gt=now) | recurs & (Q(last_end=None) | Q(last_end__gt=now))
+
+
+def begun(now: datetime) -> Q:
+    """The windows that are active, and recurring windows between two occurrences."""
+    return unexpired(now) & Q(start__lte=now)
 
 
 def in_state(windows: QuerySet[MaintenanceWindow], state: WindowState, now: datetime) -> Q:
     """The windows in a state. Python finds the active windows that recur."""
     if state is WindowState.EXPIRED:
-        return ~not_over(now)
-    begun = Q(recurrence__isnull=False, start__lte=now) & not_over(now)
-    ids = [row.id for row in windows.filter(begun) if row.rule.state(now) is WindowState.ACTIVE]
+        return ~unexpired(now)
+    recurring = begun(now) & Q(recurrence__isnull=False)
+    ids = [window.id for window in windows.filter(recurring) if window.rule.state(now) is WindowState.ACTIVE]
     if state is WindowState.ACTIVE:
         return Q(recurrence__isnull=True, start__lte=now, end__gt=now) | Q(id__in=ids)
-    return Q(start__gt=now) | begun & ~Q(id__in=ids)
+    return Q(start__gt=now) | recurring & ~Q(id__in=ids)
 
 
 def costly_windows(group_id: str, now: datetime) -> QuerySet[MaintenanceWindow]:
-    """The windows of a project that delivery computes: they are not over, and recur or have matchers."""
-    computed = Q(recurrence__isnull=False) | Q(matchers__isnull=False)
-    return MaintenanceWindow.objects.filter(not_over(now), computed, group_id=group_id)
+    """The windows of a project that take time to compute: unexpired windows that recur or have matchers."""
+    is_costly = Q(recurrence__isnull=False) | Q(matchers__isnull=False)
+    return MaintenanceWindow.objects.filter(unexpired(now), is_costly, group_id=group_id)
 
 
 COMPARE_SECONDS: Final = 1.0
@@ -90,22 +95,21 @@ def muting_windows(
     by_group: dict[str, list[Alert]] = {}
     for alert in alerts:
         by_group.setdefault(alert.group_id, []).append(alert)
-    # A recurring window may be in between.
-    begun = MaintenanceWindow.objects.filter(not_over(now), start__lte=now, group_id__in=by_group)
-    windows = {row.id: row for row in begun} if by_group else {}
+    of_groups = MaintenanceWindow.objects.filter(begun(now), group_id__in=by_group)
+    windows = {window.id: window for window in of_groups} if by_group else {}
     muted, seconds = MutingWindows(), dict.fromkeys(sorted(by_group), COMPARE_SECONDS / max(1, len(by_group)))
     active = {}
     for group_id in seconds:
         budget = Budget(clock() + seconds[group_id], clock)
         try:
             active[group_id] = _active(
-                (row for row in windows.values() if row.group_id == group_id), now, budget
+                (window for window in windows.values() if window.group_id == group_id), now, budget
             )
         except OutOfTimeError:
             muted.unknown |= {alert.id for alert in by_group[group_id]}
         seconds[group_id] = budget.left
     targets = {alert.id: TargetFacts(alert.group_id, alert.facts) for alert in alerts}
-    rules = (current.window for of_group in active.values() for current in of_group)
+    rules = (current.rule for of_group in active.values() for current in of_group)
     subjects = Subjects(rules, targets.values(), most_hosts=MOST_LABELED_HOSTS)
     for group_id, of_group in active.items():
         budget = Budget(clock() + seconds[group_id], clock)
@@ -116,35 +120,35 @@ def muting_windows(
                 muted.unknown.add(alert.id)
             else:
                 if by is not None:
-                    muted[alert.id] = windows[by.window.id]
+                    muted[alert.id] = windows[by.rule.id]
     return muted
 
 
-def _active(rows: Iterable[MaintenanceWindow], now: datetime, budget: Budget) -> list[ActiveWindow]:
-    """The windows of a project with an occurrence in effect. Raises OutOfTimeError."""
+def _active(windows: Iterable[MaintenanceWindow], now: datetime, budget: Budget) -> list[ActiveRule]:
+    """The rules of the active windows of a project. Raises OutOfTimeError."""
     active = []
-    for row in rows:
+    for window in windows:
         budget.check()
-        active += active_windows([row.rule], now)
+        active += active_rules([window.rule], now)
     return last_to_end_first(active)
 
 
 def _muting(
-    active: Sequence[ActiveWindow], alert: Alert, target: TargetFacts, subjects: Subjects, budget: Budget
-) -> ActiveWindow | None:
-    """The window that mutes the alert. Raises OutOfTimeError, also if it needs labels that were not read."""
-    of_category = [current for current in active if category_of(alert) in current.window.categories]
+    active: Sequence[ActiveRule], alert: Alert, target: TargetFacts, subjects: Subjects, budget: Budget
+) -> ActiveRule | None:
+    """The rule that mutes the alert. Raises OutOfTimeError, also if it needs labels that were not read."""
+    of_category = [current for current in active if category_of(alert) in current.rule.alert_types]
     compared = of_category
     if not subjects.has_labels_of(target):
-        compared = [current for current in of_category if not current.window.compares_labels]
-    by = muting(compared, subjects.of(target), budget.check)
+        compared = [current for current in of_category if not current.rule.compares_labels]
+    by = muting_rule(compared, subjects.of(target), budget.check)
     if by is None and len(compared) < len(of_category):
         raise OutOfTimeError
     return by
 
 
 class RulesSinceStart(NamedTuple):
-    """Windows that mute an alert.
+    """The rules of windows that mute an alert.
 
     `is_cut`: not all windows were compared in time.
     """
@@ -156,12 +160,12 @@ class RulesSinceStart(NamedTuple):
 def rules_since_start(
     alert: Alert, *, most: int, clock: Callable[[], float] = time.thread_time
 ) -> RulesSinceStart:
-    """The first windows that mute the alert and were not over when it started, as they are now.
+    """The first windows that mute the alert and had not expired when it started, as they are now.
 
     `clock` is processor time, in seconds.
     """
     windows = windows_of(alert.group_id).filter(
-        not_over(alert.created), alert_types__contains=[category_of(alert)]
+        unexpired(alert.created), alert_types__contains=[category_of(alert)]
     )
     rules, target = [window.rule for window in windows], TargetFacts(alert.group_id, alert.facts)
     subjects = Subjects(rules, [target], most_hosts=MOST_LABELED_HOSTS)
@@ -171,7 +175,7 @@ def rules_since_start(
         for rule in rules:
             if rule.compares_labels and not has_labels:
                 is_cut = True
-            elif rule.mutes(subject, budget.check):
+            elif rule.matches(subject, budget.check):
                 muting_rules.append(rule)
             if len(muting_rules) == most:
                 break
@@ -186,7 +190,7 @@ def category_of(alert: Alert) -> str:
 
 
 Versions = Mapping[str, str]
-"""The versions of the windows of a project that have begun and are not over, by the id of the window."""
+"""The versions of the windows of a project that have begun and have not expired, by the id of the window."""
 
 
 class BegunSearches(NamedTuple):
@@ -204,36 +208,34 @@ def mute_searches(
     `targets` are the ids of alerts and events by project. A window that has changed since its version was
     read makes a search invalid, as any change does. A few queries, however many projects.
     """
-    begun = BegunSearches({}, {})
+    begun_searches = BegunSearches({}, {})
     if not targets:
-        return begun
+        return begun_searches
     rules: dict[str, list[WindowRule]] = {group_id: [] for group_id in targets}
     ids = {window_id for group_id in targets for window_id in versions[group_id]}
-    for row in MaintenanceWindow.objects.filter(Among("id", ids)).order_by("id"):
+    for window in MaintenanceWindow.objects.filter(Among("id", ids)).order_by("id"):
         try:
-            rules[row.group_id].append(row.rule)
+            rules[window.group_id].append(window.rule)
         except (LookupError, TypeError, ValueError) as error:
-            begun.faults[row.group_id] = error
-    windows = [rule for of_project in rules.values() for rule in of_project]
-    about = _about({name for names in targets.values() for name in names}, _compare_facts(windows))
+            begun_searches.faults[window.group_id] = error
+    all_rules = [rule for of_project in rules.values() for rule in of_project]
+    has_matchers = any(rule.matchers for rule in all_rules)
+    about = _about({name for names in targets.values() for name in names}, has_matchers)
     facts = {
         name: TargetFacts(group_id, about[name].facts if name in about else {})
         for group_id, names in targets.items()
         for name in names
     }
-    subjects = subjects_of(windows, facts)
+    subjects = subjects_of(all_rules, facts)
     for group_id, names in targets.items():
-        if group_id not in begun.faults:
+        if group_id not in begun_searches.faults:
             of_project = {
                 name: MuteTarget(about[name].category if name in about else "", subjects[name])
                 for name in sorted(names)
             }
-            begun.searches[group_id] = MuteSearch(rules[group_id], versions[group_id], of_project, now)
-    return begun
-
-
-def _compare_facts(windows: Iterable[WindowRule]) -> bool:
-    return any(window.matchers for window in windows)
+            search = MuteSearch(rules[group_id], versions[group_id], of_project, now)
+            begun_searches.searches[group_id] = search
+    return begun_searches
 
 
 class _About(NamedTuple):

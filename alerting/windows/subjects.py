@@ -27,7 +27,7 @@ class TargetFacts(NamedTuple):
 
 
 class Subjects:
-    """The subjects of alerts or events for the matchers of these windows.
+    """The subjects of alerts or events for the matchers of these rules.
 
     The types and labels of hosts are read, as they are now, only if a matcher asks for them. A deleted host
     has its last type and labels. `most_hosts`: the maximum number of hosts of replica sets, and
@@ -36,12 +36,12 @@ class Subjects:
 
     def __init__(
         self,
-        windows: Iterable[WindowRule],
+        rules: Iterable[WindowRule],
         targets: Iterable[TargetFacts],
         *,
         most_hosts: int | None = None,
     ) -> None:
-        fields = {matcher.field for window in windows for matcher in window.matchers}
+        fields = {matcher.field for rule in rules for matcher in rule.matchers}
         read = list(targets) if fields & {MatcherField.TYPE_NAME, MatcherField.LABEL} else []
         self._types: Mapping[str, str] = {}
         self._sets: Mapping[tuple[str, str, str | None], str] = {}
@@ -115,7 +115,7 @@ def _replica_sets(targets: Iterable[TargetFacts]) -> dict[tuple[str, str, str | 
     return ids | only
 
 
-def subjects_of(windows: Iterable[WindowRule], targets: Mapping[str, TargetFacts]) -> dict[str, MatchSubject]:
+def subjects_of(rules: Iterable[WindowRule], targets: Mapping[str, TargetFacts]) -> dict[str, MatchSubject]:
     """The subjects of alerts or events by their id."""
-    subjects = Subjects(windows, targets.values())
+    subjects = Subjects(rules, targets.values())
     return {name: subjects.of(target) for name, target in targets.items()}

@@ -7,6 +7,7 @@ from alerting.access import READ, WRITE
 from alerting.windows.changes import window_change, window_create, window_delete
 from alerting.windows.previews import window_preview
 from alerting.windows.resource import WindowChange, WindowDocument, WindowPreviewDocument
+from alerting.windows.rules import rule_of_values
 from alerting.windows.store import window_with_id, windows_of
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.query import LISTING, flag_parameter
@@ -37,7 +38,7 @@ class WindowViewSet(ApiViewSet):
     def index(self, request: Request, group_id: str) -> Response:
         """List windows that are not over, in the order of their start."""
         after = None if self.query["includeExpired"] else self.now
-        return self.list_of(WindowDocument, windows_of(self.group.id, not_over_at=after))
+        return self.list_of(WindowDocument, windows_of(self.group.id, unexpired_at=after))
 
     def create(self, request: Request, group_id: str) -> Response:
         """Create a window. A window that has begun mutes notifications at once."""
@@ -51,7 +52,7 @@ class WindowViewSet(ApiViewSet):
         Nothing is saved.
         """
         values = self.body(stored={"groupId": self.group.id})
-        preview = window_preview(group_id=self.group.id, values=values, now=self.now)
+        preview = window_preview(group_id=self.group.id, rule=rule_of_values(values), now=self.now)
         return Response(
             WindowPreviewDocument.of_group(preview, self.links, group_id=self.group.id, now=self.now)
         )

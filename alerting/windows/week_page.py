@@ -19,17 +19,16 @@ from alerting.access import WRITE
 from alerting.windows.calendar import Week, WeekCell, week_of
 from alerting.windows.input import PRESET_WORDS
 from alerting.windows.models import MaintenanceWindow
-from alerting.windows.presentation import window_badge
+from alerting.windows.presentation import STATE_LOOKS, StateLook
 from alerting.windows.previews import MutedHosts, muted_hosts, window_extents
 from alerting.windows.recurrence import Occurrence, recurrence_words
 from alerting.windows.rules import MuteExtent, WindowState
-from alerting.windows.store import not_over
+from alerting.windows.store import unexpired
 from automation.quantities import counted_words
 from opsapi import clock
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
 from opsapi.console.admin_urls import add_url, page_url
-from opsapi.console.display import Context
 from opsapi.console.error_pages import MissingError
 from opsapi.console.project_choice import chosen_project
 from opsapi.first_rows import in_visible_scope
@@ -46,9 +45,13 @@ _YEARS = range(1970, MAXYEAR - 1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeekRow:
-    """A window in a week. `overlaps`: the number of other windows of its project at the same time."""
+    """A window in a week, with its state now.
+
+    `overlaps`: the number of other windows of its project at the same time.
+    """
 
     window: MaintenanceWindow
+    state: WindowState
     cells: Sequence[WeekCell]
     extent: MuteExtent
     hosts: MutedHosts | None
@@ -59,15 +62,14 @@ class WeekRow:
         return page_url(self.window)
 
     @property
-    def state(self) -> Context:
-        words, tone = window_badge(self.window, clock.now())
-        return {"text": words, "type": tone.value}
+    def look(self) -> StateLook:
+        return STATE_LOOKS[self.state]
 
     @property
     def notifies_of_sets(self) -> bool:
-        """Whether it mutes hosts of replica sets whose own alerts still notify; not once it is over."""
-        is_over = self.window.rule.state(clock.now()) is WindowState.EXPIRED
-        return not is_over and self.hosts is not None and self.hosts.has_loud_sets
+        """Whether it mutes hosts of replica sets whose own alerts still notify; not once it has expired."""
+        has_loud_sets = self.hosts is not None and self.hosts.has_loud_sets
+        return has_loud_sets and self.state is not WindowState.EXPIRED
 
     @property
     def hosts_words(self) -> str:
@@ -91,7 +93,7 @@ def quiet_times_page(request: HttpRequest) -> HttpResponse:
         visible_scope = VisibleScope(group_ids=frozenset({project.pk}))
     zone = _zone(request, operator.time_zone)
     week = week_of(_day(request, zone, now), zone, now)
-    rows, notes = _rows(visible_scope, week)
+    rows, notes = _rows(visible_scope, week, now)
     may_write = operator.holds_somewhere(WRITE.roles)
     group = project.pk if project else ""
     context = {
@@ -145,10 +147,10 @@ def _url(monday: date | None, zone: ZoneInfo, usual: str) -> str:
     return f"?{urlencode(query)}"
 
 
-def _rows(visible_scope: VisibleScope, week: Week) -> tuple[list[WeekRow], list[str]]:
+def _rows(visible_scope: VisibleScope, week: Week, now: datetime) -> tuple[list[WeekRow], list[str]]:
     """The windows that occur in the week, by their first occurrence, and what is left out."""
     windows = MaintenanceWindow.objects.filter(
-        not_over(week.begins), Q(start__lt=week.ends), group__deleted=None
+        unexpired(week.begins), Q(start__lt=week.ends), group__deleted=None
     )
     ordered = in_visible_scope(windows, visible_scope).select_related("group").order_by("-start", "id")
     read = list(ordered[: MOST_READ + 1])
@@ -160,6 +162,7 @@ def _rows(visible_scope: VisibleScope, week: Week) -> tuple[list[WeekRow], list[
     rows = [
         WeekRow(
             window=window,
+            state=window.rule.state(now),
             cells=week.cells(occurrences),
             extent=extents[window.id],
             hosts=hosts.get(window.id),

@@ -115,7 +115,8 @@ def test_the_page_of_a_window_says_it_as_strongly_as_it_counts(
     answer = console.get(page_of(make_window(project, timedelta(hours=begins))))
     assert f"all host alerts of 3 hosts in {project.name}" in text_of(answer)
     assert ("2 open alerts now" in text_of(answer)) is (begins >= 0)
-    assert answer.context["tone"] == tone
+    assert answer.context["look"].effect_tone.value == tone
+    assert f"console-tone-{tone}" in answer.content.decode()
 
 
 def test_the_list_says_it_with_as_many_statements_for_many_windows(

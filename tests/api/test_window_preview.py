@@ -12,7 +12,7 @@ from alerting import budgets
 from alerting.models import Alert, MaintenanceWindow
 from alerting.windows import previews
 from alerting.windows.previews import window_preview
-from alerting.windows.rules import WindowRule
+from alerting.windows.rules import WindowRule, window_rule
 from alerting.windows.store import muting_windows
 from automation.models import Host
 from events.models import Event
@@ -173,25 +173,25 @@ def test_a_preview_ends_with_its_time(project: Project, hosts: None) -> None:
         make_alert(project, facts={"hostname": name, "port": 27017}, created=NOW)
     compared: list[Any] = []
 
-    def muted(rule: WindowRule, subject: object, check: Callable[[], None]) -> bool:
+    def matches(rule: WindowRule, subject: object, check: Callable[[], None]) -> bool:
         check()
         compared.append(subject)
         return True
 
-    values = {
-        "start": NOW,
-        "end": NOW + timedelta(hours=1),
-        "alert_types": ["HOST"],
-        "matchers": [matcher("db", "STARTS_WITH")],
-    }
+    rule = window_rule(
+        start=NOW,
+        end=NOW + timedelta(hours=1),
+        alert_types=["HOST"],
+        matchers=[matcher("db", "STARTS_WITH")],
+    )
 
     def found_within(most: int) -> previews.WindowPreview:
         compared.clear()
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(WindowRule, "mutes", muted)
+            patch.setattr(WindowRule, "matches", matches)
             return window_preview(
                 group_id=project.id,
-                values=values,
+                rule=rule,
                 now=NOW,
                 clock=lambda: 100.0 if len(compared) >= most else 0.0,
             )

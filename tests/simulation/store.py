@@ -15,7 +15,7 @@ from alerting.incidents.choices import AlertStatus
 from alerting.incidents.grouping import ends_schedule, openings_schedule
 from alerting.incidents.store import incident_views
 from alerting.models import Alert, Destination, MaintenanceWindow, Notification
-from alerting.windows.rules import WindowRule, active_windows, muting
+from alerting.windows.rules import WindowRule, active_rules, muting_rule
 from integrations.channels.outcome import Outcome
 from integrations.choices import MessageKind
 from tests.simulation.plans import Receiver, SimulatedSetting
@@ -99,8 +99,8 @@ class MemoryStore:
         if not windows:
             return None
         alert = self.ledger.stored_alerts[notification.alert_id or ""]
-        active = muting(active_windows(windows, now), MatchSubject(hostname=alert.facts["hostname"]))
-        return Mute(active.window.id, active.until) if active else None
+        active = muting_rule(active_rules(windows, now), MatchSubject(hostname=alert.facts["hostname"]))
+        return Mute(active.rule.id, active.until) if active else None
 
     def record(self, ended: Sequence[tuple[delivery.DeliveryAttempt, Outcome]], now: datetime) -> None:
         delivery.record(ended, now=now, ledger=self.ledger)

@@ -36,7 +36,7 @@ def compared(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(matcher.value)
         return compared_in_steps(matcher, subject)
 
-    monkeypatch.setattr("alerting.windows.mute_search.compared_in_steps", compare)
+    monkeypatch.setattr("alerting.windows.rules.compared_in_steps", compare)
     return found
 
 

@@ -200,13 +200,13 @@ def test_each_project_has_its_share_of_the_time_of_a_page(
     make_window(other, NOW - HOUR, NOW + HOUR)
     now = 0.0
 
-    def mutes(rule: WindowRule, _: object, check: Callable[[], None]) -> bool:
+    def matches(rule: WindowRule, _: object, check: Callable[[], None]) -> bool:
         nonlocal now
         check()
         now += COMPARE_SECONDS if rule.id == dear_window.id else 0
         return True
 
-    monkeypatch.setattr(WindowRule, "mutes", mutes)
+    monkeypatch.setattr(WindowRule, "matches", matches)
     found = muting_windows([*dear, *cheap], now=NOW, clock=lambda: now)
     assert [found.is_muted(alert.id) for alert in dear] == [True, None, None]
     assert [found.is_muted(alert.id) for alert in cheap] == [True, True, True]

@@ -9,8 +9,9 @@ from alerting.incidents.choices import AlertStatus
 from alerting.incidents.presentation import ALERT_TONES, alert_badge
 from alerting.incidents.rules import AlertState, alert_state
 from alerting.insight.timeline_entries import TimelineEntryKind
-from alerting.models import Alert, MaintenanceWindow
-from alerting.windows.presentation import window_badge
+from alerting.models import Alert
+from alerting.windows.presentation import STATE_LABELS, STATE_LOOKS
+from alerting.windows.rules import WindowState
 from integrations.choices import DeliveryStatus
 from opsapi.console.widgets import Tone
 from tests.each import each
@@ -61,16 +62,13 @@ def test_an_open_alert_that_was_not_compared_in_time_is_open_or_muted() -> None:
     assert states == ["Open or muted", "Pending", "Closed"]
 
 
-@each(
-    ("start", "end", "look"),
-    [
-        (SECOND, 2 * SECOND, ("scheduled", Tone.INFO)),
-        (timedelta(0), SECOND, ("active", Tone.WARNING)),
-        (-SECOND, timedelta(0), ("ended", Tone.PLAIN)),
-    ],
-)
-def test_a_window_is_coming_active_or_over(start: timedelta, end: timedelta, look: tuple[str, Tone]) -> None:
-    assert window_badge(MaintenanceWindow(start=NOW + start, end=NOW + end), NOW) == look
+def test_each_state_of_a_window_has_a_word_and_a_tone() -> None:
+    assert {state: look[:2] for state, look in STATE_LOOKS.items()} == {
+        WindowState.PENDING: ("scheduled", Tone.INFO),
+        WindowState.ACTIVE: ("active", Tone.WARNING),
+        WindowState.EXPIRED: ("ended", Tone.PLAIN),
+    }
+    assert STATE_LABELS == {"scheduled": Tone.INFO, "active": Tone.WARNING, "ended": Tone.PLAIN}
 
 
 def test_everything_there_can_be_has_a_look() -> None:

@@ -15,7 +15,7 @@ from alerting.insight.timeline_entries import (
     window_entries,
 )
 from alerting.reasons import NotificationReason
-from alerting.windows.rules import WindowRule, active_windows, muting
+from alerting.windows.rules import WindowRule, active_rules, muting_rule
 from tests.each import each
 
 NOW = datetime(2099, 11, 21, 12, 0, tzinfo=UTC)
@@ -81,12 +81,12 @@ def test_nothing_lapses_where_nothing_was_acknowledged() -> None:
 def test_a_window_is_shown_for_its_overlap_with_the_alert(
     start: datetime, end: datetime, seen: list[datetime]
 ) -> None:
-    window = WindowRule(id="a" * 24, start=start, end=end)
+    window = WindowRule(id="a" * 24, alert_types=["HOST"], start=start, end=end)
     assert [entry.at for entry in window_entries([window], since=NOW, until=NOW + HOUR)] == seen
 
 
 def test_a_window_is_called_by_its_description() -> None:
-    named = WindowRule(id="a", start=NOW, end=NOW + HOUR, description="new disks")
+    named = WindowRule(id="a", alert_types=["HOST"], start=NOW, end=NOW + HOUR, description="new disks")
     assert "“new disks”" in next(window_entries([named], since=NOW, until=NOW)).text
 
 
@@ -95,12 +95,12 @@ def test_a_window_is_called_by_its_description() -> None:
     [(NOW - SECOND, None), (NOW, "long"), (NOW + HOUR, "long"), (NOW + 2 * HOUR, None)],
 )
 def test_the_window_that_ends_last_holds_back(entry: datetime, held_by: str | None) -> None:
-    windows = [
-        WindowRule(id="long", start=NOW, end=NOW + 2 * HOUR),
-        WindowRule(id="short", start=NOW, end=NOW + HOUR),
+    rules = [
+        WindowRule(id="long", alert_types=["HOST"], start=NOW, end=NOW + 2 * HOUR),
+        WindowRule(id="short", alert_types=["HOST"], start=NOW, end=NOW + HOUR),
     ]
-    found = muting(active_windows(windows, entry), MatchSubject())
-    assert (found.window.id if found else None) == held_by
+    active = muting_rule(active_rules(rules, entry), MatchSubject())
+    assert (active.rule.id if active else None) == held_by
 
 
 @each(

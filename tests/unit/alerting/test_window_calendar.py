@@ -19,13 +19,15 @@ def periods(
 ) -> dict[str, list[str]]:
     """The days on which the window mutes, with their periods."""
     recurrence = Recurrence(rrule, zone) if rrule else None
-    rule = WindowRule(id="a", start=start, end=start + duration, recurrence=recurrence)
+    rule = WindowRule(id="a", alert_types=["HOST"], start=start, end=start + duration, recurrence=recurrence)
     weeks = window_calendar(rule, NOW, "UTC").weeks
     return {str(day.date): list(day.periods) for week in weeks for day in week if day.periods}
 
 
 def test_four_weeks_begin_on_the_monday_of_this_week() -> None:
-    weeks = window_calendar(WindowRule(id="a", start=NOW, end=NOW + HOUR), NOW, "UTC").weeks
+    weeks = window_calendar(
+        WindowRule(id="a", alert_types=["HOST"], start=NOW, end=NOW + HOUR), NOW, "UTC"
+    ).weeks
     days = [day for week in weeks for day in week]
     assert [len(week) for week in weeks] == [7] * 4
     assert (days[0].date, days[-1].date) == (date(2026, 11, 23), date(2026, 12, 20))
@@ -68,7 +70,7 @@ def test_days_and_times_are_of_the_time_zone() -> None:
 
 
 def test_a_window_that_occurs_once_is_shown_in_the_given_zone() -> None:
-    rule = WindowRule(id="a", start=NOW + 11 * HOUR, end=NOW + 12 * HOUR)
+    rule = WindowRule(id="a", alert_types=["HOST"], start=NOW + 11 * HOUR, end=NOW + 12 * HOUR)
     calendar = window_calendar(rule, NOW, "Asia/Tokyo")
     days = [day for week in calendar.weeks for day in week if day.periods]
     assert [(day.date, list(day.periods)) for day in days] == [(date(2026, 11, 26), ["08:00–09:00"])]
@@ -84,7 +86,7 @@ def row(
     """The days of a window's row on which it mutes, with bars and words."""
     of = of or week()
     recurrence = Recurrence(rrule, of.zone.key) if rrule else None
-    rule = WindowRule(id="a", start=start, end=start + duration, recurrence=recurrence)
+    rule = WindowRule(id="a", alert_types=["HOST"], start=start, end=start + duration, recurrence=recurrence)
     cells = of.cells(of.occurrences(rule))
     assert [cell.date for cell in cells] == of.days
     return {f"{cell.date:%a}": (list(cell.bars), list(cell.words)) for cell in cells if cell.bars}
