@@ -19,7 +19,7 @@ from alerting.windows.models import MaintenanceWindow
 from alerting.windows.presentation import STATE_LABELS, STATE_LOOKS
 from alerting.windows.previews import shown_window, window_extents
 from alerting.windows.recurrence import recurrence_words
-from alerting.windows.rules import MuteExtent, WindowState, category_list
+from alerting.windows.rules import MUTING_FIELDS, MuteExtent, WindowState, category_list
 from alerting.windows.store import in_state
 from opsapi import clock
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
@@ -51,7 +51,7 @@ def _change(call: ActionCall) -> ActionOutcome:
     window_change(
         group_id=window.group_id, window_id=window.id, changes=call.values, actor=call.actor, now=call.now
     )
-    window.refresh_from_db(fields=["alert_types"])
+    window.refresh_from_db(fields=MUTING_FIELDS)
     return ActionOutcome(warnings=[_muted(window)])
 
 

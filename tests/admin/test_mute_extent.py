@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.contrib.messages import get_messages
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
@@ -106,6 +107,16 @@ def test_a_changed_window_says_what_it_mutes_now(console: Client, operator: User
     assert "all backup alerts" in shown(console, change)
     confirm(console, change, **typed(project, alertTypeNames=["HOST"]))
     _says(shown(console, page_of(window)), project)
+
+
+def test_a_window_that_was_narrowed_to_hosts_is_not_said_to_mute_all(
+    console: Client, operator: User, project: Project
+) -> None:
+    window = make_window(project)
+    changes = {"alertTypeNames": ["HOST"], "hosts": "db1.example.com:27017"}
+    answer = confirm(console, action_url(window, "change"), **typed(project, **changes))
+    notices = [str(message) for message in get_messages(answer.wsgi_request)]
+    assert "alerts of targets that match all its matchers" in " ".join(notices)
 
 
 @each(("begins", "tone"), [(0, "danger"), (1, "warning"), (-9, "default")], ids=["active", "coming", "over"])
