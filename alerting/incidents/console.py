@@ -41,8 +41,8 @@ from alerting.incidents.targets import targets_of
 from alerting.insight.questions import UserQuestion
 from alerting.windows.changes import window_create
 from alerting.windows.console import muted_words
+from alerting.windows.extents import mute_extent
 from alerting.windows.forms import WindowFields
-from alerting.windows.previews import mute_extent
 from alerting.windows.resource import WindowDocument
 from alerting.windows.rules import named_target
 from alerting.windows.store import muting_windows

@@ -13,11 +13,12 @@ from unfold.decorators import display
 from alerting.access import WRITE
 from alerting.incidents.models import Alert
 from alerting.windows.changes import window_change, window_create, window_delete
+from alerting.windows.effects import window_effect
+from alerting.windows.extents import window_extents
 from alerting.windows.forms import NewWindowForm, WindowForm
 from alerting.windows.input import matcher_lines
 from alerting.windows.models import MaintenanceWindow
 from alerting.windows.presentation import STATE_LABELS, STATE_LOOKS
-from alerting.windows.previews import shown_window, window_extents
 from alerting.windows.recurrence import recurrence_words
 from alerting.windows.rules import MUTING_FIELDS, MuteExtent, WindowState, category_list
 from alerting.windows.store import in_state
@@ -151,7 +152,7 @@ class MaintenanceWindowAdmin(ConsoleAdmin):
             "extent": row.extent,
             "look": STATE_LOOKS[state],
             "is_expired": state is WindowState.EXPIRED,
-            "shown": shown_window(
+            "effect": window_effect(
                 group_id=row.group_id, rule=row.rule, now=now, zone=operator_of(request).time_zone
             ),
         }

@@ -14,6 +14,8 @@ from django.utils.functional import cached_property
 from accesslist.forms import InProjectForm, lines
 from accesslist.models import Project
 from alerting.configs.matchers import hosts_matcher
+from alerting.windows.effects import WindowEffect, window_effect
+from alerting.windows.extents import mute_extent
 from alerting.windows.input import (
     PRESET_WORDS,
     REPEAT_WORDS,
@@ -27,7 +29,6 @@ from alerting.windows.input import (
     recurrence_typed,
     zone_for,
 )
-from alerting.windows.previews import ShownWindow, mute_extent, shown_window
 from alerting.windows.recurrence import MAX_RRULE_LENGTH, WEEKDAYS
 from alerting.windows.resource import WindowChange, WindowDocument
 from alerting.windows.rules import MuteExtent, rule_of_values
@@ -188,19 +189,19 @@ class WindowFields(DocumentForm):
         )
 
     @cached_property
-    def shown(self) -> ShownWindow | None:
+    def effect(self) -> WindowEffect | None:
         """The occurrences, hosts and alerts of the window; None as long as an input is missing or wrong."""
         group = self.muted_project()
         if group is None:
             return None
         if not self.is_bound:
-            return self._shown_at_first()
+            return self._effect_at_first()
         if self.is_unchecked or self.errors:
             return None
         zone = self.cleaned_data["timeZone"] or UTC_NAME
-        return shown_window(group_id=group.id, rule=rule_of_values(self._values), now=clock.now(), zone=zone)
+        return window_effect(group_id=group.id, rule=rule_of_values(self._values), now=clock.now(), zone=zone)
 
-    def _shown_at_first(self) -> ShownWindow | None:
+    def _effect_at_first(self) -> WindowEffect | None:
         """The effect of a form that a preset or a link filled in, as if it was sent."""
         if not self.initial.get("startDate") or self.initial.get("matchers"):
             return None
@@ -208,7 +209,7 @@ class WindowFields(DocumentForm):
         for name, value in self.initial.items():
             typed.setlist(name, value if isinstance(value, list) else [value or ""])
         sent = type(self)(typed, operator=self.operator, row=self.row)
-        return sent.shown if sent.is_valid() else None
+        return sent.effect if sent.is_valid() else None
 
     def muted_project(self) -> Project | None:
         """The project of the window."""

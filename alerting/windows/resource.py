@@ -11,7 +11,8 @@ from alerting.configs.condition_documents import MatcherDocument
 from alerting.configs.matchers import MatcherField, window_fields_for
 from alerting.incidents.resource import AlertDocument
 from alerting.incidents.store import alert_rows
-from alerting.windows.previews import MOST_NAMED, MOST_OCCURRENCES, SECONDS, WindowPreview
+from alerting.windows.muted_rows import MOST_NAMED
+from alerting.windows.previews import MOST_OCCURRENCES, SECONDS, WindowPreview
 from alerting.windows.recurrence import (
     MAX_RRULE_LENGTH,
     normal_rrule,

@@ -17,10 +17,11 @@ from django.views.decorators.http import require_safe
 
 from alerting.access import WRITE
 from alerting.windows.calendar import Week, WeekCell, week_of
+from alerting.windows.extents import window_extents
 from alerting.windows.input import PRESET_WORDS
 from alerting.windows.models import MaintenanceWindow
+from alerting.windows.muted_host_counts import MutedHosts, muted_hosts
 from alerting.windows.presentation import STATE_LOOKS, StateLook
-from alerting.windows.previews import MutedHosts, muted_hosts, window_extents
 from alerting.windows.recurrence import Occurrence, recurrence_words
 from alerting.windows.rules import MuteExtent, WindowState
 from alerting.windows.store import unexpired

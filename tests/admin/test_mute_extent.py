@@ -163,7 +163,7 @@ def test_muted_hosts_whose_replica_sets_are_not_muted_are_named(
     ingest(project, host_report("db1.example.com", replica_set_name="rs0"))
     make_host(project, "db3.example.com")
     answer = confirm(console, ADD, preview="yes", **typed(project, **changes))
-    assert answer.context["form"].shown is not None
+    assert answer.context["form"].effect is not None
     page = page_of(ReplicaSet.objects.get())
     assert (f'href="{page}"' in text_of(answer)) is is_loud
 
