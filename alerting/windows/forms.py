@@ -1,7 +1,7 @@
 """Forms that create and change a maintenance window."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -169,9 +169,11 @@ class WindowFields(DocumentForm):
         return "hosts" if place or (path == "matchers" and not self.has_rows("matchers")) else path
 
     @property
-    def matchers(self) -> RowPart:
-        """The matchers, without that of the hosts."""
-        return self.row_part("matchers")
+    def sections(self) -> Iterator[tuple[str, Sequence[forms.BoundField], RowPart | None]]:
+        """Yield the groups of fields; the rows of the other matchers follow the group with the hosts."""
+        for title, group in self.groups():
+            has_hosts = any(field.name == "hosts" for field in group)
+            yield title, group, self.row_part("matchers") if has_hosts else None
 
     @cached_property
     def extent(self) -> MuteExtent | None:

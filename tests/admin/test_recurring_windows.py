@@ -215,7 +215,7 @@ def test_a_wrong_host_is_reported_next_to_the_hosts(console: Client, project: Pr
 def test_too_many_matchers_are_reported_and_shown(console: Client, project: Project) -> None:
     rows = matcher_rows(*(f"HOSTNAME CONTAINS db{number}" for number in range(11)))
     answer = confirm(console, ADD, **typed(project, alertTypeNames=["HOST"], **rows))
-    assert answer.context["form"].matchers.faults == ["Must have at most 10 items."]
+    assert answer.context["form"].row_part("matchers").faults == ["Must have at most 10 items."]
     assert typed_in(answer.content.decode())["matchers[10].value"] == ["db10"]
     assert not MaintenanceWindow.objects.exists()
 

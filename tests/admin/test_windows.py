@@ -15,11 +15,13 @@ from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from opsapi.roles import Role
+from tests.admin.alert_pages import alert_page
 from tests.admin.operators import action_url, operator_with, page_of
 from tests.admin.typed import typed_in
 from tests.admin.writing import confirm, leaves_events, post
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
+from tests.factories.alerting import make_alert
 
 pytestmark = pytest.mark.django_db
 
@@ -118,6 +120,11 @@ def test_a_page_of_another_version_loses_no_matchers(
         added = confirm(console, ADD, **sent)
     assert [answer.status_code for answer in (changed, added)] == [200, 200]
     assert MaintenanceWindow.objects.get().matchers == matchers
+
+
+def test_each_form_of_a_window_has_the_rows_of_matchers_once(console: Client, project: Project) -> None:
+    pages = [ADD, action_url(make_window(project), "change"), alert_page(make_alert(project), "window")]
+    assert [console.get(page).content.decode().count('data-part="matchers"') for page in pages] == [1, 1, 1]
 
 
 def test_an_address_says_what_is_in_the_form_at_first(console: Client, project: Project) -> None:
