@@ -46,28 +46,30 @@ def host_mutes(hosts: Sequence[Host], since: datetime, until: datetime) -> HostM
     groups = {host.group_id for host in hosts}
     if not groups:
         return HostMutes()
-    windows = MaintenanceWindow.objects.filter(
+    in_time = MaintenanceWindow.objects.filter(
         unexpired(since), group_id__in=groups, start__lt=until, alert_types__contains=[Category.HOST.value]
     )
-    rows = list(windows.order_by("start", "id")[: _MOST_WINDOWS + 1])
-    is_cut = len(rows) > _MOST_WINDOWS
+    windows = list(in_time.order_by("start", "id")[: _MOST_WINDOWS + 1])
+    is_cut = len(windows) > _MOST_WINDOWS
     budget = Budget(time.thread_time() + COMPARE_SECONDS, time.thread_time)
     mutes: list[HostMute] = []
     try:
-        in_effect = [
-            (row, times) for row in rows[:_MOST_WINDOWS] if (times := _times(row, since, until, budget))
+        occurring = [
+            (window, times)
+            for window in windows[:_MOST_WINDOWS]
+            if (times := _times(window, since, until, budget))
         ]
-        rules = {row.id: row.rule for row, _ in in_effect}
+        rules = {window.id: window.rule for window, _ in occurring}
         targets = {host.id: TargetFacts(host.group_id, host_state(host)) for host in hosts} if rules else {}
         subjects = Subjects(rules.values(), targets.values(), most_hosts=MOST_LABELED_HOSTS)
-        for row, times in in_effect:
+        for window, times in occurring:
             muted = [
                 host
                 for host in hosts
-                if host.group_id == row.group_id
-                and rules[row.id].matches(subjects.of(targets[host.id]), budget.check)
+                if host.group_id == window.group_id
+                and rules[window.id].matches(subjects.of(targets[host.id]), budget.check)
             ]
-            mutes += [HostMute(host.id, row, *both) for host in muted for both in times]
+            mutes += [HostMute(host.id, window, *both) for host in muted for both in times]
     except OutOfTimeError:
         is_cut = True
     return HostMutes(mutes, is_cut)

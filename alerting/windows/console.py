@@ -44,7 +44,7 @@ def _create(call: ActionCall) -> ActionOutcome:
     window = window_create(
         group_id=values["group_id"], values=values["window"], actor=call.actor, now=call.now
     )
-    return ActionOutcome(row=window, warnings=[_muted(window)])
+    return ActionOutcome(row=window, warnings=[_warning(window)])
 
 
 def _change(call: ActionCall) -> ActionOutcome:
@@ -53,10 +53,10 @@ def _change(call: ActionCall) -> ActionOutcome:
         group_id=window.group_id, window_id=window.id, changes=call.values, actor=call.actor, now=call.now
     )
     window.refresh_from_db(fields=MUTING_FIELDS)
-    return ActionOutcome(warnings=[_muted(window)])
+    return ActionOutcome(warnings=[_warning(window)])
 
 
-def _muted(window: MaintenanceWindow) -> str:
+def _warning(window: MaintenanceWindow) -> str:
     return muted_words(window_extents([window])[window.id])
 
 

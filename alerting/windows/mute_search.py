@@ -75,15 +75,15 @@ class MuteSearch:
         # One window after the other, so that the patterns of each are compiled once.
         for rule, until in last_to_end_first(active):
             mute = Mute(rule.id, until)
-            for name, target in self._targets.items():
-                if name not in self._mutes and target.category in rule.alert_types:
-                    yield from self._compare(rule, name, target, mute)
+            for target_id, target in self._targets.items():
+                if target_id not in self._mutes and target.category in rule.alert_types:
+                    yield from self._compare(rule, target_id, target, mute)
         self.is_done = True
 
-    def _compare(self, rule: WindowRule, name: str, target: MuteTarget, mute: Mute) -> Iterator[str]:
+    def _compare(self, rule: WindowRule, target_id: str, target: MuteTarget, mute: Mute) -> Iterator[str]:
         for is_match in rule.comparisons(target.subject):
             yield rule.id
             if not is_match:
                 return
-        self._mutes[name] = mute
+        self._mutes[target_id] = mute
         yield rule.id

@@ -257,7 +257,7 @@ def last_end(start: datetime, end: datetime, recurrence: Recurrence) -> datetime
         until = last.replace(tzinfo=zone).astimezone(UTC)
     else:
         return None
-    searched = (occurrences(start, end, recurrence, after=until - time) for time in _SEARCHED_FOR_THE_LAST)
+    searched = (occurrences(start, end, recurrence, after=until - span) for span in _SEARCHED_FOR_THE_LAST)
     return next((of_span[-1].end for of_span in map(list, searched) if of_span), end)
 
 

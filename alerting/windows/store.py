@@ -208,52 +208,57 @@ def mute_searches(
     `targets` are the ids of alerts and events by project. A window that has changed since its version was
     read makes a search invalid, as any change does. A few queries, however many projects.
     """
-    begun_searches = BegunSearches({}, {})
     if not targets:
-        return begun_searches
+        return BegunSearches({}, {})
+    searches, faults = dict[str, MuteSearch](), dict[str, Exception]()
     rules: dict[str, list[WindowRule]] = {group_id: [] for group_id in targets}
-    ids = {window_id for group_id in targets for window_id in versions[group_id]}
-    for window in MaintenanceWindow.objects.filter(Among("id", ids)).order_by("id"):
+    window_ids = {window_id for group_id in targets for window_id in versions[group_id]}
+    for window in MaintenanceWindow.objects.filter(Among("id", window_ids)).order_by("id"):
         try:
             rules[window.group_id].append(window.rule)
         except (LookupError, TypeError, ValueError) as error:
-            begun_searches.faults[window.group_id] = error
+            faults[window.group_id] = error
     all_rules = [rule for of_project in rules.values() for rule in of_project]
-    has_matchers = any(rule.matchers for rule in all_rules)
-    about = _about({name for names in targets.values() for name in names}, has_matchers)
+    about = _about(
+        {target_id for target_ids in targets.values() for target_id in target_ids},
+        with_facts=any(rule.matchers for rule in all_rules),
+    )
     facts = {
-        name: TargetFacts(group_id, about[name].facts if name in about else {})
-        for group_id, names in targets.items()
-        for name in names
+        target_id: TargetFacts(group_id, about[target_id].facts)
+        for group_id, target_ids in targets.items()
+        for target_id in target_ids
     }
     subjects = subjects_of(all_rules, facts)
-    for group_id, names in targets.items():
-        if group_id not in begun_searches.faults:
+    for group_id, target_ids in targets.items():
+        if group_id not in faults:
             of_project = {
-                name: MuteTarget(about[name].category if name in about else "", subjects[name])
-                for name in sorted(names)
+                target_id: MuteTarget(about[target_id].category, subjects[target_id])
+                for target_id in sorted(target_ids)
             }
-            search = MuteSearch(rules[group_id], versions[group_id], of_project, now)
-            begun_searches.searches[group_id] = search
-    return begun_searches
+            searches[group_id] = MuteSearch(rules[group_id], versions[group_id], of_project, now)
+    return BegunSearches(searches, faults)
 
 
 class _About(NamedTuple):
-    """The category of an alert or event, and its facts if they are needed."""
+    """The category of an alert or event, and its facts if they are needed; empty if it was deleted."""
 
     category: str
     facts: Mapping[str, Any]
 
 
-def _about(ids: AbstractSet[str], with_facts: bool) -> dict[str, _About]:
-    """What alerts and events are about, by their ids; missing if the alert or event was deleted."""
+_DELETED = _About("", {})
+
+
+def _about(ids: AbstractSet[str], *, with_facts: bool) -> dict[str, _About]:
+    """What alerts and events are about, by their ids."""
     of_alert = ("facts",) if with_facts else ()
     rows = list(Alert.objects.filter(Among("id", ids)).values_list("id", "event_type", *of_alert))
     if missing := ids - {row[0] for row in rows}:
         of_event = ("details",) if with_facts else ()
         events = Event.objects.filter(Among("id", missing))
         rows += events.values_list("id", "event_type", *of_event)
-    return {
-        name: _About(EVENT_TYPES[EventType(event_type)].category.value, facts[0] if facts else {})
-        for name, event_type, *facts in rows
+    known = {
+        target_id: _About(EVENT_TYPES[EventType(event_type)].category.value, facts[0] if facts else {})
+        for target_id, event_type, *facts in rows
     }
+    return {target_id: known.get(target_id, _DELETED) for target_id in ids}
