@@ -502,6 +502,22 @@ class _Changes:
         self.rows += later.rows
 
 
+@dataclass(slots=True)
+class _Units:
+    """The changes that were decided for a signal: of its complete units, and of the unit in progress.
+
+    A unit is a configuration, or changes of ROWS_AT_ONCE rows. `begin`: the place of the unit in progress.
+    """
+
+    begin: Place
+    complete: _Changes = field(default_factory=_Changes)
+    unit: _Changes = field(default_factory=_Changes)
+
+    def ends_before(self, pair: _Pair) -> bool:
+        """Whether the unit in progress is complete, so that this pair begins the next."""
+        return pair.config.id != self.begin.config or self.unit.rows >= ROWS_AT_ONCE
+
+
 class _Evaluation:
     """The evaluation of signals of one project. `active` are the alerts on the targets of the signals."""
 
@@ -513,7 +529,7 @@ class _Evaluation:
         """Agents whose other reports wait, with configurations to compare with their hosts after these."""
         self._unwritten = _Changes()
         self._decided = self._units = 0
-        """The number of pairs that were decided, and of units that were completed (`_decide_signal`)."""
+        """The number of pairs that were decided, and of units that were completed (`_Units`)."""
 
     def run(self, comparisons: Iterable[_Comparison], begin: Place | None) -> Place | None:
         """Evaluate signals from the place `begin` until the time is over, at least one pair.
@@ -534,46 +550,51 @@ class _Evaluation:
         return None
 
     def _decide_signal(self, comparison: _Comparison, begin: Place) -> Place | None:
-        """Decide on a signal from a place on, and make its changes in the active alerts in memory.
+        """Decide on the pairs of a signal from a place on, unit by unit.
 
-        Return the place of the first pair that is not decided; None if all are. A unit is a configuration, or
-        changes of ROWS_AT_ONCE rows. What is decided of a unit is dropped if the time ends within it, except
-        of the first unit of a turn.
+        Return the place of the first pair that is not decided; None if all are.
         """
-        changes, unit, start = _Changes(), _Changes(), begin
-        until = self._active.until
+        units = _Units(begin)
         self._slice.charge("")
         for pair in self._pairs(comparison, begin):
-            config_id = pair.config.id
-            if config_id != start.config or unit.rows >= ROWS_AT_ONCE:
-                self._slice.charge(start.config)
-                self._units += start.is_inside_signal
-                self._slice.count_rows(unit.rows)
-                changes.extend(unit)
-                unit, start = _Changes(), Place(comparison.signal.pk, config_id, pair.target)
-                if changes.rows >= ROWS_AT_ONCE:
-                    self._take(changes)
-                    changes = _Changes()
-            if until is not None and config_id >= until:
-                self._take(changes)
-                return start
+            here = Place(comparison.signal.pk, pair.config.id, pair.target)
+            if units.ends_before(pair):
+                self._units += units.begin.is_inside_signal
+                self._complete(units, next_begin=here)
+            if self._active.until is not None and pair.config.id >= self._active.until:
+                self._take(units.complete)
+                return units.begin
             if self._decided and self._slice.is_over():
-                self._slice.charge(start.config)
-                if not self._units:
-                    self._slice.count_rows(unit.rows)
-                    changes.extend(unit)
-                    start = Place(comparison.signal.pk, config_id, pair.target)
-                self._take(changes)
-                return start
+                return self._stop(units, here)
             self._decided += 1
             if decision := self._decide_pair(pair, comparison):
-                self._add_change(decision, pair, comparison, unit)
-        self._slice.charge(start.config)
+                self._set_alert(pair, self._add_change(decision, pair, comparison, units.unit))
         self._units += 1
-        self._slice.count_rows(unit.rows)
-        changes.extend(unit)
-        self._take(changes)
+        self._complete(units, next_begin=begin)
+        self._take(units.complete)
         return None
+
+    def _complete(self, units: _Units, *, next_begin: Place) -> None:
+        """Count the unit in progress as complete, and begin the next."""
+        self._slice.charge(units.begin.config)
+        self._slice.count_rows(units.unit.rows)
+        units.complete.extend(units.unit)
+        units.begin, units.unit = next_begin, _Changes()
+        if units.complete.rows >= ROWS_AT_ONCE:
+            self._take(units.complete)
+            units.complete = _Changes()
+
+    def _stop(self, units: _Units, here: Place) -> Place:
+        """End the turn because its time is over; return the place where the next turn continues.
+
+        Changes of an incomplete unit are dropped, except of the first unit of a turn.
+        """
+        if self._units:
+            self._slice.charge(units.begin.config)
+        else:
+            self._complete(units, next_begin=here)
+        self._take(units.complete)
+        return units.begin
 
     def _take(self, changes: _Changes) -> None:
         """Add decided changes to the unwritten changes, and write them if they are many."""
@@ -623,6 +644,14 @@ class _Evaluation:
     def _alert(self, pair: _Pair) -> _ActiveAlert | None:
         return self._active.by_target.get(pair.target, {}).get(pair.config.id)
 
+    def _set_alert(self, pair: _Pair, alert: _ActiveAlert | None) -> None:
+        """Change the alert in memory, with which later signals are compared."""
+        of_target = self._active.by_target.setdefault(pair.target, {})
+        if alert is None:
+            of_target.pop(pair.config.id, None)
+        else:
+            of_target[pair.config.id] = alert
+
     def _decide_pair(self, pair: _Pair, comparison: _Comparison) -> Decision | None:
         """Return the decision; None if the pair is left as it is.
 
@@ -649,10 +678,9 @@ class _Evaluation:
 
     def _add_change(
         self, decision: Decision, pair: _Pair, comparison: _Comparison, changes: _Changes
-    ) -> None:
-        """Add the decision to `changes` and to the active alerts, which later signals are compared with."""
-        config, target, signal, at = pair.config, pair.target, comparison.signal, comparison.at
-        alert = self._alert(pair)
+    ) -> _ActiveAlert | None:
+        """Add the decision to `changes`, and return the active alert as it is afterwards."""
+        signal, alert, at = comparison.signal, self._alert(pair), comparison.at
         if alert and alert.created:
             # A changed configuration starts alerts at the time of evaluation, so a later signal in the queue
             # may be older than the alert.
@@ -663,26 +691,24 @@ class _Evaluation:
             if over != alert.over:
                 changes.alerts.over[alert.id] = over, self._known(signal)
                 alert = replace(alert, over=over)
-                self._active.by_target[target][config.id] = alert
-        active = self._active.by_target.setdefault(target, {})
         if decision.action is not AlertAction.NOTHING:
-            changes.rows += 1 if decision.action is AlertAction.UPDATE else 1 + config.messages
+            changes.rows += 1 if decision.action is AlertAction.UPDATE else 1 + pair.config.messages
         match decision.action:
             case AlertAction.START:
                 start = NewAlert(
                     signal=signal,
-                    config=config,
-                    target=target,
+                    config=pair.config,
+                    target=pair.target,
                     facts=pair.observation.facts,
                     at=at,
                     value=decision.value,
                     known=self._known(signal) if is_late else None,
                 )
                 changes.alerts.starts.append(start)
-                active[config.id] = _ActiveAlert(decision.value, at, start.id, began_late=is_late)
+                return _ActiveAlert(decision.value, at, start.id, began_late=is_late)
             case AlertAction.UPDATE if alert:
                 changes.alerts.values[alert.id] = decision.value, at
-                active[config.id] = replace(alert, current_value=decision.value)
+                return replace(alert, current_value=decision.value)
             case AlertAction.CLOSE if alert and not (is_late and alert.over):
                 # A tracked alert whose delay has passed opens before it ends, unless a waiting signal may
                 # have ended its condition earlier. Evaluated signals are not waiting: they are deleted later.
@@ -692,14 +718,15 @@ class _Evaluation:
                     value=decision.value,
                     signals_done=tuple(self.evaluated),
                 )
-                changes.ended_targets.add(target)
-                del active[config.id]
+                changes.ended_targets.add(pair.target)
+                return None
             case AlertAction.CANCEL if alert:
                 changes.cancelled[alert.id] = at
-                del active[config.id]
+                return None
             case AlertAction.NOTIFY if event_id := pair.observation.event_id:
                 known = max(at, min(signal.created, self._now))
-                changes.one_shots.append(OneShot(config.id, event_id, self._group_id, known))
+                changes.one_shots.append(OneShot(pair.config.id, event_id, self._group_id, known))
+        return alert
 
     def _known(self, signal: Signal) -> datetime:
         """The time of evaluation of a held signal, at the earliest its release."""

@@ -119,7 +119,9 @@ def test_a_window_that_was_narrowed_to_hosts_is_not_said_to_mute_all(
     assert "alerts of targets that match all its matchers" in " ".join(notices)
 
 
-@each(("begins", "tone"), [(0, "danger"), (1, "warning"), (-9, "default")], ids=["active", "pending", "expired"])
+@each(
+    ("begins", "tone"), [(0, "danger"), (1, "warning"), (-9, "default")], ids=["active", "pending", "expired"]
+)
 def test_the_page_of_a_window_says_it_as_strongly_as_it_counts(
     begins: int, tone: str, console: Client, project: Project
 ) -> None:
