@@ -468,6 +468,7 @@ class EventType(StrEnum):
     INTEGRATION_CHANGED_AUDIT = _integration.audit("INTEGRATION_CHANGED_AUDIT")
     INTEGRATION_DELETED_AUDIT = _integration.audit("INTEGRATION_DELETED_AUDIT")
     MAIL_SERVER_TESTED_AUDIT = _integration.audit("MAIL_SERVER_TESTED_AUDIT")
+    SHIFT_REPORT_SENT_AUDIT = _integration.audit("SHIFT_REPORT_SENT_AUDIT")
 
 
 EVENT_TYPES: Mapping[EventType, EventTypeSpec] = MappingProxyType(

@@ -1,8 +1,8 @@
 """The message that channels send, equal for all channels. Pure."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from events.types import Severity
@@ -17,6 +17,7 @@ _STATES: Mapping[MessageKind, str] = {
     MessageKind.INFORM: "Event (no alert is open)",
 }
 _TEST_STATE = "Test: no action needed"
+_REPORT_STATE = "Report"
 _URGENT_KINDS = frozenset({*OPEN_KINDS, MessageKind.INFORM})
 _NAME_LIMIT = 120
 _FACT_LIMIT = 300
@@ -37,6 +38,7 @@ class Message:
     alert or event in the console, `config_link` its configuration.
     `is_test`: nothing happened; somebody checks whether messages arrive. `handle` names an earlier message
     about the same alert at the receiver, which this message changes (`integrations.channels.outcome.Posted`).
+    `report`: the lines of a report by the title of their section; a message with a report has no other facts.
     """
 
     delivery_id: str
@@ -56,13 +58,18 @@ class Message:
     runbook_url: str | None = None
     is_test: bool = False
     handle: str | None = None
+    report: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
+        if self.report:
+            return _REPORT_STATE.upper()
         return "TEST" if self.is_test else _STATES[self.kind].partition(" (")[0].upper()
 
     @property
     def state(self) -> str:
+        if self.report:
+            return _REPORT_STATE
         return _TEST_STATE if self.is_test else _STATES[self.kind]
 
     @property
@@ -89,7 +96,15 @@ class Message:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """The facts for people, label → printable line; facts without a value are left out."""
+        """The facts for people, label → printable line; facts without a value are left out.
+
+        The sections of a report are its facts, with a line for each of their lines.
+        """
+        if self.report:
+            return {
+                title: "\n".join(["", *lines] if len(lines) > 1 else lines)
+                for title, lines in self.report.items()
+            }
         facts = {"State": self.state, "Severity": self.severity.capitalize(), **self.known}
         lines = {label: printable(value, _FACT_LIMIT) for label, value in facts.items()}
         lines["Description"] = printable(self.description, _DESCRIPTION_LIMIT)
@@ -103,7 +118,7 @@ class Message:
     @property
     def links(self) -> Mapping[str, str]:
         """The runbook and related pages of the console, label → URL, the most important first."""
-        what = "event" if self.kind is MessageKind.INFORM else "alert"
+        what = "report" if self.report else "event" if self.kind is MessageKind.INFORM else "alert"
         links = {
             f"Open the {what}": self.link,
             "Runbook": self.runbook_url,

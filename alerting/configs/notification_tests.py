@@ -1,8 +1,9 @@
-"""Testing a configuration: whether its notifications arrive."""
+"""Messages that a user sends at once: tests of configurations, and reports to the services of a project."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
@@ -136,20 +137,60 @@ def notifications_test(
 def _tested_in_turn(
     config: AlertConfig, settings: Sequence[NotificationSetting], actor: Actor, now: datetime
 ) -> list[NotificationTest]:
+    with _in_turn(config.group_id, now):
+        return _tested(config, settings, actor, now)
+
+
+@contextmanager
+def _in_turn(group_id: str | None, now: datetime) -> Iterator[None]:
+    """Occupy one of the places of tests.
+
+    Raises:
+        ApiError: RATE_LIMITED.
+    """
     limit = django_settings.OPSAPI_RATE_TEST_NOTIFICATIONS
-    throttle(f"test notifications {config.group_id or 'of global configurations'}", limit, now)
+    throttle(f"test notifications {group_id or 'of global configurations'}", limit, now)
     if not _places.acquire(blocking=False):
         raise rate_limited(FULL_RETRY_SECONDS)
     try:
-        return _tested(config, settings, actor, now)
+        yield
     finally:
         _places.release()
+
+
+ReportMessage = Callable[[Event, Mapping[str, str]], Message]
+"""Builds the message of a report, from the event of its sending and the configuration of a channel."""
+
+
+def report_send(
+    *, group_id: str, channel: ChannelType, message_of: ReportMessage, actor: Actor, now: datetime
+) -> Outcome:
+    """Send a report once, by the integration of a project, and return the outcome.
+
+    It has the limits of tests. An accepted report proves as much about the integration as an accepted test.
+
+    Raises:
+        ApiError: RATE_LIMITED, as `alert_config_test`; GROUP_NOT_FOUND, if the project was deleted in the
+            meantime.
+    """
+    config = AlertConfig(group_id=group_id, event_type=EventType.HOST_DOWN.value, created=now, updated=now)
+    setting = setting_built(config=config, values={"typeName": channel, "delayMin": 0})
+    with _in_turn(group_id, now):
+        event = _record(config, EventType.SHIFT_REPORT_SENT_AUDIT, actor, now)
+        plan = _plan(setting, group_id, most=1)
+        if isinstance(plan, str):
+            return Outcome(DeliveryStatus.FAILED, plan, 0)
+        [receiver] = plan
+        outcome = _send(receiver, message_of(event, receiver.config), now)
+    if outcome.status is DeliveryStatus.DELIVERED:
+        _remember(group_id, [NotificationTest(setting, outcome)], actor, now)
+    return outcome
 
 
 def _tested(
     config: AlertConfig, settings: Sequence[NotificationSetting], actor: Actor, now: datetime
 ) -> list[NotificationTest]:
-    event = _record(config, actor, now)
+    event = _record(config, EventType.ALERT_CONFIG_TESTED_AUDIT, actor, now)
     message = message_of_test(config, event_id=event.id, now=now)
     most = MOST_RECEIVERS // max(1, len(settings)) or 1
     plans = [_plan(setting, config.group_id, most) for setting in settings]
@@ -207,15 +248,15 @@ def _remember(group_id: str | None, tests: Iterable[NotificationTest], actor: Ac
         logger.warning("a test was delivered, which is not stored: %s", type(error).__name__)
 
 
-def _record(config: AlertConfig, actor: Actor, now: datetime) -> Event:
-    """Record the test before anything is sent, so that its author is known whatever happens."""
+def _record(config: AlertConfig, event_type: EventType, actor: Actor, now: datetime) -> Event:
+    """Record the message before anything is sent, so that its author is known whatever happens."""
     is_stored = not config._state.adding
     locks = () if is_stored else (scope_lock_shared,)
     with acting(actor, now, here=Scope(group_id=config.group_id), locks=locks):
         if is_stored:
             config_found(alert_config(config.id), config.id, config.group_id)
         return event_record(
-            event_type=EventType.ALERT_CONFIG_TESTED_AUDIT,
+            event_type=event_type,
             actor=actor,
             now=now,
             group_id=config.group_id,

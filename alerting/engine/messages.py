@@ -145,6 +145,23 @@ def message_of_test(config: AlertConfig, *, event_id: str, now: datetime) -> Mes
     )
 
 
+def message_of_report(event: Event, *, title: str, path: str, now: datetime) -> Message:
+    """The message of a report without its lines: the event that records its sending, and a link to a page."""
+    unsaved = Notification(
+        group_id=event.group_id, event_id=event.id, kind=MessageKind.INFORM.value, created=now
+    )
+    message = _of_event(unsaved, None)
+    link = f"{_links().base}{path}"
+    return replace(message, severity=Severity.INFO, headline=title, known={}, link=link)
+
+
+def with_report(message: Message, report: Mapping[str, Sequence[str]]) -> Message:
+    """The message with the lines of a report, for people and in its document."""
+    sections = [{"title": title, "lines": list(lines)} for title, lines in report.items()]
+    member = {"title": message.headline, "sections": sections}
+    return replace(message, document={**message.document, "report": member}, report=report)
+
+
 def _of_alert(
     notification: Notification,
     alert: Alert,

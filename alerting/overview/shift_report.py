@@ -1,6 +1,6 @@
 """The shift report: what happened since a time, and what the next shift takes over."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
@@ -21,6 +21,7 @@ from events.log.models import WHO, present
 from events.log.store import event_scope
 from events.models import Event
 from events.wording import acting, sentence, target_words
+from integrations.messages import printable
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import age_words, time_words
 from opsapi.console.admin_urls import page_url
@@ -30,6 +31,8 @@ from opsapi.first_rows import MOST_COUNTED, bounded_count, in_visible_scope, mor
 LONGEST: Final = timedelta(days=31)
 _MOST: Final = 100
 """The most rows of a section."""
+_LINE: Final = 300
+"""The most characters of a row in a message."""
 _WINDOWS_AHEAD: Final = timedelta(days=1)
 """Windows that end within this time are listed: alerts notify again afterwards."""
 
@@ -51,7 +54,19 @@ class ReportSection:
 
     @property
     def more(self) -> str:
-        return more_words(self.count - len(self.rows), at_least=self.count > MOST_COUNTED)
+        return self.more_than(len(self.rows))
+
+    def more_than(self, first: int) -> str:
+        """How many rows there are besides the first."""
+        return more_words(self.count - first, at_least=self.count > MOST_COUNTED)
+
+    def lines(self, most: int) -> list[str]:
+        """At most the first `most` rows as texts, and how many more there are."""
+        rows = [
+            printable(" · ".join(cell.text for cell in row if cell.text), _LINE) for row in self.rows[:most]
+        ]
+        more = self.more_than(len(rows))
+        return [*rows, *([more] if more else [])] or [self.empty]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +76,15 @@ class ShiftReport:
     since: datetime
     until: datetime
     sections: Sequence[ReportSection]
+
+    @property
+    def most_rows(self) -> int:
+        """The rows of its longest section."""
+        return max(len(section.rows) for section in self.sections)
+
+    def lines(self, most: int) -> Mapping[str, Sequence[str]]:
+        """The lines of each section, with at most `most` rows of a section."""
+        return {f"{section.title} ({section.number})": section.lines(most) for section in self.sections}
 
     @property
     def title(self) -> str:

@@ -81,4 +81,5 @@ DATADOG = Channel(
     origin=lambda config: origin_of(regional_base_url(config, _BASE_URLS)),
     identity=without_default_region,
     base_url_settings=tuple(_BASE_URLS.values()),
+    shows_report=lambda _, message: len("\n".join(message.lines)) <= _TEXT_LIMIT,
 )

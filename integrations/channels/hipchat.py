@@ -19,6 +19,7 @@ from integrations.messages import Message, joined
 from opsapi.api.fields import Text
 
 _MESSAGE_LIMIT = 10_000
+_BREAK = "<br>"
 _COLOURS: Mapping[Severity, str] = {
     Severity.CRITICAL: "red",
     Severity.WARNING: "yellow",
@@ -62,10 +63,20 @@ def _url(room: str) -> str:
 
 
 def _html(message: Message) -> str:
+    return joined(_lines(message), _MESSAGE_LIMIT, _BREAK)
+
+
+def _lines(message: Message) -> list[str]:
     lines = [f"<b>{escape(message.title)}</b>"]
-    lines += [f"{escape(label)}: {escape(value)}" for label, value in message.facts.items()]
+    lines += [
+        f"{escape(label)}: {escape(value)}".replace("\n", _BREAK) for label, value in message.facts.items()
+    ]
     lines += [f'<a href="{escape(url)}">{escape(label)}</a>' for label, url in message.links.items()]
-    return joined(lines, _MESSAGE_LIMIT, "<br>")
+    return lines
+
+
+def _shows_report(_config: Mapping[str, str], message: Message) -> bool:
+    return len(_BREAK.join(_lines(message))) <= _MESSAGE_LIMIT
 
 
 HIPCHAT = Channel(
@@ -79,4 +90,5 @@ HIPCHAT = Channel(
     origin=lambda _: origin_of(settings.OPSAPI_GROUP_CHAT_BASE_URL),
     base_url_settings=("OPSAPI_GROUP_CHAT_BASE_URL",),
     place_field="roomName",
+    shows_report=_shows_report,
 )

@@ -7,7 +7,7 @@ cards in full width.
 https://learn.microsoft.com/adaptive-cards/schema-explorer/text-run: text without Markdown.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from events.types import Severity
@@ -20,6 +20,8 @@ from opsapi.wire_json import JsonObject
 
 _LINK_LIMIT = 2000
 _SUMMARY_LIMIT = 100
+_MESSAGE_LIMIT = 28_000
+"""In bytes."""
 _COLOURS: Mapping[Severity, str] = {
     Severity.CRITICAL: "attention",
     Severity.WARNING: "warning",
@@ -48,6 +50,8 @@ def _card(message: Message) -> JsonObject:
     facts = [
         _line(_run(f"{label}: ", weight="bolder"), _run(value)) for label, value in message.facts.items()
     ]
+    if message.report:
+        facts = [line for title, lines in message.report.items() for line in _section(title, lines)]
     card: JsonObject = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
         "type": "AdaptiveCard",
@@ -68,6 +72,14 @@ def _colour(message: Message) -> str:
     if message.kind is MessageKind.CLOSE:
         return "good"
     return _TEST_COLOUR if message.is_test else _COLOURS[message.severity]
+
+
+def _section(title: str, lines: Iterable[str]) -> list[JsonObject]:
+    return [_line(_run(title, weight="bolder")), *(_line(_run(line)) for line in lines)]
+
+
+def _shows_report(config: Mapping[str, str], message: Message) -> bool:
+    return len(build_request(config, message, message.occurred_at).body) <= _MESSAGE_LIMIT
 
 
 def _line(*runs: dict[str, str]) -> JsonObject:
@@ -95,4 +107,5 @@ MICROSOFT_TEAMS = Channel(
     send=over_http(build_request),
     origin=lambda config: origin_of(config["webhookUrl"]),
     identity=lambda config: {"webhookUrl": same_url(config.get("webhookUrl", ""))},
+    shows_report=_shows_report,
 )

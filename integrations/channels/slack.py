@@ -30,6 +30,9 @@ _HEADER_LIMIT = 150
 _FIELD_LIMIT = 2000
 _FIELDS_LIMIT = 10
 _LINK_LIMIT = 2000
+_SECTION_LIMIT = 3000
+_REPORT_LIMIT = 12_000
+"""Slack refuses messages whose blocks are too long together (`msg_blocks_too_long`), and names no number."""
 _ANSWER_LIMIT = 65_536
 """In bytes; the answer repeats the message, which has a few thousand bytes."""
 
@@ -219,9 +222,15 @@ def _colour(message: Message) -> str:
 
 
 def _blocks(message: Message) -> list[JsonObject]:
-    facts = [_plain_text(f"{label}: {value}") for label, value in message.facts.items()]
     blocks: list[JsonObject] = [{"type": "header", "text": _plain_text(message.title, _HEADER_LIMIT)}]
-    blocks += [{"type": "section", "fields": list(fields)} for fields in batches(facts, _FIELDS_LIMIT)]
+    if message.report:
+        blocks += [
+            {"type": "section", "text": {"type": "plain_text", "text": text, "emoji": False}}
+            for text in _report_texts(message)
+        ]
+    else:
+        facts = [_plain_text(f"{label}: {value}") for label, value in message.facts.items()]
+        blocks += [{"type": "section", "fields": list(fields)} for fields in batches(facts, _FIELDS_LIMIT)]
     links = [
         # A bar would end the URL.
         {"type": "mrkdwn", "text": f"<{_escape(url.replace('|', '%7C'))}|{label}>"}
@@ -231,6 +240,15 @@ def _blocks(message: Message) -> list[JsonObject]:
     if links := [link for link in links if len(link["text"]) <= _LINK_LIMIT]:
         blocks.append({"type": "context", "elements": links})
     return blocks
+
+
+def _report_texts(message: Message) -> list[str]:
+    return [_escape("\n".join([title, *lines])) for title, lines in message.report.items()]
+
+
+def _shows_report(_config: Mapping[str, str], message: Message) -> bool:
+    lengths = [len(text) for text in _report_texts(message)]
+    return max(lengths) <= _SECTION_LIMIT and sum(lengths) <= _REPORT_LIMIT
 
 
 def _plain_text(text: str, limit: int = _FIELD_LIMIT) -> JsonObject:
@@ -297,4 +315,5 @@ SLACK = Channel(
     place_field="channelName",
     place_mark="#",
     changes_messages=_changes_messages,
+    shows_report=_shows_report,
 )

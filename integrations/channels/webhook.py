@@ -15,13 +15,22 @@ from integrations.channels.http import TOTAL_SECONDS, deliver_over_http, deliver
 from integrations.channels.webhook_fields import HeaderValue, HeaderValues, WebhookBody, webhook_faults
 from integrations.choices import ChannelType, SecretKind
 from integrations.messages import Message
-from integrations.webhooks.templates import TEMPLATES, Template, WebhookRequest, own_template, request_of
+from integrations.webhooks.templates import (
+    TEMPLATES,
+    Template,
+    WebhookRequest,
+    own_template,
+    request_of,
+    shows_report,
+)
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.fields import OneOf, Secret, WebUrl
 from opsapi.api.links import link
 from opsapi.wire_json import write_json
 
 _CONTENT_TYPE = "Content-Type"
+_REPORT_LIMIT = 65_536
+"""In bytes: the size of a document with a report; documents of alerts are far smaller."""
 _SPELLED = {name.lower(): name for name in (_CONTENT_TYPE, "User-Agent")}
 """The header fields that the platform sends, and that a configuration can replace."""
 
@@ -66,6 +75,13 @@ def _tracks_alerts(config: Mapping[str, str]) -> bool:
     """Whether the service of the ready template tracks alerts."""
     template = _ready_template(config)
     return template is not None and template.tracks_alerts
+
+
+def _shows_report(config: Mapping[str, str], message: Message) -> bool:
+    template = _template(config)
+    if template is None:
+        return len(write_json(_document(message))) <= _REPORT_LIMIT
+    return shows_report(template, message)
 
 
 def _ready_template(config: Mapping[str, str]) -> Template | None:
@@ -184,5 +200,6 @@ WEBHOOK = Channel(
     identity=lambda config: {**config, "url": same_url(config.get("url", ""))},
     kinds=EVERY_KIND,
     tracks_alerts=_tracks_alerts,
+    shows_report=_shows_report,
     missing_code=ErrorCode.WEBHOOK_URL_NOT_SET,
 )

@@ -340,6 +340,16 @@ def _bounded(value: Value, escapes: Escapes) -> Value:
     return value
 
 
+def shows_whole(document: Any, message: Message, escapes: Escapes) -> bool:
+    """Whether a document has all facts of a message in one of its strings, and cuts them in none."""
+    texts = {"facts": _as_text(dict(message.facts)), "text": "\n".join(message.lines)}
+    references = [reference for reference in references_of(document) if reference.name in texts]
+    lengths = {name: sum(map(len, _pieces(text, escapes))) for name, text in texts.items()}
+    return bool(references) and all(
+        lengths[reference.name] <= (reference.limit or LONGEST_VALUE) for reference in references
+    )
+
+
 def filled_text(
     text: str, values: Values, written: Callable[[str], str] = str, *, escapes: Escapes = NO_ESCAPES
 ) -> str:

@@ -46,6 +46,7 @@ from integrations.webhooks.placeholders import (
     filled,
     filled_text,
     references_of,
+    shows_whole,
     text_faults,
 )
 from opsapi.wire_json import write_json
@@ -147,6 +148,12 @@ def request_of(template: Template, url: str, message: Message) -> WebhookRequest
     return WebhookRequest(
         request.method, sent.geturl(), write_json(filled(request.body, value, template.escape))
     )
+
+
+def shows_report(template: Template, message: Message) -> bool:
+    """Whether the request of a message with a report has all its lines."""
+    request = template.requests.get(message.kind.value) or template.requests[DEFAULT]
+    return shows_whole(request.body, message, template.escape)
 
 
 def parameters_of(url: str) -> Mapping[str, str]:

@@ -1,5 +1,6 @@
 """The shift report: its sections, who sees what, its Markdown, and how it is sent."""
 
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,20 +13,24 @@ from alerting.configs.changes import alert_config_delete
 from alerting.models import MaintenanceWindow
 from alerting.overview import shift_report
 from alerting.overview.shift_report import ReportSection
+from events.types import EventType
+from integrations.models import Integration
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
 from opsapi.clock import wire_time
 from opsapi.first_rows import MOST_COUNTED
 from opsapi.roles import Role
 from tests.admin.operators import operator_with, page_of
+from tests.admin.reading import shown
 from tests.admin.test_fleet import ADD
-from tests.admin.writing import confirm
+from tests.admin.writing import confirm, leaves_events, post
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert, make_config, make_global_config, make_notification
-from tests.receivers import MailReceiver, mail_receiver
+from tests.factories.integrations import make_integration
+from tests.receivers import HttpReceiver, MailReceiver, http_receiver, mail_receiver
 
-__all__ = ["mail_receiver"]
+__all__ = ["http_receiver", "mail_receiver"]
 
 pytestmark = pytest.mark.django_db
 PAGE = "/admin/shift-report/"
@@ -230,3 +235,109 @@ def test_global_recipients_stay_hidden_from_a_project(project: Project, now: dat
     make_notification(project, alert=alert, status="FAILED", due=now - HOUR)
     _, browser = operator_with(Role.GROUP_READ_ONLY, project=project)
     assert not sections(browser)["Failed deliveries"].rows
+
+
+def webhook_of(project: Project, receiver: HttpReceiver, **more: Any) -> Integration:
+    return make_integration(project, "WEBHOOK", url=receiver.url("/hook"), **more)
+
+
+def sent_to(receiver: HttpReceiver) -> dict[str, list[str]]:
+    """The lines of the report that the receiver got, by section."""
+    [request] = receiver.requests
+    sections = json.loads(request.body)["report"]["sections"]
+    return {section["title"]: section["lines"] for section in sections}
+
+
+def test_a_service_gets_the_report_of_its_project(
+    console: Client, operator: User, project: Project, http_receiver: HttpReceiver
+) -> None:
+    service = webhook_of(project, http_receiver)
+    make_alert(project, facts={"hostname": "db1.example.com", "port": 27017})
+    make_alert(ProjectFactory.create(), facts={"hostname": "secret.example.com", "port": 27017})
+    with leaves_events(operator, EventType.SHIFT_REPORT_SENT_AUDIT) as events:
+        answer = post(console, f"{PAGE}?hours=12", service=service.pk)
+    assert events[0].group_id == project.id
+    lines = sent_to(http_receiver)
+    assert next(iter(lines)) == "Still open (1)"
+    [line] = lines["Still open (1)"]
+    assert line.startswith("Host down · Critical · db1.example.com:27017 · ")
+    assert "accepted the report after" in shown(console, answer["Location"])
+    # The link leads to the page of the report of this project.
+    links = {link["rel"]: link["href"] for link in json.loads(http_receiver.requests[0].body)["links"]}
+    path = "/admin/" + links["urn:opsapi:rel:console"].partition("/admin/")[2]
+    assert f"· {project}</h2>" in shown(console, path)
+    assert sections(console, project=project.id)["Still open"].count == 1
+    # An accepted report proves the service as a test does.
+    service.refresh_from_db()
+    assert service.tested is not None
+
+
+def test_a_long_report_is_cut_and_says_so(
+    console: Client, project: Project, http_receiver: HttpReceiver
+) -> None:
+    service = webhook_of(project, http_receiver, body={"text": "{{title}} {{facts:700}} {{link}}"})
+    for number in range(12):
+        make_alert(project, facts={"hostname": f"{number}-{'x' * 40}.example.com", "port": 27017})
+    answer = post(console, PAGE, service=service.pk)
+    text = json.loads(http_receiver.requests[0].body)["text"]
+    rows = text.count("Host down")
+    assert 0 < rows < 12
+    assert f"… and {12 - rows} more" in text
+    assert "/admin/shift-report/?since=" in text
+    assert f"Each section has at most {rows} row" in shown(console, answer["Location"])
+
+
+def test_a_service_that_does_not_accept_the_report_is_said(
+    console: Client, project: Project, http_receiver: HttpReceiver
+) -> None:
+    service = webhook_of(project, http_receiver)
+    http_receiver.answer(404)
+    page = shown(console, post(console, PAGE, service=service.pk)["Location"])
+    assert "did not accept the report" in page
+    assert "404" in page
+    service.refresh_from_db()
+    assert service.tested is None
+
+
+def test_a_report_has_the_guard_and_the_limit_of_tests(
+    console: Client, project: Project, http_receiver: HttpReceiver, settings: Settings
+) -> None:
+    service = webhook_of(project, http_receiver)
+    settings.OPSAPI_RATE_TEST_NOTIFICATIONS = 1
+    settings.OPSAPI_OUTBOUND_ALLOW = []
+    page = shown(console, post(console, PAGE, service=service.pk)["Location"])
+    assert "did not accept the report" in page
+    page = shown(console, post(console, PAGE, service=service.pk)["Location"])
+    assert "Not sent." in page
+    assert http_receiver.requests == []
+
+
+@each(
+    ("role", "may"),
+    [(Role.GROUP_READ_ONLY, False), (Role.GROUP_USER_ADMIN, False), (Role.GROUP_MONITORING_ADMIN, True)],
+)
+def test_only_roles_that_test_services_send_to_services(
+    project: Project, http_receiver: HttpReceiver, role: Role, may: bool
+) -> None:
+    service = webhook_of(project, http_receiver)
+    http_receiver.requests.clear()
+    _, browser = operator_with(role, project=project)
+    assert ("Send to the service" in shown(browser, PAGE)) is may
+    post(browser, PAGE, service=service.pk)
+    assert len(http_receiver.requests) == int(may)
+
+
+def test_services_of_other_projects_and_of_incidents_are_not_offered(
+    console: Client, project: Project, http_receiver: HttpReceiver
+) -> None:
+    other = webhook_of(ProjectFactory.create(), http_receiver)
+    jira = webhook_of(project, http_receiver, template="jira-service-management", authorization="GenieKey 0")
+    pager = make_integration(project, "PAGER_SERVICE")
+    slack = make_integration(project, "CHAT_SERVICE")
+    _, browser = operator_with(Role.GROUP_OWNER, project=project)
+    page = shown(browser, PAGE)
+    assert slack.pk in page
+    for service in (other, jira, pager):
+        assert service.pk not in page
+        assert post(browser, PAGE, service=service.pk).status_code == 404
+    assert http_receiver.requests == []
