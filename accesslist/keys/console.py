@@ -34,12 +34,14 @@ from accesslist.roles.rules import (
     writers_of,
 )
 from accesslist.roles.store import held_by, orgs_of_groups
+from events.choices import DiffType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator, VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import ago
-from opsapi.console.forms import ConsoleForm, line_field
+from opsapi.console.earlier import EVENT, RevertingForm
+from opsapi.console.forms import line_field
 from opsapi.redaction import MASK
 from opsapi.roles import INSTALLATION, Grant, Scope
 
@@ -67,8 +69,11 @@ class ApiKeyForm(RolesForm):
         return {"desc": self.cleaned_data["desc"], "grants": self.given()}
 
 
-class DescriptionForm(ConsoleForm):
+class DescriptionForm(RevertingForm):
     """Change the description."""
+
+    from_address = frozenset({EVENT})
+    kinds_in_events = frozenset({DiffType.AUTH})
 
     desc = line_field(_LONGEST_DESC, label="Description")
 

@@ -108,9 +108,6 @@ class ProjectChangeForm(_TaggedForm):
     document = ProjectChange
     from_address = frozenset({EVENT})
 
-    def name_in_events(self) -> tuple[str | None, str]:
-        return self.row.pk, self.row.pk
-
     def as_stored(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Events have the tags as JSON, and the form has a comma between them."""
         tags = {"tags": ", ".join(json.loads(values["tags"] or "[]"))} if "tags" in values else {}

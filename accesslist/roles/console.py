@@ -1,6 +1,7 @@
 """Roles in the console: forms that grant and revoke, and the parts of pages that all holders share."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -19,11 +20,13 @@ from accesslist.roles.rules import AskedRole
 from accesslist.teams.models import Team
 from accesslist.users.models import User
 from accesslist.users.store import VisibleUsers, held_in
+from events.choices import DiffType
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
 from opsapi.console.display import named, role_choices
+from opsapi.console.earlier import EVENT, RevertedChange, RevertingForm
 from opsapi.console.filters import ChoiceFilter
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
 from opsapi.roles import ROLE_WORDS, Grant, Role
@@ -83,9 +86,14 @@ class RolesForm(ScopedForm):
         return super().field_about(refusal)
 
 
-class HeldRolesForm(RolesForm):
-    """The current roles of a key or user, each of which can be revoked, and new roles."""
+class HeldRolesForm(RevertingForm, RolesForm):
+    """The current roles of a key or user, each of which can be revoked, and new roles.
 
+    A form that reverts a change ticks the roles of before. All roles of a change are of one scope.
+    """
+
+    from_address = frozenset({EVENT})
+    kinds_in_events = frozenset({DiffType.ROLES})
     fieldsets = (("Held", ("held", "offered_then")), *RolesForm.role_fieldsets)
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
         ErrorCode.CANNOT_CHANGE_OWN_ROLES: "held",
@@ -114,6 +122,63 @@ class HeldRolesForm(RolesForm):
         field = self.fields["held"]
         field.choices = names  # type: ignore[attr-defined]  # it is a MultipleChoiceField
         self.initial["held"] = self.initial["offered_then"] = [number for number, _ in names]
+        self._left_out: Sequence[str] = ()
+        if self.reverted is not None:
+            self._tick_earlier(self.reverted)
+
+    def _tick_earlier(self, change: RevertedChange) -> None:
+        """Clear the roles that the change granted, and choose the roles that it revoked."""
+        before, after = _grants_in(change.before), _grants_in(change.after)
+        held = set(self._held())
+        granted = {grant for grant in after if grant not in before}
+        revoked = [grant for grant in before if grant not in after and grant not in held]
+        ticked = [str(number) for number, row in self.offered.items() if row.grant not in granted]
+        self.initial["held"] = ticked
+        offered = {row.grant for row in self.offered.values()}
+        unoffered = [grant for grant in after if grant in granted & held and grant not in offered]
+        unoffered += [grant for grant in revoked if not self._choose(grant)]
+        self._left_out = [ROLE_WORDS[grant.role].name for grant in unoffered]
+
+    def _choose(self, grant: Grant) -> bool:
+        """Choose a new role; return whether the form has the role and its scope."""
+        scope = "project" if grant.group_id else "org" if grant.org_id else "global"
+        scope_id, field = grant.group_id or grant.org_id, self.fields.get(scope)
+        if scope_id and not (isinstance(field, ScopeField) and field.accepts(scope_id)):
+            return False
+        if scope_id:
+            self.initial[scope] = scope_id
+        name = f"{scope}_roles"
+        self.initial[name] = [*(self.initial.get(name) or ()), grant.role.value]
+        return name in self.fields
+
+    def _held(self) -> list[Grant]:
+        return [row.grant for row in self.row.grants.all()]
+
+    def stored(self) -> Mapping[str, Any]:
+        """The roles, with which an earlier change is compared."""
+        return {"roles": frozenset(self._held())} if self.row else {}
+
+    def as_stored(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The roles with the roles of other scopes, which the change did not concern."""
+        if self.reverted is None or "roles" not in values:
+            return values
+        concerned = {
+            grant.scope for side in (self.reverted.before, self.reverted.after) for grant in _grants_in(side)
+        }
+        others = (grant for grant in self._held() if grant.scope not in concerned)
+        return {"roles": frozenset([*others, *_grants_of(values["roles"])])}
+
+    def label_in_events(self, name: str) -> str:
+        """The roles have several inputs."""
+        return "Roles" if name == "roles" else super().label_in_events(name)
+
+    def input_names(self) -> Collection[str]:
+        """The roles have several inputs."""
+        return {*super().input_names(), "roles"}
+
+    def fields_left_out(self) -> Sequence[str]:
+        """The roles that the operator cannot grant or revoke here."""
+        return self._left_out
 
     def may_revoke(self, grant: RoleGrant) -> bool:
         """Whether the operator may revoke the role."""
@@ -133,6 +198,20 @@ class HeldRolesForm(RolesForm):
     def values(self) -> Mapping[str, Any]:
         """`revoked` and `given`: the roles to revoke and to grant."""
         return {"revoked": self.revoked(), "given": self.given()}
+
+
+def _grants_in(side: Mapping[str, str]) -> list[Grant]:
+    """The roles before or after a change, as its event has them."""
+    return _grants_of(json.loads(side.get("roles") or "[]"))
+
+
+def _grants_of(roles: Iterable[Mapping[str, str]] | None) -> list[Grant]:
+    """The roles of a document. Roles that this version does not know are left out."""
+    return [
+        Grant(Role(role["roleName"]), role.get("orgId"), role.get("groupId"))
+        for role in roles or ()
+        if role["roleName"] in set(Role)
+    ]
 
 
 def as_asked(grants: Iterable[Grant]) -> list[AskedRole]:

@@ -1,6 +1,8 @@
 """Teams in the console: forms, actions and pages."""
 
+import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from django import forms
@@ -20,10 +22,12 @@ from accesslist.teams.models import Team
 from accesslist.teams.resource import MOST_MEMBERS, TeamChange, TeamInput, members_named
 from accesslist.users.rules import username_key
 from accesslist.users.store import visible_users_of
+from events.choices import DiffType
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.display import link, short_field, urls_seen
 from opsapi.console.document_forms import DocumentForm
+from opsapi.console.earlier import EVENT, RowInEvents
 from opsapi.console.filters import RelatedFilter
 from opsapi.roles import Scope
 
@@ -78,14 +82,34 @@ class TeamChangeForm(_MembersForm):
     """
 
     document = TeamChange
+    from_address = frozenset({EVENT})
     members_then = forms.CharField(required=False, widget=forms.HiddenInput)
+
+    def row_in_events(self) -> RowInEvents:
+        """The events of members name the team too."""
+        return replace(super().row_in_events(), kinds=frozenset({DiffType.USERS}), member_key="teamId")
+
+    def as_stored(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The members as lines: events have a list, or the only member who joined or left."""
+        if "usernames" in values:
+            return {"usernames": "\n".join(json.loads(values["usernames"] or "[]"))}
+        if "username" in values and self.reverted is not None:
+            changed = [*self.reverted.before.values(), *self.reverted.after.values()]
+            others = _without(lines(self.stored()["usernames"]), changed)
+            names = [*others, *filter(None, [values["username"]])]
+            return {"usernames": "\n".join(sorted(names, key=username_key))}
+        return values
+
+    def label_in_events(self, name: str) -> str:
+        """The members have one input."""
+        return "Members" if name in {"username", "usernames"} else super().label_in_events(name)
 
     def stored(self) -> Mapping[str, Any]:
         """The stored values."""
         if not self.row:
             return {}
         names = "\n".join(self.row.members.order_by("username_key").values_list("username", flat=True))
-        return {**super().stored(), "usernames": names, "members_then": names}
+        return {"name": self.row.name, "usernames": names, "members_then": names}
 
     @property
     def values(self) -> Mapping[str, Any]:

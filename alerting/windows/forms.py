@@ -37,6 +37,7 @@ from events.wording import in_words
 from opsapi import clock
 from opsapi.api.principal import Operator
 from opsapi.console.document_forms import DocumentForm, RowPart
+from opsapi.console.earlier import EVENT
 from opsapi.console.forms import DateTimeText, LinesField, folded_boxes
 from opsapi.time_zones import TIME_ZONES, UTC_NAME
 
@@ -262,6 +263,19 @@ class WindowForm(WindowFields):
     """Change a window."""
 
     document = WindowChange
+    from_address = frozenset({EVENT})
+
+    def as_stored(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Events have the document, and the form has inputs for its recurrence and its matchers."""
+        inputs: dict[str, Any] = {}
+        for name, value in values.items():
+            if name == "recurrence":
+                inputs |= {"weekdays": [], "rrule": "", **recurrence_shown(value)}
+            elif name == "matchers":
+                inputs |= matchers_shown(value)
+            else:
+                inputs[name] = _moment(value) or value if name in _DATES else value
+        return inputs
 
 
 def _moment(initial: Any) -> datetime | None:

@@ -3,10 +3,10 @@
 Django's list counts rows and pages by number, which gets slower with the size of the log. The event log pages
 by event and searches along indexes (`events.log.search`)."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.apps import apps
 from django.contrib import admin
@@ -17,14 +17,15 @@ from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.http import urlencode
 
-from events.choices import DiffType
+from events.choices import DiffStatus, DiffType
 from events.diffs import QuantityWords, change_summary, changed_resources
 from events.log.csv import FULL_RETRY_SECONDS, Full, download, events_csv
 from events.log.forms import By, EventFilters, Last
 from events.log.models import Event
-from events.log.reverting import modified
+from events.log.reverting import is_change
 from events.log.search import LOOKED_BACK, Direction, SearchPage, search_page
 from events.log.store import event_scope
+from events.types import EventType
 from events.wording import about, acted_by_key, acting, in_words
 from opsapi import clock
 from opsapi.api.principal import Operator, VisibleScope
@@ -33,7 +34,7 @@ from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import action_url, page_url, page_url_of
 from opsapi.console.changelist import Chip, chosen_words
 from opsapi.console.display import Context, json_field, urls_seen
-from opsapi.console.earlier import EVENT
+from opsapi.console.earlier import EVENT, RevertingForm
 from opsapi.console.model_admin import ConsoleAdmin, notices
 from opsapi.console.project_choice import to_chosen_project
 
@@ -129,41 +130,124 @@ def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
     return {group.id: group.name for group in operator.groups(ids=wanted)} if wanted else {}
 
 
-_CHANGED: Mapping[str, tuple[str, str]] = {
-    DiffType.ALERT_CONFIG: ("alerting.alertconfig", "id"),
-    DiffType.INTEGRATION: ("integrations.integration", "type"),
-    DiffType.PROCESS: ("automation.host", "id"),
+@dataclass(frozen=True, slots=True)
+class _RevertedModel:
+    """The model of a changed row, and the field that names the row in diffs."""
+
+    label: str
+    name: str = "id"
+
+
+_CHANGED: Mapping[str, _RevertedModel] = {
+    DiffType.ALERT_CONFIG: _RevertedModel("alerting.alertconfig"),
+    DiffType.INTEGRATION: _RevertedModel("integrations.integration", "type"),
+    DiffType.MAINTENANCE_WINDOW: _RevertedModel("alerting.maintenancewindow"),
+    DiffType.PROCESS: _RevertedModel("automation.host"),
 }
-"""The model of a modified row by the type of its diff, and the field that names the row in diffs."""
+_PROJECT, _ORGANIZATION = _RevertedModel("accesslist.project"), _RevertedModel("accesslist.organization")
+_USER, _KEY, _TEAM = (_RevertedModel(f"accesslist.{name}") for name in ("user", "apikey", "team"))
+_NO_PASSWORDS = "An earlier password cannot be restored: passwords are not in events."
+_NOT_STORED: Mapping[str, str] = {
+    EventType.USER_PASSWORD_CHANGED_AUDIT: _NO_PASSWORDS,
+    EventType.USER_PASSWORD_RESET_AUDIT: _NO_PASSWORDS,
+    EventType.API_KEY_DELETED_AUDIT: "A deleted API key cannot be restored: its private key is not stored. "
+    "Create a new key.",
+    EventType.USER_DELETED_AUDIT: "A deleted user cannot be restored: the password is not stored. Invite the "
+    "person again.",
+    EventType.KIOSK_REVOKED_AUDIT: "A revoked kiosk cannot be restored: its address is not stored. Create a "
+    "new kiosk.",
+}
+"""Events whose change cannot be reverted, because what it removed is not stored."""
+_REMOVED = (
+    "What was deleted cannot be restored: its secrets and its history are not in the event. Create it again."
+)
+_ADDED = "This change created something. To revert it, delete what it created."
 
 
-def revert_url(site: AdminSite, request: HttpRequest, event: Event) -> str:
-    """The form that reverts the change of the event; empty if the operator cannot revert it."""
-    diff = modified(event.diffs)
-    if diff is None:
-        return ""
-    if diff["type"] == DiffType.GROUP:
-        label, name = ("accesslist.project" if event.group_id else "accesslist.organization"), "id"
-    elif diff["type"] in _CHANGED:
-        label, name = _CHANGED[diff["type"]]
-    else:
-        return ""
-    pages: Any = site.get_model_admin(apps.get_model(label))
-    rows = pages.get_queryset(request).filter(**{name: diff["id"]})
+class RevertLink(NamedTuple):
+    """A form that reverts a change of the event."""
+
+    words: str
+    url: str
+
+
+class Reverting(NamedTuple):
+    """How an event is reverted: the forms, otherwise the reason why there is none, if it is known."""
+
+    links: Sequence[RevertLink] = ()
+    refusal: str = ""
+
+
+def reverting(site: AdminSite, request: HttpRequest, event: Event) -> Reverting:
+    """Return the forms that revert the event; none if the operator cannot revert it."""
+    if refusal := _NOT_STORED.get(event.event_type, ""):
+        return Reverting(refusal=refusal)
+    if not 0 < len(event.diffs) <= _MOST_DIFFS:
+        return Reverting()
+    ways = [_reverting(site, request, event, diff) for diff in event.diffs]
+    links = [link for way in ways for link in way.links]
+    return Reverting(links, "" if links else ways[0].refusal)
+
+
+_MOST_DIFFS = 2
+"""A key has a diff of its description and of its roles; other events with several diffs are of many rows."""
+
+
+def _reverting(site: AdminSite, request: HttpRequest, event: Event, diff: Mapping[str, Any]) -> Reverting:
+    model, name = _model_of(event, diff)
+    if model is None:
+        return Reverting(refusal=_why_not(event, diff))
+    if not is_change(diff) and name == diff["id"]:
+        return Reverting(refusal=_REMOVED if diff["status"] == DiffStatus.REMOVED.value else _ADDED)
+    pages: Any = site.get_model_admin(apps.get_model(model.label))
+    rows = pages.get_queryset(request).filter(**{model.name: name})
     row = (rows.filter(group_id=event.group_id) if pages.is_of_projects else rows).first()
-    action_name, action = _reverting_action(pages)
-    if row is None or not action.is_allowed(operator_of(request), row, pages.scope_of(row)):
-        return ""
-    return action_url(pages.model, row.pk, action_name, **{EVENT: event.id})
+    if row is None:
+        return Reverting(refusal="What was changed is deleted, or you cannot see it.")
+    action_name, action = _reverting_action(pages, diff["type"])
+    if not action.is_allowed(operator_of(request), row, pages.scope_of(row)):
+        return Reverting()
+    url = action_url(pages.model, row.pk, action_name, **{EVENT: event.id})
+    words = "Revert this change" if len(event.diffs) == 1 else f"Revert: {action.label.lower()}"
+    return Reverting([RevertLink(words, url)])
 
 
-def _reverting_action(pages: Any) -> tuple[str, Action]:
-    """The action whose form takes an event."""
+def _model_of(event: Event, diff: Mapping[str, Any]) -> tuple[_RevertedModel | None, str]:
+    """The model and the name of the row that the diff is of; None if no form reverts such a change."""
+    kind, name, details = diff["type"], diff["id"], event.details
+    if kind == DiffType.GROUP:
+        return (_PROJECT if event.group_id else _ORGANIZATION), name
+    if kind in _CHANGED:
+        return _CHANGED[kind], name
+    team_id = details.get("teamId")
+    if kind == DiffType.USERS and team_id:
+        return _TEAM, team_id
+    if "targetPublicKey" in details and kind in {DiffType.AUTH, DiffType.ROLES}:
+        return _KEY, name
+    if "targetUsername" in details and kind == DiffType.ROLES:
+        return _USER, name
+    return None, name
+
+
+def _why_not(event: Event, diff: Mapping[str, Any]) -> str:
+    """The reason why no form reverts such a change, if there is one to say."""
+    if diff["type"] == DiffType.ROLES and "teamId" in event.details:
+        return "The page of the project changes the roles of teams."
+    if event.event_type == EventType.USER_CHANGED_AUDIT:
+        return "Only the user can change this, under Your account."
+    return ""
+
+
+def _reverting_action(pages: Any, kind: str) -> tuple[str, Action]:
+    """The action whose form reverts changes of this type."""
     actions: Mapping[str, Action] = pages.actions_of_row
     return next(
         (name, action)
         for name, action in actions.items()
-        if action.form is not None and EVENT in action.form.from_address
+        if action.form is not None
+        and issubclass(action.form, RevertingForm)
+        and EVENT in action.form.from_address
+        and (not action.form.kinds_in_events or kind in action.form.kinds_in_events)
     )
 
 
@@ -243,7 +327,7 @@ class EventAdmin(ConsoleAdmin):
             "who_url": self._who_url(request, row),
             "address": row.details.get("remoteAddress"),
             "changes": changed_resources(row.diffs, _quantity_words()),
-            "revert_url": revert_url(self.admin_site, request, row),
+            "reverting": reverting(self.admin_site, request, row),
             "links": row_links(self.admin_site, request, row),
         }
 

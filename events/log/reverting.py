@@ -3,23 +3,22 @@
 from collections.abc import Mapping
 from typing import Any
 
-from events.choices import DiffStatus
+from events.choices import DiffStatus, DiffType
 from events.log.models import Event
 from events.log.store import event_scope
 from events.wording import acting
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import time_words
 from opsapi.console.admin_urls import page_url
-from opsapi.console.earlier import RevertedChange
+from opsapi.console.earlier import RevertedChange, RowInEvents
 
 
-def recorded_change(
-    scope: VisibleScope, event_id: str, group_id: str | None, name: str
-) -> RevertedChange | None:
-    """Return the change that the event recorded of the row with this name in diffs; None if not visible."""
-    event = Event.objects.filter(event_scope(scope), id=event_id, group_id=group_id).first()
-    diff = modified(event.diffs) if event else None
-    if event is None or diff is None or diff["id"] != name:
+def recorded_change(scope: VisibleScope, event_id: str, row: RowInEvents) -> RevertedChange | None:
+    """Return the change that the event recorded of the row; None if the event is not visible."""
+    events = Event.objects.filter(event_scope(scope), id=event_id)
+    event = (events.filter(group_id=row.group_id) if row.group_id else events).first()
+    diff = _diff_about(event, row) if event else None
+    if event is None or diff is None:
         return None
     params = diff["params"]
     return RevertedChange(
@@ -30,8 +29,19 @@ def recorded_change(
     )
 
 
-def modified(diffs: list[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the only diff of an event, if a row was modified."""
-    if len(diffs) != 1 or diffs[0]["status"] != DiffStatus.MODIFIED.value:
-        return None
-    return diffs[0]
+def _diff_about(event: Event, row: RowInEvents) -> Mapping[str, Any] | None:
+    """The diff of the row, or of a member of the row."""
+    diffs: list[Mapping[str, Any]] = event.diffs
+    for diff in diffs:
+        is_of_row = diff["id"] == row.name and (not row.kinds or diff["type"] in row.kinds)
+        if is_of_row and is_change(diff):
+            return diff
+    if row.member_key and event.details.get(row.member_key) == row.name and len(event.diffs) == 1:
+        member: Mapping[str, Any] = event.diffs[0]
+        return member
+    return None
+
+
+def is_change(diff: Mapping[str, Any]) -> bool:
+    """Whether the diff is of a row that was there before and after. Roles are of a holder, who stays."""
+    return bool(diff["status"] == DiffStatus.MODIFIED.value or diff["type"] == DiffType.ROLES.value)

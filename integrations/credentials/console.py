@@ -5,6 +5,7 @@ empty field keeps the stored secret.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,7 +34,7 @@ from opsapi.api.fields import OneOf
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.display import project
 from opsapi.console.document_forms import DocumentForm, Inputs
-from opsapi.console.earlier import EVENT
+from opsapi.console.earlier import EVENT, RowInEvents
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.forms import CLEAR, SecretInput, shown_secret
 from opsapi.console.model_admin import ConsoleAdmin
@@ -132,9 +133,9 @@ class IntegrationForm(_TypedForm):
 
     from_address = frozenset({EVENT})
 
-    def name_in_events(self) -> tuple[str | None, str]:
+    def row_in_events(self) -> RowInEvents:
         """Within a project, the type names an integration."""
-        return self.row.group_id, self.row.type
+        return replace(super().row_in_events(), name=self.row.type)
 
     def inputs(self) -> Inputs:
         """The inputs of the type of the row."""

@@ -1,8 +1,8 @@
 """Forms that become request bodies of the API, with nested documents and rows."""
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -17,8 +17,8 @@ from opsapi.api.errors import ApiError
 from opsapi.api.fields import Text
 from opsapi.api.resources import Resource
 from opsapi.console.document_inputs import ApiField, document_input, label_of
-from opsapi.console.earlier import EVENT, RevertedChange, is_same, recorded_change
-from opsapi.console.forms import CLEAR, ConsoleForm, DocumentInput, SecretInput, themed
+from opsapi.console.earlier import RevertingForm, RowInEvents
+from opsapi.console.forms import CLEAR, DocumentInput, SecretInput, themed
 
 ADD = "add"
 """The button that adds a row without JavaScript; its value is the array."""
@@ -72,7 +72,7 @@ class RowPart:
     faults: Sequence[str]
 
 
-class DocumentForm(ConsoleForm):
+class DocumentForm(RevertingForm):
     """A form that becomes a request body of the API, checked by its schema.
 
     Fields have the document's names. Texts of the document that the form does not declare get an input
@@ -171,62 +171,17 @@ class DocumentForm(ConsoleForm):
 
     # --- reverting -------------------------------------------------------------------------------------
 
-    reverted: RevertedChange | None = None
-    """The change that the form reverts: it shows the values before the change."""
-    changed_since: Sequence[str] = ()
-    """The labels of the fields that were changed again after this change."""
-    is_event_missing = False
-
-    def filled_in(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """With the values before the change of the event that the URL names."""
-        if EVENT not in given or self.row is None:
-            return super().filled_in(given)
-        stored, rest = self.stored(), {name: text for name, text in given.items() if name != EVENT}
-        scope, (group_id, name) = self.operator.visible_scope(), self.name_in_events()
-        change = recorded_change(scope, given[EVENT], group_id=group_id, name=name)
-        if change is None:
-            self.is_event_missing = True
-            return {**stored, **rest}
-        before, after = (
-            self.as_stored(change.values(side, stored)) for side in (change.before, change.after)
-        )
-        self.reverted = change
-        self.changed_since = [
-            self.label_in_events(field)
-            for field in change.names
-            if field in stored and not is_same(stored[field], after[field])
-        ]
-        return {**stored, **before, **rest}
-
-    def name_in_events(self) -> tuple[str | None, str]:
-        """The project and the name of the row in diffs of events."""
-        return getattr(self.row, "group_id", None), str(self.row.pk)
-
-    def as_stored(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Values of the document as `stored` has them."""
-        return values
+    def row_in_events(self) -> RowInEvents:
+        """In its project, if it has one."""
+        return replace(super().row_in_events(), group_id=getattr(self.row, "group_id", None))
 
     def label_in_events(self, name: str) -> str:
         """The label of a field of the document."""
-        return self.labels.get(name, label_of(name))
+        return self.labels.get(name) or super().label_in_events(name)
 
-    def reverted_fields(self) -> Sequence[str]:
-        """The labels of the fields with earlier values."""
-        return [self.label_in_events(name) for name in self._reverted_names(is_shown=True)]
-
-    def fields_left_out(self) -> Sequence[str]:
-        """The labels of the changed fields that the form does not have."""
-        return [self.label_in_events(name) for name in self._reverted_names(is_shown=False)]
-
-    def _reverted_names(self, *, is_shown: bool) -> Iterator[str]:
-        inputs = {name.partition(".")[0] for name in self.fields} | {*self.parts, *self.arrays}
-        changed = self.reverted.names if self.reverted else ()
-        return (name for name in changed if (name in inputs) is is_shown)
-
-    @property
-    def has_secrets(self) -> bool:
-        """Whether it has inputs of secrets, which show no earlier values."""
-        return any(isinstance(field, SecretInput) for field in self.fields.values())
+    def input_names(self) -> Collection[str]:
+        """Also the parts and the arrays."""
+        return {*super().input_names(), *self.parts, *self.arrays}
 
     # --- rows ------------------------------------------------------------------------------------------
 

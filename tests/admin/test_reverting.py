@@ -6,18 +6,27 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from accesslist.models import Organization, Project, User
+from accesslist.keys.changes import api_key_update
+from accesslist.models import ApiKey, Organization, Project, RoleGrant, User
+from accesslist.projects.changes import project_delete
+from accesslist.roles.rules import AskedRole
 from alerting.models import AlertConfig
+from alerting.windows.resource import WindowDocument
 from automation.models import Host
 from events.models import Event
 from events.types import EventType
+from integrations.credentials.store import integration_values
 from opsapi import clock
-from opsapi.roles import Role
+from opsapi.api.principal import SYSTEM
+from opsapi.roles import Grant, Role, Scope
 from tests.admin.configs import do, facts, send
-from tests.admin.operators import browser_with
+from tests.admin.operators import action_url, browser_with, no_ticks, ticks
 from tests.admin.reading import shown
+from tests.admin.test_windows import make_window, matcher_rows
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events
+from tests.each import each
+from tests.factories.accesslist import PASSWORD, ProjectFactory, UserFactory, make_key, make_team
 from tests.factories.alerting import CONNECTIONS_ABOVE_100, make_config
 from tests.factories.automation import host_report, ingest
 from tests.factories.integrations import make_integration
@@ -188,3 +197,229 @@ def test_a_change_of_an_integration_is_reverted_without_its_secrets(
     send(console, url, typed_in(form))
     integration.refresh_from_db()
     assert integration.fields["channelName"] == "one"
+
+
+def offered(event: Event, url: str, console: Client) -> dict[str, list[str]]:
+    """The form that the page of the event leads to, as the browser would send it."""
+    link = reverting(event, url)
+    assert f'href="{link}"' in shown(console, page_of(event))
+    return typed_in(shown(console, link))
+
+
+def roles_of(holder: Any) -> list[tuple[str, str | None]]:
+    return sorted((grant.role, grant.project_id or grant.org_id) for grant in holder.grants.all())
+
+
+@each(
+    "changes",
+    [
+        {"description": "other"},
+        {"startDate": "2099-01-11 03:00", "endDate": "2099-01-11 04:00"},
+        {"alertTypeNames": ["HOST", "REPLICA_SET"], "hosts": ""},
+        {"repeat": "ONCE"},
+        {"repeat": "RULE", "rrule": "FREQ=MONTHLY;BYDAY=1SU", "timeZone": "Europe/Berlin"},
+        {"hosts": ""},
+        {"hosts": "db2.example.com:27017\ndb3.example.com:27017"},
+        matcher_rows("REPLICA_SET_NAME EQUALS rs1"),
+    ],
+)
+def test_a_change_of_a_window_is_reverted(
+    changes: dict[str, Any], console: Client, operator: User, project: Project
+) -> None:
+    window = make_window(
+        project,
+        startDate="2099-01-04T02:00:00Z",  # a Sunday
+        endDate="2099-01-04T04:00:00Z",
+        recurrence={"rrule": "FREQ=WEEKLY;BYDAY=SU", "timeZone": "Europe/Berlin"},
+        matchers=[
+            {"fieldName": "HOSTNAME_AND_PORT", "operator": "EQUALS", "value": "db1.example.com:27017"},
+            {"fieldName": "REPLICA_SET_NAME", "operator": "EQUALS", "value": "rs0"},
+        ],
+    )
+    url, before = action_url(window, "change"), WindowDocument.stored(window)
+    event = change(console, url, **changes)
+    form = offered(event, url, console)
+    page = shown(console, reverting(event, url))
+    assert CHANGED_SINCE not in page
+    assert "cannot change" not in page
+    with leaves_events(operator, EventType.MAINTENANCE_WINDOW_CHANGED_AUDIT):
+        assert send(console, url, form).status_code == 302
+    assert {**WindowDocument.stored(window), "updated": before["updated"]} == before
+
+
+def test_hosts_of_a_window_that_were_changed_again_are_named(console: Client, project: Project) -> None:
+    window = make_window(project)
+    url = action_url(window, "change")
+    event = change(console, url, hosts="db1.example.com:27017")
+    assert CHANGED_SINCE not in shown(console, reverting(event, url))
+    change(console, url, hosts="db2.example.com:27017")
+    assert f"{CHANGED_SINCE}</strong> Matchers." in shown(console, reverting(event, url))
+
+
+def test_a_window_of_another_project_is_not_reverted(console: Client, project: Project) -> None:
+    window, other = make_window(project), make_window(ProjectFactory.create())
+    event = change(console, action_url(other, "change"), description="other")
+    form = shown(console, reverting(event, action_url(window, "change")))
+    assert "The change cannot be found." in form
+
+
+def test_a_change_of_a_team_is_reverted(console: Client, project: Project) -> None:
+    ada, grace = UserFactory.create(username="ada1"), UserFactory.create(username="grace")
+    team = make_team(project, ada)
+    url, name = action_url(team, "change"), team.name
+    send(console, url, {**typed_in(shown(console, url)), "name": "night shift", "usernames": "grace"})
+    event = Event.objects.get(event_type="TEAM_CHANGED_AUDIT")
+    form = offered(event, url, console)
+    assert "Earlier values: Name, Members." in shown(console, reverting(event, url))
+    assert send(console, url, form).status_code == 302
+    team.refresh_from_db()
+    assert (team.name, list(team.members.all())) == (name, [ada])
+    # The members changed again.
+    assert f"{CHANGED_SINCE}</strong> Name, Members." in shown(console, reverting(event, url))
+    assert grace not in team.members.all()
+
+
+def test_a_member_who_joined_or_left_is_reverted(console: Client, project: Project) -> None:
+    ada, _ = UserFactory.create(username="ada1"), UserFactory.create(username="grace")
+    team = make_team(project, ada)
+    url = action_url(team, "change")
+    send(console, url, {**typed_in(shown(console, url)), "usernames": "grace"})
+    for event_type, names in (
+        (EventType.USER_REMOVED_FROM_TEAM_AUDIT, ["ada1", "grace"]),
+        (EventType.USER_ADDED_TO_TEAM, ["ada1"]),
+    ):
+        event = Event.objects.filter(event_type=event_type.value).earliest("id")
+        assert send(console, url, offered(event, url, console)).status_code == 302
+        assert [user.username for user in team.members.order_by("username")] == names
+
+
+@pytest.mark.parametrize("holder", ["user", "key"])
+def test_a_change_of_roles_is_reverted(holder: str, console: Client, project: Project) -> None:
+    other = ProjectFactory.create()
+    grants = [
+        Grant(Role.GROUP_READ_ONLY, group_id=project.id),
+        Grant(Role.GROUP_OWNER, group_id=other.id),
+    ]
+    row: Any = UserFactory.create() if holder == "user" else ApiKey.objects.get(id=make_key(*grants).id)
+    if holder == "user":
+        for grant in grants:
+            RoleGrant.objects.create(user=row, role=grant.role.value, project_id=grant.group_id)
+    before, url = roles_of(row), action_url(row, "roles")
+    given = {"project": project.id, "project_roles": ["GROUP_USER_ADMIN"]}
+    event = change(console, url, **ticks(row, "GROUP_READ_ONLY"), **given)
+    assert roles_of(row) != before
+    form = offered(event, url, console)
+    page = shown(console, reverting(event, url))
+    assert "Earlier values: Roles." in page
+    assert CHANGED_SINCE not in page
+    assert send(console, url, form).status_code == 302
+    assert roles_of(row) == before
+    assert f"{CHANGED_SINCE}</strong> Roles." in shown(console, reverting(event, url))
+
+
+def test_all_roles_of_a_user_in_a_project_come_back(console: Client, project: Project) -> None:
+    user = UserFactory.create()
+    RoleGrant.objects.create(user=user, role=Role.GROUP_OWNER.value, project=project)
+    url, before = action_url(user, "roles"), roles_of(user)
+    send(console, url, no_ticks(user))
+    assert roles_of(user) == []
+    event = Event.objects.get(event_type="REMOVED_FROM_GROUP")
+    assert send(console, url, offered(event, url, console)).status_code == 302
+    assert roles_of(user) == before
+
+
+def test_a_role_in_a_deleted_project_is_named_and_not_given(console: Client, project: Project) -> None:
+    user = UserFactory.create()
+    RoleGrant.objects.create(user=user, role=Role.GROUP_OWNER.value, project=project)
+    url = action_url(user, "roles")
+    event = change_of_roles(console, url, no_ticks(user))
+    project_delete(group_id=project.id, actor=SYSTEM, now=clock.now())
+    assert "This form cannot change: Project owner." in shown(console, reverting(event, url))
+
+
+def change_of_roles(console: Client, url: str, typed: dict[str, Any]) -> Event:
+    send(console, url, typed)
+    return Event.objects.filter(event_type="USER_ROLES_CHANGED_AUDIT").latest("id")
+
+
+def test_the_description_of_a_key_is_reverted(console: Client, project: Project) -> None:
+    key = ApiKey.objects.get(id=make_key(Grant(Role.GROUP_OWNER, group_id=project.id)).id)
+    url = action_url(key, "describe")
+    event = change(console, url, desc="other")
+    assert send(console, url, offered(event, url, console)).status_code == 302
+    key.refresh_from_db()
+    assert key.desc == "test key"
+
+
+def test_both_changes_of_a_key_are_offered(console: Client, project: Project) -> None:
+    grant = Grant(Role.GROUP_OWNER, group_id=project.id)
+    key = ApiKey.objects.get(id=make_key(grant).id)
+    api_key_update(
+        key_id=key.id,
+        here=Scope(group_id=project.id),
+        changes={"desc": "other"},
+        asked=[AskedRole("roles", Role.GROUP_READ_ONLY, None, project.id)],
+        by=[Grant(Role.GLOBAL_OWNER)],
+        actor=SYSTEM,
+        now=clock.now(),
+    )
+    event = Event.objects.get(event_type="API_KEY_CHANGED_AUDIT")
+    for action in ("describe", "roles"):
+        url = action_url(key, action)
+        assert send(console, url, offered(event, url, console)).status_code == 302
+    key.refresh_from_db()
+    assert (key.desc, roles_of(key)) == ("test key", [("GROUP_OWNER", project.id)])
+
+
+def test_a_deleted_key_is_not_offered_and_the_page_says_why(console: Client, project: Project) -> None:
+    key = ApiKey.objects.get(id=make_key(Grant(Role.GROUP_OWNER, group_id=project.id)).id)
+    changed = change(console, action_url(key, "describe"), desc="other")
+    event = change(console, action_url(key, "delete"))
+    page = shown(console, page_of(event))
+    assert "its private key is not stored" in page
+    assert REVERT not in page
+    page = shown(console, page_of(changed))
+    assert "What was changed is deleted" in page
+    assert REVERT not in page
+
+
+@each(
+    ("action", "said"),
+    [("delete", "What was deleted cannot be restored"), ("add", "To revert it, delete what it created.")],
+)
+def test_what_was_added_or_deleted_says_why_it_is_not_reverted(
+    action: str, said: str, console: Client, project: Project
+) -> None:
+    window = make_window(project)
+    if action == "delete":
+        change(console, action_url(window, "delete"))
+    page = shown(console, page_of(Event.objects.latest("id")))
+    assert said in page
+    assert REVERT not in page
+
+
+def test_a_password_is_not_restored(console: Client) -> None:
+    user = UserFactory.create()
+    send(console, action_url(user, "reset_password"), {"password": PASSWORD, "again": PASSWORD})
+    event = Event.objects.get(event_type="USER_PASSWORD_RESET_AUDIT")
+    assert "passwords are not in events" in shown(console, page_of(event))
+
+
+def test_a_form_names_the_secrets_that_it_cannot_restore(console: Client, project: Project) -> None:
+    integration = make_integration(project, "CHAT_SERVICE", channelName="one")
+    url = f"/admin/integrations/integration/{integration.id}/do/change/"
+    event = change(console, url, channelName="two", apiToken="token-9876543210")
+    form = " ".join(shown(console, reverting(event, url)).split())
+    assert "Earlier values: Channel." in form
+    assert "<strong>Cannot be restored:</strong> API token." in form
+    assert send(console, url, typed_in(form)).status_code == 302
+    integration.refresh_from_db()
+    assert integration_values(integration)["apiToken"] == "token-9876543210"
+
+
+def test_who_may_not_change_a_key_or_roles_is_not_offered_a_revert(console: Client, project: Project) -> None:
+    user = UserFactory.create()
+    RoleGrant.objects.create(user=user, role=Role.GROUP_OWNER.value, project=project)
+    event = change_of_roles(console, action_url(user, "roles"), no_ticks(user))
+    reader = browser_with(Role.GROUP_READ_ONLY, project=project)
+    assert REVERT not in shown(reader, page_of(event))
