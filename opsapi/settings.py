@@ -326,7 +326,6 @@ SPECTACULAR_SETTINGS = {
         "LoggedNotificationDocumentStatusEnum": "alerting.engine.resource.STATUSES",
         "LoggedNotificationDocumentTypeNameEnum": "alerting.engine.resource.TYPE_NAMES",
         "MoveEnum": "automation.plan.values.MoveKind",
-        "MoveWithTurn": "automation.turns.rules.MOVES_WITH_TURN",
         "PlanReasonDocumentReasonEnum": "automation.desired_state.resource.REASONS",
         "ReasonEnum": "alerting.insight.host_documents.REASONS",
         "NoMessageReason": "alerting.insight.alert_documents.NO_MESSAGE_REASONS",

@@ -7,7 +7,7 @@ from automation.plan.values import MoveKind
 from automation.turns.models import PlanTurn
 from automation.turns.rules import (
     MOST_STEP_SECONDS,
-    MOVES_WITH_TURN,
+    MOVES_WITHOUT_TURN,
     STEP_SECONDS,
     TURN_LENGTH,
     TurnState,
@@ -104,11 +104,11 @@ class MachineConfigDocument(Document):
 
 
 class TurnRequestDocument(Document):
-    """A request for the turn of the replica set of a process."""
+    """A request for the turn of the replica set of a process, or a move without a turn that failed."""
 
     hostname = Hostname(help_text="The machine of the agent.", example="db1.example.com")
     process = Text(max_length=300, help_text="Name of the process.", example="orders_1")
-    move = OneOf(MOVES_WITH_TURN, example=MoveKind.RESTART.value)
+    move = OneOf([kind.value for kind in MoveKind], example=MoveKind.RESTART.value)
     requestId = Text(
         max_length=64,
         source="request_id",
@@ -138,6 +138,27 @@ class TurnRequestDocument(Document):
         "of the replica set counts as a member, also a host that was removed from the set.",
         example=["orders_1", "orders_2"],
     )
+    reason = Text(
+        max_length=2000,
+        single_line=False,
+        required=False,
+        help_text=f"Why the move failed: for moves that take no turn ({', '.join(MOVES_WITHOUT_TURN)}), and "
+        "only for them. The answer is a turn that has failed, and the plan of the replica set stops. "
+        "Secrets in URLs are removed.",
+    )
+
+    def check(self, values: Values, bad: frozenset[str]) -> list[BadField]:
+        """A move that takes no turn is sent only if it failed."""
+        if bad & {"move", "reason"}:
+            return []
+        takes_turn = values["move"] not in MOVES_WITHOUT_TURN
+        if not takes_turn and "reason" not in values:
+            return [BadField("reason", ErrorCode.MISSING_ATTRIBUTE, "is required for a move without a turn")]
+        if takes_turn and "reason" in values:
+            return [
+                BadField("reason", ErrorCode.INVALID_ATTRIBUTE, "is allowed only for a move without a turn")
+            ]
+        return []
 
 
 class TurnReportDocument(Document):

@@ -7,6 +7,8 @@ A request for a turn:
 3. checks that nobody holds the turn, that the plan is not paused, and the guards,
 4. grants the turn with the next fence, or remembers since when the move waits and why.
 
+A move without a turn that failed is a turn that has ended: it stops the plan of its unit.
+
 All this runs one at a time in a project.
 """
 
@@ -208,7 +210,7 @@ class _TurnRefusal:
 
 
 def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime) -> PlanTurn:
-    """Grant the turn of the unit of a process. A repeated request gets the same turn.
+    """Grant the turn of the unit of a process, or stop its plan. A repeated request gets the same turn.
 
     Raises: ApiError: AUTOMATION_TURN_REFUSED with the reason; AUTOMATION_TURN_OVER, if the turn of a repeated
     request has ended; AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, if the agent carries out another version;
@@ -220,9 +222,10 @@ def turn_ask(*, group_id: str, request: TurnRequest, actor: Actor, now: datetime
         if goal_version(group_id) != document["version"]:
             document = goal_document(group_id)
         _expire(act, group_id)
-        answer = _repeated(group_id, request, now) or _decide(
-            act, request, _subject(group_id, document, request)
-        )
+        answer: PlanTurn | _TurnRefusal | None = _repeated(group_id, request, now)
+        if answer is None:
+            subject = _subject(group_id, document, request)
+            answer = _failed(act, request, subject) or _decide(act, request, subject)
     if isinstance(answer, PlanTurn):
         return answer
     first = answer.holds[0]
@@ -243,7 +246,8 @@ def _repeated(group_id: str, request: TurnRequest, now: datetime) -> PlanTurn | 
     asked = (request.process, request.move.value, machine_key(request.hostname))
     if (turn.process, turn.move, turn.hostname) != asked:
         raise ApiError.of_field("requestId", ErrorCode.INVALID_ATTRIBUTE, REUSED)
-    if turn.ended is not None or turn.expires <= now:
+    is_same_failure = request.failure is not None and turn.state == TurnState.FAILED.value
+    if not is_same_failure and (turn.ended is not None or turn.expires <= now):
         raise _over(turn)
     return turn
 
@@ -349,7 +353,25 @@ def _end_wait(act: RecordedAct, row: WaitingMove) -> None:
 
 
 def _grant(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTurn:
-    group_id, now = act.here.group_id or "", act.now
+    turn = _new_turn(act, request, subject, expires=act.now + TURN_LENGTH, until=act.now + request.length)
+    act.record(_move_event(EventType.AUTOMATION_MOVE_BEGUN_AUDIT, turn, subject.facts))
+    return turn
+
+
+def _failed(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTurn | None:
+    """Stop the plan if a move without a turn failed. It is over, so neither a pause nor a guard matters."""
+    if request.failure is None:
+        return None
+    ended = {"state": TurnState.FAILED.value, "ended": act.now, "reason": request.failure}
+    turn = _new_turn(act, request, subject, expires=act.now, until=act.now, **ended)
+    act.record(_move_event(EventType.AUTOMATION_MOVE_ENDED_AUDIT, turn, subject.facts))
+    _stop(act, turn)
+    return turn
+
+
+def _new_turn(act: RecordedAct, request: TurnRequest, subject: _Subject, **times: Any) -> PlanTurn:
+    """A turn with the next fence. Of a unit, only the newest turns are kept."""
+    group_id = act.here.group_id or ""
     of_unit = PlanTurn.objects.filter(group_id=group_id, unit=subject.key).order_by("-fence")
     newest = of_unit.values_list("fence", flat=True).first() or 0
     turn = PlanTurn.objects.create(
@@ -364,12 +386,10 @@ def _grant(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTur
         goal_version=subject.document["version"],
         request_id=request.request_id,
         fence=newest + 1,
-        granted=now,
-        expires=now + TURN_LENGTH,
-        until=now + request.length,
+        granted=act.now,
+        **times,
     )
-    of_unit.filter(fence__lte=turn.fence - _MOST_KEPT).delete()
-    act.record(_move_event(EventType.AUTOMATION_MOVE_BEGUN_AUDIT, turn, subject.facts))
+    of_unit.filter(fence__lte=turn.fence - _MOST_KEPT).exclude(ended=None).delete()
     return turn
 
 

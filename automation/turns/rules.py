@@ -159,7 +159,8 @@ MOST_STEP_SECONDS = 24 * 3600
 """The time of a move, unless its agent names another, and its maximum."""
 SETTLES = timedelta(minutes=4)
 """How long reports about a finished move can be on their way."""
-MOVES_WITH_TURN = [kind.value for kind in MoveKind if kind in WITH_TURN]
+MOVES_WITHOUT_TURN = [kind.value for kind in MoveKind if kind not in WITH_TURN]
+"""Moves that disturb nobody. The platform learns only that they failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +169,8 @@ class TurnRequest:
 
     `request_id`: chosen by the agent, another for each turn. `goal_version`: of the document that it carries
     out; None if it does not say. `length`: how long the move can take. `members`: the members of the replica
-    set as the set itself says: names of processes, or `host:port`; None if the agent does not say.
+    set as the set itself says: names of processes, or `host:port`; None if the agent does not say. `failure`:
+    why a move failed that takes no turn; only such a move has one.
     """
 
     hostname: str
@@ -179,6 +181,7 @@ class TurnRequest:
     goal_version: int | None = None
     step: str | None = None
     members: frozenset[str] | None = None
+    failure: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

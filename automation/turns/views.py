@@ -171,6 +171,9 @@ class TurnViewSet(OfAgent):
 
         Only one turn of a replica set is held at a time. It is refused while the plan is paused, or while a
         guard does not hold. A repeated request gets the same turn.
+
+        A move that takes no turn, such as a download, is sent after it failed, with the reason. No guard is
+        asked. The plan of the replica set stops, as after a failed move with a turn.
         """
         values = self.body()
         asked = TurnRequest(
@@ -182,6 +185,7 @@ class TurnViewSet(OfAgent):
             goal_version=values.get("goal_version"),
             step=values.get("step"),
             members=frozenset(values["members"]) if "members" in values else None,
+            failure=redact_urls(values["reason"]) if "reason" in values else None,
         )
         turn = turn_ask(group_id=self.group.id, request=asked, actor=self.actor, now=self.now)
         return Response(turn_document(turn))

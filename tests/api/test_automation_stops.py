@@ -38,6 +38,11 @@ def fail(agent: ApiClient, project: Project) -> Any:
     return answer.json()
 
 
+def failed_without_turn(number: int = 1, move: str = "START", **fields: Any) -> Any:
+    """The report of a move that takes no turn and failed."""
+    return asked(number, move, reason=WHY, step="start", goalVersion=1, **fields)
+
+
 def recorded(project: Project, name: str) -> list[Any]:
     return list(Event.objects.filter(group_id=project.id, event_type=name, alert_id=None).order_by("id"))
 
@@ -71,6 +76,60 @@ def test_the_event_says_what_failed_and_what_to_do(agent: ApiClient, ready: Proj
     facts = {param["param"]: param["new"] for param in event.diffs[0]["params"]}
     assert (facts["move"], facts["step"], facts["reason"]) == ("RESTART", "start", WHY)
     assert "automationConfig/resume" in facts["remedy"]
+
+
+@each("move", ["DOWNLOAD", "WRITE_FILE", "START", "SET_PARAMETER"])
+def test_a_move_without_a_turn_that_failed_stops_the_plan(
+    agent: ApiClient, publisher: ApiClient, ready: Project, move: str
+) -> None:
+    make_config(ready, eventTypeName="AUTOMATION_PLAN_STOPPED")
+    turn = taken(agent, ready, failed_without_turn(move=move))
+    assert (turn["state"], turn["move"], turn["reason"], turn["fence"]) == ("FAILED", move, WHY, 1)
+    assert turn["granted"] == turn["until"] == turn["ended"]
+    assert why_not(ask(agent, ready, asked(2, request_id="other"))) == "STOPPED"
+    (event,) = recorded(ready, "AUTOMATION_PLAN_STOPPED")
+    facts = {param["param"]: param["new"] for param in event.diffs[0]["params"]}
+    assert (facts["move"], facts["step"], facts["reason"]) == (move, "start", WHY)
+    assert recorded(ready, "AUTOMATION_MOVE_BEGUN_AUDIT") == []
+    assert len(recorded(ready, "AUTOMATION_MOVE_ENDED_AUDIT")) == 1
+    assert alerts(ready) == ["OPEN"]
+    shown = publisher.get(f"/groups/{ready.id}/automationStatus").json()["processes"]
+    assert [{wait["reason"] for wait in process["plan"]["waits"]} for process in shown] == [{"STOPPED"}] * 3
+    assert [(m["move"], m["state"], m["reason"]) for m in shown[1]["plan"]["moves"]] == [
+        (move, "FAILED", WHY)
+    ]
+
+
+def test_a_failure_without_a_turn_is_recorded_once_whatever_holds_the_turn_back(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    held = taken(agent, ready, asked(2, request_id="other"))
+    publisher.request("POST", f"{path}/pause")
+    first = taken(agent, ready, failed_without_turn())
+    assert taken(agent, ready, failed_without_turn()) == first
+    assert len(recorded(ready, "AUTOMATION_PLAN_STOPPED")) == 1
+    # The holder brings its member back.
+    assert give(agent, ready, held).json()["state"] == "HELD"
+    assert give(agent, ready, held, outcome="DONE").json()["state"] == "DONE"
+    publisher.request("POST", f"{path}/resume")
+    assert taken(agent, ready, asked(2, request_id="next"))["fence"] == 3
+
+
+def test_a_failure_without_a_turn_under_an_older_version_stops_nothing(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    published(publisher, path, replica_set(1, alias="a.example.com"))
+    answer = ask(agent, ready, failed_without_turn())
+    assert refusal(answer)[:2] == (409, "AUTOMATION_CONFIG_CONCURRENT_MODIFICATION")
+    assert recorded(ready, "AUTOMATION_PLAN_STOPPED") == []
+
+
+def test_a_reason_without_a_turn_has_no_secret(agent: ApiClient, ready: Project) -> None:
+    sent = {
+        **failed_without_turn(),
+        "reason": "no answer from https://user:hidden@downloads.example.com/a.tgz",
+    }
+    assert "hidden" not in str(taken(agent, ready, sent))
 
 
 @each("way", ["publish", "restore", "resume"])

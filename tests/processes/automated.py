@@ -114,6 +114,14 @@ class AutomatedMachine:
         current = self.scenario.owner.get(path)
         self.scenario.owner.put(path, {**self.document(), "processes": [], "version": current["version"]})
 
+    def pause(self) -> None:
+        """Pause the plan."""
+        self.scenario.owner.act(f"{self.scenario.path}/automationConfig/pause")
+
+    def resume(self) -> None:
+        """Resume the plan, also after it stopped."""
+        self.scenario.owner.act(f"{self.scenario.path}/automationConfig/resume")
+
     def allow(self, directory: Path) -> None:
         """Let the agent write below another directory, too."""
         self.agent.environment["OPSAPI_AGENT_AUTOMATION_DIRS"] += f":{directory}"

@@ -49,6 +49,10 @@ class JsonCaller(ABC):
         """POST, answered 201."""
         return self._request("POST", PUBLIC + path, body, 201)
 
+    def act(self, path: str) -> Any:
+        """POST without a body, answered 200."""
+        return self._request("POST", PUBLIC + path, None, 200)
+
     def patch(self, path: str, body: Any) -> Any:
         """What PATCH answers with 200."""
         return self._request("PATCH", PUBLIC + path, body, 200)

@@ -11,7 +11,6 @@ import threading
 import time
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Callable
@@ -41,22 +40,12 @@ log = logging.getLogger("opsapi.agent")
 
 LONGEST_ROUND = 10.0
 """Seconds between two rounds, if the agent polls less often."""
-RETRY_AFTER = 300.0
-"""Seconds until a move without a turn is tried again after it failed: it disturbs nobody."""
 REPORT_AFTER = 30.0
 """Seconds until progress is reported again, although nothing has changed."""
 _HEARTBEATS, _HEARTBEAT_SECONDS = 10, 1.0
 """How often the agent looks for a heartbeat since a turn was given, and the seconds between."""
 _MOST_MOVES = 50
 """Of a process in one round."""
-
-
-@dataclass(frozen=True)
-class _LocalFailure:
-    """A move that failed here. The platform knows failures of moves with a turn, too."""
-
-    move: FailedMove
-    until: float
 
 
 class AutomationCarrier:
@@ -80,7 +69,8 @@ class AutomationCarrier:
         self._exchange = Exchange(client, settings.hostname, self._problems)
         self._part: MachinePart | None = None
         self._etag = ""
-        self._failures: dict[str, _LocalFailure] = {}
+        self._failures: dict[str, FailedMove] = {}
+        """The moves that failed here, until the platform says which moves stopped plans."""
         self._progress: dict[str, ProcessProgress] = {}
         self._members: dict[str, Sequence[str]] = {}
         """The members of each replica set as last observed; of a single process, none."""
@@ -124,22 +114,24 @@ class AutomationCarrier:
         """Bring each process of this machine as near to the goal as possible now, and report."""
         LAUNCHED[:] = [child for child in LAUNCHED if child.poll() is None]
         is_settled = self._turns.settle()
-        self._fetch()
+        self._problem("turns", "" if is_settled else "the platform does not have the end of each move yet")
+        if self._fetch() and is_settled:
+            self._failures.clear()
         part = self._part
         if part is None:
             return
         base = real_place(part.base, self._settings.automation_dirs)
-        if base is not None and part.processes and not self._try_work(part, base, is_settled=is_settled):
+        if base is not None and part.processes and not self._try_work(part, base):
             return
         self._report()
 
-    def _try_work(self, part: MachinePart, base: Path, *, is_settled: bool) -> bool:
+    def _try_work(self, part: MachinePart, base: Path) -> bool:
         """Work on all processes. Returns whether this agent is the one that reports their progress."""
         try:
             with only_agent(base) as is_alone:
                 fault = "" if is_alone else f"another agent carries out the plan below {base}"
                 self._problem("lock", fault)
-                for name in part.processes if is_alone and is_settled else ():
+                for name in part.processes if is_alone else ():
                     # Another version can be published while a move takes long.
                     if not self._stop.is_set():
                         self._work(part, part.processes[name], ProcessPlaces(base, name))
@@ -158,24 +150,25 @@ class AutomationCarrier:
 
     # --- the goal ---------------------------------------------------------------------------------
 
-    def _fetch(self) -> None:
-        """Get the part of this machine. Without an answer, the last one stays."""
+    def _fetch(self) -> bool:
+        """Get the part of this machine. Without an answer, the last one stays.
+
+        Returns whether the part is the current one, with all moves that stopped plans.
+        """
         try:
             answer = self._client.automation(self._settings.hostname, self._etag)
         except (Unreachable, NoChallenge) as error:
             self._problem("the platform", f"the platform does not give the configuration: {error}")
-            return
+            return False
         if answer.status == 304:
             self._problem("the platform", "")
-            return
+            return True
         if answer.status != 200:
             self._problem("the platform", f"the platform does not give the configuration: {answer.detail}")
-            return
+            return False
         self._problem("the platform", "")
         part = read_part(answer.document, self._settings.hostname, self._settings.automation_dirs)
         self._part, self._etag = part, answer.etag
-        # The answer has the moves that stopped plans. Other moves are tried again.
-        self._failures.clear()
         self._progress = {
             name: self._progress.get(name) or ProcessProgress(hostname)
             for name, hostname in part.hostnames.items()
@@ -193,6 +186,7 @@ class AutomationCarrier:
         )
         for name, fault in part.faults.items():
             self._problem(name, f"{name} is left alone: {fault}")
+        return True
 
     # --- a process --------------------------------------------------------------------------------
 
@@ -253,10 +247,8 @@ class AutomationCarrier:
         return SeenUnit(own, self._exchange.renew(unit, part.version, own, needs))
 
     def _seen(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces) -> SeenProcess:
-        local = self._failures.get(managed.goal.name)
-        if local is not None and local.until < self._monotonic():
-            local = None
-        failure = part.failures.get(managed.goal.name) or (local.move if local else None)
+        name = managed.goal.name
+        failure = part.failures.get(name) or self._failures.get(name)
         return observe(
             managed,
             self._servers.server(managed.address),
@@ -416,13 +408,14 @@ class AutomationCarrier:
             failure = f"an error of the agent: {type(error).__name__}"
         if failure:
             log.error("automation: %s: %s failed: %s", move.process, move.kind.value, failure)
-            local = FailedMove(part.version, move.kind, failure)
-            self._failures[move.process] = _LocalFailure(local, self._monotonic() + RETRY_AFTER)
+            self._failures[move.process] = FailedMove(part.version, move.kind, failure)
         else:
             log.info("automation: %s: %s is done", move.process, move.kind.value)
         progress.end(self._clock(), failure)
         if turn is not None:
             self._turns.give_back(turn, failure=failure)
+        elif failure:
+            self._turns.fail(move, part.version, progress.last_step, failure)
         self._report()
         return not failure
 

@@ -82,6 +82,12 @@ class ProcessProgress:
             self.done[-1]["reason"] = failure[:_LONGEST_REASON]
             self.error = failure
 
+    @property
+    def last_step(self) -> str:
+        """The last step of the newest move; empty if it has none."""
+        steps = self.done[-1]["steps"]
+        return str(steps[-1]["step"]) if steps else ""
+
     def cut_off(self) -> None:
         """The move was cut off: how it ended is seen by observing."""
         del self.done[-1]

@@ -1,4 +1,7 @@
-"""The turn of a process: the right to disturb it, from the platform, for as long as the agent renews it."""
+"""The turn of a process: the right to disturb it, from the platform, for as long as the agent renews it.
+
+The platform also learns of moves that take no turn and failed: they stop the plan, too.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Callable
 
 from automation.agent.automation.failures import TurnLost
@@ -18,6 +22,9 @@ RENEW_AFTER, LOST_AFTER = 10.0, 25.0
 MOVE_SECONDS = 600
 _LONGEST_REASON = 2000
 _GRANTED = 201
+_SETTLED = frozenset({200, 201, 404, 409})
+"""The platform has the outcome, or it has no use for it any more: the turn is over, or another version is
+published."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +61,7 @@ class TurnAsker:
     ) -> None:
         self._client, self._hostname, self._monotonic = client, hostname, monotonic
         self._attempts: dict[str, _Attempt] = {}
-        self._owed: list[tuple[str, Mapping[str, Any]]] = []
+        self._owed: list[Callable[[], PlatformAnswer]] = []
 
     def ask(
         self, move: Move, version: int, step: str, *, members: Sequence[str] = ()
@@ -64,13 +71,8 @@ class TurnAsker:
         if attempt is None or (attempt.move, attempt.version) != (move, version):
             attempt = self._attempts[move.process] = _Attempt(move, version)
         request = {
-            "hostname": self._hostname,
-            "process": move.process,
-            "move": move.kind.value,
-            "requestId": attempt.request_id,
-            "goalVersion": version,
+            **self._request(move, version, attempt.request_id, step),
             "seconds": MOVE_SECONDS,
-            "step": step,
             **({"members": list(members)} if members else {}),
         }
         # The turn lasts from its grant, which is before the answer.
@@ -84,6 +86,16 @@ class TurnAsker:
         if answer.status == _GRANTED and isinstance(turn_id, str) and isinstance(fence, int):
             return HeldTurn(turn_id, fence, asked)
         return TurnRefused(_reason(answer), answer.detail)
+
+    def _request(self, move: Move, version: int, request_id: str, step: str) -> Mapping[str, Any]:
+        return {
+            "hostname": self._hostname,
+            "process": move.process,
+            "move": move.kind.value,
+            "requestId": request_id,
+            "goalVersion": version,
+            **({"step": step} if step else {}),
+        }
 
     def keep(self, turn: HeldTurn, step: str = "") -> None:
         """Renew the turn if it is time. Raises: TurnLost: it is not held any more."""
@@ -113,21 +125,26 @@ class TurnAsker:
         outcome = (
             {"outcome": "FAILED", "reason": failure[:_LONGEST_REASON]} if failure else {"outcome": "DONE"}
         )
-        self._owed.append((turn.id, {"fence": turn.fence, **outcome}))
+        report = {"fence": turn.fence, **outcome}
+        self._owed.append(partial(self._client.report_turn, turn.id, report))
+        self.settle()
+
+    def fail(self, move: Move, version: int, step: str, failure: str) -> None:
+        """Say that a move failed that takes no turn. It is repeated until it has an answer."""
+        request = self._request(move, version, uuid.uuid4().hex, step)
+        self._owed.append(partial(self._client.ask_turn, {**request, "reason": failure[:_LONGEST_REASON]}))
         self.settle()
 
     def settle(self) -> bool:
         """Send the outcomes that the platform does not have yet. Returns whether it has all."""
-        while self._owed:
-            turn_id, report = self._owed[0]
+        for send in tuple(self._owed):
             try:
-                answer = self._client.report_turn(turn_id, report)
+                answer = send()
             except (Unreachable, NoChallenge):
                 return False
-            if answer.status >= 500 or answer.status == 429:
-                return False
-            del self._owed[0]
-        return True
+            if answer.status in _SETTLED:
+                self._owed.remove(send)
+        return not self._owed
 
 
 def _reason(answer: PlatformAnswer) -> PlanReason | None:

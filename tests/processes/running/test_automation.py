@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 
 import pytest
 
@@ -158,13 +159,64 @@ def test_a_refused_configuration_stops_the_plan_and_the_earlier_one_continues_it
     assert machine.pid() == pid
 
 
-def test_a_server_that_does_not_start_says_why(machine: AutomatedMachine) -> None:
+def is_stopped(machine: AutomatedMachine) -> bool:
+    """Whether the status says that the plan stopped, and its alert is open."""
+    waits = machine.status().get("plan", {}).get("waits", [])
+    alerts = {alert["eventTypeName"]: alert["status"] for alert in machine.scenario.alerts()}
+    is_said = any(wait["reason"] == "STOPPED" for wait in waits)
+    return is_said and alerts.get("AUTOMATION_PLAN_STOPPED") == "OPEN"
+
+
+def test_a_server_that_does_not_start_stops_the_plan_and_says_why(machine: AutomatedMachine) -> None:
+    machine.scenario.configure({"eventTypeName": "AUTOMATION_PLAN_STOPPED"})
     machine.agent.start()
     machine.publish(machine.settings(setParameter={"wiredTigerEngineRuntimeConfig": "bogus=1"}))
-    eventually(lambda: machine.status().get("errorString"), message="why it does not start")
+    eventually(lambda: is_stopped(machine), message="the plan stops")
     failed = eventually(machine.failed_move, message="the failed move is reported")
     assert failed["move"] == "START"
+    assert failed["reason"] in machine.status()["errorString"]
     machine.reaches(machine.publish())
+    eventually(lambda: [a["status"] for a in machine.scenario.alerts()] == ["CLOSED"], message="it goes on")
+
+
+def test_a_configuration_refused_at_the_first_start_stops_the_plan_until_it_is_resumed(
+    machine: AutomatedMachine,
+) -> None:
+    machine.scenario.configure({"eventTypeName": "AUTOMATION_PLAN_STOPPED"})
+    machine.agent.start()
+    goal = machine.publish(machine.settings(bogus={"option": 1}))
+    eventually(lambda: is_stopped(machine), message="the plan stops")
+    eventually(machine.failed_move, message="the failed move is reported")
+    assert machine.moves() == [("WRITE_FILE", "DONE"), ("START", "FAILED")]
+    assert "bogus.option" in machine.status()["errorString"]
+    machine.resume()
+    # The cause is still there.
+    stops = "AUTOMATION_PLAN_STOPPED"
+    eventually(lambda: machine.scenario.log().count(stops) == 2, message="it stops again")
+    assert machine.status()["lastGoalVersionAchieved"] < goal
+    assert machine.pid() is None
+
+
+def test_a_damaged_download_stops_the_plan_until_it_is_resumed(scenario: Scenario) -> None:
+    with automated_machine(scenario, has_builds=False) as machine:
+        scenario.configure({"eventTypeName": "AUTOMATION_PLAN_STOPPED"})
+        archive = machine.directory / VERSION
+        (build,) = machine.versions[0]["builds"]
+        build["sha256"] = sha256(archive.read_bytes()).hexdigest()
+        whole = archive.read_bytes()
+        archive.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        machine.agent.start()
+        goal = machine.publish()
+        eventually(lambda: is_stopped(machine), message="the plan stops")
+        eventually(machine.failed_move, message="the failed move is reported")
+        assert machine.moves()[0] == ("DOWNLOAD", "FAILED")
+        assert "checksum" in machine.status()["errorString"]
+        assert not machine.data.exists()
+        archive.write_bytes(whole)
+        machine.resume()
+        machine.reaches(goal)
+        assert machine.moves()[:2] == [("DOWNLOAD", "FAILED"), ("DOWNLOAD", "DONE")]
+        eventually(lambda: [a["status"] for a in scenario.alerts()] == ["CLOSED"], message="it goes on")
 
 
 def test_a_replica_set_of_one_member_is_initiated_and_restarted(machine: AutomatedMachine) -> None:

@@ -19,6 +19,7 @@ from tests.factories.documents import document, process, rotation
 
 HOST = "127.0.0.1"
 UNCHANGED = PlatformAnswer(304, {}, None)
+FAILED = PlatformAnswer(201, {"id": "t1", "fence": 1, "state": "FAILED"}, None)
 ENVIRONMENT = {
     "OPSAPI_AGENT_URL": "http://127.0.0.1:9",
     "OPSAPI_AGENT_GROUP_ID": "5cfba40d0f2a4d1f8a2b6c3d",
@@ -30,10 +31,14 @@ ENVIRONMENT = {
 
 
 class _ReportedPlatform:
-    """A platform that gives these answers to the agent, and keeps its reports."""
+    """A platform that gives these answers to the agent, and keeps its reports and its requests for turns.
+
+    `turns`: its answers to these requests; without any, it is away.
+    """
 
     def __init__(self, *answers: PlatformAnswer | Unreachable) -> None:
         self.answers, self.reports = list(answers), list[Mapping[str, Any]]()
+        self.turns, self.requests = list[PlatformAnswer](), list[Mapping[str, Any]]()
 
     def automation(self, _: str, __: str) -> PlatformAnswer:
         answer = self.answers.pop(0)
@@ -44,6 +49,12 @@ class _ReportedPlatform:
     def report(self, body: bytes, _: str) -> PlatformAnswer:
         self.reports.append(json.loads(body))
         return PlatformAnswer(200, {}, None)
+
+    def ask_turn(self, request: Mapping[str, Any]) -> PlatformAnswer:
+        self.requests.append(request)
+        if not self.turns:
+            raise Unreachable("away")
+        return self.turns.pop(0)
 
 
 Made = tuple[_ReportedPlatform, AutomationCarrier]
@@ -71,7 +82,7 @@ def given(directory: Path, of_process: Mapping[str, Any] | None = None, **fields
         processes=[process(hostname=HOST, args2_6=settings, **(of_process or {}))],
         **fields,
     )
-    return PlatformAnswer(200, {"paused": False, "stopped": [], "members": [], **sent}, None, etag='"1"')
+    return PlatformAnswer(200, {"paused": False, "members": [], **sent}, None, etag='"1"')
 
 
 def only(report: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -94,6 +105,57 @@ def test_a_move_that_fails_is_reported_and_stops_the_plan(
     carrier.round()
     assert only(platform.reports[-1])["plan"]["waits"][0]["reason"] == "STOPPED"
     assert not (tmp_path / "data").exists()
+
+
+def moves_of(platform: _ReportedPlatform) -> list[str]:
+    """The state of each move of the newest report that has begun."""
+    moves = only(platform.reports[-1])["plan"]["moves"]
+    return [move["state"] for move in moves if move["state"] != "PLANNED"]
+
+
+def test_a_failed_move_without_a_turn_is_said_until_the_platform_knows_it(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    stop = {"process": "db_1", "move": "DOWNLOAD", "reason": "it has no build"}
+    platform, carrier = rounds(
+        given(tmp_path), UNCHANGED, Unreachable("away"), given(tmp_path, stopped=[stop]), given(tmp_path)
+    )
+    for _ in range(2):  # The platform answers nothing, then it refuses the request for now.
+        carrier.round()
+        platform.turns[:] = [PlatformAnswer(503, {}, None)]
+    platform.turns[:] = [FAILED]
+    carrier.round()  # It knows the failure, and does not say yet which plans are stopped.
+    carrier.round()
+    assert moves_of(platform) == ["FAILED"]
+    first, *others = platform.requests
+    assert (first["process"], first["move"], first["step"]) == ("db_1", "DOWNLOAD", "download")
+    assert "version 7.0.2 has no build" in first["reason"]
+    assert others == [first, first]
+    platform.turns[:] = [FAILED]
+    carrier.round()  # Somebody has resumed the plan.
+    assert moves_of(platform) == ["FAILED", "FAILED"]
+    assert platform.requests[-1]["requestId"] != first["requestId"]
+
+
+def test_a_plan_that_was_resumed_before_the_agent_learned_of_its_stop_goes_on(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    platform, carrier = rounds(given(tmp_path), UNCHANGED)
+    platform.turns[:] = [FAILED, FAILED]
+    carrier.round()
+    carrier.round()
+    assert moves_of(platform) == ["FAILED", "FAILED"]
+
+
+def test_a_move_that_failed_under_an_older_version_stops_nothing(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    platform, carrier = rounds(given(tmp_path), given(tmp_path, version=2))
+    carrier.round()
+    platform.turns[:] = [PlatformAnswer(409, {}, None)]
+    carrier.round()
+    assert moves_of(platform) == ["FAILED"]
+    assert platform.requests[-1]["goalVersion"] == 2
 
 
 def test_a_paused_plan_makes_no_move(rounds: Callable[..., Made], tmp_path: Path) -> None:
