@@ -10,6 +10,7 @@ from automation.turns.rules import (
     MOVES_WITHOUT_TURN,
     STEP_SECONDS,
     TURN_LENGTH,
+    TurnOutcome,
     TurnState,
 )
 from opsapi.api.answers import Answer
@@ -166,29 +167,32 @@ class TurnReportDocument(Document):
 
     fence = Whole(min_value=1, max_value=2**63 - 1, help_text="The fence of the turn.", example=7)
     outcome = OneOf(
-        [TurnState.DONE.value, TurnState.FAILED.value],
+        [outcome.value for outcome in TurnOutcome],
         required=False,
         help_text="How the move ended. If left out, the turn is renewed.",
-        example=TurnState.FAILED.value,
+        example=TurnOutcome.FAILED.value,
     )
     reason = Text(
         max_length=2000,
         single_line=False,
         required=False,
-        help_text="Why the move failed, with `outcome` FAILED only. Secrets in URLs are removed.",
+        help_text="Why the move failed or did not begin: not with `outcome` DONE, nor without an outcome. "
+        "Secrets in URLs are removed.",
         example="orders_1 did not become a secondary within 600 s",
     )
     step = Text(max_length=200, required=False, help_text="The step of the move.", example="start")
 
     def check(self, values: Values, bad: frozenset[str]) -> list[BadField]:
-        """A failure has a reason, and only a failure."""
+        """A move that is not done has a reason, and only such a move."""
         if bad & {"outcome", "reason"}:
             return []
-        has_failed = values.get("outcome") == TurnState.FAILED.value
-        if has_failed and "reason" not in values:
-            return [BadField("reason", ErrorCode.MISSING_ATTRIBUTE, "is required if the move failed")]
-        if "reason" in values and not has_failed:
-            return [BadField("reason", ErrorCode.INVALID_ATTRIBUTE, "is allowed only if outcome is FAILED")]
+        has_reason = values.get("outcome") in {TurnOutcome.FAILED.value, TurnOutcome.NOT_BEGUN.value}
+        if has_reason and "reason" not in values:
+            return [BadField("reason", ErrorCode.MISSING_ATTRIBUTE, "is required if the move is not done")]
+        if "reason" in values and not has_reason:
+            return [
+                BadField("reason", ErrorCode.INVALID_ATTRIBUTE, "is allowed only if the move is not done")
+            ]
         return []
 
 
@@ -217,7 +221,7 @@ class TurnDocument(Answer):
     )
     until = ShownTime(help_text="When the time of the move has passed.", example="2026-11-21T07:36:14Z")
     ended = serializers.DateTimeField(required=False)
-    reason = serializers.CharField(required=False, help_text="Why the move failed.")
+    reason = serializers.CharField(required=False, help_text="Why the move failed, or did not begin.")
 
 
 def turn_document(turn: PlanTurn) -> dict[str, object]:

@@ -39,6 +39,7 @@ from automation.turns.rules import (
     FORGOTTEN_AFTER,
     PATIENCE,
     TURN_LENGTH,
+    TurnOutcome,
     TurnReport,
     TurnRequest,
     TurnState,
@@ -436,23 +437,25 @@ def turn_report(*, group_id: str, turn_id: str, report: TurnReport, actor: Actor
         if report.fence != turn.fence:
             words = f"the fence is not {report.fence}"
             raise ApiError(ErrorCode.AUTOMATION_TURN_OVER, turn.id, words, str(turn.fence))
-        if report.outcome is not None and turn.state == report.outcome.value:
+        if report.outcome is not None and turn.state == report.state.value:
             return turn
         is_held = turn.ended is None and turn.expires > now
         is_lost = turn.state == TurnState.EXPIRED.value or (turn.ended is None and not is_held)
-        if not is_held and not (is_lost and report.outcome is TurnState.FAILED):
+        if not is_held and not (is_lost and report.outcome is TurnOutcome.FAILED):
             raise _over(turn)
         turn.step = report.step or turn.step
         if report.outcome is None:
             turn.expires = now + TURN_LENGTH
         else:
-            turn.state, turn.ended, turn.reason = report.outcome.value, now, report.reason
+            turn.state, turn.ended, turn.reason = report.state.value, now, report.reason
+        if report.outcome is TurnOutcome.NOT_BEGUN:
+            turn.until = now
         turn.save()
         if report.outcome is not None:
             ended = EventType.AUTOMATION_MOVE_ENDED_AUDIT
             act.record(_move_event(ended, turn, _facts_of(turn), was_held=True))
             turn_ended.send(sender=PlanTurn, group_id=group_id, now=now)
-        if report.outcome is TurnState.FAILED:
+        if report.outcome is TurnOutcome.FAILED:
             _stop(act, turn)
         return turn
 

@@ -33,7 +33,8 @@ class PlanTurn(models.Model):
     """The right of the agent of a process to make a move, until `expires`: a unit has one at a time.
 
     `unit` identifies the processes that are planned together (`automation.turns.rules.unit_key`). Process and
-    move are plain text: turns outlive documents. `until`: when the time of the move has passed.
+    move are plain text: turns outlive documents. `until`: when the time of the move has passed. A turn that
+    expired with a reason was given back before its move began.
     """
 
     id = PrimaryIdField()

@@ -33,6 +33,15 @@ class TurnState(StrEnum):
     EXPIRED = "EXPIRED"
 
 
+class TurnOutcome(StrEnum):
+    """How a turn ends that is given back; the values are the wire values."""
+
+    DONE = "DONE"
+    FAILED = "FAILED"
+    NOT_BEGUN = "NOT_BEGUN"
+    """The agent saw that the move has to wait. The turn expires at once, with the reason."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownMove:
     """A move of a process with its state. `at`: when it can begin, if that is later."""
@@ -189,9 +198,16 @@ class TurnReport:
     """The report of an agent about its turn: a renewal, or its end with an outcome."""
 
     fence: int
-    outcome: TurnState | None = None
+    outcome: TurnOutcome | None = None
     reason: str | None = None
     step: str | None = None
+
+    @property
+    def state(self) -> TurnState:
+        """The state of the turn after the report."""
+        if self.outcome is None:
+            return TurnState.HELD
+        return TurnState.EXPIRED if self.outcome is TurnOutcome.NOT_BEGUN else TurnState(self.outcome.value)
 
 
 def unit_key(unit: GoalUnit) -> str:

@@ -151,7 +151,8 @@ def automation_status(group_id: str, now: datetime) -> AutomationStatus:
         if refusal.code is not ErrorCode.SERVICE_UNAVAILABLE:
             raise
         drawn = None
-    turns = PlanTurn.objects.filter(group_id=group_id, goal_version=version).order_by("granted", "id")
+    granted = PlanTurn.objects.filter(group_id=group_id, goal_version=version).order_by("granted", "id")
+    turns = granted.exclude(state=TurnState.EXPIRED.value, reason__isnull=False)  # No move began.
     waiting = WaitingMove.objects.filter(group_id=group_id, asked__gt=now - FORGOTTEN_AFTER)
     plans = (
         None

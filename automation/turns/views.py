@@ -23,7 +23,7 @@ from automation.turns.agent_documents import (
 from automation.turns.changes import fetch_record, plan_pause, plan_resume, turn_ask, turn_report
 from automation.turns.models import PausedPlan
 from automation.turns.resource import AutomationStatusDocument, PausedPlanDocument, pause_fields
-from automation.turns.rules import TurnReport, TurnRequest, TurnState
+from automation.turns.rules import TurnOutcome, TurnReport, TurnRequest
 from automation.turns.store import automation_status, machine_config, machine_state, turn_with_id
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError, get_or_404
@@ -199,7 +199,7 @@ class TurnViewSet(OfAgent):
         outcome = values.get("outcome")
         report = TurnReport(
             fence=values["fence"],
-            outcome=TurnState(outcome) if outcome else None,
+            outcome=TurnOutcome(outcome) if outcome else None,
             reason=redact_urls(values["reason"]) if "reason" in values else None,
             step=values.get("step"),
         )

@@ -13,7 +13,7 @@ from automation.desired_state.editor import LONGEST_EDITED, NOT_SEEN
 from automation.desired_state.store import revision_text
 from automation.models import AutomationRevision, PausedPlan
 from automation.turns.changes import plan_pause, turn_report
-from automation.turns.rules import TurnReport, TurnState
+from automation.turns.rules import TurnOutcome, TurnReport
 from events.types import EventType
 from opsapi.api.principal import SYSTEM
 from opsapi.roles import Role
@@ -83,7 +83,7 @@ def test_a_stop_has_its_step_its_reason_and_what_to_do(
 ) -> None:
     assert 'aria-labelledby="plan-stops" data-part="stops" hidden' in console.get(plan_of(project)).text
     turn = restarted.ask(1)
-    sent = TurnReport(fence=turn.fence, outcome=TurnState.FAILED, reason=WHY, step="start")
+    sent = TurnReport(fence=turn.fence, outcome=TurnOutcome.FAILED, reason=WHY, step="start")
     turn_report(group_id=project.id, turn_id=turn.id, report=sent, actor=SYSTEM, now=restarted.now)
     page = words(console, plan_of(project))
     assert "p1 of the replica set rs restarts: this failed" in page

@@ -266,6 +266,25 @@ def test_the_status_shows_running_and_ended_moves(
     assert (done["state"], "finished" in done, planned["state"]) == ("DONE", True, "PLANNED")
 
 
+def test_a_move_that_did_not_begin_is_neither_done_nor_lost(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    report(ready)
+    published(publisher, path, replica_set(1, lastRestart="2026-11-21T07:26:14Z"))
+    measured(ready)
+    turn = taken(agent, ready, asked())
+    for _ in range(2):
+        ended = give(agent, ready, turn, outcome="NOT_BEGUN", reason="p2 is down").json()
+        assert (ended["state"], ended["reason"]) == ("EXPIRED", "p2 is down")
+        assert ended["until"] == ended["ended"]
+    (event,) = events(ready, "AUTOMATION_MOVE_ENDED_AUDIT")
+    assert ("reason", "p2 is down") in {(p["param"], p["new"]) for p in event.diffs[0]["params"]}
+    assert events(ready, "AUTOMATION_PLAN_STOPPED") == []
+    (move,) = publisher.get(f"/groups/{ready.id}/automationStatus").json()["processes"][1]["plan"]["moves"]
+    assert move["state"] == "PLANNED"
+    assert taken(agent, ready, asked(2, request_id="other"))["fence"] == 2
+
+
 FAULTS: tuple[tuple[dict[str, Any], str, str], ...] = (
     ({"process": "p9"}, "INVALID_ATTRIBUTE", "process"),
     ({"process": "p2"}, "INVALID_ATTRIBUTE", "process"),
@@ -319,6 +338,7 @@ REPORT_FAULTS: tuple[tuple[dict[str, Any], str, str], ...] = (
     ({"fence": 0}, "INVALID_ATTRIBUTE", "fence"),
     ({"outcome": "EXPIRED"}, "INVALID_ENUM_VALUE", "outcome"),
     ({"outcome": "FAILED"}, "MISSING_ATTRIBUTE", "reason"),
+    ({"outcome": "NOT_BEGUN"}, "MISSING_ATTRIBUTE", "reason"),
     ({"outcome": "DONE", "reason": "why"}, "INVALID_ATTRIBUTE", "reason"),
     ({"reason": "why"}, "INVALID_ATTRIBUTE", "reason"),
     ({"state": "DONE"}, "INVALID_ATTRIBUTE", "state"),

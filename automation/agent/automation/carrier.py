@@ -205,7 +205,6 @@ class AutomationCarrier:
             if move is None:
                 self._note_reached(part, managed, places, seen.own[name], step)
                 return
-            self._report()
             if self._stop.is_set() or not self._make(part, managed, places, move):
                 return
 
@@ -331,37 +330,38 @@ class AutomationCarrier:
         turn = self._turns.ask(move, part.version, "ask", members=self._members[move.replica_set])
         if isinstance(turn, TurnRefused):
             self._problem(name, f"{name}: {move.kind.value} waits: {turn.text}")
-            if turn.reason is not None:
-                progress.wait(turn.reason, turn.text)
+            progress.wait(turn.reason or PlanReason.NO_TURN, turn.text)
             return False
         self._problem(name, "")
         try:
-            is_planned = self._is_still_planned(part, managed, places, move, turn)
+            step = self._step_with(turn, part, managed, places, move)
         except TurnLost as error:
             log.error("automation: %s: %s does not begin: %s", name, move.kind.value, error)
+            progress.wait(PlanReason.NO_TURN, f"the turn was lost before {move.kind.value} began: {error}")
             return False
-        if not is_planned:
-            self._turns.give_back(turn)
-            return True
+        if move not in step.moves:
+            why = "; ".join(hold.sentence for hold in step.holds if hold.process in {name, ""})
+            self._turns.give_back(turn, not_begun=why or "the process does not need the move any more")
+            return False
         return self._carry_out(self._mover(part, managed, places, turn), part, move, turn)
 
-    def _is_still_planned(
-        self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, move: Move, turn: HeldTurn
-    ) -> bool:
-        """Whether the plan still has the move, by observations after the turn was given. Raises: TurnLost.
+    def _step_with(
+        self, turn: HeldTurn, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, move: Move
+    ) -> PlanStep:
+        """Plan by observations after the turn for a move was given. Raises: TurnLost.
 
         The agent of another machine may have held the turn before. A member of this machine knows its last
         move only after the next heartbeat.
         """
         work, since = self._move_work(managed.goal.name, turn), self._clock()
-        for _ in range(_HEARTBEATS):
+        for wait in (*[_HEARTBEAT_SECONDS] * _HEARTBEATS, 0.0):
             seen = work.run(lambda: self._seen_unit(part, managed.unit, places))
             step = self._planned(part, managed, seen, turn=managed.goal.name, since=since)
             is_heard = all(hold.reason is not PlanReason.MEMBER_UNKNOWN for hold in step.holds)
             if move in step.moves or is_heard:
-                return move in step.moves
-            self._stop.wait(_HEARTBEAT_SECONDS)
-        return False
+                break
+            self._stop.wait(wait)
+        return step
 
     def _mover(
         self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, turn: HeldTurn | None
@@ -394,6 +394,7 @@ class AutomationCarrier:
         progress = self._progress[move.process]
         progress.begin(move, self._clock())
         log.info("automation: %s: %s begins", move.process, move.kind.value)
+        self._report()
         failure = ""
         try:
             mover.carry_out(move)

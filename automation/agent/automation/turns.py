@@ -120,12 +120,14 @@ class TurnAsker:
         if self._monotonic() - turn.renewed > LOST_AFTER:
             raise TurnLost(why)
 
-    def give_back(self, turn: HeldTurn, *, failure: str = "") -> None:
-        """Give the turn back, with the reason if the move failed. It is repeated until it has an answer."""
-        outcome = (
-            {"outcome": "FAILED", "reason": failure[:_LONGEST_REASON]} if failure else {"outcome": "DONE"}
-        )
-        report = {"fence": turn.fence, **outcome}
+    def give_back(self, turn: HeldTurn, *, failure: str = "", not_begun: str = "") -> None:
+        """Give the turn back, with the reason if the move failed or did not begin.
+
+        It is repeated until it has an answer.
+        """
+        reason = (failure or not_begun)[:_LONGEST_REASON]
+        outcome = "FAILED" if failure else "NOT_BEGUN" if not_begun else "DONE"
+        report = {"fence": turn.fence, "outcome": outcome, **({"reason": reason} if reason else {})}
         self._owed.append(partial(self._client.report_turn, turn.id, report))
         self.settle()
 

@@ -12,7 +12,7 @@ from automation.choices import HostType
 from automation.models import PlanTurn
 from automation.plan.values import MoveKind
 from automation.turns.changes import turn_ask, turn_report
-from automation.turns.rules import TurnReport, TurnRequest, TurnState
+from automation.turns.rules import TurnOutcome, TurnReport, TurnRequest
 from opsapi import clock
 from tests.each import each
 from tests.factories.alerting import make_config
@@ -62,8 +62,8 @@ def take(project: Project, now: Any = NOW, *, minutes: int = 10) -> PlanTurn:
     return turn_ask(group_id=project.id, request=request, actor=AGENT, now=now)
 
 
-def give_back(turn: PlanTurn, now: Any, outcome: TurnState = TurnState.DONE) -> None:
-    reason = "it did not come back" if outcome is TurnState.FAILED else None
+def give_back(turn: PlanTurn, now: Any, outcome: TurnOutcome = TurnOutcome.DONE) -> None:
+    reason = None if outcome is TurnOutcome.DONE else "it did not come back"
     report_of = TurnReport(fence=turn.fence, outcome=outcome, reason=reason)
     turn_report(group_id=turn.group_id, turn_id=turn.id, report=report_of, actor=AGENT, now=now)
 
@@ -112,12 +112,12 @@ def test_a_failed_move_notifies_at_once(fleet: Project, outside: Outside) -> Non
     turn = take(fleet)
     fall(fleet, 1, NOW + MINUTE / 3)
     assert deliver_all(NOW + MINUTE / 3) == 0
-    give_back(turn, NOW + MINUTE / 2 - timedelta(seconds=1), TurnState.FAILED)
+    give_back(turn, NOW + MINUTE / 2 - timedelta(seconds=1), TurnOutcome.FAILED)
     evaluate(NOW + MINUTE / 2)
     assert deliver_all(NOW + MINUTE / 2) == 1
 
 
-@each("case", ["another member", "before the turn", "after the turn", "no primary"])
+@each("case", ["another member", "before the turn", "after the turn", "not begun", "no primary"])
 def test_whatever_the_plan_did_not_plan_notifies(fleet: Project, case: str, outside: Outside) -> None:
     no_primary = case == "no primary"
     make_config(fleet, eventTypeName="NO_PRIMARY" if no_primary else "HOST_DOWN")
@@ -128,7 +128,10 @@ def test_whatever_the_plan_did_not_plan_notifies(fleet: Project, case: str, outs
         assert deliver_all(NOW) == 1
         return
     turn = take(fleet, minutes=10)
-    if case == "after the turn":
+    if case == "not begun":
+        give_back(turn, NOW + MINUTE / 4, TurnOutcome.NOT_BEGUN)
+        fall(fleet, 1, later)
+    elif case == "after the turn":
         give_back(turn, later)
         later = NOW + 6 * MINUTE
         fall(fleet, 1, later)

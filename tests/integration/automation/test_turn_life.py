@@ -11,7 +11,7 @@ from automation.choices import HostType
 from automation.models import PlanTurn
 from automation.plan.values import MoveKind
 from automation.turns.changes import plan_pause, plan_resume, turn_ask, turn_report
-from automation.turns.rules import TurnReport, TurnRequest, TurnState
+from automation.turns.rules import TurnOutcome, TurnReport, TurnRequest
 from automation.turns.store import automation_status
 from opsapi import clock
 from opsapi.api.errors import ApiError
@@ -59,7 +59,9 @@ class RestartedSet:
         )
         return turn_ask(group_id=self.project.id, request=request, actor=AGENT, now=self.now)
 
-    def report(self, turn: PlanTurn, outcome: TurnState | None = None, reason: str | None = None) -> PlanTurn:
+    def report(
+        self, turn: PlanTurn, outcome: TurnOutcome | None = None, reason: str | None = None
+    ) -> PlanTurn:
         sent = TurnReport(fence=turn.fence, outcome=outcome, reason=reason)
         return turn_report(group_id=self.project.id, turn_id=turn.id, report=sent, actor=AGENT, now=self.now)
 
@@ -81,13 +83,13 @@ def test_a_set_restarts_member_by_member(project: Project) -> None:
         plan.pass_time(25, down=frozenset({number}))
         plan.report(turn)
         plan.pass_time(20)
-        plan.report(turn, TurnState.DONE)
+        plan.report(turn, TurnOutcome.DONE)
         fences.append(turn.fence)
     assert refused(lambda: plan.ask(0)) == "MEMBER_PRIMARY"
     down = plan.ask(0, MoveKind.STEP_DOWN)
     plan.primary = 1
     plan.pass_time(5)
-    plan.report(down, TurnState.DONE)
+    plan.report(down, TurnOutcome.DONE)
     last = plan.ask(0)
     assert [*fences, down.fence, last.fence] == [1, 2, 3, 4]
     assert set(PlanTurn.objects.exclude(id=last.id).values_list("state", flat=True)) == {"DONE"}
@@ -104,14 +106,14 @@ def test_an_agent_that_dies_leaves_the_turn_and_its_member_blocks_the_next(proje
     plan.pass_time(10)
     turn = plan.ask(2)
     assert (turn.fence, PlanTurn.objects.get(id=lost.id).state) == (2, "EXPIRED")
-    assert refused(lambda: plan.report(lost, TurnState.DONE)) == "AUTOMATION_TURN_OVER"
+    assert refused(lambda: plan.report(lost, TurnOutcome.DONE)) == "AUTOMATION_TURN_OVER"
 
 
 def test_a_failure_after_the_turn_expired_stops_the_plan_until_somebody_resumes_it(project: Project) -> None:
     plan = RestartedSet(project)
     turn = plan.ask(1)
     plan.pass_time(40)
-    assert plan.report(turn, TurnState.FAILED, "no disk").state == "FAILED"
+    assert plan.report(turn, TurnOutcome.FAILED, "no disk").state == "FAILED"
     assert refused(lambda: plan.ask(2)) == "STOPPED"
     plan_pause(group_id=project.id, actor=SYSTEM, now=plan.now)
     assert refused(lambda: plan.ask(2)) == "PAUSED"

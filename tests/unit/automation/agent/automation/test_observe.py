@@ -42,7 +42,7 @@ def standalone(pid: int) -> Mapping[str, Any]:
     }
 
 
-class _AnsweringServer:
+class AnsweringServer:
     """A server with these answers by command; without an answer it does not answer."""
 
     def __init__(self, answers: Mapping[str, Any] | None) -> None:
@@ -55,7 +55,7 @@ class _AnsweringServer:
         return (self.answers or {}).get(next(iter(command))), 0
 
 
-class _UninitiatedServer(_AnsweringServer):
+class _UninitiatedServer(AnsweringServer):
     """A server with the name of a replica set that is not initiated."""
 
     def hello(self) -> Mapping[str, Any] | None:
@@ -66,7 +66,7 @@ class _UninitiatedServer(_AnsweringServer):
 
 
 def seen(
-    directory: Path, answers: Mapping[str, Any] | None, kind: type[_AnsweringServer] = _AnsweringServer
+    directory: Path, answers: Mapping[str, Any] | None, kind: type[AnsweringServer] = AnsweringServer
 ) -> SeenProcess:
     """The process below the directory, at a server with these answers."""
     settings = {"net": {"port": 27017}, "storage": {"dbPath": str(directory / "data")}}

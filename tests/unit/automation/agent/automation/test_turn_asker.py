@@ -147,6 +147,13 @@ def test_an_outcome_is_sent_until_the_platform_has_it(held: Callable[..., Made])
     assert asker.settle()
 
 
+def test_a_move_that_did_not_begin_is_given_back_with_its_reason(held: Callable[..., Made]) -> None:
+    platform, asker, turn = held(RENEWED)
+    asker.give_back(turn, not_begun="orders_2 is away")
+    outcome = {"outcome": "NOT_BEGUN", "reason": "orders_2 is away"}
+    assert platform.requests[-1] == {"id": "t1", "fence": 7, **outcome}
+
+
 def test_an_outcome_that_the_platform_refuses_is_not_repeated(held: Callable[..., Made]) -> None:
     platform, asker, turn = held(OVER)
     asker.give_back(turn)

@@ -1,0 +1,157 @@
+"""Moves with a turn, as the automation asks for it, uses it and gives it back. Real servers are elsewhere."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from automation.agent.automation.carrier import AutomationCarrier
+from automation.agent.automation.places import ProcessPlaces
+from automation.agent.client import Client, PlatformAnswer, Unreachable
+from automation.agent.settings import read_settings
+from tests.unit.automation.agent.automation.test_carrier import ENVIRONMENT, UNCHANGED, given, only
+from tests.unit.automation.agent.automation.test_observe import AnsweringServer, standalone
+
+GRANTED = PlatformAnswer(201, {"id": "t1", "fence": 7}, None)
+RENEWED = PlatformAnswer(200, {}, None)
+OVER = PlatformAnswer(409, {"errorCode": "AUTOMATION_TURN_OVER", "detail": "it is over"}, None)
+REFUSED = PlatformAnswer(409, {"parameters": ["db_1", "", "LAG", ""], "detail": "the lag is 60 s"}, None)
+
+
+class _GrantingPlatform:
+    """A platform with a machine whose server has to restart. `turns`: its answers about turns, in order."""
+
+    def __init__(self, part: PlatformAnswer, *turns: PlatformAnswer | Unreachable) -> None:
+        self.parts, self.turns = [part], list(turns)
+        self.reports, self.requests = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
+        self.granted: Callable[[], object] = lambda: None
+
+    def automation(self, _: str, __: str) -> PlatformAnswer:
+        return self.parts.pop(0) if self.parts else UNCHANGED
+
+    def report(self, body: bytes, _: str) -> PlatformAnswer:
+        self.reports.append(json.loads(body))
+        return PlatformAnswer(200, {}, None)
+
+    def ask_turn(self, request: Mapping[str, Any]) -> PlatformAnswer:
+        return self._answer(request)
+
+    def report_turn(self, turn_id: str, report: Mapping[str, Any]) -> PlatformAnswer:
+        return self._answer({"id": turn_id, **report})
+
+    def _answer(self, request: Mapping[str, Any]) -> PlatformAnswer:
+        self.requests.append(request)
+        answer = self.turns.pop(0)
+        if isinstance(answer, Unreachable):
+            raise answer
+        if answer is GRANTED:
+            self.granted()
+        return answer
+
+    def waits(self) -> list[tuple[str, str]]:
+        """Why the process waits, as its agent reports it."""
+        return [(wait["reason"], wait["detail"]) for wait in only(self.reports[-1])["plan"]["waits"]]
+
+    def begun(self) -> list[Mapping[str, Any]]:
+        """The moves that the agent has begun."""
+        moves = only(self.reports[-1])["plan"]["moves"]
+        return [move for move in moves if move["state"] != "PLANNED"]
+
+
+class _OneServer(AnsweringServer):
+    """The only server of a machine, at any address."""
+
+    def server(self, _: object) -> "_OneServer":
+        return self
+
+    def is_watched(self, _: object) -> bool:
+        return True
+
+
+Made = tuple[_GrantingPlatform, AutomationCarrier, _OneServer]
+
+
+@pytest.fixture
+def restarting(tmp_path: Path) -> Callable[..., Made]:
+    """The automation of a machine whose server has to restart, at a platform with these answers."""
+
+    def make(*turns: PlatformAnswer | Unreachable) -> Made:
+        answer = given(tmp_path, {"lastRestart": "2020-01-01T00:00:00Z"})
+        (process,) = answer.document["processes"]
+        settings = process["args2_6"]
+        ProcessPlaces(tmp_path / "base", "db_1").write_config(settings)
+        server = _OneServer(
+            {
+                **standalone(1),
+                "serverStatus": {"uptimeMillis": 4e11},
+                "getCmdLineOpts": {"parsed": settings},
+            }
+        )
+        platform = _GrantingPlatform(answer, *turns)
+        allowed = {"OPSAPI_AGENT_AUTOMATION_DIRS": str(tmp_path)}
+        agent = replace(read_settings({**ENVIRONMENT, **allowed}), mongodb=())
+        carrier = AutomationCarrier(agent, cast("Client", platform), "1.0")
+        carrier._servers = cast("Any", server)
+        return platform, carrier, server
+
+    return make
+
+
+def test_a_move_that_has_to_wait_after_its_turn_is_granted_is_given_back_with_the_reason(
+    restarting: Callable[..., Made],
+) -> None:
+    platform, carrier, server = restarting(GRANTED, RENEWED)
+    answers = dict(server.answers or {})
+    platform.granted = lambda: answers.pop("getCmdLineOpts")
+    server.answers = answers
+    carrier.round()
+    assert [(sent.get("move"), sent.get("outcome")) for sent in platform.requests] == [
+        ("RESTART", None),
+        (None, "NOT_BEGUN"),
+    ]
+    assert platform.requests[-1]["reason"] == "the settings of the process are not known"
+    assert platform.waits() == [("SETTINGS_UNKNOWN", "the settings of the process are not known")]
+    assert platform.begun() == []
+
+
+def test_a_move_that_nobody_needs_after_its_turn_is_granted_is_given_back(
+    restarting: Callable[..., Made],
+) -> None:
+    platform, carrier, server = restarting(GRANTED, RENEWED)
+    answers = dict(server.answers or {})
+    platform.granted = lambda: answers.update({"serverStatus": {"uptimeMillis": 1000}})
+    server.answers = answers
+    carrier.round()
+    assert platform.requests[-1]["outcome"] == "NOT_BEGUN"
+    assert platform.begun() == []
+    carrier.round()
+    assert only(platform.reports[-1])["lastGoalVersionAchieved"] == 1
+
+
+def test_a_refused_turn_is_why_the_move_waits(restarting: Callable[..., Made]) -> None:
+    platform, carrier, _ = restarting(REFUSED)
+    carrier.round()
+    assert platform.waits() == [("LAG", REFUSED.detail)]
+    assert platform.begun() == []
+
+
+def test_a_move_without_an_answer_about_its_turn_waits_for_it(restarting: Callable[..., Made]) -> None:
+    platform, carrier, _ = restarting(Unreachable("away"), OVER)
+    carrier.round()
+    assert platform.waits() == [("NO_TURN", "the platform gives no turn: away")]
+    carrier.round()
+    assert platform.waits() == [("NO_TURN", OVER.detail)]
+    assert platform.begun() == []
+
+
+def test_a_turn_that_is_lost_before_its_move_begins_is_why_the_move_waits(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform, carrier, _ = restarting(GRANTED, OVER)
+    platform.granted = lambda: monkeypatch.setattr(carrier._turns, "_monotonic", lambda: float("inf"))
+    carrier.round()
+    assert platform.waits() == [("NO_TURN", f"the turn was lost before RESTART began: {OVER.detail}")]
+    assert platform.begun() == []
