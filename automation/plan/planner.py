@@ -109,15 +109,22 @@ def step(goal: AutomationGoal, observed: ObservedFleet) -> PlanStep:
 
 
 def unit_step(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> PlanStep:
-    """As `step`, of one unit. A paused plan, and a unit in which a move failed, make no moves."""
+    """As `step`, of one unit. A unit in which a move failed makes no moves.
+
+    A paused plan only starts servers again as they ran: it may have stopped them for a restart that was cut
+    off.
+    """
     if unit.refused:
         return PlanStep((), unit.refused)
     state = unit_state(unit, observed)
     wanted = _wanted(state, goal)
     if not wanted.moves:
         return wanted
-    stops = [*_failures(state, goal), *_pause(state, observed)]
-    return PlanStep((), tuple(stops)) if stops else wanted
+    failures, pause = tuple(_failures(state, goal)), tuple(_pause(state, observed))
+    if failures:
+        return PlanStep((), (*failures, *pause))
+    returning = tuple(_returning(state, goal)) if pause else wanted.moves
+    return wanted if returning == wanted.moves else PlanStep(returning, pause)
 
 
 def own_need(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet, name: str) -> OwnNeed:
@@ -136,6 +143,16 @@ def _failures(state: UnitState, goal: AutomationGoal) -> Iterator[PlanHold]:
         if failure is not None and failure.goal_number == goal.number:
             names = {"move": failure.move.value, "why": failure.why}
             yield state.hold(PlanReason.STOPPED, process.name, **names)
+
+
+def _returning(state: UnitState, goal: AutomationGoal) -> Iterator[Move]:
+    """The starts of wanted servers that are down, each with the version and the file that it had."""
+    for process in state.unit.processes:
+        seen = state.process(process.name)
+        if seen.is_running is False and state.is_wanted(process.name) and seen.version and seen.file:
+            move = start(state, goal, replace(process, version=seen.version, settings=seen.file))
+            if isinstance(move, Move) and (move.kind, move.version) == (MoveKind.START, seen.version):
+                yield move
 
 
 def _pause(state: UnitState, observed: ObservedFleet) -> Iterator[PlanHold]:

@@ -48,7 +48,7 @@ def _resume(call: ActionCall) -> ActionOutcome:
 PAUSE = Action(
     label="Pause the plan",
     text="Agents get no new turns, so they disturb no further process. An agent that holds a turn finishes "
-    "its move.",
+    "its move, and a server that is down starts again, unless the document disables it.",
     icon="front_hand",
     run=_pause,
     access=WRITE_CONFIG,

@@ -12,6 +12,7 @@ import time
 import uuid
 from collections.abc import Sequence
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable
 
@@ -202,6 +203,8 @@ class AutomationCarrier:
             self._watch(managed, seen.own[name])
             if seen.own[name].process.state in HOLDS_DATA:
                 self._write(name, places.note_data)
+            if seen[name].process.is_running and (version := seen[name].process.version):
+                self._write(name, partial(places.note_version, version))
             if move is None:
                 self._note_reached(part, managed, places, seen.own[name], step)
                 return

@@ -30,8 +30,9 @@ _LARGEST = 16_000_000
 class StartRecord:
     """How the agent started a process: its version, the lastRestart of the document, and what it set since.
 
-    `parameters`: the names of the server parameters that the agent has set at run time. `was_empty`: whether
-    the agent started it with an empty directory, always as a member, and it has had no data since.
+    `version`: also of a server that the agent found running. `parameters`: the names of the server parameters
+    that the agent has set at run time. `was_empty`: whether the agent started it with an empty directory,
+    always as a member, and it has had no data since.
     """
 
     version: str | None = None
@@ -101,6 +102,12 @@ class ProcessPlaces:
         """Write that the agent sets these parameters at run time. Raises: MoveFailed. OSError."""
         record = self.read_record()
         self.write_record(replace(record, parameters=record.parameters | names))
+
+    def note_version(self, version: str) -> None:
+        """Write the version that runs, with which the server can start again. Raises: MoveFailed. OSError."""
+        record = self.read_record()
+        if record.version != version:
+            self.write_record(replace(record, version=version))
 
     def note_data(self) -> None:
         """Write that the process has data, if it began without. Raises: MoveFailed. OSError."""

@@ -159,6 +159,28 @@ def test_a_refused_configuration_stops_the_plan_and_the_earlier_one_continues_it
     assert machine.pid() == pid
 
 
+def test_a_restart_that_is_cut_off_and_then_paused_brings_the_server_back(machine: AutomatedMachine) -> None:
+    machine.agent.start()
+    machine.reaches(machine.publish())
+    pid = machine.pid()
+    assert pid is not None
+    # The state of the machine after the stop of a restart whose agent was killed.
+    machine.agent.stop(signal.SIGKILL)
+    os.kill(pid, signal.SIGTERM)
+    eventually(lambda: not is_running(pid), message="the server ends")
+    machine.pause()
+    machine.publish(machine.settings(storage=machine.storage(0.5)))
+    machine.agent.start()
+    returned = eventually(machine.pid, message="the server starts")
+    waits = eventually(lambda: machine.status().get("plan", {}).get("waits"), message="the rest waits")
+    assert {wait["reason"] for wait in waits} == {"PAUSED"}
+    goal = machine.publish(machine.settings(storage=machine.storage(0.5)), disabled=True)
+    assert machine.pid() == returned
+    machine.resume()
+    machine.reaches(goal)
+    assert machine.pid() is None
+
+
 def is_stopped(machine: AutomatedMachine) -> bool:
     """Whether the status says that the plan stopped, and its alert is open."""
     waits = machine.status().get("plan", {}).get("waits", [])

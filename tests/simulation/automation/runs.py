@@ -353,7 +353,8 @@ class FleetRun:
     def _check(self, move: Move, observed: ObservedFleet) -> None:
         """Check what only the run knows: pauses, turns, failures, manual mode, hidden processes."""
         world, now = self.world, self.world.now
-        if self.paused_until > now:
+        returns = move.kind is MoveKind.START and bool(world.servers[move.process].version)
+        if self.paused_until > now and not returns:
             world.violates(FleetPromise.HANDS_OFF, f"{move.kind.value} of {move.process} during a pause")
         failed = [
             seen.failure

@@ -241,6 +241,42 @@ class TestGuards:
         paused = step(goal, replace(fleet(replica_set()), is_paused=True))
         assert (moves(paused), reasons(paused)) == ([], {"PAUSED"})
 
+    def test_a_server_that_is_down_starts_as_it_ran_during_a_pause(self) -> None:
+        down = {"is_running": False, "state": None}
+        goal = goal_of(replica_set(**RESTARTED))
+        paused = replace(fleet(replica_set(), p1=down), is_paused=True)
+        assert moves(step(goal, paused)) == [("START", "p1")]
+        assert step(goal_of(replica_set()), paused).holds == ()
+        # The document has another version and other settings since.
+        sent = replica_set(version="6.0.20", args2_6={**SETTINGS, "setParameter": {"notablescan": True}})
+        found = step(goal_of(sent), paused)
+        assert [(move.kind, move.process, move.version) for move in found.moves] == [
+            (MoveKind.START, "p1", "5.0.31")
+        ]
+        assert reasons(found) == {"PAUSED"}
+
+    @each(
+        ("seen", "fields"),
+        [
+            ({"version": None}, {}),
+            ({"version": None, "has_data": False}, {}),
+            ({"file": {}}, {}),
+            ({"builds": frozenset()}, {}),
+            ({"is_running": None}, {}),
+            ({"failure": FailedMove(1, MoveKind.START, "it does not start")}, {}),
+            ({}, {"disabled": True}),
+            ({}, {"manualMode": True}),
+        ],
+        ids=str,
+    )
+    def test_other_servers_that_are_down_stay_down_during_a_pause(
+        self, seen: dict[str, Any], fields: dict[str, Any]
+    ) -> None:
+        down = {"is_running": False, "state": None, **seen}
+        sent = replica_set(**RESTARTED)
+        sent["processes"][1] |= fields
+        assert step(goal_of(sent), replace(fleet(replica_set(), p1=down), is_paused=True)).moves == ()
+
     def test_another_document_goes_on_after_a_failure(self) -> None:
         goal = goal_of(replica_set(**RESTARTED))
         earlier = FailedMove(goal.number - 1, MoveKind.RESTART, "it does not start")

@@ -59,3 +59,10 @@ def test_two_agents_do_not_carry_out_plans_in_the_same_directory(tmp_path: Path)
         assert (is_first_alone, is_second_alone) == (True, False)
     with only_agent(tmp_path) as is_alone:
         assert is_alone
+
+
+def test_the_version_of_a_server_that_the_agent_found_running_is_kept(tmp_path: Path) -> None:
+    places = ProcessPlaces(tmp_path, "orders_1")
+    places.add_parameters(frozenset({"notablescan"}))
+    places.note_version("6.0.5")
+    assert places.read_record() == StartRecord("6.0.5", parameters=frozenset({"notablescan"}))

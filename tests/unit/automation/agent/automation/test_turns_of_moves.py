@@ -155,3 +155,11 @@ def test_a_turn_that_is_lost_before_its_move_begins_is_why_the_move_waits(
     carrier.round()
     assert platform.waits() == [("NO_TURN", f"the turn was lost before RESTART began: {OVER.detail}")]
     assert platform.begun() == []
+
+
+def test_a_server_that_was_found_running_can_start_again_as_it_ran(
+    restarting: Callable[..., Made], tmp_path: Path
+) -> None:
+    _, carrier, _ = restarting(REFUSED)
+    carrier.round()
+    assert ProcessPlaces(tmp_path / "base", "db_1").read_record().version == "7.0.2"
