@@ -114,11 +114,15 @@ class _Model:
             members = [member.process for member in self.of_set.config or ()] or [move.process]
             for name in members:
                 self.set(name, feature_version=move.version)
+        elif move.kind is MoveKind.SET_DEFAULT_CONCERN:
+            changed = {name: self.unit.concern[name] for name in move.settings}
+            self.of_set = replace(self.of_set, concern={**(self.of_set.concern or {}), **changed})
 
     def change_members(self, move: Move) -> None:
         if move.kind is MoveKind.INITIATE:
             joining: tuple[MemberConfig, ...] = move.members
             config = joining
+            self.of_set = replace(self.of_set, concern={})
         else:
             config = members_after(self.of_set.config or (), move)
             joining = move.members if move.kind is MoveKind.ADD_MEMBER else ()

@@ -11,7 +11,7 @@ The moves of a unit, in this order:
 2. Make the moves that interrupt no client: downloads, configuration files, parameters at run time.
 3. In a replica set, make at most one of these moves, and only if its guards hold: change the members;
    restart, upgrade or stop a process (the primary comes last, and steps down first); change the feature
-   compatibility version.
+   compatibility version. Before them, set the default read and write concern.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from automation.plan.process_moves import (
 )
 from automation.plan.reasons import PlanReason
 from automation.plan.set_moves import (
+    concern_move,
     feature_move,
     initiate,
     membership,
@@ -253,12 +254,18 @@ def _together(state: UnitState, own: _OwnNeeds) -> PlanStep:
 
 
 def _of_members(state: UnitState, own: _OwnNeeds) -> PlanStep:
-    """The next move of an initiated replica set: members, then processes, then the feature version."""
+    """The next move of an initiated replica set.
+
+    First the default concern, which members can depend on, then members, processes and the feature version.
+    """
+    concern = concern_move(state)
+    if concern.moves:
+        return concern
     members = membership(state, own.settled)
     if members.moves:
         return members
     other = _rolling(state, own) if own.changes else feature_move(state)
-    return PlanStep(other.moves, (*members.holds, *other.holds))
+    return PlanStep(other.moves, (*concern.holds, *members.holds, *other.holds))
 
 
 def _of_new_set(state: UnitState, own: _OwnNeeds) -> PlanStep:

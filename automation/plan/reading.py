@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from automation.moments import moment
+from automation.plan.concerns import stated_concern, united_concern
 from automation.plan.reasons import PlanReason
 from automation.plan.set_moves import MOST_VOTERS
 from automation.plan.setting_values import setting_value
@@ -24,7 +25,6 @@ MOST_MEMBERS = 50
 """The maximum number of members of a replica set of MongoDB."""
 NOT_PLANNED = (
     "backupRestoreUrl",
-    "defaultRWConcern",
     "lastCompact",
     "lastKmipMasterKeyRotation",
     "lastResync",
@@ -120,6 +120,7 @@ def _process(process: Section) -> GoalProcess:
         is_disabled=process.get("disabled") is True,
         is_manual=process.get("manualMode") is True,
         restart=moment(restart) if restart else None,
+        concern=stated_concern(process),
     )
 
 
@@ -149,7 +150,18 @@ def _unit(
     refused = [PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", fault),)) for fault in faults]
     unit = GoalUnit(processes, name, None if faults else members)
     refused += _refusals(unit)
-    return GoalUnit(processes, name, members, tuple(refused), notes)
+    if not name or any(process.is_sharded for process in processes):
+        what = "only a replica set without sharding has one"
+        notes += tuple(_concern_hold(process.name, name, what) for process in processes if process.concern)
+        return GoalUnit(processes, name, members, tuple(refused), notes)
+    managed = [process for process in processes if not process.is_disabled and not process.is_manual]
+    concern, fault = united_concern(managed, unit.members)
+    hold = _concern_hold("", name, fault) if fault else None
+    return GoalUnit(processes, name, members, tuple(refused), notes, concern, hold)
+
+
+def _concern_hold(process: str, replica_set: str, what: str) -> PlanHold:
+    return PlanHold(PlanReason.CONCERN_REFUSED, process, replica_set, (("what", what),))
 
 
 def _member(member: Section) -> MemberConfig:

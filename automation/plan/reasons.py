@@ -58,6 +58,18 @@ class PlanReason(Enum):
         ReasonKind.WAITS,
         "{other} has version {version}, which does not support feature compatibility version {target}",
     )
+    CONCERN_UNKNOWN = (
+        ReasonKind.WAITS,
+        "the default read and write concern of the replica set is not known",
+    )
+    CONCERN_VERSION = (
+        ReasonKind.WAITS,
+        "defaultRWConcern needs feature compatibility version {needed}, and the replica set has {version}",
+    )
+    CONCERN_MEMBERS = (
+        ReasonKind.WAITS,
+        "{needed} members with data must acknowledge each write, and the replica set would have {count}",
+    )
     MOST_VOTERS = (ReasonKind.WAITS, "a replica set has at most {most} voting members")
 
     SECTION_INVALID = (ReasonKind.REFUSED, "the section replicaSets is not valid: {what}")
@@ -119,6 +131,7 @@ class PlanReason(Enum):
         "{other} would have to make the move {move}, and it is in manual mode or not in the document: let it "
         "step down, so that another member becomes the primary",
     )
+    CONCERN_REFUSED = (ReasonKind.REFUSED, "the plan does not set defaultRWConcern: {what}")
     SEVERAL_WITH_DATA = (
         ReasonKind.REFUSED,
         "several processes of the new replica set have data, and only one can keep it: {others}",
@@ -161,6 +174,10 @@ class PlanReason(Enum):
     MOMENT_ASSUMED = (
         ReasonKind.ASSUMED,
         "lag, oplog and open alerts are not observed: the plan assumes that no move waits for them",
+    )
+    CONCERN_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "the default read and write concern is not observed: the plan assumes {source}",
     )
     MACHINES_ASSUMED = (
         ReasonKind.ASSUMED,

@@ -22,6 +22,7 @@ from automation.plan.values import (
     ObservedProcess,
     ObservedSet,
     PlanHold,
+    Settings,
 )
 from automation.plan.versions import SERIES, series
 
@@ -65,7 +66,7 @@ class DrawnPlan:
 def drawn_plan(old: AutomationGoal, new: AutomationGoal, reports: FleetReports, now: datetime) -> DrawnPlan:
     """Return the plan from the old document to the new document, from the reports at this time."""
     published = {process.name: process for unit in old.units for process in unit.processes}
-    stated = {unit.replica_set: unit.members for unit in old.units if unit.replica_set}
+    stated = {unit.replica_set: unit for unit in old.units if unit.replica_set}
     plans: list[UnitPlan] = []
     holds: list[PlanHold] = list(new.notes)
     steps = left_out = 0
@@ -74,7 +75,16 @@ def drawn_plan(old: AutomationGoal, new: AutomationGoal, reports: FleetReports, 
         if steps > MOST_PROCESS_STEPS:
             left_out += len(unit.processes)
             continue
-        scene = _Scene(old.number, unit, reports, published, stated.get(unit.replica_set), now)
+        before = stated.get(unit.replica_set)
+        scene = _Scene(
+            old.number,
+            unit,
+            reports,
+            published,
+            before.members if before else None,
+            before.concern if before else {},
+            now,
+        )
         try:
             drawn = unit_plan(new, unit, scene.fleet())
         except EndlessPlanError:
@@ -98,14 +108,15 @@ def reached_goal(
     """Return the document that the processes have reached: each as in the version that it has reached.
 
     `goals`: the documents by their versions. A process whose document is not among them is left out. The
-    members of a replica set are as in the oldest of these documents that states them.
+    members of a replica set are as in the oldest of these documents that states them, and so is its default
+    read and write concern.
     """
     processes = {
         number: {process.name: process for unit in goal.units for process in unit.processes}
         for number, goal in goals.items()
     }
-    members = {
-        number: {unit.replica_set: unit.members for unit in goal.units if unit.replica_set}
+    sets = {
+        number: {unit.replica_set: unit for unit in goal.units if unit.replica_set}
         for number, goal in goals.items()
     }
     units = []
@@ -117,10 +128,13 @@ def reached_goal(
             if number in processes and name in processes[number]
         ]
         stated = [
-            members[number].get(unit.replica_set) for number in sorted(goals.keys() & {*numbers.values()})
+            sets[number][unit.replica_set]
+            for number in sorted(goals.keys() & {*numbers.values()})
+            if unit.replica_set in sets[number]
         ]
-        known = next((listed for listed in stated if listed is not None), None)
-        units.append(GoalUnit(tuple(before), unit.replica_set, known))
+        known = next((older.members for older in stated if older.members is not None), None)
+        concern = stated[0].concern if stated else {}
+        units.append(GoalUnit(tuple(before), unit.replica_set, known, concern=concern))
     return AutomationGoal(number=new.number, versions=(), units=tuple(units))
 
 
@@ -138,6 +152,7 @@ class _Scene:
     reports: FleetReports
     published: Mapping[str, GoalProcess]
     stated: tuple[MemberConfig, ...] | None
+    concern: Settings
     now: datetime
 
     def fleet(self) -> ObservedFleet:
@@ -152,7 +167,7 @@ class _Scene:
                 has_data=True,
                 lag=timedelta(),
             )
-        observed = ObservedSet(self._config(), timedelta(), oplog_lost=False, alerts=())
+        observed = ObservedSet(self._config(), timedelta(), oplog_lost=False, alerts=(), concern=self.concern)
         return ObservedFleet(self.now, processes, {name: observed} if name else {})
 
     def _process(self, process: GoalProcess) -> ObservedProcess:
@@ -225,6 +240,10 @@ class _Scene:
         if self._config():
             source = "the document before" if self.stated is not None else "this document, or one vote each"
             yield _hold(PlanReason.CONFIG_ASSUMED, "", name, source=source)
+            arbiters = any(member.is_arbiter for member in (*self._config(), *(self.unit.members or ())))
+            if self.unit.concern or arbiters:
+                source = "that of the document before" if self.concern else "that nobody has set one"
+                yield _hold(PlanReason.CONCERN_ASSUMED, "", name, source=source)
 
     def _assumptions_of(self, process: GoalProcess) -> Iterator[PlanHold]:
         name, replica_set = process.name, self.unit.replica_set

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from automation.plan.concerns import CONCERNS_SINCE, needed_members
 from automation.plan.guards import (
     UnitState,
     disturbance_holds,
@@ -27,6 +28,7 @@ from automation.plan.values import (
     MoveKind,
     PlanHold,
     PlanStep,
+    Settings,
 )
 from automation.plan.versions import SERIES, series, supports
 
@@ -273,6 +275,51 @@ def feature_move(state: UnitState) -> PlanStep:
     holds = (*turn(state, name), *others_present(state, name), *_unsupported(state, target, state.config))
     move = Move(MoveKind.SET_FEATURE_VERSION, name, state.unit.replica_set, version=SERIES[target])
     return PlanStep((), holds) if holds else PlanStep((move,))
+
+
+def concern_move(state: UnitState) -> PlanStep:
+    """Set the default read and write concern of the replica set, as the document states it.
+
+    Without a statement it stays as it is.
+    """
+    if state.unit.concern_hold is not None:
+        return PlanStep((), (state.unit.concern_hold,))
+    wanted, known = state.unit.concern, state.of_set.concern
+    names = tuple(name for name in sorted(wanted) if known is None or known.get(name) != wanted[name])
+    if not names:
+        return PlanStep()
+    if len(state.primaries) != 1:
+        return PlanStep((), tuple(primary(state, "")) or (state.hold(PlanReason.NO_PRIMARY, ""),))
+    name = state.primaries[0]
+    if known is None and name in state.goals and state.goals[name].is_elsewhere:
+        return PlanStep()  # Its agent knows.
+    holds = (
+        *_concern_unknown(state, name),
+        *_acknowledged(state, wanted, state.config),
+        *turn(state, name),
+        *others_present(state, name),
+    )
+    move = Move(MoveKind.SET_DEFAULT_CONCERN, name, state.unit.replica_set, settings=names)
+    return PlanStep((), holds) if holds else PlanStep((move,))
+
+
+def _concern_unknown(state: UnitState, name: str) -> Iterator[PlanHold]:
+    """The default concern cannot be compared, or the replica set is too old to have one."""
+    version = state.process(name).feature_version
+    place = series(version)
+    if place is None:
+        yield state.hold(PlanReason.FEATURE_VERSION_UNKNOWN, "")
+    elif place < CONCERNS_SINCE:
+        yield state.hold(PlanReason.CONCERN_VERSION, "", needed=SERIES[CONCERNS_SINCE], version=version)
+    elif state.of_set.concern is None:
+        yield state.hold(PlanReason.CONCERN_UNKNOWN, "")
+
+
+def _acknowledged(state: UnitState, concern: Settings, members: Iterable[MemberConfig]) -> Iterator[PlanHold]:
+    """Enough of the members have data to acknowledge writes with the default write concern."""
+    needed, count = needed_members(concern), sum(not member.is_arbiter for member in members)
+    if needed > count:
+        yield state.hold(PlanReason.CONCERN_MEMBERS, "", needed=needed, count=count)
 
 
 def _counts(state: UnitState, process: GoalProcess) -> bool:

@@ -46,6 +46,7 @@ class MoveKind(str, Enum):
     SET_PARAMETER = "SET_PARAMETER"
     STEP_DOWN = "STEP_DOWN"
     SET_FEATURE_VERSION = "SET_FEATURE_VERSION"
+    SET_DEFAULT_CONCERN = "SET_DEFAULT_CONCERN"
     INITIATE = "INITIATE"
     ADD_MEMBER = "ADD_MEMBER"
     CHANGE_MEMBER = "CHANGE_MEMBER"
@@ -63,7 +64,12 @@ DISTURBING = frozenset(
     }
 )
 """Moves that interrupt connections, or can lead to an election."""
-WITH_TURN = DISTURBING | {MoveKind.ADD_MEMBER, MoveKind.SET_FEATURE_VERSION, MoveKind.INITIATE}
+WITH_TURN = DISTURBING | {
+    MoveKind.ADD_MEMBER,
+    MoveKind.SET_FEATURE_VERSION,
+    MoveKind.SET_DEFAULT_CONCERN,
+    MoveKind.INITIATE,
+}
 """Moves of a replica set that need its turn: only one of them runs at a time."""
 
 
@@ -125,7 +131,7 @@ class GoalProcess:
     """A process of the document. An empty text is a field that the document leaves out.
 
     `is_elsewhere`: whether it is on another machine than the agent that plans, so that its settings are not
-    known here.
+    known here. `concern`: the default read and write concern that it states for its replica set.
     """
 
     name: str
@@ -139,6 +145,7 @@ class GoalProcess:
     is_manual: bool = False
     is_elsewhere: bool = False
     restart: datetime | None = None
+    concern: Settings = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -146,7 +153,8 @@ class GoalUnit:
     """Processes that are planned together: a replica set, the routers of a cluster, or a single process.
 
     `members`: the members of the section replicaSets; None if the section does not have the set. `refused`:
-    why the document has no plan for the unit. `notes`: fields that the plan leaves alone.
+    why the document has no plan for the unit. `notes`: fields that the plan leaves alone. `concern`: the
+    default read and write concern of the replica set; `concern_hold`: why the stated one cannot be set.
     """
 
     processes: tuple[GoalProcess, ...]
@@ -154,6 +162,8 @@ class GoalUnit:
     members: tuple[MemberConfig, ...] | None = None
     refused: tuple[PlanHold, ...] = ()
     notes: tuple[PlanHold, ...] = ()
+    concern: Settings = field(default_factory=dict)
+    concern_hold: PlanHold | None = None
 
 
 @dataclass(frozen=True)
@@ -225,7 +235,8 @@ class ObservedSet:
 
     `config`: its members; empty if it is not initiated. `oplog`: the time that the oplog of the primary
     covers; `oplog_lost`: whether the oplog has already dropped entries, so that the time is a limit.
-    `turn`: the process that holds the turn. `alerts`: open alerts that the plan did not cause.
+    `turn`: the process that holds the turn. `alerts`: open alerts that the plan did not cause. `concern`: the
+    default read and write concern that somebody has set.
     """
 
     config: tuple[MemberConfig, ...] | None = None
@@ -233,6 +244,7 @@ class ObservedSet:
     oplog_lost: bool = True
     turn: str = ""
     alerts: tuple[str, ...] | None = None
+    concern: Settings | None = None
 
 
 NOTHING_OBSERVED = ObservedProcess()

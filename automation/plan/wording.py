@@ -15,6 +15,7 @@ _DETAILS = {
     MoveKind.SET_PARAMETER: "changes without a restart: {names}",
     MoveKind.STEP_DOWN: "steps down, so that another member becomes the primary",
     MoveKind.SET_FEATURE_VERSION: "sets the feature compatibility version {version}",
+    MoveKind.SET_DEFAULT_CONCERN: "sets {names} of the replica set {set}",
     MoveKind.INITIATE: "initiates the replica set {set} with {members}",
     MoveKind.ADD_MEMBER: "adds {members} to the replica set {set}",
     MoveKind.CHANGE_MEMBER: "changes {members}: {member}",

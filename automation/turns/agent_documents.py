@@ -57,6 +57,7 @@ class OtherMemberDocument(Document):
     cluster = serializers.CharField(required=False)
     version = ShownText(required=False, example="7.0.14")
     featureCompatibilityVersion = ShownText(required=False, example="7.0")
+    defaultRWConcern = serializers.DictField(required=False)
     disabled = ShownFlag(example=False)
     manualMode = ShownFlag(example=False)
 

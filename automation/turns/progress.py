@@ -21,6 +21,7 @@ MOVE_WORDS = {
     MoveKind.SET_PARAMETER: "changes settings without a restart",
     MoveKind.STEP_DOWN: "steps down",
     MoveKind.SET_FEATURE_VERSION: "sets the feature compatibility version",
+    MoveKind.SET_DEFAULT_CONCERN: "sets the default read and write concern",
     MoveKind.INITIATE: "initiates the replica set",
     MoveKind.ADD_MEMBER: "adds a member",
     MoveKind.CHANGE_MEMBER: "changes a member",

@@ -72,6 +72,16 @@ def test_it_has_its_processes_in_clear_and_no_secret_of_other_machines(
     assert len(part["databaseVersions"]) == 3
 
 
+def test_the_default_concern_of_other_members_belongs_to_the_replica_set(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    sent, concern = replica_set(1), {"defaultWriteConcern": {"w": "majority"}}
+    sent["processes"][2]["defaultRWConcern"] = concern
+    published(publisher, path, sent)
+    members = fetch(agent, ready, machine(1)).json()["members"]
+    assert [member.get("defaultRWConcern") for member in members] == [None, concern]
+
+
 def test_a_machine_is_found_in_any_case_and_by_its_alias(
     agent: ApiClient, publisher: ApiClient, path: str, ready: Project
 ) -> None:

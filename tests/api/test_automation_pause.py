@@ -187,6 +187,18 @@ def test_a_member_that_is_away_leaves_no_majority_without_another(
     assert waits == {"MAJORITY"}
 
 
+def test_a_default_concern_that_no_process_has_reached_is_planned(
+    publisher: ApiClient, reader: ApiClient, path: str, project: Project
+) -> None:
+    concern = {"defaultWriteConcern": {"w": 1}}
+    published(publisher, path, replica_set(defaultRWConcern=concern))
+    report(project)
+    published(publisher, path, replica_set(1, defaultRWConcern={"defaultWriteConcern": {"w": "majority"}}))
+    assert kinds(plans(reader, project)["p0"]) == ["SET_DEFAULT_CONCERN"]
+    published(publisher, path, replica_set(2, defaultRWConcern=concern))
+    assert kinds(plans(reader, project)["p0"]) == []
+
+
 def test_what_the_plan_does_not_do_is_said(
     publisher: ApiClient, reader: ApiClient, path: str, project: Project
 ) -> None:

@@ -138,6 +138,17 @@ def test_a_new_version_comes_with_its_feature_version_last(
     assert kinds[-1] == "SET_FEATURE_VERSION"
 
 
+def test_a_default_concern_is_set_by_the_primary(publisher: ApiClient, path: str, project: Project) -> None:
+    published(publisher, path, replica_set())
+    report(project)
+    concern = {"defaultWriteConcern": {"w": "majority"}}
+    drawn = plan(publisher, path, replica_set(1, defaultRWConcern=concern))
+    assert moves(drawn) == [("p0", "SET_DEFAULT_CONCERN", False)]
+    assert "CONCERN_ASSUMED" in reasons(drawn["assumed"])
+    published(publisher, path, replica_set(1, defaultRWConcern=concern))
+    assert moves(plan(publisher, path, replica_set(2, defaultRWConcern=concern))) == []
+
+
 def test_what_agents_report_goes_before_the_document(
     publisher: ApiClient, path: str, project: Project
 ) -> None:

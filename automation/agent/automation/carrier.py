@@ -203,7 +203,7 @@ class AutomationCarrier:
             self._watch(managed, seen.own[name])
             if seen.own[name].process.state in HOLDS_DATA:
                 self._write(name, places.note_data)
-            if seen[name].process.is_running and (version := seen[name].process.version):
+            if seen.own[name].process.is_running and (version := seen.own[name].process.version):
                 self._write(name, partial(places.note_version, version))
             if move is None:
                 self._note_reached(part, managed, places, seen.own[name], step)

@@ -26,6 +26,7 @@ from automation.agent.automation.servers import COMMAND_SECONDS, NOT_ANSWERED, M
 from automation.agent.automation.turns import MOVE_SECONDS
 from automation.agent.automation.unpack import PROGRAM
 from automation.agent.automation.work import MoveWork
+from automation.plan.concerns import set_concern
 from automation.plan.setting_values import PARAMETERS, setting_value
 from automation.plan.values import MemberConfig, Move, MoveKind
 from automation.plan.versions import SERIES, series
@@ -79,6 +80,7 @@ class Mover:
             MoveKind.CHANGE_VERSION: lambda move: self._restart(move.version),
             MoveKind.SET_PARAMETER: self._set_parameters,
             MoveKind.SET_FEATURE_VERSION: lambda move: self._set_feature_version(move.version),
+            MoveKind.SET_DEFAULT_CONCERN: self._set_default_concern,
             MoveKind.INITIATE: self._initiate,
             MoveKind.STEP_DOWN: lambda _: self._step_down(),
             MoveKind.ADD_MEMBER: self._change_members,
@@ -246,6 +248,16 @@ class Mover:
         command = {"setFeatureCompatibilityVersion": version, **confirm}
         # The command takes as long as all members need, and the turn is renewed meanwhile.
         self._ask(command, float(MOVE_SECONDS))
+
+    def _set_default_concern(self, move: Move) -> None:
+        wanted = {name: json.loads(self._managed.unit.concern[name]) for name in move.settings}
+        command = {"setDefaultRWConcern": 1, **wanted, "writeConcern": {"w": "majority"}}
+        # A majority can be slow, and the turn is renewed meanwhile.
+        answer = self._ask(command, float(MOVE_SECONDS))
+        after = set_concern(answer)
+        # Otherwise the plan would set it forever.
+        if any(after.get(name) != self._managed.unit.concern[name] for name in wanted):
+            raise MoveFailed("the server has another default concern after it took that of the document")
 
     # --- the replica set --------------------------------------------------------------------------
 

@@ -15,6 +15,7 @@ from automation.agent.automation.part import ManagedProcess
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.processes import running_pid
 from automation.agent.automation.servers import (
+    NO_COMMAND,
     NO_REPLICATION,
     NO_VALID_CONFIG,
     NOT_INITIATED,
@@ -23,6 +24,7 @@ from automation.agent.automation.servers import (
 )
 from automation.agent.mongodb.connection import is_router
 from automation.agent.mongodb.metrics import OPLOG_FULL, moment, oplog_span
+from automation.plan.concerns import set_concern
 from automation.plan.reading import flat_settings
 from automation.plan.setting_values import PARAMETERS, setting_value
 from automation.plan.values import (
@@ -35,6 +37,7 @@ from automation.plan.values import (
     ObservedFleet,
     ObservedProcess,
     ObservedSet,
+    Settings,
 )
 from automation.plan.versions import SERIES, series
 
@@ -141,7 +144,8 @@ def seen_fleet(
             replace(member, process=names.get(member.process, member.process)) for member in config
         )
     # The platform knows the open alerts, and gives no turn while one is open.
-    of_set = replace(best.of_set, config=config, turn=turn, alerts=())
+    concern = best.of_set.concern if witness.of_set.concern is None else witness.of_set.concern
+    of_set = replace(best.of_set, config=config, turn=turn, alerts=(), concern=concern)
     sets = {unit.replica_set: of_set} if unit.replica_set else {}
     return ObservedFleet(now, processes, sets, is_paused=is_paused)
 
@@ -221,7 +225,7 @@ class _RunningServer:
             builds=builds,
             failure=failure,
         )
-        of_set = ObservedSet(config=self._config(state))
+        of_set = ObservedSet(config=self._config(state), concern=self._concern(state))
         if state is MemberState.PRIMARY:
             of_set = replace(of_set, oplog=self._oplog(), oplog_lost=self._is_oplog_full())
         # Another server may answer at this address.
@@ -345,6 +349,15 @@ class _RunningServer:
             int(member.get("secondaryDelaySecs", member.get("slaveDelay", 0))),
             bool(member["arbiterOnly"]),
         )
+
+    def _concern(self, state: MemberState | None) -> Settings | None:
+        """The default concerns that somebody has set. An arbiter does not know them."""
+        if state not in {MemberState.PRIMARY, MemberState.SECONDARY}:
+            return None
+        answer, code = self._server.answer({"getDefaultRWConcern": 1})
+        if answer is None:
+            return {} if code == NO_COMMAND else None  # Before 4.4 there are none.
+        return set_concern(answer)
 
     def _states(self) -> Iterator[tuple[str, SeenState]]:
         """The states of the other members, as the heartbeats of this member say."""

@@ -12,9 +12,9 @@ from pymongo.errors import OperationFailure, PyMongoError
 from automation.agent.engine import ServerAddress
 from automation.agent.mongodb.connection import MongoAccess, SettingsFault, ask_hello, read
 
-NO_REPLICATION, NO_VALID_CONFIG, NOT_INITIATED, UNKNOWN_YET = 76, 93, 94, 258
-"""Error codes: NoReplicationEnabled, InvalidReplicaSetConfig, NotYetInitialized, and for a new member
-UnknownFeatureCompatibilityVersion."""
+NO_COMMAND, NO_REPLICATION, NO_VALID_CONFIG, NOT_INITIATED, UNKNOWN_YET = 59, 76, 93, 94, 258
+"""Error codes: CommandNotFound, NoReplicationEnabled, InvalidReplicaSetConfig, NotYetInitialized, and for a
+new member UnknownFeatureCompatibilityVersion."""
 COMMAND_SECONDS = 10.0
 
 NOT_ANSWERED = (PyMongoError, InvalidBSON, SettingsFault, OSError)

@@ -112,6 +112,7 @@ def _member(process: Section) -> dict[str, Any]:
         "cluster": text(process, "cluster"),
         "version": text(process, "version"),
         "featureCompatibilityVersion": text(process, "featureCompatibilityVersion"),
+        "defaultRWConcern": section(process, "defaultRWConcern") or None,
     }
     return {
         "name": process_name(process),

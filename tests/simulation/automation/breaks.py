@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from automation.plan import guards, planner, process_moves, reading, set_moves
+from automation.plan import concerns, guards, planner, process_moves, reading, set_moves
 from automation.plan.guards import HEALTHY, UnitState
 from automation.plan.values import Move, MoveKind, PlanStep
 from automation.plan.versions import series
@@ -68,6 +68,24 @@ def _primary_first(patch: Patch) -> None:
 
     real = planner._rolling
     patch.setattr(planner, "_rolling", rolling)
+
+
+def _concern_is_forgotten(patch: Patch) -> None:
+    patch.setattr(planner, "concern_move", lambda _: PlanStep())
+
+
+def _concern_at_any_version(patch: Patch) -> None:
+    patch.setattr(set_moves, "_concern_unknown", _nothing)
+    patch.setattr(concerns, "CONCERNS_SINCE", 0)
+
+
+def _first_concern(patch: Patch) -> None:
+    """The first process decides, also with values that servers refuse."""
+
+    def first(processes: Any, _: Any) -> tuple[Any, str]:
+        return (processes[0].concern if processes else {}), ""
+
+    patch.setattr(reading, "united_concern", first)
 
 
 def _two_series_at_once(patch: Patch) -> None:
@@ -294,16 +312,16 @@ PLAN_BREAKS = (
         _PRIMARY | _MAJORITY | _SERVER,
         _without("primary"),
     ),
-    PlanBreak("lag is ignored", 28, _CALM, _without("lag")),
+    PlanBreak("lag is ignored", 103, _CALM, _without("lag")),
     PlanBreak("the oplog is ignored", 7, frozenset({_P.OPLOG}), _without("oplog")),
     PlanBreak("alerts are ignored", 17, _CALM, _without("alerts")),
     PlanBreak("nobody needs to follow the primary", 98, _END, _without("electable")),
-    PlanBreak("unknown counts as healthy", 211, frozenset(_P), _unknown_is_healthy),
+    PlanBreak("unknown counts as healthy", 304, frozenset(_P), _unknown_is_healthy),
     PlanBreak("the primary does not step down", 1, _PRIMARY, _primary_is_interrupted),
     PlanBreak("the primary comes first", 1, _PRIMARY | _END, _primary_first),
     PlanBreak("two series at once", 1, _VERSION, _two_series_at_once),
     PlanBreak("the feature version does not limit versions", 1, _VERSION, _feature_version_is_ignored),
-    PlanBreak("the feature version comes first", 1, _VERSION, _feature_version_before_the_members),
+    PlanBreak("the feature version comes first", 7, _VERSION, _feature_version_before_the_members),
     PlanBreak("the feature version comes only at the end", 1, _END, _feature_version_only_at_the_end),
     PlanBreak("the clock decides about restarts", 412, _END, _clock_decides_about_restarts),
     PlanBreak("restarts are forgotten", 8, _END, _restarts_are_forgotten),
@@ -312,7 +330,7 @@ PLAN_BREAKS = (
     PlanBreak("the file is forgotten", 18, _END, _file_is_forgotten),
     PlanBreak("a server can get another data directory", 34, _DATA, _data_can_move),
     PlanBreak("a field is left alone without a word", 6, _END, _a_field_is_left_alone_without_a_word),
-    PlanBreak("a section is left alone without a word", 6, _END, _a_section_is_left_alone_without_a_word),
+    PlanBreak("a section is left alone without a word", 42, _END, _a_section_is_left_alone_without_a_word),
     PlanBreak("restarts are called left alone", 8, _END, _restarts_are_called_left_alone),
     PlanBreak("failures are ignored", 8, _HANDS | _END, _failures_are_ignored),
     PlanBreak("failures under earlier documents stay", 8, _END, _failures_stay),
@@ -327,6 +345,9 @@ PLAN_BREAKS = (
     PlanBreak("new members vote at once", 0, _MAJORITY | _SERVER, _new_members_vote),
     PlanBreak("the primary is removed", 27, _SERVER, _the_primary_is_removed),
     PlanBreak("members change without a majority", 32, _MAJORITY | _ONE, _all_members_at_once),
+    PlanBreak("the default concern is forgotten", 2, _END, _concern_is_forgotten),
+    PlanBreak("a default concern at any version", 32, _SERVER, _concern_at_any_version),
+    PlanBreak("the first process decides about the concern", 2, _SERVER | _END, _first_concern),
     # Found while the simulator was built.
     PlanBreak("a member joins at any version", 713, _VERSION, _joining_at_any_version),
     PlanBreak("a replica set begins at any version", 62, _VERSION, _initiation_at_any_version),
@@ -334,7 +355,7 @@ PLAN_BREAKS = (
         "the files of an empty server are ignored", 308, _VERSION, _files_of_an_empty_server_are_ignored
     ),
     PlanBreak(
-        "the primary does not wait for downloads", 137, _PRIMARY, _the_primary_does_not_wait_for_downloads
+        "the primary does not wait for downloads", 314, _PRIMARY, _the_primary_does_not_wait_for_downloads
     ),
     PlanBreak("newcomers change their version first", 2192, _END, _newcomers_go_ahead),
     PlanBreak("a manual newcomer is not awaited", 21445, _SERVER, _manual_newcomers_are_not_awaited),

@@ -15,7 +15,6 @@ ROUND_SETTINGS = ("setParameter.cursorTimeoutMillis", "setParameter.ttlMonitorEn
 START_SETTINGS = ("storage.wiredTiger.engineConfig.cacheSizeGB", "net.maxIncomingConnections")
 FIELDS_LEFT_ALONE = (
     "backupRestoreUrl",
-    "defaultRWConcern",
     "lastCompact",
     "lastKmipMasterKeyRotation",
     "lastResync",
@@ -23,6 +22,17 @@ FIELDS_LEFT_ALONE = (
 """Fields of processes that change nothing on the simulated servers: the plan must say so."""
 SECTIONS_LEFT_ALONE = ("agentVersion", "auth")
 """As `FIELDS_LEFT_ALONE`, of the document."""
+CONCERNS: Sequence[JsonDocument] = (
+    {"defaultWriteConcern": {"w": "majority"}},
+    {"defaultWriteConcern": {"w": 1, "j": True}},
+    {"defaultWriteConcern": {"w": "1"}, "defaultReadConcern": {"level": "majority"}},
+    {"defaultReadConcern": {"level": "available"}},
+)
+REFUSED_CONCERNS: Sequence[JsonDocument] = (
+    {"defaultWriteConcern": {"w": 0}},
+    {"defaultWriteConcern": {"w": 9}},
+    {"defaultReadConcern": {"level": "snapshot"}},
+)
 RESTARTS = ("2026-11-21T07:00:00Z", "2026-11-21T08:10:00Z", "2026-11-21T08:40:00Z")
 
 
@@ -59,6 +69,8 @@ def draw_fleet(seed: int) -> SimulatedFleetPlan:
     if is_odd and random.random() < 0.25:
         documents = [first, *map(_with_manual, documents[1:])]
     left_alone = Random(seed + 2 * 10**9)
+    concerns = Random(seed + 3 * 10**9)
+    documents = [_with_concern(concerns, document, is_odd=is_odd) for document in documents]
     return SimulatedFleetPlan(
         seed=seed,
         documents=tuple(
@@ -79,6 +91,20 @@ def _with_fields_left_alone(random: Random, document: JsonDocument) -> JsonDocum
 
     processes = [{**process, **added(FIELDS_LEFT_ALONE)} for process in document["processes"]]
     return {**document, **added(SECTIONS_LEFT_ALONE), "processes": processes}
+
+
+def _with_concern(random: Random, document: JsonDocument, *, is_odd: bool) -> JsonDocument:
+    """The document with a default read and write concern, in all processes or in one of them."""
+    processes = [dict(process) for process in document["processes"]]
+    feature = processes[0]["featureCompatibilityVersion"]
+    if random.random() < 0.4 or "replicaSets" not in document or (feature == "4.2" and not is_odd):
+        return document
+    concern = random.choice(CONCERNS)
+    for process in processes if random.random() < 0.7 else processes[-1:]:
+        process["defaultRWConcern"] = concern
+    if is_odd and random.random() < 0.4:
+        processes[0]["defaultRWConcern"] = random.choice((*CONCERNS, *REFUSED_CONCERNS))
+    return {**document, "processes": processes}
 
 
 def _voters(document: JsonDocument) -> int:

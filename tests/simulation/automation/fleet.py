@@ -4,6 +4,7 @@ A server that is asked for something that destroys data, or that MongoDB would r
 Time goes in ticks. Each move takes some ticks, and an agent can be killed between its steps.
 """
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -68,6 +69,7 @@ class SimulatedSet:
         self.servers: dict[str, SimulatedServer] = {}
         self.config: tuple[MemberConfig, ...] = ()
         self.feature: int | None = None
+        self.concern: Settings = {}
         self.oplog = 0
         self.oplog_lost = False
         self.disturbed: set[str] = set()
@@ -288,6 +290,23 @@ class SimulatedSet:
             if server.is_running and server.is_copy:
                 server.feature = feature
         self.feature = feature
+        if feature < CONCERNS_SINCE:
+            self.concern = {}
+
+    def set_concern(self, name: str, concern: Settings) -> None:
+        """Set the default read and write concern."""
+        if self.servers[name].state is not MemberState.PRIMARY:
+            self.violates(FleetPromise.SERVER, f"{name} is no primary and sets the default concern")
+        if self.feature is None or self.feature < CONCERNS_SINCE:
+            self.violates(FleetPromise.SERVER, f"{name} has no default concern with {self.feature}")
+        self.concern = {**self.concern, **concern}
+        read = json.loads(concern.get("defaultReadConcern", "{}"))
+        if read.get("level", "local") not in {"available", "local", "majority"}:
+            self.violates(FleetPromise.SERVER, f"{read} is refused")
+        needed = json.loads(concern.get("defaultWriteConcern", "{}")).get("w", "majority")
+        data = sum(not member.is_arbiter for member in self.config)
+        if needed != "majority" and not 1 <= needed <= data:
+            self.violates(FleetPromise.MAJORITY, f"{data} members with data acknowledge with w {needed}")
 
     def initiate(self, name: str, members: tuple[MemberConfig, ...]) -> None:
         first = self.servers[name]
@@ -366,4 +385,5 @@ class SimulatedSet:
 
 
 SET_SETTING = "replication.replSetName"
+CONCERNS_SINCE = SERIES.index("4.4")
 _HEALTHY = frozenset({MemberState.PRIMARY, MemberState.SECONDARY, MemberState.ARBITER})

@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from random import Random
 
 from automation.plan import planner, reading
+from automation.plan.concerns import stated_concern
 from automation.plan.reasons import PlanReason
 from automation.plan.set_moves import members_after
 from automation.plan.values import (
@@ -30,6 +31,7 @@ from automation.plan.values import (
     ObservedProcess,
     ObservedSet,
     PlanStep,
+    Settings,
 )
 from automation.plan.versions import SERIES, series
 from tests.simulation.automation.documents import (
@@ -140,6 +142,7 @@ class FleetRun:
             oplog_lost=world.oplog_lost,
             turn=self.turn if self.turn_until > world.now else "",
             alerts=alerts,
+            concern=self._observed_concern(),
         )
         return ObservedFleet(
             now=BEGIN + timedelta(minutes=world.now),
@@ -157,6 +160,16 @@ class FleetRun:
             for server in self.world.servers.values()
         )
         return self.world.config if says else ()
+
+    def _observed_concern(self) -> Settings | None:
+        """The default concern as a visible member with data says it."""
+        says = any(
+            server.is_running
+            and server.state in {MemberState.PRIMARY, MemberState.SECONDARY}
+            and self.hidden.get(server.name, 0) <= self.world.now
+            for server in self.world.servers.values()
+        )
+        return self.world.concern if says else None
 
     def _observed(self, server: SimulatedServer) -> ObservedProcess:
         if self.hidden.get(server.name, 0) > self.world.now:
@@ -411,12 +424,20 @@ class FleetRun:
                 self._check_primary_last(server)
                 self.world.check_disturbance(server.name, is_step_down=True)
                 self.world.step_down(server.name)
-            case MoveKind.SET_FEATURE_VERSION:
-                self.world.set_feature(server.name, SERIES.index(move.version))
+            case MoveKind.SET_FEATURE_VERSION | MoveKind.SET_DEFAULT_CONCERN:
+                self._set_value(server, move)
             case MoveKind.INITIATE:
                 self.world.initiate(server.name, move.members)
             case MoveKind.ADD_MEMBER | MoveKind.CHANGE_MEMBER | MoveKind.REMOVE_MEMBER:
                 self._change_members(server, move)
+
+    def _set_value(self, server: SimulatedServer, move: Move) -> None:
+        """Set the value that all members have."""
+        if move.kind is MoveKind.SET_FEATURE_VERSION:
+            self.world.set_feature(server.name, SERIES.index(move.version))
+        else:
+            concern = self.goal.units[0].concern
+            self.world.set_concern(server.name, {name: concern[name] for name in move.settings})
 
     def _change_members(self, server: SimulatedServer, move: Move) -> None:
         name = move.members[0].process
@@ -545,6 +566,10 @@ class FleetRun:
                     found.append(f"no member {member.process}")
                 elif now is not None and _values(now) != _values(member):
                     found.append(f"{now} instead of {member}")
+        if self.world.config and not self.world.shuts_down:
+            found += [
+                f"no {name} {text}" for name, text in self._concern() if text != self.world.concern.get(name)
+            ]
         goal = series(unit.processes[0].feature_version)
         features = [self.world.feature] if self.world.config else []
         if not unit.replica_set:
@@ -552,6 +577,20 @@ class FleetRun:
         if not self.world.shuts_down and any(feature != goal for feature in features):
             found.append(f"feature version {features}")
         return found
+
+    def _concern(self) -> list[tuple[str, str]]:
+        """The default concerns that the managed processes of the last document state."""
+        managed = {
+            process.name
+            for process in self.goal.units[0].processes
+            if not process.is_disabled and not process.is_manual
+        }
+        return [
+            (name, text)
+            for process in self.plan.documents[-1]["processes"]
+            if process["name"] in managed
+            for name, text in stated_concern(process).items()
+        ]
 
     def _missing_of(self, process: GoalProcess) -> list[str]:
         server = self.world.servers[process.name]

@@ -57,6 +57,15 @@ settings = st.fixed_dictionaries(
         "setParameter": st.dictionaries(st.sampled_from(["a", "b"]), anything, max_size=2),
     },
 )
+concerns = st.fixed_dictionaries(
+    {},
+    optional={
+        "defaultReadConcern": st.fixed_dictionaries({"level": anything}),
+        "defaultWriteConcern": st.fixed_dictionaries(
+            {"w": st.one_of(st.sampled_from(["majority", 1, "2"]), anything), "wtimeout": anything}
+        ),
+    },
+)
 processes = st.lists(
     st.builds(
         process,
@@ -68,6 +77,7 @@ processes = st.lists(
         lastRestart=st.sampled_from([None, "2099-11-21T11:00:00Z", "2099-11-21T13:00:00Z"]),
         processType=st.sampled_from([None, "mongos", "mongod"]),
         cluster=st.sampled_from([None, "east"]),
+        defaultRWConcern=st.one_of(st.none(), concerns),
     ),
     max_size=4,
 )

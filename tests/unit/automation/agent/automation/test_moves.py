@@ -88,12 +88,19 @@ def mover(
     turn: _CountedTurn | None = None,
     server: _CommandedServer | None = None,
     program: str = "",
+    *,
+    concern: Mapping[str, Any] | None = None,
 ) -> Mover:
-    """The moves of a process below the directory. `program`: the script that is the server, if any."""
-    settings = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
+    """The moves of a process below the directory. `program`: the script that is the server, if any.
+
+    `concern`: the default concern of the replica set of the process, if it has one.
+    """
+    settings: dict[str, Any] = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
+    if concern:
+        settings["replication"] = {"replSetName": "orders"}
     sent = document(
         options={"downloadBase": str(directory)},
-        processes=[process(hostname="127.0.0.1", args2_6=settings)],
+        processes=[process(hostname="127.0.0.1", args2_6=settings, defaultRWConcern=concern)],
     )
     (managed,) = read_part(sent, "127.0.0.1", [directory]).processes.values()
     builds: object = DocumentBuilds(Builds(directory, [directory]), {}, this_kind())
@@ -128,6 +135,7 @@ class _PresentBuild:
 
 COMMANDS = [
     Move(MoveKind.SET_FEATURE_VERSION, "db_1", version="6.0"),
+    Move(MoveKind.SET_DEFAULT_CONCERN, "db_1", "orders"),
     Move(MoveKind.STEP_DOWN, "db_1", "orders"),
     *(
         Move(kind, "db_1", "orders", members=(MemberConfig("db_1"),))
@@ -221,6 +229,38 @@ def test_a_member_that_has_become_another_does_not_change(tmp_path: Path) -> Non
     with pytest.raises(MoveFailed):
         mover(tmp_path, SeenProcess(RUNS), server=server).carry_out(change)
     assert server.commands == ["replSetGetConfig"]
+
+
+class _ServerWithConcern(_CommandedServer):
+    """A server that sets default concerns, and answers with its own `w`."""
+
+    def __init__(self, w: object) -> None:
+        super().__init__(Event())
+        self.w, self.sent = w, dict[str, Any]()
+
+    def ask(self, command: Mapping[str, Any], *, seconds: float = 0) -> Mapping[str, Any]:
+        self.sent = dict(command)
+        return {"defaultWriteConcern": {"w": self.w, "wtimeout": 0}, "defaultWriteConcernSource": "global"}
+
+
+def test_a_default_concern_is_set_with_a_majority(tmp_path: Path) -> None:
+    server = _ServerWithConcern(2)
+    stated = {"defaultWriteConcern": {"w": "2"}, "defaultReadConcern": {"level": "majority"}}
+    move = Move(MoveKind.SET_DEFAULT_CONCERN, "db_1", "orders", settings=("defaultWriteConcern",))
+    mover(tmp_path, SeenProcess(RUNS), server=server, concern=stated).carry_out(move)
+    assert server.sent == {
+        "setDefaultRWConcern": 1,
+        "defaultWriteConcern": {"w": 2, "wtimeout": 0},
+        "writeConcern": {"w": "majority"},
+    }
+
+
+def test_a_server_that_keeps_another_default_concern_fails_the_move(tmp_path: Path) -> None:
+    move = Move(MoveKind.SET_DEFAULT_CONCERN, "db_1", "orders", settings=("defaultWriteConcern",))
+    stated = {"defaultWriteConcern": {"w": 2}}
+    moves = mover(tmp_path, SeenProcess(RUNS), server=_ServerWithConcern(1), concern=stated)
+    with pytest.raises(MoveFailed, match="another default concern"):
+        moves.carry_out(move)
 
 
 def test_every_move_with_a_turn_is_tried_without_it() -> None:

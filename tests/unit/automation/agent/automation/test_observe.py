@@ -13,7 +13,7 @@ from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.observe import SeenProcess, observe
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces, StartRecord
-from automation.agent.automation.servers import NOT_INITIATED, ManagedServer
+from automation.agent.automation.servers import NO_COMMAND, NOT_INITIATED, ManagedServer
 from automation.plan.values import MemberState
 from tests.each import each
 from tests.factories.documents import document, process
@@ -63,6 +63,17 @@ class _UninitiatedServer(AnsweringServer):
 
     def answer(self, command: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, int]:
         return (None, NOT_INITIATED) if "replSetGetStatus" in command else super().answer(command)
+
+
+class _MemberServer(_AnsweringServer):
+    """A member in the state `myState` of its answers, without the commands that its answers lack."""
+
+    def hello(self) -> Mapping[str, Any] | None:
+        return {"setName": "rs"}
+
+    def answer(self, command: Mapping[str, Any], **_: Any) -> tuple[Mapping[str, Any] | None, int]:
+        answer, _code = super().answer(command)
+        return answer, 0 if answer is not None else NO_COMMAND
 
 
 def seen(
@@ -143,3 +154,35 @@ def test_a_feature_version_that_changes_is_not_known(
     said = {"version": "6.0", field: "7.0"}
     answers = {**standalone(1), "getParameter": {"featureCompatibilityVersion": said}}
     assert seen(tmp_path_factory.mktemp("changes"), answers).process.feature_version is None
+
+
+MAJORITY = {"defaultWriteConcern": {"w": "majority", "wtimeout": 0}}
+TEXTS = {"defaultWriteConcern": '{"w": "majority", "wtimeout": 0}'}
+
+
+@each(
+    ("state", "answer", "concern"),
+    [
+        (1, {**MAJORITY, "defaultWriteConcernSource": "global"}, TEXTS),
+        (2, {**MAJORITY, "defaultWriteConcernSource": "implicit"}, {}),
+        (2, MAJORITY, TEXTS),
+        (1, None, {}),
+        (7, {}, None),
+        (3, MAJORITY, None),
+    ],
+)
+def test_the_default_concern_is_as_members_with_data_say(
+    tmp_path_factory: pytest.TempPathFactory, state: int, answer: Any, concern: Any
+) -> None:
+    answers = {**standalone(1), "replSetGetStatus": {"myState": state}, "getDefaultRWConcern": answer}
+    found = seen(tmp_path_factory.mktemp("member"), answers, _MemberServer)
+    assert found.of_set.concern == concern
+
+
+def test_a_member_that_does_not_say_its_default_concern_leaves_it_unknown(tmp_path: Path) -> None:
+    class _RefusingMember(_MemberServer):
+        def answer(self, command: Mapping[str, Any], **_: Any) -> tuple[Mapping[str, Any] | None, int]:
+            return (None, 13) if "getDefaultRWConcern" in command else super().answer(command)
+
+    answers = {**standalone(1), "replSetGetStatus": {"myState": 1}}
+    assert seen(tmp_path, answers, _RefusingMember).of_set.concern is None
