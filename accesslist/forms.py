@@ -1,6 +1,6 @@
 """Console forms of identity and access."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, cast
 
 from django import forms
@@ -11,9 +11,10 @@ from accesslist.roles.models import RoleGrant
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Operator
+from opsapi.console.display import role_choices
 from opsapi.console.forms import ConsoleForm, the_only
 from opsapi.console.model_admin import ConsoleAdmin
-from opsapi.roles import Scope
+from opsapi.roles import Role, Scope
 
 
 class ScopeField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of one kind or another
@@ -42,6 +43,24 @@ class ScopeField(forms.ModelChoiceField):  # type: ignore[type-arg]  # of one ki
         if not self.required or self.queryset is None:
             return None
         return the_only(list(self.queryset.order_by("pk").values_list("pk", flat=True)[:2]))
+
+
+class RolesField(forms.MultipleChoiceField):
+    """Checkboxes of roles, each with what it allows. The cleaned value is a list of roles."""
+
+    widget = forms.CheckboxSelectMultiple
+
+    def __init__(self, roles: Iterable[Role] = (), **options: Any) -> None:
+        super().__init__(**options)
+        self.offer(roles)
+
+    def offer(self, roles: Iterable[Role]) -> None:
+        """Show and accept these roles."""
+        self.choices = role_choices(roles)
+
+    def clean(self, value: Any) -> list[Role]:
+        """The selected roles."""
+        return [Role(name) for name in super().clean(value)]
 
 
 class ScopedForm(ConsoleForm):

@@ -1,11 +1,11 @@
 """Forms of invitations: for inviters, and for the people who accept."""
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from django import forms
 
-from accesslist.forms import ScopedForm
+from accesslist.forms import RolesField, ScopedForm
 from accesslist.invitations.models import Invitation
 from accesslist.invitations.store import Places, places_to_invite, roles_to_give
 from accesslist.login.console import PASSWORD_RULES, PasswordTwiceForm, password_field
@@ -14,9 +14,8 @@ from accesslist.users.changes import NewUser
 from accesslist.users.resource import UserInput
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
-from opsapi.console.display import role_choices
 from opsapi.console.forms import VERBATIM, OpenForm, line_field
-from opsapi.roles import Role, Scope
+from opsapi.roles import Scope
 
 BY_EMAIL, BY_LINK = "email", "link"
 _MOST_TYPED = 1000
@@ -35,22 +34,16 @@ class _RolesToGiveForm(ScopedForm):
 
     refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {ErrorCode.ROLE_NOT_HELD: "roles"}
 
-    roles = forms.MultipleChoiceField(
+    roles = RolesField(
         label="Roles",
-        widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one role."},
         help_text="You can give the roles that you have.",
     )
 
     def add_inputs(self) -> None:
         """The roles, each with what it allows."""
-        given = roles_to_give(scope_of_place(self.row), self.operator.grants)
-        self.fields["roles"].choices = role_choices(given)  # type: ignore[attr-defined]  # it is a MultipleChoiceField
-
-    @property
-    def chosen(self) -> list[Role]:
-        """The chosen roles."""
-        return [Role(name) for name in self.cleaned_data["roles"]]
+        field = cast(RolesField, self.fields["roles"])
+        field.offer(roles_to_give(scope_of_place(self.row), self.operator.grants))
 
 
 class InviteForm(_RolesToGiveForm):
@@ -100,7 +93,7 @@ class InviteForm(_RolesToGiveForm):
         """See `accesslist.invitations.inviting.invite`, and whether to send a message."""
         typed = self.cleaned_data
         return {
-            "roles": self.chosen,
+            "roles": typed["roles"],
             "email_address": typed["emailAddress"] or None,
             "by_email": typed["way"] == BY_EMAIL,
         }
@@ -132,7 +125,7 @@ class InvitationRolesForm(_RolesToGiveForm):
     @property
     def values(self) -> Mapping[str, Any]:
         """The roles."""
-        return {"roles": self.chosen}
+        return {"roles": self.cleaned_data["roles"]}
 
 
 def place_value(row: Any) -> str:

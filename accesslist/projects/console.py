@@ -22,7 +22,7 @@ from accesslist.access import (
     WRITE_PROJECT,
     WRITE_PROJECT_ACCESS,
 )
-from accesslist.forms import ScopedForm, ScopeField
+from accesslist.forms import RolesField, ScopedForm, ScopeField
 from accesslist.invitations.console import INVITE, invite_action
 from accesslist.projects.changes import (
     organization_create,
@@ -43,7 +43,7 @@ from opsapi.api.permissions import Access, Where
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
 from opsapi.console.admin_urls import add_url, list_url
-from opsapi.console.display import Context, link, role_choices, short_field
+from opsapi.console.display import Context, link, short_field
 from opsapi.console.document_forms import DocumentForm
 from opsapi.console.earlier import EVENT
 from opsapi.console.filters import RelatedFilter
@@ -51,8 +51,6 @@ from opsapi.console.forms import ConsoleForm
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.sitemap import place_of_model
 from opsapi.roles import INSTALLATION, Role, Scope, role_names
-
-_GROUP_ROLES = role_choices(role for role in Role if role.is_group)
 
 
 class OrganizationForm(DocumentForm):
@@ -148,10 +146,9 @@ class TeamRolesForm(ScopedForm):
     }
 
     team = ScopeField("team", help_text="A team of the project's organization.")
-    roles = forms.MultipleChoiceField(
-        choices=_GROUP_ROLES,
+    roles = RolesField(
+        (role for role in Role if role.is_group),
         required=False,
-        widget=forms.CheckboxSelectMultiple,
         help_text="These roles replace the team's current roles in the project. Select none to remove "
         "the team from the project.",
     )
@@ -249,7 +246,7 @@ def _create(call: ActionCall) -> ActionOutcome:
 
 def _set_team_roles(call: ActionCall) -> ActionOutcome:
     group = call.operator.authorise_group(WRITE_PROJECT_ACCESS.roles, call.row.id)
-    team, roles = call.values["team"], [Role(name) for name in call.values["roles"]]
+    team, roles = call.values["team"], call.values["roles"]
     if not roles:
         group_team_update(group=group, team_id=team.id, roles=(), actor=call.actor, now=call.now)
         return ActionOutcome(message=f"Team {team.name} no longer has roles in the project.")

@@ -12,7 +12,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
-from accesslist.forms import ScopedForm, ScopeField
+from accesslist.forms import RolesField, ScopedForm, ScopeField
 from accesslist.keys.models import ApiKey
 from accesslist.projects.models import Project
 from accesslist.roles.models import RoleGrant
@@ -25,7 +25,7 @@ from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import VisibleScope
 from opsapi.console.actions import operator_of
-from opsapi.console.display import named, role_choices
+from opsapi.console.display import named
 from opsapi.console.earlier import EVENT, RevertedChange, RevertingForm
 from opsapi.console.filters import ChoiceFilter
 from opsapi.console.model_admin import ConsoleAdmin, ConsoleInline
@@ -34,13 +34,6 @@ from opsapi.roles import ROLE_WORDS, Grant, Role
 MOST_HELD = 500
 """Maximum number of roles that the form offers to revoke; others stay."""
 _SCOPES = (("project", "a project"), ("org", "an organization"))
-
-
-def _roles(prefix: str, label: str) -> forms.MultipleChoiceField:
-    choices = role_choices(role for role in Role if role.startswith(prefix))
-    return forms.MultipleChoiceField(
-        choices=choices, required=False, label=label, widget=forms.CheckboxSelectMultiple
-    )
 
 
 class RolesForm(ScopedForm):
@@ -53,10 +46,14 @@ class RolesForm(ScopedForm):
     )
 
     project = ScopeField("project", required=False)
-    project_roles = _roles("GROUP_", "Roles in the project")
+    project_roles = RolesField(
+        (role for role in Role if role.is_group), required=False, label="Roles in the project"
+    )
     org = ScopeField("org", required=False, label="Organization")
-    org_roles = _roles("ORG_", "Roles in the organization")
-    global_roles = _roles("GLOBAL_", "Global roles")
+    org_roles = RolesField(
+        (role for role in Role if role.is_org), required=False, label="Roles in the organization"
+    )
+    global_roles = RolesField((role for role in Role if role.is_global), required=False, label="Global roles")
 
     def clean(self) -> dict[str, Any]:
         """A role needs its scope, and a scope needs a role."""
@@ -74,9 +71,9 @@ class RolesForm(ScopedForm):
         values = self.cleaned_data
         project, org = values.get("project"), values.get("org")
         return [
-            *[Grant(Role(name), group_id=project.id) for name in values.get("project_roles", ()) if project],
-            *[Grant(Role(name), org_id=org.id) for name in values.get("org_roles", ()) if org],
-            *[Grant(Role(name)) for name in values.get("global_roles", ())],
+            *[Grant(role, group_id=project.id) for role in values.get("project_roles", ()) if project],
+            *[Grant(role, org_id=org.id) for role in values.get("org_roles", ()) if org],
+            *[Grant(role) for role in values.get("global_roles", ())],
         ]
 
     def field_about(self, refusal: ApiError) -> str | None:
