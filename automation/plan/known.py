@@ -23,6 +23,7 @@ from automation.plan.reported import OLD
 from automation.plan.set_moves import step_down_holds
 from automation.plan.values import (
     DISTURBING,
+    INTERRUPTING,
     GoalUnit,
     MemberConfig,
     MemberState,
@@ -32,8 +33,6 @@ from automation.plan.values import (
     ObservedSet,
     PlanHold,
 )
-
-_INTERRUPTING = frozenset({MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,7 +88,7 @@ def _of_member(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]
     """The guards of a move of a replica set whose members are known."""
     if kind is MoveKind.STEP_DOWN:
         return step_down_holds(state, process)
-    if kind in _INTERRUPTING:
+    if kind in INTERRUPTING:
         return [*_not_primary(state, process), *disturbance_holds(state, process)]
     return _of_all_members(state, process, kind)
 

@@ -64,6 +64,8 @@ DISTURBING = frozenset(
     }
 )
 """Moves that interrupt connections, or can lead to an election."""
+INTERRUPTING = frozenset({MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION})
+"""Moves that end the process. A primary steps down before them."""
 WITH_TURN = DISTURBING | {
     MoveKind.ADD_MEMBER,
     MoveKind.SET_FEATURE_VERSION,

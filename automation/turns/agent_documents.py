@@ -140,6 +140,12 @@ class TurnRequestDocument(Document):
         "of the replica set counts as a member, also a host that was removed from the set.",
         example=["orders_1", "orders_2"],
     )
+    follows = Text(
+        max_length=24,
+        required=False,
+        help_text="The `id` of the held turn for the STEP_DOWN of the process, before STOP, RESTART and "
+        "CHANGE_VERSION.",
+    )
     reason = Text(
         max_length=2000,
         single_line=False,

@@ -7,7 +7,8 @@ A request for a turn:
 3. checks that nobody holds the turn, that the plan is not paused, and the guards,
 4. grants the turn with the next fence, or remembers since when the move waits and why.
 
-A move without a turn that failed is a turn that has ended: it stops the plan of its unit.
+The turn for the restart of a primary follows directly upon the turn for its step-down. A move without a turn
+that failed is a turn that has ended: it stops the plan of its unit.
 
 All this runs one at a time in a project.
 """
@@ -31,7 +32,7 @@ from automation.hosts.store import facts_of_host
 from automation.plan.known import turn_holds
 from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
-from automation.plan.values import GoalUnit, PlanHold
+from automation.plan.values import INTERRUPTING, GoalUnit, MoveKind, PlanHold
 from automation.sections import process_name, processes
 from automation.turns.known import hosts_of_processes, known_unit
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
@@ -72,6 +73,7 @@ REMEDY = (
 )
 """What to do about a plan that stopped."""
 _ENDED_BY_RESUME = (PlanReason.PAUSED.name, PlanReason.STOPPED.name)
+NO_STEP_DOWN = "must be the turn for the step-down of the process, before a stop or a restart of it"
 REUSED = "was used for another process or move: use a new one for each turn"
 
 
@@ -288,12 +290,16 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
     waiting = WaitingMove.objects.filter(group_id=group_id, process=request.process).first()
     pause = pause_of(group_id)
     holder = PlanTurn.objects.filter(group_id=group_id, unit=subject.key, ended=None).first()
-    if pause is not None:
+    before = _turn_before(group_id, request)
+    if pause is not None and before is None:
         hold = PlanHold(PlanReason.PAUSED, request.process, subject.unit.replica_set)
         return _wait(act, request, subject, waiting, [hold], since=pause.since)
     stop = stops_of(group_id, subject.document["version"]).filter(unit=subject.key).last()
     if stop is not None:
         return _wait(act, request, subject, waiting, [stop_hold(stop, request.process)], since=stop.ended)
+    if before is not None:
+        _end(act, before, TurnState.DONE)
+        return _grant(act, request, subject)
     if holder is not None:
         names = (("other", holder.process),)
         hold = PlanHold(PlanReason.TURN, request.process, subject.unit.replica_set, names)
@@ -305,6 +311,24 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
     if waiting is not None:
         _end_wait(act, waiting)
     return _grant(act, request, subject)
+
+
+def _turn_before(group_id: str, request: TurnRequest) -> PlanTurn | None:
+    """The held turn for the step-down of the process, if the request continues it.
+
+    The guards of a step-down include those of an interruption. The agent has seen that another member is the
+    primary.
+    """
+    if request.follows is None:
+        return None
+    turn = turn_with_id(request.follows, group_id=group_id)
+    asked = (request.process, machine_key(request.hostname), MoveKind.STEP_DOWN.value)
+    is_own = turn is not None and (turn.process, turn.hostname, turn.move) == asked
+    if turn is None or not is_own or request.move not in INTERRUPTING:
+        raise ApiError.of_field("follows", ErrorCode.INVALID_ATTRIBUTE, NO_STEP_DOWN)
+    if turn.ended is not None:
+        raise _over(turn)
+    return turn
 
 
 def _wait(
@@ -446,18 +470,21 @@ def turn_report(*, group_id: str, turn_id: str, report: TurnReport, actor: Actor
         turn.step = report.step or turn.step
         if report.outcome is None:
             turn.expires = now + TURN_LENGTH
-        else:
-            turn.state, turn.ended, turn.reason = report.state.value, now, report.reason
+            turn.save()
+            return turn
         if report.outcome is TurnOutcome.NOT_BEGUN:
             turn.until = now
-        turn.save()
-        if report.outcome is not None:
-            ended = EventType.AUTOMATION_MOVE_ENDED_AUDIT
-            act.record(_move_event(ended, turn, _facts_of(turn), was_held=True))
-            turn_ended.send(sender=PlanTurn, group_id=group_id, now=now)
+        _end(act, turn, report.state, report.reason)
         if report.outcome is TurnOutcome.FAILED:
             _stop(act, turn)
         return turn
+
+
+def _end(act: RecordedAct, turn: PlanTurn, state: TurnState, reason: str | None = None) -> None:
+    turn.state, turn.ended, turn.reason = state.value, act.now, reason
+    turn.save()
+    act.record(_move_event(EventType.AUTOMATION_MOVE_ENDED_AUDIT, turn, _facts_of(turn), was_held=True))
+    turn_ended.send(sender=PlanTurn, group_id=turn.group_id, now=act.now)
 
 
 def _stop(act: RecordedAct, turn: PlanTurn) -> None:

@@ -172,6 +172,9 @@ class TurnViewSet(OfAgent):
         Only one turn of a replica set is held at a time. It is refused while the plan is paused, or while a
         guard does not hold. A repeated request gets the same turn.
 
+        With `follows`, the turn of a step-down ends, and the process gets the turn for its stop or restart at
+        once, also during a pause: the guards of the step-down include those of the restart.
+
         A move that takes no turn, such as a download, is sent after it failed, with the reason. No guard is
         asked. The plan of the replica set stops, as after a failed move with a turn.
         """
@@ -185,6 +188,7 @@ class TurnViewSet(OfAgent):
             goal_version=values.get("goal_version"),
             step=values.get("step"),
             members=frozenset(values["members"]) if "members" in values else None,
+            follows=values.get("follows"),
             failure=redact_urls(values["reason"]) if "reason" in values else None,
         )
         turn = turn_ask(group_id=self.group.id, request=asked, actor=self.actor, now=self.now)

@@ -34,7 +34,16 @@ from automation.agent.faults import Problems, log_unexpected, shown
 from automation.agent.settings import Settings
 from automation.plan.planner import EndlessPlanError, UnitPlan, own_need, unit_plan, unit_step
 from automation.plan.reasons import PlanReason, ReasonKind
-from automation.plan.values import WITH_TURN, FailedMove, GoalUnit, Move, PlanHold, PlanStep
+from automation.plan.values import (
+    INTERRUPTING,
+    WITH_TURN,
+    FailedMove,
+    GoalUnit,
+    Move,
+    MoveKind,
+    PlanHold,
+    PlanStep,
+)
 from automation.sections import section
 
 log = logging.getLogger("opsapi.agent")
@@ -45,6 +54,8 @@ REPORT_AFTER = 30.0
 """Seconds until progress is reported again, although nothing has changed."""
 _HEARTBEATS, _HEARTBEAT_SECONDS = 10, 1.0
 """How often the agent looks for a heartbeat since a turn was given, and the seconds between."""
+_FOLLOWS_WITHIN, _FOLLOWS_PAUSE = 60.0, 1.0
+"""Seconds in which the restart of a former primary may begin under its turn, and between two looks."""
 _MOST_MOVES = 50
 """Of a process in one round."""
 
@@ -330,23 +341,74 @@ class AutomationCarrier:
             return False
         if move.kind not in WITH_TURN:
             return self._carry_out(mover, part, move, None)
+        turn = self._take_turn(part, managed, places, move)
+        if turn is None:
+            return False
+        is_done = self._carry_out(self._mover(part, managed, places, turn), part, move, turn)
+        if is_done and move.kind is MoveKind.STEP_DOWN:
+            return self._follow(part, managed, places, turn)
+        return is_done
+
+    def _take_turn(
+        self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, move: Move
+    ) -> HeldTurn | None:
+        """The turn for the move, if the platform gives it and the move still follows from what is seen."""
+        name = managed.goal.name
+        progress = self._progress[name]
         turn = self._turns.ask(move, part.version, "ask", members=self._members[move.replica_set])
         if isinstance(turn, TurnRefused):
             self._problem(name, f"{name}: {move.kind.value} waits: {turn.text}")
             progress.wait(turn.reason or PlanReason.NO_TURN, turn.text)
-            return False
+            return None
         self._problem(name, "")
         try:
             step = self._step_with(turn, part, managed, places, move)
         except TurnLost as error:
             log.error("automation: %s: %s does not begin: %s", name, move.kind.value, error)
             progress.wait(PlanReason.NO_TURN, f"the turn was lost before {move.kind.value} began: {error}")
-            return False
+            return None
         if move not in step.moves:
             why = "; ".join(hold.sentence for hold in step.holds if hold.process in {name, ""})
             self._turns.give_back(turn, not_begun=why or "the process does not need the move any more")
+            return None
+        return turn
+
+    def _follow(
+        self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, turn: HeldTurn
+    ) -> bool:
+        """Interrupt the former primary while its turn is held: no other move and no pause comes between.
+
+        The turn is given back if the interruption has to wait. Returns whether the plan goes on.
+        """
+        name = managed.goal.name
+        end = self._monotonic() + _FOLLOWS_WITHIN
+        try:
+            while self._monotonic() < end and not self._stop.is_set():
+                seen = self._move_work(name, turn).run(lambda: self._seen_unit(part, managed.unit, places))
+                step = self._planned(part, managed, seen, turn=name)
+                move = next((move for move in step.moves if move.process == name), None)
+                if move is not None and move.kind not in WITH_TURN:
+                    if not self._carry_out(self._mover(part, managed, places, turn), part, move, None):
+                        break
+                    continue
+                if move is not None and move.kind in INTERRUPTING:
+                    members = self._members[move.replica_set]
+                    answer = self._turns.ask(move, part.version, "ask", members=members, follows=turn)
+                    if isinstance(answer, HeldTurn):
+                        return self._carry_out(self._mover(part, managed, places, answer), part, move, answer)
+                    self._progress[name].wait(answer.reason or PlanReason.NO_TURN, answer.text)
+                    if answer.is_answered:
+                        break
+                elif any(other.kind in WITH_TURN for other in step.moves):
+                    # It stepped down for the move of another member.
+                    break
+                self._stop.wait(_FOLLOWS_PAUSE)
+        except TurnLost as error:
+            log.error("automation: %s: nothing follows its step-down: %s", name, error)
+            self._progress[name].wait(PlanReason.NO_TURN, f"the turn was lost after the step-down: {error}")
             return False
-        return self._carry_out(self._mover(part, managed, places, turn), part, move, turn)
+        self._turns.give_back(turn)
+        return False
 
     def _step_with(
         self, turn: HeldTurn, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, move: Move
@@ -416,7 +478,7 @@ class AutomationCarrier:
         else:
             log.info("automation: %s: %s is done", move.process, move.kind.value)
         progress.end(self._clock(), failure)
-        if turn is not None:
+        if turn is not None and (failure or move.kind is not MoveKind.STEP_DOWN):
             self._turns.give_back(turn, failure=failure)
         elif failure:
             self._turns.fail(move, part.version, progress.last_step, failure)

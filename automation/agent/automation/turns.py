@@ -29,10 +29,15 @@ published."""
 
 @dataclass(frozen=True)
 class TurnRefused:
-    """Why there is no turn. `reason` is None if the platform did not answer with a reason of the plan."""
+    """Why there is no turn.
+
+    `reason` is None if the platform did not answer with a reason of the plan; `is_answered`: whether it
+    answered at all.
+    """
 
     reason: PlanReason | None
     text: str
+    is_answered: bool = True
 
 
 @dataclass
@@ -64,9 +69,18 @@ class TurnAsker:
         self._owed: list[Callable[[], PlatformAnswer]] = []
 
     def ask(
-        self, move: Move, version: int, step: str, *, members: Sequence[str] = ()
+        self,
+        move: Move,
+        version: int,
+        step: str,
+        *,
+        members: Sequence[str] = (),
+        follows: HeldTurn | None = None,
     ) -> HeldTurn | TurnRefused:
-        """Ask for the turn of the process of the move. `members`: of its replica set, as it says itself."""
+        """Ask for the turn of the process of the move.
+
+        `members`: of its replica set, as it says itself. `follows`: the turn for its step-down, which ends.
+        """
         attempt = self._attempts.get(move.process)
         if attempt is None or (attempt.move, attempt.version) != (move, version):
             attempt = self._attempts[move.process] = _Attempt(move, version)
@@ -74,13 +88,14 @@ class TurnAsker:
             **self._request(move, version, attempt.request_id, step),
             "seconds": MOVE_SECONDS,
             **({"members": list(members)} if members else {}),
+            **({"follows": follows.id} if follows else {}),
         }
         # The turn lasts from its grant, which is before the answer.
         asked = self._monotonic()
         try:
             answer = self._client.ask_turn(request)
         except (Unreachable, NoChallenge) as error:
-            return TurnRefused(None, f"the platform gives no turn: {error}")
+            return TurnRefused(None, f"the platform gives no turn: {error}", is_answered=False)
         del self._attempts[move.process]
         turn_id, fence = answer.document.get("id"), answer.document.get("fence")
         if answer.status == _GRANTED and isinstance(turn_id, str) and isinstance(fence, int):

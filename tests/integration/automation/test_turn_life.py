@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from automation.plan.values import MoveKind
 from automation.turns.changes import plan_pause, plan_resume, turn_ask, turn_report
 from automation.turns.rules import TurnOutcome, TurnReport, TurnRequest
 from automation.turns.store import automation_status
+from events.models import Event
 from opsapi import clock
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import SYSTEM
@@ -49,13 +51,16 @@ class RestartedSet:
             reported = host_report(name, reachable=number not in down, **values)
             ingest(self.project, reported, agent=f"agent{number}", now=self.now)
 
-    def ask(self, number: int, move: MoveKind = MoveKind.RESTART) -> PlanTurn:
+    def ask(
+        self, number: int, move: MoveKind = MoveKind.RESTART, *, follows: PlanTurn | None = None
+    ) -> PlanTurn:
         request = TurnRequest(
             hostname=NAMES[number],
             process=f"p{number}",
             move=move,
             request_id=f"{number} {move} {self.now}",
             length=120 * SECOND,
+            follows=follows.id if follows else None,
         )
         return turn_ask(group_id=self.project.id, request=request, actor=AGENT, now=self.now)
 
@@ -93,6 +98,61 @@ def test_a_set_restarts_member_by_member(project: Project) -> None:
     last = plan.ask(0)
     assert [*fences, down.fence, last.fence] == [1, 2, 3, 4]
     assert set(PlanTurn.objects.exclude(id=last.id).values_list("state", flat=True)) == {"DONE"}
+
+
+def test_the_restart_of_a_former_primary_follows_its_step_down_before_the_platform_has_heard_of_it(
+    project: Project,
+) -> None:
+    plan = RestartedSet(project)
+    down = plan.ask(0, MoveKind.STEP_DOWN)
+    plan.now += SECOND
+    plan_pause(group_id=project.id, actor=SYSTEM, now=plan.now)
+    turn = plan.ask(0, follows=down)
+    assert plan.ask(0, follows=down) == turn
+    assert (turn.fence, turn.state, turn.granted) == (2, "HELD", plan.now)
+    ended = PlanTurn.objects.get(id=down.id)
+    assert (ended.state, ended.ended) == ("DONE", plan.now)
+    types = Event.objects.filter(group_id=project.id, event_type__startswith="AUTOMATION_MOVE_")
+    assert list(types.order_by("id").values_list("event_type", flat=True)) == [
+        "AUTOMATION_MOVE_BEGUN_AUDIT",
+        "AUTOMATION_MOVE_ENDED_AUDIT",
+        "AUTOMATION_MOVE_BEGUN_AUDIT",
+    ]
+    # An agent that did not get the answer gives the step-down back.
+    assert plan.report(down, TurnOutcome.DONE).state == "DONE"
+    assert plan.report(turn, TurnOutcome.DONE).state == "DONE"
+    plan.now += SECOND
+    assert refused(lambda: plan.ask(1)) == "PAUSED"
+
+
+def test_nothing_else_follows_a_step_down(project: Project) -> None:
+    plan = RestartedSet(project)
+    other = plan.ask(1)
+    plan.now += SECOND
+    assert refused(lambda: plan.ask(1, follows=other)) == "INVALID_ATTRIBUTE"
+    plan.report(other, TurnOutcome.DONE)
+    down = plan.ask(0, MoveKind.STEP_DOWN)
+    plan.now += SECOND
+    for number, move in ((1, MoveKind.RESTART), (0, MoveKind.STEP_DOWN), (0, MoveKind.CHANGE_MEMBER)):
+        assert refused(partial(plan.ask, number, move, follows=down)) == "INVALID_ATTRIBUTE"
+    plan.now += 30 * SECOND
+    assert refused(lambda: plan.ask(0, follows=down)) == "AUTOMATION_TURN_OVER"
+
+
+def test_nothing_follows_a_step_down_after_another_member_stopped_the_plan(project: Project) -> None:
+    plan = RestartedSet(project)
+    down = plan.ask(0, MoveKind.STEP_DOWN)
+    failed = TurnRequest(
+        hostname=NAMES[1],
+        process="p1",
+        move=MoveKind.SET_PARAMETER,
+        request_id="failed",
+        length=SECOND,
+        failure="it has another value",
+    )
+    turn_ask(group_id=project.id, request=failed, actor=AGENT, now=plan.now)
+    assert refused(lambda: plan.ask(0, follows=down)) == "STOPPED"
+    assert plan.report(down, TurnOutcome.DONE).state == "DONE"
 
 
 def test_an_agent_that_dies_leaves_the_turn_and_its_member_blocks_the_next(project: Project) -> None:

@@ -15,6 +15,14 @@ from tests.processes.scenario import Scenario
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
 
 NAMES = ("rs_0", "rs_1", "rs_2")
+FOLLOWING = """
+SELECT array_agg(restart.process)
+FROM automation_planturn down
+JOIN automation_planturn restart
+  ON restart.process = down.process AND restart.granted = down.ended AND restart.fence = down.fence + 1
+WHERE down.move = 'STEP_DOWN' AND restart.move = 'RESTART'
+"""
+"""The processes whose restart had the turn directly after their step-down."""
 
 
 @pytest.fixture
@@ -59,6 +67,7 @@ def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a
         restarts = [name for name, move, _ in moves if move == "RESTART"]
         assert sorted(restarts) == list(NAMES)
         assert (restarts[-1], "STEP_DOWN", "DONE") in moves
+        assert replica_set.machine.scenario.site.ask(FOLLOWING) == restarts[-1:]
         # A member less, and another one more.
         rest = [sent for sent in larger if sent["name"] != "rs_2"]
         replica_set.reaches(replica_set.publish(*rest), "rs_0", "rs_1")

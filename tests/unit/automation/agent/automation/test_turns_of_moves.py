@@ -9,9 +9,14 @@ from typing import Any, cast
 import pytest
 
 from automation.agent.automation.carrier import AutomationCarrier
+from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.moves import Mover
 from automation.agent.automation.places import ProcessPlaces
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
+from automation.plan.reasons import PlanReason
+from automation.plan.values import Move, MoveKind, PlanHold, PlanStep
+from tests.each import each
 from tests.unit.automation.agent.automation.test_carrier import ENVIRONMENT, UNCHANGED, given, only
 from tests.unit.automation.agent.automation.test_observe import AnsweringServer, standalone
 
@@ -163,3 +168,97 @@ def test_a_server_that_was_found_running_can_start_again_as_it_ran(
     _, carrier, _ = restarting(REFUSED)
     carrier.round()
     assert ProcessPlaces(tmp_path / "base", "db_1").read_record().version == "7.0.2"
+
+
+DOWN, FILE, RESTART = (
+    Move(kind, "db_1", "rs") for kind in (MoveKind.STEP_DOWN, MoveKind.WRITE_FILE, MoveKind.RESTART)
+)
+OF_OTHER = Move(MoveKind.REMOVE_MEMBER, "db_2", "rs")
+WAITS = PlanStep((), (PlanHold(PlanReason.LAG_UNKNOWN, "db_1", "rs", (("other", "db_2"),)),))
+NEXT = PlatformAnswer(201, {"id": "t2", "fence": 8}, None)
+
+
+class _PlannedPrimary:
+    """A primary whose plan has these steps, one after the other, and the moves that its agent makes."""
+
+    def __init__(
+        self,
+        made: Made,
+        monkeypatch: pytest.MonkeyPatch,
+        *steps: PlanStep,
+    ) -> None:
+        self.platform, self.carrier, _ = made
+        self.steps, self.made = list(steps), list[str]()
+        self.seconds = 0.0
+        down = PlanStep((DOWN,))
+        plans = iter([down, down, *steps])
+        self.carrier._members["rs"] = ["db_1", "db_2"]
+        monkeypatch.setattr(self.carrier, "_planned", lambda *_, **__: next(plans, WAITS))
+        monkeypatch.setattr(self.carrier, "_monotonic", lambda: self.seconds)
+        monkeypatch.setattr(self.carrier, "_stop", self)
+        monkeypatch.setattr(Mover, "carry_out", lambda _, move: self.made.append(move.kind.value))
+
+    def is_set(self) -> bool:
+        return False
+
+    def wait(self, seconds: float) -> None:
+        self.seconds += seconds
+
+    def round(self) -> list[tuple[str, str]]:
+        """A round; the requests about turns: the move, or the turn and how it ended."""
+        self.carrier.round()
+        return [
+            (sent["move"], sent.get("follows", "")) if "move" in sent else (sent["id"], sent["outcome"])
+            for sent in self.platform.requests
+        ]
+
+
+def test_a_primary_restarts_under_the_turn_of_its_step_down(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = restarting(GRANTED, NEXT, RENEWED)
+    steps = (WAITS, PlanStep((FILE,)), PlanStep((RESTART,)))
+    primary = _PlannedPrimary(made, monkeypatch, *steps)
+    assert primary.round() == [("STEP_DOWN", ""), ("RESTART", "t1"), ("t2", "DONE")]
+    assert primary.made == ["STEP_DOWN", "WRITE_FILE", "RESTART"]
+
+
+@each(
+    ("steps", "turns", "requests"),
+    [
+        ((), (RENEWED,), []),
+        ((PlanStep((OF_OTHER,)),), (RENEWED,), []),
+        ((PlanStep((RESTART,)),), (REFUSED, RENEWED), [("RESTART", "t1")]),
+        (
+            (PlanStep((RESTART,)), PlanStep((RESTART,))),
+            (Unreachable("away"), REFUSED, RENEWED),
+            [("RESTART", "t1"), ("RESTART", "t1")],
+        ),
+    ],
+    ids=["nothing", "another member", "refused", "away"],
+)
+def test_a_step_down_that_nothing_follows_gives_its_turn_back(
+    restarting: Callable[..., Made],
+    monkeypatch: pytest.MonkeyPatch,
+    steps: tuple[PlanStep, ...],
+    turns: tuple[Any, ...],
+    requests: list[tuple[str, str]],
+) -> None:
+    primary = _PlannedPrimary(restarting(GRANTED, *turns), monkeypatch, *steps)
+    assert primary.round() == [("STEP_DOWN", ""), *requests, ("t1", "DONE")]
+    assert primary.made == ["STEP_DOWN"]
+    assert primary.platform.turns == []
+
+
+def test_a_file_that_is_not_written_after_a_step_down_stops_the_plan(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    primary = _PlannedPrimary(restarting(GRANTED, RENEWED, RENEWED), monkeypatch, PlanStep((FILE,)))
+
+    def carry_out(_: Mover, move: Move) -> None:
+        if move is FILE:
+            raise MoveFailed("the disk is full")
+
+    monkeypatch.setattr(Mover, "carry_out", carry_out)
+    assert primary.round() == [("STEP_DOWN", ""), ("WRITE_FILE", ""), ("t1", "DONE")]
+    assert primary.platform.requests[1]["reason"] == "the disk is full"
