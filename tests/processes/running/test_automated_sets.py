@@ -67,7 +67,7 @@ def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a
         restarts = [name for name, move, _ in moves if move == "RESTART"]
         assert sorted(restarts) == list(NAMES)
         assert (restarts[-1], "STEP_DOWN", "DONE") in moves
-        assert replica_set.machine.scenario.site.ask(FOLLOWING) == restarts[-1:]
+        assert replica_set.machines[0].scenario.site.ask(FOLLOWING) == restarts[-1:]
         # A member less, and another one more.
         rest = [sent for sent in larger if sent["name"] != "rs_2"]
         replica_set.reaches(replica_set.publish(*rest), "rs_0", "rs_1")

@@ -26,7 +26,7 @@ from automation.plan.values import (
     ObservedSet,
     PlanStep,
 )
-from tests.simulation.automation.documents import draw_fleet
+from tests.simulation.automation.documents import SET_NAME, draw_fleet
 from tests.simulation.automation.runs import FleetOutcome, FleetRun
 
 _OUTSIDE = frozenset({MemberState.UNINITIATED, MemberState.STANDALONE, MemberState.REMOVED})
@@ -158,7 +158,9 @@ class SeparateRun(FleetRun):
         primary = self.world.primary()
         members = [self.world.servers[member.process] for member in self.world.config]
         others = [server for server in members if server.name != name]
-        of_set = ObservedSet(config=self.world.config)
+        of_set = ObservedSet(config=self.world.config, concern=now.sets[SET_NAME].concern)
+        if process.state is MemberState.ARBITER:
+            of_set = replace(of_set, concern=None)
         if process.state is MemberState.PRIMARY:
             oplog = timedelta(seconds=self.world.oplog)
             of_set = replace(of_set, oplog=oplog, oplog_lost=self.world.oplog_lost)

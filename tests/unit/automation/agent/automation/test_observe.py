@@ -65,7 +65,7 @@ class _UninitiatedServer(AnsweringServer):
         return (None, NOT_INITIATED) if "replSetGetStatus" in command else super().answer(command)
 
 
-class _MemberServer(_AnsweringServer):
+class _MemberServer(AnsweringServer):
     """A member in the state `myState` of its answers, without the commands that its answers lack."""
 
     def hello(self) -> Mapping[str, Any] | None:
