@@ -132,6 +132,13 @@ class AutomatedSet:
             members = client.admin.command("replSetGetStatus")["members"]
         return {names[member["name"]]: member["stateStr"] for member in members}
 
+    def is_serving(self, name: str) -> bool:
+        """Whether a member says of itself that it is the primary or a secondary."""
+        client: Client = pymongo.MongoClient(HOST, self.port(name), directConnection=True)
+        with client:
+            hello = client.admin.command("hello")
+        return bool(hello["isWritablePrimary"] or hello["secondary"])
+
     @contextmanager
     def load(self) -> Iterator["MajorityWrites"]:
         """Write to a majority all the time."""

@@ -25,7 +25,7 @@ from automation.agent.automation.moves import LAUNCHED, Mover
 from automation.agent.automation.observe import HOLDS_DATA, SeenProcess, SeenUnit, observe, seen_fleet
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
 from automation.agent.automation.places import ProcessPlaces, only_agent
-from automation.agent.automation.progress import ProcessProgress
+from automation.agent.automation.progress import ProcessProgress, unready
 from automation.agent.automation.servers import ManagedServers
 from automation.agent.automation.turns import HeldTurn, TurnAsker, TurnRefused
 from automation.agent.automation.work import MoveWork
@@ -283,11 +283,15 @@ class AutomationCarrier:
         seen: SeenProcess,
         step: PlanStep,
     ) -> None:
-        """Without moves and reasons to wait, the process has reached the version."""
+        """Without moves and reasons to wait, a process that serves or is disabled has reached the version."""
         is_down = managed.goal.is_disabled and seen.process.is_running is False
         waits = [hold for hold in step.holds if hold.reason.kind in {ReasonKind.WAITS, ReasonKind.REFUSED}]
         progress = self._progress[managed.goal.name]
         if (waits and not is_down) or step.moves:
+            return
+        hold = None if is_down else unready(managed.unit, managed.goal.name, seen.process)
+        if hold is not None:
+            progress.wait(hold.reason, hold.sentence)
             return
         progress.waits = ()
         if progress.reached != part.version:

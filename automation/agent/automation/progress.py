@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
+from automation.plan.guards import HEALTHY
 from automation.plan.planner import UnitPlan
 from automation.plan.reasons import PlanReason, ReasonKind
-from automation.plan.values import Move, PlanHold
+from automation.plan.values import GoalUnit, MemberState, Move, ObservedProcess, PlanHold
 from automation.plan.wording import detail
 
 _MOST_MOVES, _MOST_WAITS = 30, 10
@@ -109,6 +110,29 @@ class ProcessProgress:
         errors = [self.error, *(f"logRotate: {problem}" for problem in self.log_problems)]
         error = "; ".join(text for text in errors if text)
         return {**row, **({"errorString": error[:_LONGEST_ERROR]} if error else {})}
+
+
+_WITHOUT_MEMBERSHIP = frozenset(
+    {MemberState.STANDALONE, MemberState.ROUTER, MemberState.UNINITIATED, MemberState.REMOVED}
+)
+"""The states of a process that the document does not make a member."""
+
+
+def unready(unit: GoalUnit, name: str, seen: ObservedProcess) -> PlanHold | None:
+    """Why a running process of the unit that needs no move has not reached the version yet.
+
+    A member has reached it when it serves again; a process that is no member, when it is in a lasting state.
+    """
+    stated = unit.members
+    is_member = bool(unit.replica_set) and (
+        stated is None or any(member.process == name for member in stated)
+    )
+    if seen.state in (HEALTHY if is_member else HEALTHY | _WITHOUT_MEMBERSHIP):
+        return None
+    if seen.state is None:
+        return PlanHold(PlanReason.STATE_UNKNOWN, name, unit.replica_set)
+    names = (("state", seen.state.value),)
+    return PlanHold(PlanReason.MEMBER_BUSY, name, unit.replica_set, names)
 
 
 def _wait(hold: PlanHold) -> Mapping[str, Any]:

@@ -11,11 +11,12 @@ import pytest
 from automation.agent.automation.carrier import AutomationCarrier
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.moves import Mover
+from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.places import ProcessPlaces
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
 from automation.plan.reasons import PlanReason
-from automation.plan.values import Move, MoveKind, PlanHold, PlanStep
+from automation.plan.values import MemberState, Move, MoveKind, ObservedProcess, PlanHold, PlanStep
 from tests.each import each
 from tests.unit.automation.agent.automation.test_carrier import ENVIRONMENT, UNCHANGED, given, only
 from tests.unit.automation.agent.automation.test_observe import AnsweringServer, standalone
@@ -262,3 +263,21 @@ def test_a_file_that_is_not_written_after_a_step_down_stops_the_plan(
     monkeypatch.setattr(Mover, "carry_out", carry_out)
     assert primary.round() == [("STEP_DOWN", ""), ("WRITE_FILE", ""), ("t1", "DONE")]
     assert primary.platform.requests[1]["reason"] == "the disk is full"
+
+
+def test_a_member_that_recovers_has_not_reached_the_version(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform, carrier, _ = restarting()
+    state = MemberState.RECOVERING
+    monkeypatch.setattr(carrier, "_planned", lambda *_, **__: PlanStep())
+    monkeypatch.setattr(
+        carrier, "_seen", lambda *_: SeenProcess(ObservedProcess(is_running=True, state=state))
+    )
+    carrier.round()
+    assert platform.waits() == [("MEMBER_BUSY", "the member itself is in state RECOVERING")]
+    assert only(platform.reports[-1])["lastGoalVersionAchieved"] == 0
+    state = MemberState.SECONDARY
+    carrier.round()
+    assert platform.waits() == []
+    assert only(platform.reports[-1])["lastGoalVersionAchieved"] == 1
