@@ -16,8 +16,9 @@ from automation.plan.versions import SERIES, series
 from automation.sections import Section, section
 
 READ, WRITE = "defaultReadConcern", "defaultWriteConcern"
-CONCERNS_SINCE = SERIES.index("4.4")
-"""The feature compatibility version since which a replica set has default concerns."""
+CONCERNS_SINCE, IMPLIED_SINCE = SERIES.index("4.4"), SERIES.index("5.0")
+"""The feature compatibility versions since which a replica set has default concerns, and since which servers
+refuse a change of the members that changes the default write concern that the members imply."""
 _LEVELS = frozenset({"available", "local", "majority"})
 _SET = frozenset({None, "global"})
 """The source of a concern that somebody has set. Servers before 5.0 name no source, and have no others."""
@@ -78,6 +79,16 @@ def _faults(united: Settings, members: Sequence[MemberConfig] | None) -> Iterato
         yield f"its w is {w}, and the section replicaSets states {data} members with data"
     if write.get("wtimeout", 0) < 0:
         yield f"a default write concern needs a wtimeout from 0 to {_LARGEST}"
+
+
+def implies_majority(members: Sequence[MemberConfig]) -> bool:
+    """Whether these members imply a majority as the default write concern, or 1.
+
+    With arbiters, a majority can elect a primary while too few members have data to acknowledge a write.
+    """
+    voters = [member for member in members if member.votes > 0]
+    data = sum(not member.is_arbiter for member in voters)
+    return data == len(voters) or data > len(voters) // 2 + 1
 
 
 def needed_members(concern: Settings) -> int:

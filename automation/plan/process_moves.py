@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Union
 
@@ -11,12 +11,14 @@ from automation.plan.reasons import PlanReason
 from automation.plan.values import (
     AutomationGoal,
     GoalProcess,
+    MemberConfig,
     MemberState,
     Move,
     MoveKind,
     ObservedProcess,
     OwnNeed,
     PlanHold,
+    Settings,
 )
 from automation.plan.versions import SERIES, newest, series, supports
 
@@ -36,6 +38,9 @@ FIXED_SETTINGS = frozenset(
 SET_NAME = "replication.replSetName"
 _BEFORE_RUNNING = frozenset({MoveKind.DOWNLOAD, MoveKind.WRITE_FILE, MoveKind.START})
 """The moves of a process that does not run."""
+SINGLE_ARBITER_SINCE = SERIES.index("6.0")
+"""Since 5.3, servers refuse several arbiters, and do not start as members of a replica set that has them."""
+_SEVERAL_ARBITERS = "setParameter.allowMultipleArbiters"
 
 
 def start(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found:
@@ -126,14 +131,38 @@ def _version_for(
     if wanted is None:
         return state.hold(PlanReason.VERSION_UNREADABLE, process.name, version=process.version)
     nearest = sorted(range(len(SERIES)), key=lambda place: abs(place - wanted))
+    arbiters = None
     for place in nearest:
         if all(limit is not None and supports(place, limit) for limit in limits):
             version = version_of(state, goal, process, place)
-            if version:
+            hold = _arbiters_hold(state, process, place)
+            if version and hold is None:
                 return version
-    return state.hold(
+            arbiters = arbiters or hold
+    return arbiters or state.hold(
         PlanReason.NO_VERSION_FITS, process.name, feature_version=" and ".join(map(str, feature_versions))
     )
+
+
+def takes_arbiters(settings: Settings) -> bool:
+    """Whether a server with these settings takes several arbiters, whatever its version."""
+    return settings.get(_SEVERAL_ARBITERS) in {'"true"', '"1"'}
+
+
+def arbiters_hold(
+    state: UnitState, process: str, version: str, members: Iterable[MemberConfig]
+) -> PlanHold | None:
+    """Why a server that refuses several arbiters cannot be in a replica set with these members."""
+    arbiters = [member.process for member in members if member.is_arbiter]
+    if len(arbiters) < 2:
+        return None
+    return state.hold(PlanReason.SEVERAL_ARBITERS, process, version=version, others=", ".join(arbiters))
+
+
+def _arbiters_hold(state: UnitState, process: GoalProcess, place: int) -> PlanHold | None:
+    if place < SINGLE_ARBITER_SINCE or takes_arbiters(process.settings):
+        return None
+    return arbiters_hold(state, process.name, SERIES[place], state.config)
 
 
 def version_of(state: UnitState, goal: AutomationGoal, process: GoalProcess, place: int) -> str:
@@ -259,6 +288,9 @@ def _version_of_neighbour(
     running = state.process(process.name).version or ""
     if process.is_sharded or process.is_router:
         return state.hold(PlanReason.SHARDED_VERSION, process.name)
+    arbiters = _arbiters_hold(state, process, place)
+    if arbiters is not None:
+        return arbiters
     version = version_of(state, goal, process, place)
     if not version:
         names = {"old": running, "new": process.version, "between": SERIES[place]}

@@ -14,6 +14,7 @@ from typing import Any
 
 from automation.moments import moment
 from automation.plan.concerns import stated_concern, united_concern
+from automation.plan.process_moves import SINGLE_ARBITER_SINCE, takes_arbiters
 from automation.plan.reasons import PlanReason
 from automation.plan.set_moves import MOST_VOTERS
 from automation.plan.setting_values import setting_value
@@ -246,7 +247,19 @@ def _refusals(unit: GoalUnit) -> Iterator[PlanHold]:
         if place is not None and (target is None or not supports(place, target)):
             fit = (("version", process.version), ("target", process.feature_version))
             yield PlanHold(PlanReason.FEATURE_VERSION_UNFIT, process.name, unit.replica_set, fit)
+    yield from _several_arbiters(unit, running)
     yield from _disabled_majority(unit)
+
+
+def _several_arbiters(unit: GoalUnit, running: Iterable[GoalProcess]) -> Iterator[PlanHold]:
+    """Versions that do not start, or refuse the initiation, with several arbiters."""
+    arbiters = [member.process for member in unit.members or () if member.is_arbiter]
+    for process in running if len(arbiters) > 1 else ():
+        place = series(process.version)
+        if place is not None and place >= SINGLE_ARBITER_SINCE and not takes_arbiters(process.settings):
+            names = (("version", process.version), ("others", ", ".join(arbiters)))
+            yield PlanHold(PlanReason.SEVERAL_ARBITERS, "", unit.replica_set, names)
+            return
 
 
 def _disabled_majority(unit: GoalUnit) -> Iterator[PlanHold]:

@@ -131,6 +131,16 @@ class PlanReason(Enum):
         "{other} would have to make the move {move}, and it is in manual mode or not in the document: let it "
         "step down, so that another member becomes the primary",
     )
+    CONCERN_NEEDED = (
+        ReasonKind.REFUSED,
+        "servers refuse the change of {other}, which changes the default write concern: state one in "
+        "defaultRWConcern",
+    )
+    SEVERAL_ARBITERS = (
+        ReasonKind.REFUSED,
+        "version {version} refuses several arbiters, unless setParameter.allowMultipleArbiters is true: "
+        "{others}",
+    )
     CONCERN_REFUSED = (ReasonKind.REFUSED, "the plan does not set defaultRWConcern: {what}")
     SEVERAL_WITH_DATA = (
         ReasonKind.REFUSED,

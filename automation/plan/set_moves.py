@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from automation.plan.concerns import CONCERNS_SINCE, needed_members
+from automation.plan.concerns import CONCERNS_SINCE, IMPLIED_SINCE, WRITE, implies_majority, needed_members
 from automation.plan.guards import (
     UnitState,
     disturbance_holds,
@@ -18,7 +18,13 @@ from automation.plan.guards import (
     primary,
     turn,
 )
-from automation.plan.process_moves import feature_version_of, outsider_hold
+from automation.plan.process_moves import (
+    SINGLE_ARBITER_SINCE,
+    arbiters_hold,
+    feature_version_of,
+    outsider_hold,
+    takes_arbiters,
+)
 from automation.plan.reasons import PlanReason
 from automation.plan.values import (
     GoalProcess,
@@ -138,10 +144,15 @@ def _member_changes(state: UnitState, ready: frozenset[str]) -> Iterator[Move | 
     yield from (_removal(state, member) for member in leaving if state.is_healthy(member.process))
 
 
-def _removal(state: UnitState, member: MemberConfig) -> Move:
-    if state.state(member.process) is MemberState.PRIMARY:
-        return Move(MoveKind.STEP_DOWN, member.process, state.unit.replica_set)
-    return _by_primary(state, MoveKind.REMOVE_MEMBER, member)
+def _removal(state: UnitState, member: MemberConfig) -> Move | PlanHold:
+    move = _by_primary(state, MoveKind.REMOVE_MEMBER, member)
+    return _step_down_before(state, move) if state.state(member.process) is MemberState.PRIMARY else move
+
+
+def _step_down_before(state: UnitState, move: Move) -> Move | PlanHold:
+    """Let the primary step down, if a server accepts its change afterwards."""
+    down = Move(MoveKind.STEP_DOWN, move.members[0].process, state.unit.replica_set)
+    return next(_refusals(state, move), down)
 
 
 def _addition(state: UnitState, wanted: MemberConfig, ready: frozenset[str]) -> Move | PlanHold | None:
@@ -195,7 +206,7 @@ def _alteration(state: UnitState, now: MemberConfig, wanted: MemberConfig) -> Mo
         return state.hold(PlanReason.FIXED_MEMBER, "", other=wanted.process)
     state_now = state.state(wanted.process)
     if state_now is MemberState.PRIMARY and not wanted.is_electable:
-        return Move(MoveKind.STEP_DOWN, wanted.process, state.unit.replica_set)
+        return _step_down_before(state, _by_primary(state, MoveKind.CHANGE_MEMBER, member))
     if wanted.votes > now.votes:
         if not state.is_healthy(wanted.process):
             is_known = state.is_known(wanted.process)
@@ -230,11 +241,52 @@ def _change_holds(state: UnitState, move: Move) -> list[PlanHold]:
     # A new arbiter votes at once, but the members before it need a majority without it.
     without = member.process if move.kind is MoveKind.ADD_MEMBER else ""
     return [
+        *_refusals(state, move),
         *turn(state, move.process),
         *primary(state, member.process),
         *others_present(state, member.process),
         *majority_of(state, member.process, members_after(state.config, move), without=without),
     ]
+
+
+def _refusals(state: UnitState, move: Move) -> Iterator[PlanHold]:
+    """Why servers refuse a change of the members, or do not acknowledge writes after it."""
+    member, after = move.members[0], members_after(state.config, move)
+    known = state.of_set.concern
+    if not list(_acknowledged(state, known or {}, state.config)):
+        yield from _acknowledged(state, known or {}, after)
+    if member.is_arbiter and move.kind is MoveKind.ADD_MEMBER:
+        yield from _several_arbiters(state, after)
+    if implies_majority(state.config) == implies_majority(after) or WRITE in (known or {}):
+        return
+    place = _feature_place(state)
+    if place is not None and place < IMPLIED_SINCE:
+        return
+    if known is None:
+        yield state.hold(PlanReason.CONCERN_UNKNOWN, member.process)
+    else:
+        # The default concern of the document comes first, and says why it waits.
+        yield from concern_move(state).holds or (
+            state.hold(PlanReason.CONCERN_NEEDED, member.process, other=member.process),
+        )
+
+
+def _several_arbiters(state: UnitState, members: tuple[MemberConfig, ...]) -> Iterator[PlanHold]:
+    """A member that refuses several arbiters, or of which this is not known."""
+    for member in members:
+        seen = state.process(member.process)
+        place = series(seen.version)
+        if (place is None or place >= SINGLE_ARBITER_SINCE) and not takes_arbiters(seen.settings or {}):
+            hold = arbiters_hold(state, member.process, seen.version or "", members)
+            if hold is not None:
+                yield hold
+                return
+
+
+def _feature_place(state: UnitState) -> int | None:
+    """The feature compatibility version of the replica set, as its primary says."""
+    names = state.primaries
+    return series(state.process(names[0]).feature_version) if len(names) == 1 else None
 
 
 def members_after(config: tuple[MemberConfig, ...], move: Move) -> tuple[MemberConfig, ...]:
@@ -297,7 +349,7 @@ def concern_move(state: UnitState) -> PlanStep:
         *_concern_unknown(state, name),
         *_acknowledged(state, wanted, state.config),
         *turn(state, name),
-        *others_present(state, name),
+        *majority_of(state, name, state.config),
     )
     move = Move(MoveKind.SET_DEFAULT_CONCERN, name, state.unit.replica_set, settings=names)
     return PlanStep((), holds) if holds else PlanStep((move,))

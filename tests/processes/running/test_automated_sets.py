@@ -73,9 +73,20 @@ def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a
         rest = [sent for sent in larger if sent["name"] != "rs_2"]
         replica_set.reaches(replica_set.publish(*rest), "rs_0", "rs_1")
         assert set(replica_set.member_states()) == {"rs_0", "rs_1"}
-        added = replica_set.process("rs_3", cache=0.5)
-        replica_set.reaches(replica_set.publish(*rest, added), "rs_0", "rs_1", "rs_3")
+        # And an arbiter, with which the replica set would have another default write concern.
+        rest[0]["defaultRWConcern"] = {"defaultWriteConcern": {"w": "majority"}}
+        added, arbiter = (replica_set.process(name, cache=0.5) for name in ("rs_3", "rs_4"))
+        kinds = [{}, {}, {}, {"arbiterOnly": True}]
+        names = ("rs_0", "rs_1", "rs_3")
+        replica_set.reaches(replica_set.publish(*rest, added, arbiter, members=kinds), *names, "rs_4")
+        states_of = replica_set.member_states
         assert replica_set.is_serving("rs_3")
+        assert states_of()["rs_4"] == "ARBITER"
+        assert ("SET_DEFAULT_CONCERN", "DONE") in {
+            (move, state) for _, move, state in replica_set.moves(*names)
+        }
+        replica_set.reaches(replica_set.publish(*rest, added), *names)
+        assert set(states_of()) == {*names}
     assert writes.failures == []
     with replica_set.client() as client:
         assert client.shop.orders.count_documents({}) == writes.count

@@ -88,6 +88,15 @@ def _first_concern(patch: Patch) -> None:
     patch.setattr(reading, "united_concern", first)
 
 
+def _any_arbiters(patch: Patch) -> None:
+    patch.setattr(set_moves, "_refusals", _nothing)
+
+
+def _any_version_with_arbiters(patch: Patch) -> None:
+    patch.setattr(process_moves, "_arbiters_hold", lambda *_: None)
+    patch.setattr(reading, "_several_arbiters", _nothing)
+
+
 def _two_series_at_once(patch: Patch) -> None:
     real = process_moves._version_of_neighbour
 
@@ -348,6 +357,8 @@ PLAN_BREAKS = (
     PlanBreak("the default concern is forgotten", 2, _END, _concern_is_forgotten),
     PlanBreak("a default concern at any version", 32, _SERVER, _concern_at_any_version),
     PlanBreak("the first process decides about the concern", 2, _SERVER | _END, _first_concern),
+    PlanBreak("arbiters change the default write concern", 5, _SERVER, _any_arbiters),
+    PlanBreak("any version takes several arbiters", 560, _SERVER, _any_version_with_arbiters),
     # Found while the simulator was built.
     PlanBreak("a member joins at any version", 713, _VERSION, _joining_at_any_version),
     PlanBreak("a replica set begins at any version", 62, _VERSION, _initiation_at_any_version),

@@ -71,6 +71,7 @@ def draw_fleet(seed: int) -> SimulatedFleetPlan:
     left_alone = Random(seed + 2 * 10**9)
     concerns = Random(seed + 3 * 10**9)
     documents = [_with_concern(concerns, document, is_odd=is_odd) for document in documents]
+    documents = [_with_arbiters(document, is_odd=is_odd) for document in documents]
     return SimulatedFleetPlan(
         seed=seed,
         documents=tuple(
@@ -105,6 +106,25 @@ def _with_concern(random: Random, document: JsonDocument, *, is_odd: bool) -> Js
     if is_odd and random.random() < 0.4:
         processes[0]["defaultRWConcern"] = random.choice((*CONCERNS, *REFUSED_CONCERNS))
     return {**document, "processes": processes}
+
+
+def _with_arbiters(document: JsonDocument, *, is_odd: bool) -> JsonDocument:
+    """The document, in which servers that refuse several arbiters take them."""
+    members = [member for stated in document.get("replicaSets", []) for member in stated["members"]]
+    versions = {process["version"] for process in document["processes"]}
+    if (
+        is_odd
+        or sum("arbiterOnly" in member for member in members) < 2
+        or versions <= {*VERSIONS[:3], *NEWER[:1]}
+    ):
+        return document
+    path = ["setParameter", "allowMultipleArbiters"]
+    return {
+        **document,
+        "processes": [
+            {**process, "args2_6": _with(process["args2_6"], path, True)} for process in document["processes"]
+        ],
+    }
 
 
 def _voters(document: JsonDocument) -> int:

@@ -232,6 +232,8 @@ class SimulatedSet:
         server.frozen = 0
         if marker is not None:
             server.marker = marker
+        if member is not None:
+            self._check_several(server, self.config)
         return ""
 
     def _check_data(self, server: SimulatedServer, settings: Settings) -> None:
@@ -303,10 +305,33 @@ class SimulatedSet:
         read = json.loads(concern.get("defaultReadConcern", "{}"))
         if read.get("level", "local") not in {"available", "local", "majority"}:
             self.violates(FleetPromise.SERVER, f"{read} is refused")
-        needed = json.loads(concern.get("defaultWriteConcern", "{}")).get("w", "majority")
+        if self.healthy_voters() < self.majority():
+            self.violates(FleetPromise.MAJORITY, f"nobody acknowledges the default concern of {name}")
+        self._check_acknowledgement()
+
+    def _check_acknowledgement(self) -> None:
+        """Check that enough members have data for the default write concern."""
+        needed = json.loads(self.concern.get("defaultWriteConcern", "{}")).get("w", "majority")
         data = sum(not member.is_arbiter for member in self.config)
         if needed != "majority" and not 1 <= needed <= data:
             self.violates(FleetPromise.MAJORITY, f"{data} members with data acknowledge with w {needed}")
+
+    def _check_voters(self, config: tuple[MemberConfig, ...]) -> None:
+        """Check the rules of MongoDB for voting members, and for arbiters."""
+        if sum(member.votes for member in config) > 7:
+            self.violates(FleetPromise.SERVER, "eight members vote")
+        if self.feature is not None and self.feature >= SERIES.index("5.0"):
+            is_set = "defaultWriteConcern" in self.concern
+            if self.config and not is_set and _implied(self.config) != _implied(config):
+                self.violates(FleetPromise.SERVER, "the implicit default write concern would change")
+        for member in config:
+            self._check_several(self.servers[member.process], config)
+
+    def _check_several(self, server: SimulatedServer, config: tuple[MemberConfig, ...]) -> None:
+        is_new = (series(server.version) or 0) >= SERIES.index("6.0") and server.is_running
+        is_allowed = (server.settings or {}).get("setParameter.allowMultipleArbiters") == '"true"'
+        if is_new and not is_allowed and sum(member.is_arbiter for member in config) > 1:
+            self.violates(FleetPromise.SERVER, f"{server.name} refuses several arbiters")
 
     def initiate(self, name: str, members: tuple[MemberConfig, ...]) -> None:
         first = self.servers[name]
@@ -321,6 +346,7 @@ class SimulatedSet:
         lost = [server.name for server in self.servers.values() if server.has_data and server is not first]
         if lost:
             self.violates(FleetPromise.DATA, f"{name} initiates, and {lost} have data")
+        self._check_voters(members)
         self.config, self.feature = members, first.feature
         for member in members:
             server = self.servers[member.process]
@@ -350,9 +376,9 @@ class SimulatedSet:
         changed = voters ^ {other for other, member in after.items() if member.votes}
         if len(changed) > 1:
             self.violates(FleetPromise.SERVER, f"the votes of {sorted(changed)} change at once")
-        if sum(member.votes for member in config) > 7:
-            self.violates(FleetPromise.SERVER, "eight members vote")
+        self._check_voters(config)
         self.config = config
+        self._check_acknowledgement()
         for joined in set(after) - set(before):
             self._join(self.servers[joined], after[joined])
         for left in set(before) - set(after):
@@ -382,6 +408,14 @@ class SimulatedSet:
             server.state, server.progress = MemberState.SYNCING, SYNCING_TICKS
             if member.votes:
                 self.violates(FleetPromise.MAJORITY, f"{server.name} votes before it has the data")
+
+
+def _implied(config: tuple[MemberConfig, ...]) -> str:
+    """The default write concern that these members imply, as MongoDB documents it."""
+    voters = [member for member in config if member.votes]
+    arbiters = sum(member.is_arbiter for member in voters)
+    majority = len(voters) // 2 + 1
+    return "1" if arbiters > 0 and len(voters) - arbiters <= majority else "majority"
 
 
 SET_SETTING = "replication.replSetName"

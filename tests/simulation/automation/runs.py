@@ -626,11 +626,13 @@ _WITHOUT_A_WAY = frozenset(
         PlanReason.OUTSIDE_VERSION,
         PlanReason.FIXED_MEMBER,
         PlanReason.MAKER_NOT_MANAGED,
+        PlanReason.CONCERN_NEEDED,
+        PlanReason.SEVERAL_ARBITERS,
     }
 )
 """Reasons of benign documents: of a former member with data of an old version, that was an arbiter, or is the
-primary and not in the document.
-"""
+primary and not in the document; of arbiters that change the default write concern, or that a version between
+refuses."""
 _OF_SERVERS = ("crash", "crash", "dead", "lag", "rollback", "wipe", "download")
 _FAULTS = (*_OF_SERVERS, "kill", "kill", "hide", "turn", "pause", "alert", "oplog")
 

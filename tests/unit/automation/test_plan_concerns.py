@@ -1,15 +1,27 @@
 """The default read and write concern of a replica set: what the plan sets, and when it waits."""
 
+from datetime import timedelta
 from typing import Any
 
-from automation.plan.concerns import READ, WRITE, set_concern, stated_concern
+from automation.plan.concerns import READ, WRITE, implies_majority, set_concern, stated_concern
 from automation.plan.expected import expected
+from automation.plan.known import KnownProcess, KnownUnit, turn_holds
 from automation.plan.planner import step
-from automation.plan.values import ObservedFleet, PlanStep
+from automation.plan.values import MemberConfig, MemberState, MoveKind, ObservedFleet, PlanStep
 from automation.plan.wording import detail
 from tests.each import each
 from tests.factories.documents import document, process
-from tests.unit.automation.test_plan import RESTARTED, fleet, goal_of, moves, plan_of, reasons, replica_set
+from tests.unit.automation.test_plan import (
+    NOW,
+    RESTARTED,
+    SETTINGS,
+    fleet,
+    goal_of,
+    moves,
+    plan_of,
+    reasons,
+    replica_set,
+)
 
 MAJORITY = {"defaultWriteConcern": {"w": "majority"}}
 ONE = {"defaultWriteConcern": {"w": 1}}
@@ -87,15 +99,36 @@ def test_it_waits_for_feature_version_4_4(versions: str | None, concern_waits: b
     assert found.moves or found.holds
 
 
-def test_it_waits_for_a_primary_and_for_other_members() -> None:
-    sent = with_concerns(*[MAJORITY] * 3)
+def test_it_waits_for_a_primary_and_for_a_majority() -> None:
+    sent, away = with_concerns(*[MAJORITY] * 3), {"is_running": False, "state": None}
     for changes, reason in (
         ({"p0": {"state": None}}, "MEMBER_UNKNOWN"),
-        ({"p2": {"is_running": False, "state": None}}, "MEMBER_AWAY"),
+        ({"p1": away, "p2": away}, "MAJORITY"),
+        ({"p1": {"state": None}, "p2": away}, "MEMBER_UNKNOWN"),
     ):
         assert reason in reasons(step_of(sent, NONE_SET, **changes))
+    assert SET in moves(step_of(sent, NONE_SET, p2=away))
     alone = step_of(with_concerns(MAJORITY), NONE_SET, p0={"state": None})
     assert reasons(alone) == {"NO_PRIMARY"}
+
+
+def test_the_turn_needs_a_majority_and_not_all_members() -> None:
+    states = {"p0": MemberState.PRIMARY, "p1": MemberState.SECONDARY}
+    (unit,) = goal_of(with_concerns(*[MAJORITY] * 3)).units
+
+    def turn(kind: MoveKind, *names: str) -> list[str]:
+        reports = {
+            name: KnownProcess(
+                observed=NOW, is_down=False, state=states[name], is_member=True, oplog=timedelta()
+            )
+            for name in names
+        }
+        known = KnownUnit(processes=reports, alerts=(), members=frozenset({"p0", "p1", "p2"}))
+        return [hold.reason.name for hold in turn_holds(unit, known, "p0", kind, NOW)]
+
+    assert turn(MoveKind.SET_DEFAULT_CONCERN, "p0", "p1") == []
+    assert turn(MoveKind.SET_DEFAULT_CONCERN, "p0") == ["MEMBER_UNKNOWN"]
+    assert turn(MoveKind.SET_FEATURE_VERSION, "p0", "p1") == ["MEMBER_UNKNOWN"]
 
 
 def test_one_process_can_state_it_for_all() -> None:
@@ -188,3 +221,144 @@ def test_a_concern_that_the_server_computes_is_not_set(source: str | None, is_se
 @each("stated", [{}, {"defaultRWConcern": None}, {"defaultRWConcern": {READ: {}, WRITE: {"w": None}}}])
 def test_an_empty_statement_states_nothing(stated: dict[str, Any]) -> None:
     assert stated_concern(stated) == {}
+
+
+ARBITER = {"arbiterOnly": True}
+
+
+def with_arbiters(
+    count: int, arbiters: int, concern: dict[str, Any] | None = None, **fields: Any
+) -> dict[str, Any]:
+    """A replica set of members with data, and arbiters."""
+    kinds = dict.fromkeys(range(count, count + arbiters), ARBITER)
+    return replica_set(count + arbiters, members=kinds, defaultRWConcern=concern, **fields)
+
+
+def added(old: dict[str, Any], new: dict[str, Any], of_set: dict[str, Any], **changes: Any) -> PlanStep:
+    """The step from one replica set to another one; the processes that join are ready."""
+    joining = {
+        listed["name"]: {"state": MemberState.UNINITIATED, "has_data": False, "lag": None}
+        for listed in new["processes"][len(old["processes"]) :]
+    }
+    config = goal_of(old).units[0].members
+    return step_of(new, {"config": config, **of_set}, **joining, **changes)
+
+
+@each(
+    ("data", "arbiters", "is_majority"),
+    [
+        (1, 0, True),
+        (3, 0, True),
+        (7, 0, True),
+        (2, 1, False),
+        (3, 1, False),
+        (4, 1, True),
+        (5, 2, True),
+        (4, 2, False),
+    ],
+)
+def test_members_imply_a_majority_if_more_than_a_majority_has_data(
+    data: int, arbiters: int, is_majority: bool
+) -> None:
+    members = goal_of(with_arbiters(data, arbiters, version="5.0.31")).units[0].members or ()
+    assert implies_majority(members) is is_majority
+    assert implies_majority((*members, MemberConfig("passive", 9, 0.0, votes=0))) is is_majority
+
+
+@each(
+    ("feature", "of_set", "expected_moves", "expected_reasons"),
+    [
+        ("5.0", NONE_SET, [], {"CONCERN_NEEDED"}),
+        ("5.0", said({READ: {"level": "local"}}), [], {"CONCERN_NEEDED"}),
+        ("5.0", {"concern": None}, [], {"CONCERN_UNKNOWN"}),
+        ("5.0", said(ONE), [("ADD_MEMBER", "p0")], set()),
+        ("4.4", NONE_SET, [("ADD_MEMBER", "p0")], set()),
+    ],
+)
+def test_an_arbiter_joins_if_the_default_write_concern_stays(
+    feature: str, of_set: dict[str, Any], expected_moves: list[Any], expected_reasons: set[str]
+) -> None:
+    fields: dict[str, Any] = {"featureCompatibilityVersion": feature}
+    found = added(with_arbiters(2, 0, **fields), with_arbiters(2, 1, **fields), of_set)
+    assert (moves(found), reasons(found)) == (expected_moves, expected_reasons)
+
+
+def test_an_arbiter_of_many_members_changes_no_default_write_concern() -> None:
+    assert moves(added(with_arbiters(4, 0), with_arbiters(4, 1), NONE_SET)) == [("ADD_MEMBER", "p0")]
+
+
+def test_the_default_concern_of_the_document_is_set_before_an_arbiter_joins() -> None:
+    wanted = with_arbiters(2, 1, MAJORITY)
+    assert moves(added(with_arbiters(2, 0), wanted, NONE_SET)) == [SET]
+    assert moves(added(with_arbiters(2, 0), wanted, said(MAJORITY))) == [("ADD_MEMBER", "p0")]
+    waits = added(with_arbiters(2, 0), wanted, {**NONE_SET, "turn": "p1"})
+    assert (moves(waits), reasons(waits)) == ([], {"TURN"})
+
+
+def test_an_arbiter_leaves_if_the_default_write_concern_stays() -> None:
+    old, new = with_arbiters(3, 1), with_arbiters(3, 0)
+    refused = step(goal_of(new), fleet(old, of_set=NONE_SET))
+    assert (moves(refused), reasons(refused)) == ([], {"CONCERN_NEEDED"})
+    assert moves(step(goal_of(new), fleet(old, of_set=said(ONE)))) == [("REMOVE_MEMBER", "p0")]
+
+
+def test_a_primary_does_not_step_down_for_a_change_that_servers_refuse() -> None:
+    old = with_arbiters(4, 1)
+    new = with_arbiters(4, 1)
+    new["replicaSets"][0]["members"].pop(0)
+    refused = step(goal_of(new), fleet(old, of_set=NONE_SET))
+    assert (moves(refused), reasons(refused)) == ([], {"CONCERN_NEEDED"})
+    assert moves(step(goal_of(new), fleet(old, of_set=said(ONE)))) == [("STEP_DOWN", "p0")]
+
+
+def test_a_member_stays_without_which_nobody_acknowledges_writes() -> None:
+    old, new = with_arbiters(3, 0), with_arbiters(2, 0)
+    found = step(goal_of(new), fleet(old, of_set=said({WRITE: {"w": 3}})))
+    assert (moves(found), reasons(found)) == ([], {"CONCERN_MEMBERS"})
+    lowered = with_arbiters(2, 0, {WRITE: {"w": 2}})
+    assert moves(step(goal_of(lowered), fleet(old, of_set=said({WRITE: {"w": 3}})))) == [SET]
+
+
+NEW: dict[str, Any] = {"version": "6.0.20", "featureCompatibilityVersion": "6.0"}
+ALLOWED = {"args2_6": {**SETTINGS, "setParameter": {"allowMultipleArbiters": True}}}
+
+
+@each(
+    ("fields", "is_refused"),
+    [({}, False), (NEW, True), ({**NEW, **ALLOWED}, False)],
+)
+def test_several_arbiters_are_refused_by_versions_that_do_not_start_with_them(
+    fields: dict[str, Any], is_refused: bool
+) -> None:
+    (unit,) = goal_of(with_arbiters(3, 2, **fields)).units
+    assert [hold.reason.name for hold in unit.refused] == (["SEVERAL_ARBITERS"] if is_refused else [])
+
+
+def test_an_upgrade_waits_until_one_arbiter_is_left() -> None:
+    """Also of a replica set whose members the document does not state."""
+    old, new = with_arbiters(3, 2), replica_set(5, **NEW)
+    del new["replicaSets"]
+    builds = {f"p{n}": {"builds": {"5.0.31", "6.0.20"}} for n in range(5)}
+    observed = fleet(old, of_set=said(ONE), **builds)
+    found = step(goal_of(new), observed)
+    assert (moves(found), reasons(found)) == ([], {"SEVERAL_ARBITERS"})
+    for listed in new["processes"]:
+        listed.update(ALLOWED)
+    assert moves(step(goal_of(new), observed)) == [("WRITE_FILE", "p3")]
+
+
+def test_a_stopped_member_does_not_start_with_a_version_that_refuses_the_arbiters() -> None:
+    old, new = with_arbiters(3, 2), replica_set(5, **NEW)
+    del new["replicaSets"]
+    down = {"is_running": False, "state": None, "feature_version": "5.0", "builds": {"5.0.31", "6.0.20"}}
+    found = step(goal_of(new), fleet(old, of_set=said(ONE), p1=down))
+    assert [(move.kind.value, move.version) for move in found.moves] == [("START", "5.0.31")]
+
+
+def test_another_arbiter_joins_after_the_one_before_has_left() -> None:
+    old = with_arbiters(3, 1, **NEW)
+    new = replica_set(5, members={4: ARBITER}, **NEW)
+    new["replicaSets"][0]["members"].pop(3)
+    del new["processes"][3]
+    found = added(old, new, said(ONE), p4={"state": MemberState.UNINITIATED, "has_data": False})
+    assert moves(found) == [("REMOVE_MEMBER", "p0")]
