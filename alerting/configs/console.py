@@ -14,11 +14,13 @@ from django.utils.safestring import SafeString
 
 from accesslist.models import Project
 from alerting.access import DISMISS_CHECKLIST, WRITE, WRITE_GLOBAL
+from alerting.configs.bulk_forms import BulkRulesForm, bulk_read
 from alerting.configs.changes import (
     alert_config_create,
     alert_config_delete,
     alert_config_replace,
     alert_config_set_enabled,
+    alert_config_update,
 )
 from alerting.configs.forms import (
     ConfigForm,
@@ -58,6 +60,7 @@ from automation.quantities import counted_words
 from events.types import EVENT_TYPES, EventType
 from events.wording import acting, in_words, names_with, target_words
 from opsapi import clock
+from opsapi.api.errors import ApiError
 from opsapi.api.permissions import Access, Where
 from opsapi.clock import time_words
 from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_of
@@ -121,6 +124,17 @@ def _change(call: ActionCall) -> ActionOutcome:
 
 def _switch(call: ActionCall, *, enabled: bool) -> ActionOutcome:
     alert_config_set_enabled(config=call.row, enabled=enabled, actor=call.actor, now=call.now)
+    return ActionOutcome(warnings=_warnings(call.row))
+
+
+def _change_together(call: ActionCall) -> ActionOutcome:
+    edit, updated = call.values["edit"], call.values["updated"][call.row.id]
+    read = partial(bulk_read, edit, updated)
+    try:
+        alert_config_update(config=call.row, read=read, actor=call.actor, now=call.now)
+    except ApiError as refusal:
+        note = f"This is about the rule {call.row}. No rule was changed."
+        raise ApiError(refusal.code, *refusal.parameters, note=note) from None
     return ActionOutcome(warnings=_warnings(call.row))
 
 
@@ -225,6 +239,20 @@ OF_ROW: Mapping[str, Action] = {
         icon="toggle_off",
         bulk=True,
         offered=lambda config, _now: config.enabled,
+    ),
+    "edit": Action(
+        label="Change together",
+        done="Changed",
+        button="Save",
+        text="One change of all selected rules. Nothing is saved before you have seen what changes in each "
+        "rule. If a rule is refused, no rule changes.",
+        run=_change_together,
+        access=_access,
+        form=BulkRulesForm,
+        icon="edit",
+        bulk=True,
+        # The page of a single rule has a form for all fields.
+        offered=lambda _row, _now: False,
     ),
     "test": Action(
         label="Send test notifications",

@@ -161,10 +161,11 @@ class ActionPage:
     def _form(self) -> ConsoleForm:
         kind = self.action.form or ConsoleForm
         row = self.rows[0] if len(self.rows) == 1 else None
+        rows = [] if self.is_new else self.rows
         if CONFIRMED in self.request.POST:
-            return kind(self.request.POST, operator=self.operator, row=row)
+            return kind(self.request.POST, operator=self.operator, row=row, rows=rows)
         initial = {name: text for name, text in self.request.GET.items() if name in kind.from_address}
-        return kind(initial=initial, operator=self.operator, row=row)
+        return kind(initial=initial, operator=self.operator, row=row, rows=rows)
 
     def _run(self, form: ConsoleForm) -> list[ActionOutcome]:
         """Run the action on all rows, or change none."""

@@ -277,7 +277,8 @@ class OpenForm(forms.Form):
 class ConsoleForm(OpenForm):
     """The form of an action.
 
-    `operator`: the user. `row`: the row of the action, if any. `values`: the input of the action's `run`.
+    `operator`: the user. `row`: the row of the action, if it is a single one; `rows`: all rows of the action.
+    `values`: the input of the action's `run`.
     `heading_template` is shown above the title. `from_address`: the fields that the URL may fill in. Anybody
     can send a link, so these fields must not grant a permission.
     """
@@ -285,8 +286,10 @@ class ConsoleForm(OpenForm):
     heading_template: ClassVar[str] = ""
     from_address: ClassVar[frozenset[str]] = frozenset()
 
-    def __init__(self, *args: Any, operator: Operator, row: Any = None, **options: Any) -> None:
-        self.operator, self.row = operator, row
+    def __init__(
+        self, *args: Any, operator: Operator, row: Any = None, rows: Sequence[Any] = (), **options: Any
+    ) -> None:
+        self.operator, self.row, self.rows = operator, row, rows
         options["initial"] = self.filled_in(options.get("initial") or {})
         super().__init__(*args, **options)
 
