@@ -103,12 +103,17 @@ def subject_of(
 
 def hosts_matcher(names: Sequence[str]) -> dict[str, str]:
     """The document of a matcher of these hosts, each as `hostname:port`."""
+    return names_matcher(MatcherField.HOSTNAME_AND_PORT, names)
+
+
+def names_matcher(field: MatcherField, names: Sequence[str]) -> dict[str, str]:
+    """The document of a matcher of a field that has one of these values."""
     if len(names) == 1:
         chosen, value = MatcherOperator.EQUALS, names[0]
     else:
         escaped = "|".join(_ESCAPED.sub(_ESCAPE, name) for name in names)
         chosen, value = MatcherOperator.REGEX, f"^({escaped})$"
-    return {"fieldName": MatcherField.HOSTNAME_AND_PORT.value, "operator": chosen.value, "value": value}
+    return {"fieldName": field.value, "operator": chosen.value, "value": value}
 
 
 def matched_hosts(matcher: Mapping[str, str]) -> list[str]:

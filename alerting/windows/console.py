@@ -41,10 +41,11 @@ Rows = QuerySet[MaintenanceWindow]
 
 def _create(call: ActionCall) -> ActionOutcome:
     values = call.values
-    window = window_create(
-        group_id=values["group_id"], values=values["window"], actor=call.actor, now=call.now
-    )
-    return ActionOutcome(row=window, warnings=[_warning(window)])
+    windows = [
+        window_create(group_id=values["group_id"], values=window, actor=call.actor, now=call.now)
+        for window in values["windows"]
+    ]
+    return ActionOutcome(row=windows[0], warnings=[_warning(window) for window in windows])
 
 
 def _change(call: ActionCall) -> ActionOutcome:

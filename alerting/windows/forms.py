@@ -8,12 +8,14 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.db.models import CharField, Value
+from django.db.models.functions import Cast, Concat, Lower
 from django.http import QueryDict
 from django.utils.functional import cached_property
 
 from accesslist.forms import InProjectForm, lines
 from accesslist.models import Project
-from alerting.configs.matchers import hosts_matcher
+from alerting.configs.matchers import MatcherField, hosts_matcher, names_matcher
 from alerting.windows.effects import WindowEffect, window_effect
 from alerting.windows.extents import mute_extent
 from alerting.windows.input import (
@@ -32,6 +34,7 @@ from alerting.windows.input import (
 from alerting.windows.recurrence import MAX_RRULE_LENGTH, WEEKDAYS
 from alerting.windows.resource import WindowChange, WindowDocument
 from alerting.windows.rules import MuteExtent, rule_of_values
+from automation.models import Host
 from events.types import ALERT_CATEGORIES, Category
 from events.wording import in_words
 from opsapi import clock
@@ -39,6 +42,7 @@ from opsapi.api.principal import Operator
 from opsapi.console.document_forms import DocumentForm, RowPart
 from opsapi.console.earlier import EVENT
 from opsapi.console.forms import DateTimeText, LinesField, folded_boxes
+from opsapi.fields import Among
 from opsapi.time_zones import TIME_ZONES, UTC_NAME
 
 _CATEGORIES = [category.value for category in ALERT_CATEGORIES]
@@ -228,9 +232,19 @@ class NewWindowForm(WindowFields, InProjectForm):
     """Create a window; the URL may contain initial values."""
 
     document = WindowDocument
-    fieldsets = [("", ["group"]), *WindowFields.fieldsets]
+    fieldsets = [
+        ("", ["group"]),
+        _PERIOD,
+        ("Alerts", ["alertTypeNames", "hosts", "sets"]),
+        ("", ["description"]),
+    ]
     from_address = frozenset(
         {"group", "startDate", "endDate", "timeZone", "alertTypeNames", "hosts", "description", "preset"}
+    )
+    sets = forms.BooleanField(
+        label="Also mute alerts of the replica sets of these hosts",
+        required=False,
+        help_text="Alerts such as No primary have no host. A second window mutes them at the same times.",
     )
     presets = tuple((preset.value, words) for preset, words in PRESET_WORDS.items())
     """The links above the form."""
@@ -253,10 +267,35 @@ class NewWindowForm(WindowFields, InProjectForm):
             return None
         return project
 
+    def read(self) -> Mapping[str, Any]:
+        """The window, and a second window for the replica sets of its hosts if it is asked for."""
+        self.of_sets: Mapping[str, Any] | None = None
+        values = super().read()
+        if self.cleaned_data["sets"]:
+            names = self._set_names()
+            if names:
+                targets = {
+                    "alertTypeNames": [Category.REPLICA_SET.value],
+                    "matchers": [names_matcher(MatcherField.REPLICA_SET_NAME, names)],
+                }
+                self.of_sets = self.document().read({**self.body(), **targets})
+            else:
+                self.add_error("sets", "These hosts belong to no replica set.")
+        return values
+
+    def _set_names(self) -> list[str]:
+        """The replica sets of the hosts of the form."""
+        wanted = {name.lower() for name in lines(self.cleaned_data["hosts"])}
+        hosts = Host.objects.filter(group=self.cleaned_data["group"]).exclude(replica_set=None)
+        named = hosts.annotate(name=Lower(Concat("hostname", Value(":"), Cast("port", CharField()))))
+        names = named.filter(Among("name", wanted)).values_list("replica_set__name", flat=True)
+        return sorted(set(names))
+
     @property
     def values(self) -> Mapping[str, Any]:
-        """The project ID and the values of the document."""
-        return {"group_id": self.cleaned_data["group"].id, "window": super().values}
+        """The project ID, and the values of the windows."""
+        windows = [super().values, *([self.of_sets] if self.of_sets else [])]
+        return {"group_id": self.cleaned_data["group"].id, "windows": windows}
 
 
 class WindowForm(WindowFields):

@@ -10,6 +10,8 @@ from accesslist.models import Project, User
 from alerting.models import MaintenanceWindow
 from alerting.windows.changes import window_create
 from alerting.windows.resource import WindowDocument
+from automation.choices import HostType
+from automation.models import Host
 from events.types import EventType
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
@@ -22,6 +24,7 @@ from tests.admin.writing import confirm, leaves_events, post
 from tests.each import each
 from tests.factories.accesslist import ProjectFactory
 from tests.factories.alerting import make_alert
+from tests.factories.automation import host_report, ingest
 
 pytestmark = pytest.mark.django_db
 
@@ -230,3 +233,37 @@ def test_windows_are_found_by_their_state(
     page = console.get(LIST, {"state": state}).content.decode()
     shown = [word for word in ("coming", "active", "over") if f"the {word} one" in page]
     assert shown == ([found] if found else [])
+
+
+def test_alerts_of_the_sets_of_the_hosts_are_muted_by_a_second_window(
+    console: Client, operator: User, project: Project
+) -> None:
+    for hostname, set_name in (("db1", "rs0"), ("db2", "rs0"), ("db3", "rs1"), ("db4", "rs2")):
+        ingest(
+            project, host_report(hostname, replica_set_name=set_name, type_name=HostType.REPLICA_SECONDARY)
+        )
+    hosts = Host.objects.filter(hostname__in=["db1", "db2", "db3"])
+    values = typed(project, alertTypeNames=["HOST"], hosts="\n".join(map(str, hosts)).upper(), sets="on")
+    with leaves_events(operator, ADDED, ADDED):
+        assert confirm(console, ADD, **values).status_code == 302
+    of_hosts, of_sets = MaintenanceWindow.objects.order_by("id")
+    assert of_hosts.alert_types == ["HOST"]
+    assert (of_sets.alert_types, of_sets.start, of_sets.end, of_sets.description) == (
+        ["REPLICA_SET"],
+        of_hosts.start,
+        of_hosts.end,
+        "new disks",
+    )
+    assert of_sets.matchers == [
+        {"fieldName": "REPLICA_SET_NAME", "operator": "REGEX", "value": "^(rs0|rs1)$"}
+    ]
+
+
+@each("hosts", ["", "db9:27017"])
+def test_hosts_without_a_set_have_no_second_window(
+    hosts: str, console: Client, operator: User, project: Project
+) -> None:
+    ingest(project, host_report("db9"))
+    with leaves_events(operator):
+        answer = confirm(console, ADD, **typed(project, alertTypeNames=["HOST"], hosts=hosts, sets="on"))
+    assert "sets" in answer.context["form"].errors

@@ -134,7 +134,7 @@ class AutomatedSet:
 
     def is_serving(self, name: str) -> bool:
         """Whether a member says of itself that it is the primary or a secondary."""
-        client: Client = pymongo.MongoClient(HOST, self.port(name), directConnection=True)
+        client: Client = pymongo.MongoClient(self.machine(name).host, self.port(name), directConnection=True)
         with client:
             hello = client.admin.command("hello")
         return bool(hello["isWritablePrimary"] or hello["secondary"])
