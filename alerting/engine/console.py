@@ -41,7 +41,17 @@ from opsapi.api.principal import VisibleScope
 from opsapi.clock import difference_words
 from opsapi.console.actions import Action, operator_of
 from opsapi.console.admin_urls import list_url, page_url, page_url_of
-from opsapi.console.display import badge, link, moment, project, short, short_field, url_seen, urls_seen
+from opsapi.console.display import (
+    badge,
+    link,
+    moment,
+    project,
+    project_id,
+    short,
+    short_field,
+    url_seen,
+    urls_seen,
+)
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.widgets import Tone
@@ -349,10 +359,12 @@ class EvaluationTurnAdmin(ConsoleAdmin):
     """The last evaluation of each project's signals."""
 
     help = "runbooks/worker-gone"
-    list_display = ["group_id", "served"]
+    list_display = ["project", "served"]
     ordering = ["served"]
-    fields = ["group_id", "served"]
+    fields = ["project", "served"]
     empty_text = "No signals have been evaluated yet."
+
+    project = staticmethod(project_id)
 
 
 @admin.register(WorkerHeartbeat)

@@ -434,7 +434,8 @@ class AlertAdmin(ConsoleAdmin):
     def page_context(self, request: HttpRequest, row: Any) -> Context:
         question = UserQuestion(request.GET, org_id=row.group.org_id)
         timeline = page_of(row, operator_of(request), question=question, now=clock.now())
-        return {**super().page_context(request, row), "page": timeline}
+        title = f"{timeline['words']}, {timeline['target']}"
+        return {**super().page_context(request, row), "page": timeline, "subtitle": title}
 
     @admin.display(description="type")
     def event(self, alert: Alert) -> SafeString:

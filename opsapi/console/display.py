@@ -56,6 +56,12 @@ def project(row: Any) -> str | SafeString | None:
     return link(page_url(row.group), short(row.group.name)) if row.group else None
 
 
+@admin.display(description="project", ordering="group_id")
+def project_id(row: Any) -> str | None:
+    """A column of rows that have only the ID of a project; they may outlive it."""
+    return row.group_id or None
+
+
 def cut(rows: Sequence[T], most: int) -> tuple[Sequence[T], int]:
     """The first rows and the number of others, for `more_words` or console/more.html."""
     return rows[:most], max(0, len(rows) - most)

@@ -168,3 +168,21 @@ def test_the_page_of_a_down_host_says_who_reports_it_and_how(console: Client, pr
     known = dict(re.findall(r"<dt>([^<]*)</dt><dd>([^<]*)</dd>", shown(console, alert_page(alert))))
     assert known["State now"] == "down"
     assert known["Last report"].endswith("9 min ago")
+
+
+@each(
+    ("changes", "title"),
+    [
+        ({"name": "Too few & slow"}, "Too few &amp; slow, db1.example.com:27017"),
+        ({}, "Host down, db1.example.com:27017"),
+    ],
+)
+def test_the_page_of_an_alert_has_the_name_of_its_rule_as_title(
+    changes: dict[str, Any], title: str, console: Client, project: Project
+) -> None:
+    config = make_config(project, **changes)
+    facts = {"hostname": "db1.example.com", "port": 27017}
+    page = shown(console, alert_page(make_alert(project, config_id=config.id, facts=facts)))
+    assert f" {title} | Alerts | Ops API</title>" in " ".join(page.split())
+    heading = page.partition("<h1")[2].partition("</h1>")[0]
+    assert f">{title}</a>" in heading

@@ -1,5 +1,6 @@
 """The page System health: the checks, the first rows of the lists of internals, and who sees them."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -20,6 +21,7 @@ from opsapi.console.widgets import Tone
 from opsapi.roles import Role
 from tests.admin.operators import browser_with
 from tests.admin.reading import shown
+from tests.admin.rows import fill
 from tests.each import each
 
 pytestmark = pytest.mark.django_db
@@ -124,3 +126,12 @@ def test_only_roles_that_read_everything_see_it(project: Project, role: Role, re
 def test_a_search_of_the_console_finds_its_lists(console: Client) -> None:
     groups = console.get("/admin/palette/", {"q": "signals"}).json()["groups"]
     assert [row["title"] for group in groups for row in group["results"]] == ["Signals"]
+
+
+@each("model", ["events/signal", "alerting/evaluationturn"])
+def test_the_id_of_a_project_stands_under_project(model: str, console: Client, project: Project) -> None:
+    fill(project)
+    page = shown(console, f"/admin/{model}/")
+    assert project.id in page
+    assert "Group id" not in page
+    assert ">Project<" in re.sub(r">\s+|\s+<", lambda gap: gap[0].strip(), page)

@@ -94,3 +94,13 @@ def test_a_new_window_says_what_it_mutes_while_it_is_filled_in(console: Page, pr
     no_serious_faults(console)
     fits_its_window(console)
     assert not MaintenanceWindow.objects.exists()
+
+
+def test_the_chips_of_changes_do_not_touch_the_filters_below(console: Page, project: Project) -> None:
+    console.goto("/admin/events/event/?last=day&by=people")
+    chips = console.get_by_role("list", name="Active filters")
+    below = console.locator("details.event-filters")
+    ends, begins = chips.bounding_box(), below.bounding_box()
+    assert ends
+    assert begins
+    assert begins["y"] - (ends["y"] + ends["height"]) >= 8
