@@ -120,6 +120,7 @@ class HeldRolesForm(RevertingForm, RolesForm):
         field.choices = names  # type: ignore[attr-defined]  # it is a MultipleChoiceField
         self.initial["held"] = self.initial["offered_then"] = [number for number, _ in names]
         self._left_out: Sequence[str] = ()
+        self._ticked: Sequence[str] = ()
         if self.reverted is not None:
             self._tick_earlier(self.reverted)
 
@@ -133,7 +134,13 @@ class HeldRolesForm(RevertingForm, RolesForm):
         self.initial["held"] = ticked
         offered = {row.grant for row in self.offered.values()}
         unoffered = [grant for grant in after if grant in granted & held and grant not in offered]
-        unoffered += [grant for grant in revoked if not self._choose(grant)]
+        chosen = [grant for grant in revoked if self._choose(grant)]
+        unoffered += [grant for grant in revoked if grant not in chosen]
+        cleared = [grant for grant in after if grant in granted & offered]
+        self._ticked = [
+            *(f"grants {ROLE_WORDS[grant.role].name}" for grant in chosen),
+            *(f"revokes {ROLE_WORDS[grant.role].name}" for grant in cleared),
+        ]
         self._left_out = [ROLE_WORDS[grant.role].name for grant in unoffered]
 
     def _choose(self, grant: Grant) -> bool:
@@ -172,6 +179,10 @@ class HeldRolesForm(RevertingForm, RolesForm):
     def input_names(self) -> Collection[str]:
         """The roles have several inputs."""
         return {*super().input_names(), "roles"}
+
+    def reverted_fields(self) -> Sequence[str]:
+        """The roles that the form grants and revokes, so that nobody grants a role unseen."""
+        return [f"Roles ({', '.join(self._ticked)})"] if self._ticked else []
 
     def fields_left_out(self) -> Sequence[str]:
         """The roles that the operator cannot grant or revoke here."""

@@ -310,7 +310,7 @@ def test_a_change_of_roles_is_reverted(holder: str, console: Client, project: Pr
     assert roles_of(row) != before
     form = offered(event, url, console)
     page = shown(console, reverting(event, url))
-    assert "Earlier values: Roles." in page
+    assert "Earlier values: Roles (grants Reader, revokes User administrator)." in page
     assert CHANGED_SINCE not in page
     assert send(console, url, form).status_code == 302
     assert roles_of(row) == before
