@@ -242,10 +242,12 @@ class NewWindowForm(WindowFields, InProjectForm):
         {"group", "startDate", "endDate", "timeZone", "alertTypeNames", "hosts", "description", "preset"}
     )
     sets = forms.BooleanField(
-        label="Also mute alerts of the replica sets of these hosts",
+        label="Also mute alerts of their replica sets",
         required=False,
         help_text="Alerts such as No primary have no host. A second window mutes them at the same times.",
     )
+    of_sets: Mapping[str, Any] | None = None
+    """The second window, which mutes the replica sets of the hosts."""
     presets = tuple((preset.value, words) for preset, words in PRESET_WORDS.items())
     """The links above the form."""
 
@@ -269,7 +271,6 @@ class NewWindowForm(WindowFields, InProjectForm):
 
     def read(self) -> Mapping[str, Any]:
         """The window, and a second window for the replica sets of its hosts if it is asked for."""
-        self.of_sets: Mapping[str, Any] | None = None
         values = super().read()
         if self.cleaned_data["sets"]:
             names = self._set_names()

@@ -244,6 +244,10 @@ def test_alerts_of_the_sets_of_the_hosts_are_muted_by_a_second_window(
         )
     hosts = Host.objects.filter(hostname__in=["db1", "db2", "db3"])
     values = typed(project, alertTypeNames=["HOST"], hosts="\n".join(map(str, hosts)).upper(), sets="on")
+    page = confirm(console, ADD, preview="yes", **{**values, "sets": ""}).content.decode()
+    assert "<strong>not mute</strong> alerts of the replica sets" in page
+    page = confirm(console, ADD, preview="yes", **values).content.decode()
+    assert "A second window mutes alerts of the replica sets of these hosts" in page
     with leaves_events(operator, ADDED, ADDED):
         assert confirm(console, ADD, **values).status_code == 302
     of_hosts, of_sets = MaintenanceWindow.objects.order_by("id")
