@@ -503,8 +503,8 @@ def _postpone(notification: Notification, verdict: DeliveryVerdict, turn: _Turn)
     turn.ledger.release_with(
         [notification],
         due=verdict.until,
-        reason=verdict.reason,
-        silenced_by=verdict.silenced_by,
+        reason=verdict.sentence,
+        silenced_by=verdict.window_id,
         first_attempt=None,
         destination=notification.destination if keeps_destination else "",
     )
@@ -520,11 +520,11 @@ def _drop(notification: Notification, verdict: DeliveryVerdict, facts: _Facts, t
     if verdict.step is not DeliveryStep.MERGE:
         # The alert ended while a plan held its message back: the reason stays the plan.
         planned = NotificationReason.PLANNED.value
-        is_over = verdict.reason == NotificationReason.ALERT_OVER.value
-        reason = planned if is_over and notification.reason == planned else verdict.reason
+        is_over = verdict.reason is NotificationReason.ALERT_OVER
+        reason = planned if is_over and notification.reason == planned else verdict.sentence
         turn.ledger.release_with([notification], status=dropped, reason=reason)
         return
-    changes = {"status": dropped, "reason": verdict.reason, "merged_into": facts.merged[notification.id]}
+    changes = {"status": dropped, "reason": verdict.sentence, "merged_into": facts.merged[notification.id]}
     if turn.ledger.release_merged(notification, **changes) and (incident := facts.incident(notification)):
         schedule_follow_ups(ended=[(notification, incident)], now=turn.now, ledger=turn.ledger)
 
@@ -533,7 +533,9 @@ def _give_up(
     notification: Notification, verdict: DeliveryVerdict, incident: IncidentView | None, turn: _Turn
 ) -> None:
     """Fail the notification; the next reminder of an open alert follows, as after any failure."""
-    reason = verdict.reason or not_retried(last_failure(notification) or NO_ANSWER, verdict.stopped)
+    reason = AttemptFailure.NO_OUTCOME.value
+    if verdict.reason:
+        reason = not_retried(last_failure(notification) or NO_ANSWER, verdict.reason)
     failed = NotificationStatus.FAILED.value
     if turn.ledger.release_with([notification], status=failed, reason=reason) and incident:
         schedule_follow_ups(ended=[(notification, incident)], now=turn.now, ledger=turn.ledger)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from alerting.engine.choices import NotificationStatus
 from alerting.incidents.choices import AlertStatus
-from alerting.reasons import AttemptFailure, NotificationReason, window_of
+from alerting.reasons import NotificationReason, window_of
 from integrations.choices import ENDS, OPEN_KINDS, MessageKind
 from opsapi.clock import AHEAD
 
@@ -161,10 +161,6 @@ class Mute:
     window_id: str
     until: datetime
 
-    @property
-    def reason(self) -> str:
-        return NotificationReason.MUTED.value.format(window=self.window_id)
-
 
 def mute_of_incident(mutes: Iterable[Mute | None]) -> Mute | None:
     """Return, of the mutes of the open alerts, the mute that ends first; None if an alert is not muted."""
@@ -217,17 +213,21 @@ _MERGED_DESPITE = frozenset({None, NotificationReason.ALERT_OVER, NotificationRe
 
 @dataclass(frozen=True, slots=True)
 class DeliveryVerdict:
-    """The step, and the reason to drop, postpone or give up.
+    """The step, and the reason to drop, merge, postpone or give up.
 
-    `until` and `silenced_by` belong to POSTPONE. `stopped` belongs to GIVE_UP: why it is not retried. Then
-    `reason` is None, and the reason of the last attempt is kept (`not_retried`).
+    `until` belongs to POSTPONE, `window_id` to the reason MUTED. The reason to give up says why it is not
+    retried (`not_retried`); None if too many attempts left no outcome.
     """
 
     step: DeliveryStep
-    reason: str | None = None
+    reason: NotificationReason | None = None
     until: datetime | None = None
-    silenced_by: str | None = None
-    stopped: NotificationReason | None = None
+    window_id: str | None = None
+
+    @property
+    def sentence(self) -> str | None:
+        """The reason as the log stores it."""
+        return self.reason.value.format(window=self.window_id) if self.reason else None
 
 
 LONGEST_REASON = 300
@@ -257,20 +257,16 @@ def decide_delivery(due: DueNotification, now: datetime) -> DeliveryVerdict:
     """
     reason = unwanted_reason(due, now)
     if due.merged_into is not None and not due.perhaps_received and reason in _MERGED_DESPITE:
-        return DeliveryVerdict(DeliveryStep.MERGE, NotificationReason.MERGED.value)
+        return DeliveryVerdict(DeliveryStep.MERGE, NotificationReason.MERGED)
     if _is_needless(due):
         return DeliveryVerdict(DeliveryStep.REMOVE)
     if reason is not None:
         # A message that may have arrived is not dropped: its receiver gets the end of the alert.
-        return (
-            DeliveryVerdict(DeliveryStep.GIVE_UP, stopped=reason)
-            if due.perhaps_received
-            else DeliveryVerdict(DeliveryStep.DROP, reason.value)
-        )
+        return DeliveryVerdict(DeliveryStep.GIVE_UP if due.perhaps_received else DeliveryStep.DROP, reason)
     if held_back := _held_back(due, now):
         return held_back
     if due.lapsed_too_often:
-        return DeliveryVerdict(DeliveryStep.GIVE_UP, AttemptFailure.NO_OUTCOME.value)
+        return DeliveryVerdict(DeliveryStep.GIVE_UP)
     return DeliveryVerdict(DeliveryStep.SEND if due.addressed else DeliveryStep.ADDRESS)
 
 
@@ -321,7 +317,7 @@ def _held_back(due: DueNotification, now: datetime) -> DeliveryVerdict | None:
         return _planned(due, due.planned_until)
     if due.kind is MessageKind.UPDATE and _is_acknowledged(due, now):
         return DeliveryVerdict(
-            DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED.value, until=due.acknowledged_until
+            DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED, until=due.acknowledged_until
         )
     return None
 
@@ -329,13 +325,13 @@ def _held_back(due: DueNotification, now: datetime) -> DeliveryVerdict | None:
 def _muted(due: DueNotification, mute: Mute) -> DeliveryVerdict:
     """Messages about a running alert and its end can be sent later; one-shot notifications are not kept."""
     if due.kind is MessageKind.INFORM:
-        return DeliveryVerdict(DeliveryStep.DROP, mute.reason)
-    return DeliveryVerdict(DeliveryStep.POSTPONE, mute.reason, until=mute.until, silenced_by=mute.window_id)
+        return DeliveryVerdict(DeliveryStep.DROP, NotificationReason.MUTED, window_id=mute.window_id)
+    return DeliveryVerdict(DeliveryStep.POSTPONE, NotificationReason.MUTED, mute.until, mute.window_id)
 
 
 def _planned(due: DueNotification, until: datetime) -> DeliveryVerdict:
     """As `_muted`, for a message about the planned effects of a plan."""
-    reason = NotificationReason.PLANNED.value
+    reason = NotificationReason.PLANNED
     if due.kind is MessageKind.INFORM:
         return DeliveryVerdict(DeliveryStep.DROP, reason)
     return DeliveryVerdict(DeliveryStep.POSTPONE, reason, until=until)

@@ -360,7 +360,7 @@ class IncidentRun:
         else:
             to.reminder = None
         if verdict.step is DeliveryStep.MERGE and into:
-            message.reason, message.merged_into = verdict.reason, int(into.setting_id)
+            message.reason, message.merged_into = verdict.sentence, int(into.setting_id)
             self._keep(message, incident)
             to.last = incident.seen.get(to.receiver.addresses, to.last)
             self._remind(to, message, at)
@@ -369,7 +369,7 @@ class IncidentRun:
                 self._send(to, message, at)
             self._remind(to, message, at)
         elif message.kind in {MessageKind.OPEN, MessageKind.INFORM}:
-            message.reason = verdict.reason or nobody
+            message.reason = verdict.sentence or nobody
             self._keep(message, incident)
 
     def _is_important(self, to: _IncidentReceiver) -> bool:

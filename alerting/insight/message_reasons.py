@@ -67,14 +67,15 @@ def _pending(
             reason=NotificationReason.SENDING, detail=f"{future}: {NotificationReason.SENDING}."
         )
     if verdict.step is DeliveryStep.DROP:
-        detail = f"{notification.recipient} will not be notified {notification.that}: {verdict.reason}."
-        if window_id := muted_by(None, verdict.reason):
-            return _muted(f"{detail[:-1]}: ", window_id, windows)
-        return NotificationExplanation(reason=_dropped(verdict.reason), detail=detail)
+        reason = verdict.reason or NotificationReason.NOT_RECORDED
+        detail = f"{notification.recipient} will not be notified {notification.that}: {verdict.sentence}"
+        if verdict.window_id:
+            return _muted(f"{detail}: ", verdict.window_id, windows)
+        return NotificationExplanation(reason=reason, detail=f"{detail}.")
     postponed = verdict.step is DeliveryStep.POSTPONE
     until = verdict.until if postponed and verdict.until else max(notification.due, now)
     at_earliest = f"{future} at {time_words(until)} at the earliest: "
-    if window_id := verdict.silenced_by or notification.silenced_by:
+    if window_id := verdict.window_id or notification.silenced_by:
         return _muted(at_earliest, window_id, windows, until)
     reason = _waiting(notification, verdict, now)
     why = notification.reason if reason is NotificationReason.RETRYING else reason.value

@@ -359,10 +359,10 @@ def _to_come(
         return (
             TimelineEntryKind.NOT_NOTIFIED,
             f"{notification.recipient} will not be notified {notification.that}.",
-            verdict.reason,
+            verdict.sentence,
         )
     if verdict.step is DeliveryStep.POSTPONE:
-        return TimelineEntryKind.NOTIFIED, f"{future}, at this time at the earliest.", verdict.reason
+        return TimelineEntryKind.NOTIFIED, f"{future}, at this time at the earliest.", verdict.sentence
     if notification.tries and notification.reason:
         return (
             TimelineEntryKind.NOTIFIED,

@@ -18,7 +18,7 @@ from alerting.engine.rules import (
     repeat_due,
 )
 from alerting.incidents.choices import AlertStatus
-from alerting.reasons import AttemptFailure, NotificationReason
+from alerting.reasons import NotificationReason
 from integrations.choices import MessageKind
 from tests.each import each
 
@@ -26,15 +26,14 @@ NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
 OPEN, CLOSED, CANCELLED = AlertStatus.OPEN, AlertStatus.CLOSED, AlertStatus.CANCELLED
 WINDOW_MUTES = Mute("w1", NOW + timedelta(hours=1))
-MUTED_TEXT = "silenced by maintenance window w1"
 
 SEND = DeliveryVerdict(DeliveryStep.SEND)
-MUTED = DeliveryVerdict(DeliveryStep.POSTPONE, MUTED_TEXT, WINDOW_MUTES.until, "w1")
-DROPPED_AS_MUTED = DeliveryVerdict(DeliveryStep.DROP, MUTED_TEXT)
-OVER = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.ALERT_OVER.value)
+MUTED = DeliveryVerdict(DeliveryStep.POSTPONE, NotificationReason.MUTED, WINDOW_MUTES.until, "w1")
+DROPPED_AS_MUTED = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.MUTED, window_id="w1")
+OVER = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.ALERT_OVER)
 LATER = NOW + timedelta(minutes=30)
-HELD_BACK = DeliveryVerdict(DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED.value, LATER)
-NOT_ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NOT_ACKNOWLEDGED.value)
+HELD_BACK = DeliveryVerdict(DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED, LATER)
+NOT_ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NOT_ACKNOWLEDGED)
 
 # kind, alert's status, then what becomes of it: as things are, in a window, acknowledged, both
 MATRIX = [
@@ -110,8 +109,8 @@ def test_an_acknowledgement_counts_until_its_time(
     assert decide_delivery(replace(repeat, kind=MessageKind.ACKNOWLEDGE), NOW) == acknowledge
 
 
-REMOVED = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NOTIFICATION_REMOVED.value)
-OFF = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.CONFIG_OFF.value)
+REMOVED = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NOTIFICATION_REMOVED)
+OFF = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.CONFIG_OFF)
 
 
 @each(
@@ -134,7 +133,7 @@ def test_what_a_configuration_does_not_ask_for_any_more_is_dropped_but_ends(
     assert decide_delivery(DueNotification(kind=kind, status=status, setting_exists=False), NOW) == removed
 
 
-LOW = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.BELOW_MIN_SEVERITY.value)
+LOW = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.BELOW_MIN_SEVERITY)
 
 
 @each(
@@ -152,7 +151,7 @@ LOW = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.BELOW_MIN_SEVERITY.v
         ({"kind": MessageKind.OPEN, "status": OPEN, "setting_exists": False}, REMOVED),
         (
             {"kind": MessageKind.OPEN, "status": OPEN, "perhaps_received": True},
-            DeliveryVerdict(DeliveryStep.GIVE_UP, stopped=NotificationReason.BELOW_MIN_SEVERITY),
+            DeliveryVerdict(DeliveryStep.GIVE_UP, NotificationReason.BELOW_MIN_SEVERITY),
         ),
     ],
 )
@@ -162,8 +161,11 @@ def test_a_message_below_the_minimum_severity_is_dropped_but_ends_and_acknowledg
     assert decide_delivery(DueNotification(is_below_minimum=True, **changes), NOW) == wanted
 
 
-PERHAPS = DeliveryVerdict(DeliveryStep.GIVE_UP)
-LEFT = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NO_LONGER_RECIPIENT.value)
+PERHAPS = DeliveryVerdict(DeliveryStep.GIVE_UP, NotificationReason.NO_LONGER_RECIPIENT)
+PERHAPS_OVER = DeliveryVerdict(DeliveryStep.GIVE_UP, NotificationReason.ALERT_OVER)
+PERHAPS_REMOVED = DeliveryVerdict(DeliveryStep.GIVE_UP, NotificationReason.NOTIFICATION_REMOVED)
+PERHAPS_OFF = DeliveryVerdict(DeliveryStep.GIVE_UP, NotificationReason.CONFIG_OFF)
+LEFT = DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NO_LONGER_RECIPIENT)
 
 
 @each(
@@ -185,29 +187,35 @@ def test_a_person_who_left_gets_only_the_end(
     due = DueNotification(
         kind=kind, status=status, perhaps_received=perhaps_received, is_still_recipient=False
     )
-    assert replace(decide_delivery(due, NOW), stopped=None) == wanted
+    assert decide_delivery(due, NOW) == wanted
 
 
 @each(
     ("due", "wanted"),
     [
         pytest.param(DueNotification(kind=MessageKind.OPEN, status=OPEN), SEND, id="opening"),
-        pytest.param(DueNotification(kind=MessageKind.OPEN, status=CLOSED), PERHAPS, id="opening, over"),
+        pytest.param(DueNotification(kind=MessageKind.OPEN, status=CLOSED), PERHAPS_OVER, id="opening, over"),
         pytest.param(
-            DueNotification(kind=MessageKind.OPEN, status=OPEN, setting_exists=False), PERHAPS, id="taken out"
+            DueNotification(kind=MessageKind.OPEN, status=OPEN, setting_exists=False),
+            PERHAPS_REMOVED,
+            id="taken out",
         ),
         pytest.param(
             DueNotification(kind=MessageKind.OPEN, status=CLOSED, mute=WINDOW_MUTES),
-            PERHAPS,
+            PERHAPS_OVER,
             id="muted",
         ),
-        pytest.param(DueNotification(kind=MessageKind.UPDATE, status=CLOSED), PERHAPS, id="reminder, over"),
         pytest.param(
-            DueNotification(kind=MessageKind.ACKNOWLEDGE, status=CLOSED), PERHAPS, id="acknowledgement, over"
+            DueNotification(kind=MessageKind.UPDATE, status=CLOSED), PERHAPS_OVER, id="reminder, over"
+        ),
+        pytest.param(
+            DueNotification(kind=MessageKind.ACKNOWLEDGE, status=CLOSED),
+            PERHAPS_OVER,
+            id="acknowledgement, over",
         ),
         pytest.param(
             DueNotification(kind=MessageKind.INFORM, status=None, config_is_enabled=False),
-            PERHAPS,
+            PERHAPS_OFF,
             id="one-shot",
         ),
     ],
@@ -215,8 +223,7 @@ def test_a_person_who_left_gets_only_the_end(
 def test_what_was_perhaps_received_is_never_dropped_as_if_nothing_had_left(
     due: DueNotification, wanted: DeliveryVerdict
 ) -> None:
-    verdict = decide_delivery(replace(due, perhaps_received=True), NOW)
-    assert replace(verdict, stopped=None) == wanted
+    assert decide_delivery(replace(due, perhaps_received=True), NOW) == wanted
 
 
 @each("kind", [MessageKind.CLOSE, MessageKind.CANCEL])
@@ -240,8 +247,13 @@ def test_people_are_looked_up_when_their_notification_would_be_sent() -> None:
 
 def test_attempts_without_end_are_given_up_but_not_where_it_waits_anyway() -> None:
     due = DueNotification(kind=MessageKind.UPDATE, status=OPEN, lapsed_too_often=True)
-    assert decide_delivery(due, NOW) == DeliveryVerdict(DeliveryStep.GIVE_UP, AttemptFailure.NO_OUTCOME.value)
+    assert decide_delivery(due, NOW) == DeliveryVerdict(DeliveryStep.GIVE_UP)
     assert decide_delivery(replace(due, mute=WINDOW_MUTES), NOW) == MUTED
+
+
+def test_the_log_gets_the_reason_as_a_sentence_with_the_id_of_the_window() -> None:
+    assert MUTED.sentence == DROPPED_AS_MUTED.sentence == "silenced by maintenance window w1"
+    assert (OVER.sentence, SEND.sentence) == (NotificationReason.ALERT_OVER.value, None)
 
 
 def test_repeats_keep_a_constant_gap_after_the_delivery() -> None:
@@ -272,9 +284,9 @@ def test_a_message_that_another_notification_has_sent_is_merged_also_if_the_aler
 def test_a_message_that_is_given_up_says_why_it_is_not_retried() -> None:
     due = DueNotification(kind=MessageKind.OPEN, status=CLOSED, perhaps_received=True)
     verdict = decide_delivery(due, NOW)
-    assert (verdict.step, verdict.stopped) == (DeliveryStep.GIVE_UP, NotificationReason.ALERT_OVER)
-    reason = not_retried("the receiver answered 503", verdict.stopped)
+    assert (verdict.step, verdict.reason) == (DeliveryStep.GIVE_UP, NotificationReason.ALERT_OVER)
+    reason = not_retried("the receiver answered 503", verdict.reason)
     assert reason.startswith("the receiver answered 503")
     assert reason.endswith(not_retried_words(NotificationReason.ALERT_OVER))
-    assert len(not_retried("x" * LONGEST_REASON, verdict.stopped)) == LONGEST_REASON
+    assert len(not_retried("x" * LONGEST_REASON, verdict.reason)) == LONGEST_REASON
     assert not_retried("the receiver answered 503", None) == "the receiver answered 503"

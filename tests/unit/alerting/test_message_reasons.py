@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from alerting.engine.choices import NotificationStatus
-from alerting.engine.rules import DeliveryStep, DeliveryVerdict, Mute
+from alerting.engine.rules import DeliveryStep, DeliveryVerdict
 from alerting.incidents.choices import AlertStatus
 from alerting.insight.message_reasons import (
     REASONS_WITHOUT_MESSAGE,
@@ -22,9 +22,9 @@ from tests.each import each
 from tests.unit.alerting.test_notification_entries import HOUR, NOW, SEND, notification
 
 WINDOW = "c" * 24
-MUTED = Mute(WINDOW, NOW + HOUR)
-HELD = DeliveryVerdict(DeliveryStep.POSTPONE, MUTED.reason, NOW + HOUR, WINDOW)
-ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED.value, NOW + HOUR)
+MUTED_SENTENCE = f"silenced by maintenance window {WINDOW}"
+HELD = DeliveryVerdict(DeliveryStep.POSTPONE, NotificationReason.MUTED, NOW + HOUR, WINDOW)
+ACKNOWLEDGED = DeliveryVerdict(DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED, NOW + HOUR)
 
 
 def explained(verdict: DeliveryVerdict | None = None, **changes: Any) -> NotificationExplanation:
@@ -48,7 +48,7 @@ def explained(verdict: DeliveryVerdict | None = None, **changes: Any) -> Notific
         ({"attempts": 1, "reason": "away", "due": NOW + HOUR}, SEND, NotificationReason.RETRYING, NOW + HOUR),
         ({}, HELD, NotificationReason.MUTED, NOW + HOUR),
         (
-            {"silenced_by": WINDOW, "reason": MUTED.reason, "due": NOW + HOUR},
+            {"silenced_by": WINDOW, "reason": MUTED_SENTENCE, "due": NOW + HOUR},
             SEND,
             NotificationReason.MUTED,
             NOW + HOUR,
@@ -62,11 +62,16 @@ def explained(verdict: DeliveryVerdict | None = None, **changes: Any) -> Notific
         ),
         (
             {},
-            DeliveryVerdict(DeliveryStep.DROP, NotificationReason.CONFIG_OFF.value),
+            DeliveryVerdict(DeliveryStep.DROP, NotificationReason.CONFIG_OFF),
             NotificationReason.CONFIG_OFF,
             None,
         ),
-        ({}, DeliveryVerdict(DeliveryStep.DROP, MUTED.reason), NotificationReason.MUTED, None),
+        (
+            {},
+            DeliveryVerdict(DeliveryStep.DROP, NotificationReason.MUTED, window_id=WINDOW),
+            NotificationReason.MUTED,
+            None,
+        ),
     ],
 )
 def test_a_pending_message(
@@ -96,7 +101,7 @@ def test_an_ended_message() -> None:
     failed = explained(status=status.FAILED, reason="the receiver answered 404")
     assert failed.reason is NotificationReason.FAILED
     assert "the receiver answered 404" in failed.detail
-    muted = explained(status=status.DROPPED, reason=MUTED.reason)
+    muted = explained(status=status.DROPPED, reason=MUTED_SENTENCE)
     assert (muted.reason, muted.window_id) == (NotificationReason.MUTED, WINDOW)
     assert "“new disks”" in muted.detail
     assert explained(status=status.DROPPED, reason=None).reason is NotificationReason.NOT_RECORDED

@@ -167,16 +167,14 @@ def test_what_is_pending_and_untried_has_not_happened() -> None:
         ({"due": NOW - HOUR, "being_sent": True}, SEND, TimelineEntryKind.NOTIFIED, NOW, None),
         (
             {},
-            DeliveryVerdict(
-                DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED.value, until=NOW + 2 * HOUR
-            ),
+            DeliveryVerdict(DeliveryStep.POSTPONE, NotificationReason.ACKNOWLEDGED, until=NOW + 2 * HOUR),
             TimelineEntryKind.NOTIFIED,
             NOW + 2 * HOUR,
             NotificationReason.ACKNOWLEDGED.value,
         ),
         (
             {"due": NOW + HOUR},
-            DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NOTIFICATION_REMOVED.value),
+            DeliveryVerdict(DeliveryStep.DROP, NotificationReason.NOTIFICATION_REMOVED),
             TimelineEntryKind.NOT_NOTIFIED,
             NOW + HOUR,
             NotificationReason.NOTIFICATION_REMOVED.value,
