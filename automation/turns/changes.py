@@ -316,8 +316,8 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
 def _turn_before(group_id: str, request: TurnRequest) -> PlanTurn | None:
     """The held turn for the step-down of the process, if the request continues it.
 
-    The guards of a step-down include those of an interruption. The agent has seen that another member is the
-    primary.
+    The guards of a step-down include the guards of an interruption. The agent has seen that another member is
+    the primary.
     """
     if request.follows is None:
         return None

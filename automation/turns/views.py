@@ -173,7 +173,7 @@ class TurnViewSet(OfAgent):
         guard does not hold. A repeated request gets the same turn.
 
         With `follows`, the turn of a step-down ends, and the process gets the turn for its stop or restart at
-        once, also during a pause: the guards of the step-down include those of the restart.
+        once, also during a pause: the guards of the step-down include the guards of the restart.
 
         A move that takes no turn, such as a download, is sent after it failed, with the reason. No guard is
         asked. The plan of the replica set stops, as after a failed move with a turn.
