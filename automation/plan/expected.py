@@ -113,7 +113,7 @@ class _Model:
         elif move.kind is MoveKind.SET_FEATURE_VERSION:
             members = [member.process for member in self.of_set.config or ()] or [move.process]
             for name in members:
-                self.set(name, feature_version=move.version)
+                self.set(name, feature_version=move.version, feature_target=None)
         elif move.kind is MoveKind.SET_DEFAULT_CONCERN:
             changed = {name: self.unit.concern[name] for name in move.settings}
             self.of_set = replace(self.of_set, concern={**(self.of_set.concern or {}), **changed})

@@ -317,13 +317,15 @@ def feature_move(state: UnitState) -> PlanStep:
     ]
     if not running or (state.unit.replica_set and len(state.primaries) != 1):
         return PlanStep((), tuple(primary(state, "")) if running else ())
-    unknown = _feature_holds(state, running)
+    name = state.primaries[0] if state.unit.replica_set else running[0].name
+    # A change that was interrupted is repeated: MongoDB finishes it before it changes in the other direction.
+    begun = series(state.process(name).feature_target)
+    unknown = _feature_holds(state, running, begun)
     if unknown:
         return PlanStep((), unknown)
-    target = _feature_target(state, running)
+    target = _feature_target(state, running) if begun is None else begun
     if target is None:
         return PlanStep()
-    name = state.primaries[0] if state.unit.replica_set else running[0].name
     holds = (*turn(state, name), *others_present(state, name), *_unsupported(state, target, state.config))
     move = Move(MoveKind.SET_FEATURE_VERSION, name, state.unit.replica_set, version=SERIES[target])
     return PlanStep((), holds) if holds else PlanStep((move,))
@@ -381,13 +383,16 @@ def _counts(state: UnitState, process: GoalProcess) -> bool:
     return not state.unit.replica_set or state.member(process.name) is not None
 
 
-def _feature_holds(state: UnitState, running: list[GoalProcess]) -> tuple[PlanHold, ...]:
-    """Why the feature compatibility version cannot be compared with the goal, or cannot change."""
+def _feature_holds(state: UnitState, running: list[GoalProcess], begun: int | None) -> tuple[PlanHold, ...]:
+    """Why the feature compatibility version cannot be compared with the goal, or cannot change.
+
+    `begun`: the place of the version to which it is already changing.
+    """
     goal = running[0].feature_version
     now = feature_version_of(state, running[0])
-    if now is None:
+    if now is None and begun is None:
         return (state.hold(PlanReason.FEATURE_VERSION_UNKNOWN, ""),)
-    if now == goal:
+    if now == goal and begun is None:
         return ()
     if any(process.is_sharded for process in running):
         return (state.hold(PlanReason.SHARDED_VERSION, ""),)

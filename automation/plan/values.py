@@ -207,17 +207,19 @@ class OwnNeed:
 class ObservedProcess:
     """The observed state of a process.
 
-    `version`: the version that runs, or ran last. `feature_version`: of its data. `settings`: with which it
-    runs, or ran last. `file`: the settings in its configuration file. `settable`: settings that the server
-    can change at run time. `restart`: the lastRestart of the document under which it was started. `builds`:
-    the versions that are unpacked on its machine. `away`: how long it was away the last time. `need`: of a
-    process of another machine.
+    `version`: the version that runs, or ran last. `feature_version`: of its data; None also while it
+    changes. `feature_target`: to which it changes, until this has ended. `settings`: with which it runs,
+    or ran last. `file`: the settings in its configuration file. `settable`: settings that the server can
+    change at run time. `restart`: the lastRestart of the document under which it was started. `builds`:
+    the versions that are unpacked on its machine. `away`: how long it was away the last time.
+    `need`: of a process of another machine.
     """
 
     is_running: bool | None = None
     state: MemberState | None = None
     version: str | None = None
     feature_version: str | None = None
+    feature_target: str | None = None
     has_data: bool | None = None
     settings: Settings | None = None
     file: Settings | None = None

@@ -210,12 +210,14 @@ class _RunningServer:
     ) -> SeenProcess:
         state, version = self._state(), self._version()
         has_data = self._has_data(state)
+        feature_version, feature_target = self._feature_version(state, version, has_data=has_data)
         settings, settable = self._settings()
         process = ObservedProcess(
             is_running=True,
             state=state,
             version=version,
-            feature_version=self._feature_version(state, version, has_data=has_data),
+            feature_version=feature_version,
+            feature_target=feature_target,
             has_data=has_data,
             settings=settings,
             file=self._file,
@@ -266,12 +268,14 @@ class _RunningServer:
 
     def _feature_version(
         self, state: MemberState | None, version: str | None, *, has_data: bool | None
-    ) -> str | None:
+    ) -> tuple[str | None, str | None]:
+        """The feature compatibility version, and to which it changes. Between two, the data is of neither."""
         answer, code = self._server.answer({"getParameter": 1, _FEATURE_VERSION: 1})
         said = (answer or {}).get(_FEATURE_VERSION)
         if isinstance(said, Mapping) and isinstance(said.get("version"), str):
-            # Between two versions, the data is of neither.
-            return None if "targetVersion" in said or "previousVersion" in said else str(said["version"])
+            if "targetVersion" in said or "previousVersion" in said:
+                return None, str(said["targetVersion"]) if "targetVersion" in said else None
+            return str(said["version"]), None
         place = series(version)
         if (
             code == UNKNOWN_YET
@@ -279,8 +283,8 @@ class _RunningServer:
             and has_data is False
             and place is not None
         ):
-            return SERIES[place]  # The one that it gets with its first configuration.
-        return None
+            return SERIES[place], None  # The one that it gets with its first configuration.
+        return None, None
 
     def _has_data(self, state: MemberState | None) -> bool | None:
         if state is not MemberState.UNINITIATED:

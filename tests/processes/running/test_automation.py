@@ -266,3 +266,23 @@ def test_a_server_changes_over_two_major_versions(scenario: Scenario) -> None:
         feature = machine.ask({"getParameter": 1, "featureCompatibilityVersion": 1})
         assert feature["featureCompatibilityVersion"]["version"] == new.rpartition(".")[0]
         assert machine.moves().count(("CHANGE_VERSION", "DONE")) == 2
+
+
+def test_an_interrupted_change_of_the_feature_version_is_repeated_after_the_plan_is_resumed(
+    machine: AutomatedMachine,
+) -> None:
+    old = OLDER_VERSIONS[-1].rpartition(".")[0]
+    settings = machine.settings(setParameter={"enableTestCommands": True})
+    machine.agent.start()
+    machine.reaches(machine.publish(settings))
+    machine.ask({"configureFailPoint": "failDowngrading", "mode": "alwaysOn"})
+    machine.scenario.configure({"eventTypeName": "AUTOMATION_PLAN_STOPPED"})
+    machine.publish(settings, featureCompatibilityVersion=old)
+    eventually(lambda: is_stopped(machine), message="the plan stops")
+    asked = {"getParameter": 1, "featureCompatibilityVersion": 1}
+    assert machine.ask(asked)["featureCompatibilityVersion"]["targetVersion"] == old
+    machine.ask({"configureFailPoint": "failDowngrading", "mode": "off"})
+    # Another goal does not change the direction of the change that has begun.
+    machine.reaches(machine.publish(settings))
+    assert machine.ask(asked)["featureCompatibilityVersion"] == {"version": VERSION.rpartition(".")[0]}
+    assert machine.moves() == [("SET_FEATURE_VERSION", "DONE")] * 2

@@ -448,6 +448,56 @@ class TestMembers:
         assert (moves(found), reasons(found)) == ([], {"FIXED_MEMBER"})
 
 
+class TestInterruptedFeatureVersion:
+    """A change of the feature compatibility version that was interrupted is repeated in its direction."""
+
+    def interrupted(self, target: str, **changes: Any) -> ObservedFleet:
+        """A replica set of 6.0 that was interrupted between 5.0 and 6.0."""
+        sent = replica_set(version="6.0.20", featureCompatibilityVersion="6.0")
+        between = {"feature_version": None, "feature_target": target}
+        return fleet(sent, **{f"p{n}": {**between, **changes.get(f"p{n}", {})} for n in range(3)})
+
+    @each("target", ["5.0", "6.0"])
+    def test_the_command_is_repeated_with_its_target_whatever_the_goal_is_now(self, target: str) -> None:
+        for goal in ("5.0", "6.0"):
+            sent = replica_set(version="6.0.20", featureCompatibilityVersion=goal)
+            found = plan_of(sent, self.interrupted(target))
+            versions = [target] if target == goal else [target, goal]
+            assert [(p.move.kind, p.move.process, p.move.version) for p in found.moves] == [
+                (MoveKind.SET_FEATURE_VERSION, "p0", version) for version in versions
+            ]
+            assert found.holds == ()
+
+    def test_an_upgrade_goes_on_after_it(self) -> None:
+        found = plan_of(
+            replica_set(version="6.0.20", featureCompatibilityVersion="6.0"),
+            fleet(replica_set(), p0={"feature_version": None, "feature_target": "5.0"}),
+        )
+        first, *others = [p.move for p in found.moves if p.move.kind is not MoveKind.DOWNLOAD]
+        assert (first.kind, first.version) == (MoveKind.SET_FEATURE_VERSION, "5.0")
+        assert [move.version for move in others if move.kind is MoveKind.CHANGE_VERSION] == ["6.0.20"] * 3
+
+    def test_it_waits_for_members_that_are_away_and_after_it_failed(self) -> None:
+        sent = replica_set(version="6.0.20", featureCompatibilityVersion="6.0")
+        away = self.interrupted("6.0", p2={"is_running": None})
+        assert step(goal_of(sent), away).moves == ()
+        failure = FailedMove(1, MoveKind.SET_FEATURE_VERSION, "interrupted")
+        failed = step(goal_of(sent), self.interrupted("6.0", p0={"failure": failure}))
+        assert (moves(failed), reasons(failed)) == ([], {"STOPPED"})
+
+    def test_a_target_that_the_plan_does_not_know_waits(self) -> None:
+        sent = replica_set(version="6.0.20", featureCompatibilityVersion="6.0")
+        found = step(goal_of(sent), self.interrupted("99.0"))
+        assert (moves(found), reasons(found)) == ([], {"FEATURE_VERSION_UNKNOWN"})
+
+    def test_a_sharded_cluster_is_left_alone(self) -> None:
+        settings = {**SETTINGS, "sharding": {"clusterRole": "shardsvr"}}
+        sent = replica_set(version="6.0.20", featureCompatibilityVersion="6.0", args2_6=settings)
+        between = {"feature_version": None, "feature_target": "6.0"}
+        found = step(goal_of(sent), fleet(sent, p0=between, p1=between, p2=between))
+        assert (moves(found), reasons(found)) == ([], {"SHARDED_VERSION"})
+
+
 class TestRefusals:
     """What a document asks for and no plan does."""
 

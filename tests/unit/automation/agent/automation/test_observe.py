@@ -147,13 +147,23 @@ def test_only_a_server_that_began_as_an_empty_member_has_no_data(
     assert (found.process.state, found.process.has_data) == (MemberState.UNINITIATED, has_data)
 
 
-@each("field", ["targetVersion", "previousVersion"])
-def test_a_feature_version_that_changes_is_not_known(
-    tmp_path_factory: pytest.TempPathFactory, field: str
+@each(
+    ("change", "target"),
+    [
+        ({"targetVersion": "7.0"}, "7.0"),
+        ({"targetVersion": "6.0", "previousVersion": "7.0"}, "6.0"),
+        ({"previousVersion": "7.0"}, None),
+    ],
+)
+def test_a_feature_version_that_changes_is_not_known_but_its_target_is(
+    tmp_path_factory: pytest.TempPathFactory, change: Mapping[str, str], target: str | None
 ) -> None:
-    said = {"version": "6.0", field: "7.0"}
-    answers = {**standalone(1), "getParameter": {"featureCompatibilityVersion": said}}
-    assert seen(tmp_path_factory.mktemp("changes"), answers).process.feature_version is None
+    answers = {
+        **standalone(1),
+        "getParameter": {"featureCompatibilityVersion": {"version": "6.0", **change}},
+    }
+    found = seen(tmp_path_factory.mktemp("changes"), answers).process
+    assert (found.feature_version, found.feature_target) == (None, target)
 
 
 MAJORITY = {"defaultWriteConcern": {"w": "majority", "wtimeout": 0}}
