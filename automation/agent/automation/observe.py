@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from automation.agent.automation.builds import DocumentBuilds
@@ -371,9 +371,12 @@ class _RunningServer:
             state = None if is_down else _STATES.get(number if isinstance(number, int) else -1)
             if not member.get("self"):
                 is_running = False if is_down else True if state is not None else None
+                heard = moment(member.get("lastHeartbeat"))
+                # BSON has no time zones: its times are UTC.
+                heard = None if heard is None else heard.replace(tzinfo=timezone.utc)
                 yield (
                     self._managed.process_at(str(member.get("name"))),
-                    SeenState(is_running, state, moment(member.get("lastHeartbeat"))),
+                    SeenState(is_running, state, heard),
                 )
 
     def _lags(self) -> Mapping[str, timedelta]:

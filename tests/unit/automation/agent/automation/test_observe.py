@@ -3,14 +3,15 @@
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
+import bson
 import pytest
 
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
-from automation.agent.automation.observe import SeenProcess, observe
+from automation.agent.automation.observe import SeenProcess, SeenState, observe
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.servers import NO_COMMAND, NOT_INITIATED, ManagedServer
@@ -196,3 +197,28 @@ def test_a_member_that_does_not_say_its_default_concern_leaves_it_unknown(tmp_pa
 
     answers = {**standalone(1), "replSetGetStatus": {"myState": 1}}
     assert seen(tmp_path, answers, _RefusingMember).of_set.concern is None
+
+
+def test_the_other_members_are_as_the_heartbeats_of_this_member_say(tmp_path: Path) -> None:
+    def member(name: str, number: int, **fields: Any) -> dict[str, Any]:
+        sent = {"name": name, "state": number, "health": 1.0, "lastHeartbeat": NOON, **fields}
+        return bson.decode(bson.encode(sent))
+
+    members = [
+        member("a:1", 2, self=True),
+        member("b:1", 1),
+        member("c:1", 8, health=0.0),
+        member("d:1", 6),
+        member("e:1", 2, lastHeartbeat=datetime(1970, 1, 1, tzinfo=UTC)),
+    ]
+    answers = {**standalone(1), "replSetGetStatus": {"myState": 2, "members": members}}
+    states = seen(tmp_path, answers, _MemberServer).states
+    assert states == {
+        "b:1": SeenState(True, MemberState.PRIMARY, NOON),
+        "c:1": SeenState(False, None, NOON),
+        "d:1": SeenState(None, None, NOON),
+        "e:1": SeenState(True, MemberState.SECONDARY),
+    }
+    assert not states["b:1"].is_old(NOON)
+    assert states["b:1"].is_old(NOON + timedelta(seconds=1))
+    assert states["e:1"].is_old(NOON)
