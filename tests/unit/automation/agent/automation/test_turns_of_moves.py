@@ -225,15 +225,15 @@ def test_a_primary_restarts_under_the_turn_of_its_step_down(
 
 
 @each(
-    ("steps", "turns", "requests"),
+    ("steps", "turns", "followed"),
     [
-        ((), (RENEWED,), []),
-        ((PlanStep((OF_OTHER,)),), (RENEWED,), []),
-        ((PlanStep((RESTART,)),), (REFUSED, RENEWED), [("RESTART", "t1")]),
+        ((), (RENEWED,), (60,)),
+        ((PlanStep((OF_OTHER,)),), (RENEWED,), (0,)),
+        ((PlanStep((RESTART,)),), (REFUSED, RENEWED), (0, ("RESTART", "t1"))),
         (
             (PlanStep((RESTART,)), PlanStep((RESTART,))),
             (Unreachable("away"), REFUSED, RENEWED),
-            [("RESTART", "t1"), ("RESTART", "t1")],
+            (1, ("RESTART", "t1"), ("RESTART", "t1")),
         ),
     ],
     ids=["nothing", "another member", "refused", "away"],
@@ -243,12 +243,15 @@ def test_a_step_down_that_nothing_follows_gives_its_turn_back(
     monkeypatch: pytest.MonkeyPatch,
     steps: tuple[PlanStep, ...],
     turns: tuple[Any, ...],
-    requests: list[tuple[str, str]],
+    followed: tuple[Any, ...],
 ) -> None:
+    """`followed`: the seconds until it is given back, and the requests meanwhile."""
+    seconds, *requests = followed
     primary = _PlannedPrimary(restarting(GRANTED, *turns), monkeypatch, *steps)
     assert primary.round() == [("STEP_DOWN", ""), *requests, ("t1", "DONE")]
     assert primary.made == ["STEP_DOWN"]
     assert primary.platform.turns == []
+    assert primary.seconds == seconds
 
 
 def test_a_file_that_is_not_written_after_a_step_down_stops_the_plan(
