@@ -52,6 +52,9 @@ def start(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found
     version = _start_version(state, goal, process, seen)
     if version is None or isinstance(version, PlanHold):
         return version
+    arbiters = _arbiters_hold(state, process, version)
+    if arbiters is not None:
+        return arbiters
     download = _download(state, process, seen, version)
     if download is not None:
         return download
@@ -135,7 +138,7 @@ def _version_for(
     for place in nearest:
         if all(limit is not None and supports(place, limit) for limit in limits):
             version = version_of(state, goal, process, place)
-            hold = _arbiters_hold(state, process, place)
+            hold = _arbiters_hold(state, process, version)
             if version and hold is None:
                 return version
             arbiters = arbiters or hold
@@ -159,10 +162,12 @@ def arbiters_hold(
     return state.hold(PlanReason.SEVERAL_ARBITERS, process, version=version, others=", ".join(arbiters))
 
 
-def _arbiters_hold(state: UnitState, process: GoalProcess, place: int) -> PlanHold | None:
-    if place < SINGLE_ARBITER_SINCE or takes_arbiters(process.settings):
+def _arbiters_hold(state: UnitState, process: GoalProcess, version: str | None) -> PlanHold | None:
+    """Why the process would not start with the version, and with the settings of the document."""
+    place = series(version)
+    if place is None or place < SINGLE_ARBITER_SINCE or takes_arbiters(process.settings):
         return None
-    return arbiters_hold(state, process.name, SERIES[place], state.config)
+    return arbiters_hold(state, process.name, version or "", state.config)
 
 
 def version_of(state: UnitState, goal: AutomationGoal, process: GoalProcess, place: int) -> str:
@@ -220,7 +225,10 @@ def change(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Foun
         not _is_settable(process, seen, names) or _is_restart_due(process, seen, state.now)
     ):
         kind, version = MoveKind.RESTART, ""
-    return None if kind is None else _move(state, process, kind, version=version, settings=names)
+    if kind is None:
+        return None
+    move = _move(state, process, kind, version=version, settings=names)
+    return _arbiters_hold(state, process, version or seen.version) or move
 
 
 def need_elsewhere(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found:
@@ -288,9 +296,6 @@ def _version_of_neighbour(
     running = state.process(process.name).version or ""
     if process.is_sharded or process.is_router:
         return state.hold(PlanReason.SHARDED_VERSION, process.name)
-    arbiters = _arbiters_hold(state, process, place)
-    if arbiters is not None:
-        return arbiters
     version = version_of(state, goal, process, place)
     if not version:
         names = {"old": running, "new": process.version, "between": SERIES[place]}

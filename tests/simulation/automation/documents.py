@@ -71,7 +71,9 @@ def draw_fleet(seed: int) -> SimulatedFleetPlan:
     left_alone = Random(seed + 2 * 10**9)
     concerns = Random(seed + 3 * 10**9)
     documents = [_with_concern(concerns, document, is_odd=is_odd) for document in documents]
-    documents = [_with_arbiters(document, is_odd=is_odd) for document in documents]
+    documents = [
+        _with_arbiters(document, is_odd=is_odd and number > 0) for number, document in enumerate(documents)
+    ]
     return SimulatedFleetPlan(
         seed=seed,
         documents=tuple(

@@ -347,6 +347,17 @@ def test_an_upgrade_waits_until_one_arbiter_is_left() -> None:
     assert moves(step(goal_of(new), observed)) == [("WRITE_FILE", "p3")]
 
 
+@each("release", ["6.0.20", "6.0.21"])
+def test_a_server_that_takes_several_arbiters_does_not_start_again_without_that(release: str) -> None:
+    old, new = with_arbiters(3, 2, **{**NEW, **ALLOWED}), replica_set(5, **{**NEW, "version": release})
+    del new["replicaSets"]
+    runs = step(goal_of(new), fleet(old, of_set=said(ONE)))
+    assert (moves(runs), reasons(runs)) == ([], {"SEVERAL_ARBITERS"})
+    down = {"is_running": False, "state": None, "builds": {release}}
+    stopped = step(goal_of(new), fleet(old, of_set=said(ONE), p1=down))
+    assert (moves(stopped), "SEVERAL_ARBITERS" in reasons(stopped)) == ([], True)
+
+
 def test_a_stopped_member_does_not_start_with_a_version_that_refuses_the_arbiters() -> None:
     old, new = with_arbiters(3, 2), replica_set(5, **NEW)
     del new["replicaSets"]
