@@ -41,6 +41,12 @@ class ObservedProcessDocument(Document):
     version = Text(max_length=100, required=False, help_text="It runs, or ran last.", example="7.0.14")
     featureCompatibilityVersion = Text(max_length=20, required=False, example="7.0")
     hasData = Flag(required=False, example=True)
+    memberName = Text(
+        max_length=300,
+        required=False,
+        help_text="The host:port of the member in the configuration of the replica set.",
+        example="db1.example.com:27017",
+    )
     nextMove = OneOf(
         [NO_MOVE, WAITS, *(kind.value for kind in MoveKind)],
         required=False,
@@ -55,7 +61,7 @@ class ObservedProcessDocument(Document):
         ObservedMemberDocument(),
         max_length=MOST_MEMBERS,
         required=False,
-        help_text="The configuration of the replica set as this process has it. Left out if there is none.",
+        help_text="The configuration of the replica set as a primary has it.",
     )
     oplogSeconds = Whole(
         max_value=_MOST,

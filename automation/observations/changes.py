@@ -1,18 +1,22 @@
 """Keeps what agents observe of the members of replica sets, and gives it to the agents of other members.
 
 An observation is news for a minute, and only under the version of the automation configuration under which it
-was observed: nobody plans with an older one.
+was observed: nobody plans with an older one. A publication deletes all observations of the project.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from accesslist.changes import acting
 from automation.desired_state.document.machine import machine_key
-from automation.desired_state.store import revisions_of
+from automation.desired_state.document.text import read
+from automation.desired_state.models import AutomationRevision
+from automation.desired_state.store import revision_text, revisions_of
 from automation.observations.models import MemberObservation
+from automation.sections import items, process_host, process_name, set_name, text
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
@@ -21,8 +25,9 @@ from opsapi.wire_json import JsonObject
 
 NEWS = timedelta(minutes=1)
 """How long an observation is given to others."""
-_KEPT = timedelta(days=1)
-NOT_NAMED = "must be the name of a process of the automation configuration"
+_AHEAD = timedelta(seconds=5)
+"""An observation of an agent that asks at the same time can be later than the beginning of this request."""
+NOT_HERE = "must be the name of a process of the replica set on this machine"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +40,31 @@ class Observations:
     processes: Sequence[Mapping[str, Any]]
 
 
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """The machine of a process, by its host name and its alias, and its replica set."""
+
+    machines: frozenset[str]
+    replica_set: str | None
+
+
+@lru_cache(maxsize=64)
+def _places(revision_id: str) -> Mapping[str, _Place]:
+    """The places of the processes of a revision, which never changes.
+
+    Raises: ApiError: as `revision_text`.
+    """
+    revision = AutomationRevision.objects.only("group_id", "number").filter(id=revision_id).first()
+    document = read(revision_text(revision)) if revision else {}
+    return {
+        process_name(process): _Place(
+            frozenset({machine_key(process_host(process)), machine_key(text(process, "alias") or "")}),
+            set_name(process),
+        )
+        for _, process in items(document, "processes")
+    }
+
+
 def observation_exchange(
     *, group_id: str, observed: Observations, actor: Actor, now: datetime
 ) -> list[JsonObject]:
@@ -44,15 +74,16 @@ def observation_exchange(
     INVALID_ATTRIBUTE with the names that are not in the configuration; GROUP_NOT_FOUND, if the project was
     deleted meanwhile.
     """
-    version, listed = revisions_of(group_id).values_list("number", "processes").first() or (0, [])
+    version, revision_id = revisions_of(group_id).values_list("number", "id").first() or (0, "")
     if observed.goal_version != version:
         code = ErrorCode.AUTOMATION_CONFIG_CONCURRENT_MODIFICATION
         raise ApiError(code, str(observed.goal_version), str(version))
-    names = {name for name, _ in listed}
-    for place, process in enumerate(observed.processes):
-        if process["name"] not in names:
-            raise ApiError.of_field(f"processes[{place}].name", ErrorCode.INVALID_ATTRIBUTE, NOT_NAMED)
     hostname = machine_key(observed.hostname)
+    places = _places(revision_id)
+    for at, process in enumerate(observed.processes):
+        place = places.get(process["name"])
+        if place is None or hostname not in place.machines or place.replica_set != observed.replica_set:
+            raise ApiError.of_field(f"processes[{at}].name", ErrorCode.INVALID_ATTRIBUTE, NOT_HERE)
     rows = [
         MemberObservation(
             group_id=group_id,
@@ -67,14 +98,13 @@ def observation_exchange(
     ]
     with acting(actor, now, here=Scope(group_id=group_id)):
         of_set = MemberObservation.objects.filter(group_id=group_id, replica_set=observed.replica_set)
-        of_set.filter(observed__lt=now - _KEPT).delete()
         MemberObservation.objects.bulk_create(
             rows,
             update_conflicts=True,
-            unique_fields=["group", "replica_set", "process"],
-            update_fields=["hostname", "goal_version", "observed", "document"],
+            unique_fields=["group", "process"],
+            update_fields=["replica_set", "hostname", "goal_version", "observed", "document"],
         )
     # An observation that lies ahead is of another clock of the database, and of an unknown age.
-    news = of_set.filter(goal_version=version, observed__gt=now - NEWS, observed__lte=now)
+    news = of_set.filter(goal_version=version, observed__gt=now - NEWS, observed__lte=now + _AHEAD)
     others = news.exclude(hostname=hostname)
     return list(others.order_by("process").values_list("document", flat=True))

@@ -9,7 +9,7 @@ class MemberObservation(models.Model):
     """The newest observation of a process by its agent, for the agents of the other members of its set."""
 
     id = models.BigAutoField(primary_key=True)
-    # Not indexed: the index below starts with the project.
+    # Not indexed: the indexes below start with the project.
     group = models.ForeignKey(
         Project,
         on_delete=models.CASCADE,
@@ -25,12 +25,8 @@ class MemberObservation(models.Model):
     document = models.JSONField(help_text="The observation, as in the API.")
 
     class Meta:
-        constraints = [
-            # Finds the observations of a replica set, too.
-            models.UniqueConstraint(
-                name="member_observation_once", fields=["group", "replica_set", "process"]
-            )
-        ]
+        constraints = [models.UniqueConstraint(name="member_observation_once", fields=["group", "process"])]
+        indexes = [models.Index(name="member_observation_of_set", fields=["group", "replica_set"])]
 
     def __str__(self) -> str:
         return self.process

@@ -165,13 +165,15 @@ def _pause(state: UnitState, observed: ObservedFleet) -> Iterator[PlanHold]:
 class _OwnNeeds:
     """The moves that the processes of a unit need, without regard to other processes.
 
-    `changes`: moves that interrupt a process. `settled`: running processes that need nothing.
+    `changes`: moves that interrupt a process. `settled`: running processes that need nothing. `preparing`:
+    processes that need something else first, or wait.
     """
 
     moves: tuple[Move, ...]
     holds: tuple[PlanHold, ...]
     changes: dict[str, Move]
     settled: frozenset[str]
+    preparing: frozenset[str]
 
 
 def _wanted(state: UnitState, goal: AutomationGoal) -> PlanStep:
@@ -208,18 +210,21 @@ def _own_needs(state: UnitState, goal: AutomationGoal) -> _OwnNeeds:
             for name, part in parts.items()
             if not part.moves and not part.holds and state.process(name).is_running
         ),
+        preparing=frozenset(
+            name for name, part in parts.items() if part.holds or any(not m.disturbs for m in part.moves)
+        ),
     )
 
 
 def _of_process(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> PlanStep:
     """The next move of a process by itself."""
     is_running = state.process(process.name).is_running
-    if is_running is None:
-        return PlanStep((), (state.hold(PlanReason.RUNNING_UNKNOWN, process.name),))
-    if not is_running and process.is_disabled:
+    if is_running is False and process.is_disabled:
         return PlanStep()
     if process.is_elsewhere:
         return _step(need_elsewhere(state, goal, process))
+    if is_running is None:
+        return PlanStep((), (state.hold(PlanReason.RUNNING_UNKNOWN, process.name),))
     return _of_running(state, goal, process) if is_running else _step(start(state, goal, process))
 
 
@@ -310,8 +315,7 @@ def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
         waits += holds
     of_primary = [move for name, move in own.changes.items() if _is_primary(state, name)]
     # A member that still downloads its version, or starts, comes before the primary, too.
-    before = {move.process for move in own.moves} | {hold.process for hold in own.holds}
-    if waits or not of_primary or not before.isdisjoint(state.members):
+    if waits or not of_primary or not own.preparing.isdisjoint(state.members):
         return PlanStep((), tuple(waits))
     # A member whose new version needs another feature version comes before the primary, too.
     feature = feature_move(state)
@@ -331,7 +335,8 @@ def _primary_last(state: UnitState, move: Move) -> PlanStep:
 def _after_file(state: UnitState, move: Move) -> PlanStep:
     """The configuration file is written directly before the process is interrupted."""
     process = state.goals[move.process]
-    if move.kind is not MoveKind.STOP and state.process(process.name).file != process.settings:
+    is_written = process.is_elsewhere or state.process(process.name).file == process.settings
+    if move.kind is not MoveKind.STOP and not is_written:
         return PlanStep((Move(MoveKind.WRITE_FILE, process.name, state.unit.replica_set),))
     return PlanStep((move,))
 

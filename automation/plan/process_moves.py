@@ -239,9 +239,9 @@ def need_elsewhere(state: UnitState, goal: AutomationGoal, process: GoalProcess)
     seen = state.process(process.name)
     need = seen.need
     if need is None or not _is_of_now(state, process, seen, need):
-        return state.hold(PlanReason.NEED_UNKNOWN, process.name)
+        return state.hold(PlanReason.NEED_UNKNOWN, "", other=process.name)
     if need.waits:
-        return state.hold(PlanReason.NEED_WAITS, process.name)
+        return state.hold(PlanReason.NEED_WAITS, "", other=process.name)
     if need.move is not None:
         return _move(state, process, need.move, version=need.version)
     version = next_version(state, goal, process)
@@ -254,7 +254,7 @@ def need_elsewhere(state: UnitState, goal: AutomationGoal, process: GoalProcess)
 def _is_of_now(state: UnitState, process: GoalProcess, seen: ObservedProcess, need: OwnNeed) -> bool:
     """Whether the need fits to the present: the process runs, and has the feature version of its primary."""
     if not seen.is_running:
-        return need.waits or need.move in _BEFORE_RUNNING
+        return seen.is_running is False and (need.waits or need.move in _BEFORE_RUNNING)
     now = _set_feature_version(state) if state.member(process.name) is not None else None
     return now is None or seen.feature_version in {now, None}
 

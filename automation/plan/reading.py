@@ -254,7 +254,8 @@ def _refusals(unit: GoalUnit) -> Iterator[PlanHold]:
 def _several_arbiters(unit: GoalUnit, running: Iterable[GoalProcess]) -> Iterator[PlanHold]:
     """Versions that do not start, or refuse the initiation, with several arbiters."""
     arbiters = [member.process for member in unit.members or () if member.is_arbiter]
-    for process in running if len(arbiters) > 1 else ():
+    own = [process for process in running if not process.is_elsewhere]
+    for process in own if len(arbiters) > 1 else ():
         place = series(process.version)
         if place is not None and place >= SINGLE_ARBITER_SINCE and not takes_arbiters(process.settings):
             names = (("version", process.version), ("others", ", ".join(arbiters)))

@@ -35,6 +35,10 @@ class PlanReason(Enum):
     )
     MEMBER_AWAY = (ReasonKind.WAITS, "another member, {other}, is not healthy: {state}")
     MEMBER_UNKNOWN = (ReasonKind.WAITS, "the state of another member, {other}, is not known")
+    MEMBER_UNCLEAR = (
+        ReasonKind.WAITS,
+        "the member {other} stays, because it may be {process} under another name of its machine",
+    )
     MEMBER_BUSY = (ReasonKind.WAITS, "the member itself is in state {state}")
     MEMBER_PRIMARY = (ReasonKind.WAITS, "the member is the primary, which steps down first")
     LAG = (ReasonKind.WAITS, "the lag of {other} is {lag} s, more than {most} s")
@@ -51,8 +55,11 @@ class PlanReason(Enum):
     FEATURE_VERSION_UNKNOWN = (ReasonKind.WAITS, "the feature compatibility version is not known")
     SETTINGS_UNKNOWN = (ReasonKind.WAITS, "the settings of the process are not known")
     BUILDS_UNKNOWN = (ReasonKind.WAITS, "the versions on the machine of the process are not known")
-    NEED_UNKNOWN = (ReasonKind.WAITS, "no agent says what the process on another machine needs")
-    NEED_WAITS = (ReasonKind.WAITS, "the agent of the process on another machine waits with its next move")
+    NEED_UNKNOWN = (
+        ReasonKind.WAITS,
+        "no agent has reported in the last minute which move {other} needs next",
+    )
+    NEED_WAITS = (ReasonKind.WAITS, "{other}, on another machine, waits with its next move")
     DATA_UNKNOWN = (ReasonKind.WAITS, "it is not known whether the process has data")
     MEMBER_VERSION = (
         ReasonKind.WAITS,

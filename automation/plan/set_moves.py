@@ -155,6 +155,14 @@ def _step_down_before(state: UnitState, move: Move) -> Move | PlanHold:
     return next(_refusals(state, move), down)
 
 
+def _may_be_member(state: UnitState, name: str) -> bool:
+    """Whether a process may be a member under another name of its machine than the document has."""
+    if state.member(name) is not None:
+        return False
+    is_outside = state.state(name) in {*_BEFORE_JOINING, MemberState.STANDALONE}
+    return not state.is_known(name) or (state.process(name).is_running is True and not is_outside)
+
+
 def _addition(state: UnitState, wanted: MemberConfig, ready: frozenset[str]) -> Move | PlanHold | None:
     """Add a member that runs and needs nothing else. It has no vote before it has all data."""
     name = wanted.process

@@ -29,6 +29,7 @@ from automation.desired_state.store import goal_document, goal_version
 from automation.hooks import turn_ended
 from automation.hosts.models import Host
 from automation.hosts.store import facts_of_host
+from automation.observations.models import MemberObservation
 from automation.plan.known import turn_holds
 from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
@@ -127,10 +128,11 @@ def plan_resume(*, group_id: str, actor: Actor, now: datetime) -> None:
 
 
 def plan_begin_again(act: RecordedAct) -> None:
-    """End the stops and the waits of a plan, because another document is being published."""
+    """End the stops, waits and observations of a plan, because another document is being published."""
     turns_lock(act.here)
     _clear_stops(act)
     _end_waits(act, WaitingMove.objects.filter(group_id=act.here.group_id))
+    MemberObservation.objects.filter(group_id=act.here.group_id).delete()
 
 
 def _clear_stops(act: RecordedAct) -> list[str]:

@@ -199,7 +199,7 @@ def automation_config(**changes: Any) -> dict[str, Any]:
     process = {
         "name": "orders_1",
         "hostname": "db1.example.com",
-        "args2_6": {"net": {"port": 27017}},
+        "args2_6": {"net": {"port": 27017}, "replication": {"replSetName": "orders"}},
         "authSchemaVersion": 5,
         "featureCompatibilityVersion": "7.0",
     }

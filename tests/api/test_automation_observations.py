@@ -94,13 +94,27 @@ def test_an_observation_is_given_for_a_minute(agent: ApiClient, project: Project
     assert reported(exchange(agent, project, 1, goal)) == []
 
 
-def test_observations_of_another_version_and_of_another_replica_set_are_not_given(
+def test_a_publication_ends_the_observations_of_the_version_before(
     publisher: ApiClient, path: str, agent: ApiClient, project: Project, goal: int
 ) -> None:
-    exchange(agent, project, 0, goal, replicaSetName="another")
     exchange(agent, project, 2, goal)
     published(publisher, path, replica_set(goal, lastRestart="2026-01-01T00:00:00Z"))
+    assert not MemberObservation.objects.exists()
     assert reported(exchange(agent, project, 1, goal + 1)) == []
+
+
+def test_observations_of_another_version_are_not_given(agent: ApiClient, project: Project, goal: int) -> None:
+    exchange(agent, project, 0, goal)
+    MemberObservation.objects.update(goal_version=goal - 1)
+    assert reported(exchange(agent, project, 1, goal)) == []
+
+
+@each("changes", [{"replicaSetName": "another"}, {"hostname": "db2.example.com"}])
+def test_an_agent_observes_processes_of_its_machine_and_of_the_replica_set_only(
+    agent: ApiClient, project: Project, goal: int, changes: Any
+) -> None:
+    answer = exchange(agent, project, 0, goal, **changes)
+    assert refusal(answer) == (400, "INVALID_ATTRIBUTE", ["processes[0].name"])
 
 
 def test_an_agent_that_carries_out_another_version_is_refused(
@@ -115,6 +129,7 @@ def test_an_agent_that_carries_out_another_version_is_refused(
     ("processes", "field"),
     [
         ([{"name": "nowhere"}], "processes[0].name"),
+        ([{"name": "p1"}], "processes[0].name"),
         ([{"name": "p0"}, {"name": "p0"}], "processes[1].name"),
         ([{"name": "p0", "state": "HAPPY"}], "processes[0].state"),
         ([{"name": "p0", "nextMove": "PAINT"}], "processes[0].nextMove"),
@@ -129,15 +144,6 @@ def test_a_wrong_observation_names_the_field_and_keeps_nothing(
     assert answer.status_code == 400
     assert [bad["field"] for bad in answer.json()["badFields"]] == [field]
     assert not MemberObservation.objects.exists()
-
-
-def test_observations_of_processes_that_nobody_observes_any_more_go_after_a_day(
-    agent: ApiClient, project: Project, goal: int
-) -> None:
-    exchange(agent, project, 0, goal)
-    MemberObservation.objects.update(observed=database_time() - timedelta(hours=25))
-    exchange(agent, project, 1, goal)
-    assert list(MemberObservation.objects.values_list("process", flat=True)) == ["p1"]
 
 
 def test_observations_of_another_project_are_not_given(agent: ApiClient, project: Project, goal: int) -> None:

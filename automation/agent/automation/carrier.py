@@ -10,7 +10,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
@@ -78,7 +78,7 @@ class AutomationCarrier:
         self._turns = TurnAsker(client, settings.hostname, monotonic)
         self._servers = ManagedServers(settings.mongodb)
         self._problems = Problems()
-        self._exchange = Exchange(client, settings.hostname, self._problems)
+        self._exchange = Exchange(client, settings.hostname, self._problems, monotonic)
         self._part: MachinePart | None = None
         self._etag = ""
         self._failures: dict[str, FailedMove] = {}
@@ -247,15 +247,26 @@ class AutomationCarrier:
         self._members[unit.replica_set] = [member.process for member in config or ()]
         return step
 
-    def _seen_unit(self, part: MachinePart, unit: GoalUnit, places: ProcessPlaces) -> SeenUnit:
-        """Observe all processes of a unit. `places`: of any of them."""
-        own = {
-            member.goal.name: self._seen(part, member, places.of(member.goal.name))
-            for member in part.of_unit(unit)
-        }
+    def _seen_unit(
+        self, part: MachinePart, unit: GoalUnit, places: ProcessPlaces, work: MoveWork | None = None
+    ) -> SeenUnit:
+        """Observe all processes of a unit. `places`: of any of them. `work`: of a move that holds a turn.
+
+        Raises: TurnLost.
+        """
+
+        def look() -> Mapping[str, SeenProcess]:
+            return {
+                member.goal.name: self._seen(part, member, places.of(member.goal.name))
+                for member in part.of_unit(unit)
+            }
+
+        own = look() if work is None else work.run(look)
         if not any(process.is_elsewhere for process in unit.processes):
             return SeenUnit(own)
-        known = seen_fleet(SeenUnit(own, self._exchange.reported(unit)), unit, self._clock())
+        # Not as work: the client belongs to this thread, which renews the turn.
+        before = SeenUnit(own, self._exchange.reported(unit, part.version))
+        known = seen_fleet(before, unit, self._clock())
         needs = {name: own_need(part.goal, unit, known, name) for name in own if name in part.processes}
         return SeenUnit(own, self._exchange.renew(unit, part.version, own, needs))
 
@@ -388,7 +399,7 @@ class AutomationCarrier:
         end = self._monotonic() + _FOLLOWS_WITHIN
         try:
             while self._monotonic() < end and not self._stop.is_set():
-                seen = self._move_work(name, turn).run(lambda: self._seen_unit(part, managed.unit, places))
+                seen = self._seen_unit(part, managed.unit, places, self._move_work(name, turn))
                 step = self._planned(part, managed, seen, turn=name)
                 move = next((move for move in step.moves if move.process == name), None)
                 if move is not None and move.kind not in WITH_TURN:
@@ -424,10 +435,9 @@ class AutomationCarrier:
         """
         work, since = self._move_work(managed.goal.name, turn), self._clock()
         for wait in (*[_HEARTBEAT_SECONDS] * _HEARTBEATS, 0.0):
-            seen = work.run(lambda: self._seen_unit(part, managed.unit, places))
+            seen = self._seen_unit(part, managed.unit, places, work)
             step = self._planned(part, managed, seen, turn=managed.goal.name, since=since)
-            is_heard = all(hold.reason is not PlanReason.MEMBER_UNKNOWN for hold in step.holds)
-            if move in step.moves or is_heard:
+            if move in step.moves or seen.is_heard(since):
                 break
             self._stop.wait(wait)
         return step

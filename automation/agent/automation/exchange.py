@@ -6,10 +6,11 @@ and which move each of them needs next.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, Callable
 
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.client import Client, NoChallenge, Unreachable
@@ -27,36 +28,57 @@ from automation.plan.values import (
 )
 from automation.sections import Section, items, text
 
+NEWS, CALM = 60.0, 30.0
+"""Seconds in which a report counts, and until the next exchange of a replica set in which nothing happens."""
+_OPLOG_STEP = 600
 _NOT_INITIATED = frozenset({MemberState.UNINITIATED, MemberState.STANDALONE})
 
 
 class Exchange:
     """Reports own processes to the other agents, and knows what they reported last. Not thread-safe."""
 
-    def __init__(self, client: Client, hostname: str, problems: Problems) -> None:
+    def __init__(
+        self,
+        client: Client,
+        hostname: str,
+        problems: Problems,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._client, self._hostname, self._problems = client, hostname, problems
-        self._reported: dict[str, Mapping[str, SeenProcess]] = {}
+        self._monotonic = monotonic
+        self._answers: dict[str, _Answer] = {}
 
-    def reported(self, unit: GoalUnit) -> Mapping[str, SeenProcess]:
-        """The processes of other machines as they were reported last, by name."""
-        return self._reported.get(unit.replica_set, {})
+    def reported(self, unit: GoalUnit, version: int) -> Mapping[str, SeenProcess]:
+        """The processes of other machines as they were reported last under a version, by name."""
+        answer = self._answers.get(unit.replica_set)
+        is_new = answer is not None and self._monotonic() - answer.at < NEWS
+        return answer.processes if answer is not None and is_new and answer.version == version else {}
 
     def renew(
         self, unit: GoalUnit, version: int, own: Mapping[str, SeenProcess], needs: Mapping[str, OwnNeed]
     ) -> Mapping[str, SeenProcess]:
         """Report own processes as observed under a version, and return what others report.
 
-        Without an answer nothing is known of other machines: what they reported before can be over.
+        While no process needs anything, this asks the platform every half minute only. Without an answer
+        nothing is known of other machines: what they reported before can be over.
         """
-        elsewhere = {process.name for process in unit.processes if process.is_elsewhere}
         request = {
             "hostname": self._hostname,
             "goalVersion": version,
             "replicaSetName": unit.replica_set,
             "processes": [document(name, seen, needs.get(name)) for name, seen in own.items()],
         }
+        last = self._answers.get(unit.replica_set)
+        is_same = last is not None and last.request == request and self._monotonic() - last.at < CALM
+        if last is not None and is_same and last.is_calm(unit, needs):
+            return last.processes
+        reported = self._ask(unit, request)
+        self._answers[unit.replica_set] = _Answer(request, version, reported, self._monotonic())
+        return reported
+
+    def _ask(self, unit: GoalUnit, request: Mapping[str, Any]) -> Mapping[str, SeenProcess]:
+        elsewhere = {process.name for process in unit.processes if process.is_elsewhere}
         reported: Mapping[str, SeenProcess] = {}
-        fault = ""
         try:
             answer = self._client.exchange_observations(request)
         except (Unreachable, NoChallenge) as error:
@@ -67,8 +89,23 @@ class Exchange:
             reported = {name: read(row) for _, row in rows if (name := text(row, "name")) in elsewhere}
         why = fault and f"other members of {unit.replica_set} are not known: {fault}"
         self._problems.report(f"automation: exchange {unit.replica_set}", why, f"automation: {why}")
-        self._reported[unit.replica_set] = reported
         return reported
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """What others reported at a time, by the clock of this process."""
+
+    request: Mapping[str, Any]
+    version: int
+    processes: Mapping[str, SeenProcess]
+    at: float
+
+    def is_calm(self, unit: GoalUnit, needs: Mapping[str, OwnNeed]) -> bool:
+        """Whether no process of the unit needs anything, as all agents say."""
+        names = {process.name for process in unit.processes if process.is_elsewhere}
+        said = [*needs.values(), *(seen.process.need for seen in self.processes.values())]
+        return names == self.processes.keys() and all(need == OwnNeed() for need in said)
 
 
 def document(name: str, seen: SeenProcess, need: OwnNeed | None) -> Mapping[str, Any]:
@@ -85,10 +122,13 @@ def document(name: str, seen: SeenProcess, need: OwnNeed | None) -> Mapping[str,
         "hasData": process.has_data,
         "nextMove": move,
         "nextVersion": (need.version if need is not None else "") or None,
-        "members": [_member(member) for member in of_set.config or ()] or None,
+        "memberName": seen.own_name or None,
     }
+    if process.state is MemberState.PRIMARY:
+        facts["members"] = [_member(member) for member in of_set.config or ()] or None
     if of_set.oplog is not None:
-        facts["oplogSeconds"] = int(of_set.oplog.total_seconds())
+        seconds = int(of_set.oplog.total_seconds())
+        facts["oplogSeconds"] = seconds - seconds % _OPLOG_STEP  # The same while nothing happens.
         facts["oplogFull"] = of_set.oplog_lost
     return {"name": name, **{field: value for field, value in facts.items() if value is not None}}
 
@@ -136,7 +176,7 @@ def read(row: Section) -> SeenProcess:
     if isinstance(seconds, int):
         lost = row.get("oplogFull") is not False
         of_set = replace(of_set, oplog=timedelta(seconds=seconds), oplog_lost=lost)
-    return SeenProcess(process, of_set=of_set)
+    return SeenProcess(process, of_set=of_set, own_name=text(row, "memberName") or "")
 
 
 def _flag(row: Section, name: str) -> bool | None:

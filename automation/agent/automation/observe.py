@@ -75,6 +75,9 @@ class SeenState:
         return since is not None and bool(self.is_running) and (self.heard is None or self.heard < since)
 
 
+_UNKNOWN = SeenState(None)
+
+
 @dataclass(frozen=True)
 class SeenProcess:
     """A process as it is seen: `pid` if it runs here, and its replica set as it sees it.
@@ -92,10 +95,10 @@ class SeenProcess:
     own_name: str = ""
 
     @property
-    def knows(self) -> tuple[bool, bool, bool]:
-        """How well it knows its replica set: best as its primary."""
-        config = self.of_set.config
-        return self.process.state is MemberState.PRIMARY, bool(config), config is not None
+    def knows(self) -> tuple[bool, ...]:
+        """How well it knows its replica set: best as its primary, and only members know the other members."""
+        config, is_primary = self.of_set.config, self.process.state is MemberState.PRIMARY
+        return is_primary, bool(self.states), bool(config), config is not None
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,10 @@ class SeenUnit:
 
     own: Mapping[str, SeenProcess]
     elsewhere: Mapping[str, SeenProcess] = field(default_factory=dict)
+
+    def is_heard(self, since: datetime) -> bool:
+        """Whether the members of this machine have heard from all members that run, since that time."""
+        return not any(state.is_old(since) for seen in self.own.values() for state in seen.states.values())
 
 
 def seen_fleet(
@@ -127,15 +134,10 @@ def seen_fleet(
     seen = {**unknown, **unit_seen.elsewhere, **own}
     witness = max(own.values(), key=lambda process: process.knows)
     best = max(seen.values(), key=lambda process: process.knows)
-    # The configuration can have other names of the machine than the document.
-    names = {member.own_name: name for name, member in own.items() if member.own_name}
+    # The configuration can have other names of the machines than the document.
+    names = {member.own_name: name for name, member in seen.items() if member.own_name}
     lags = {names.get(name, name): lag for name, lag in witness.lags.items()}
     processes = {name: replace(member.process, lag=lags.get(name)) for name, member in seen.items()}
-    for name, state in witness.states.items():
-        if names.get(name, name) not in own:
-            known = processes.get(name, NOTHING_OBSERVED)
-            seen_state = SeenState(None) if state.is_old(since) else state
-            processes[name] = replace(known, is_running=seen_state.is_running, state=seen_state.state)
     config = witness.of_set.config or best.of_set.config
     if config == () and not all(_may_be_new(member.process) for member in seen.values()):
         config = None
@@ -143,11 +145,24 @@ def seen_fleet(
         config = tuple(
             replace(member, process=names.get(member.process, member.process)) for member in config
         )
+    states = {names.get(name, name): state for name, state in witness.states.items()}
+    for name in (member.process for member in config or () if states and member.process not in own):
+        state = states.get(name, _UNKNOWN)
+        state = _UNKNOWN if state.is_old(since) else state
+        known = processes.get(name, NOTHING_OBSERVED)
+        processes[name] = replace(known, is_running=state.is_running, state=state.state)
     # The platform knows the open alerts, and gives no turn while one is open.
-    concern = best.of_set.concern if witness.of_set.concern is None else witness.of_set.concern
-    of_set = replace(best.of_set, config=config, turn=turn, alerts=(), concern=concern)
+    of_set = replace(_of_primary(seen, processes), config=config, turn=turn, alerts=())
+    if of_set.concern is None:
+        of_set = replace(of_set, concern=witness.of_set.concern)
     sets = {unit.replica_set: of_set} if unit.replica_set else {}
     return ObservedFleet(now, processes, sets, is_paused=is_paused)
+
+
+def _of_primary(seen: Mapping[str, SeenProcess], processes: Mapping[str, ObservedProcess]) -> ObservedSet:
+    """The replica set as its primary sees it: the process that is observed as the primary."""
+    primaries = [name for name, process in processes.items() if process.state is MemberState.PRIMARY]
+    return seen[primaries[0]].of_set if len(primaries) == 1 and primaries[0] in seen else NO_SET_OBSERVED
 
 
 def _may_be_new(process: ObservedProcess) -> bool:

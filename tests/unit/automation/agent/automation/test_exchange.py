@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from automation.agent.automation.exchange import Exchange, document, read
 from automation.agent.automation.observe import SeenProcess
-from automation.agent.client import Unreachable
+from automation.agent.client import Client, Unreachable
 from automation.agent.faults import Problems
 from automation.plan.values import (
     GoalProcess,
@@ -39,6 +39,7 @@ PRIMARY = SeenProcess(
         oplog=timedelta(hours=3),
         oplog_lost=False,
     ),
+    own_name="db1:1",
 )
 
 
@@ -61,7 +62,8 @@ class ExchangingPlatform:
 def renewed(platform: Any, **needs: OwnNeed) -> Any:
     exchange = Exchange(platform, "db1.example.com", Problems())
     reported = exchange.renew(UNIT, 4, {"rs_0": PRIMARY}, needs)
-    assert exchange.reported(UNIT) == reported
+    assert exchange.reported(UNIT, 4) == reported
+    assert exchange.reported(UNIT, 5) == {}
     return reported
 
 
@@ -78,7 +80,7 @@ def test_a_process_is_reported_without_its_settings() -> None:
         has_data=True,
         need=need,
     )
-    assert reported == SeenProcess(known, of_set=PRIMARY.of_set)
+    assert reported == SeenProcess(known, of_set=PRIMARY.of_set, own_name="db1:1")
 
 
 @each("need", [None, OwnNeed(), OwnNeed(waits=True), OwnNeed(MoveKind.RESTART)])
@@ -111,3 +113,51 @@ def test_an_exchange_reports_own_processes_and_returns_processes_of_other_machin
 @each("status", [0, 409])
 def test_without_an_answer_nothing_is_known_of_other_machines(status: int) -> None:
     assert renewed(ExchangingPlatform(status, {"name": "rs_1", "running": True})) == {}
+
+
+def test_a_secondary_reports_no_configuration() -> None:
+    secondary = replace(PRIMARY, process=replace(PRIMARY.process, state=MemberState.SECONDARY))
+    assert read(document("rs_0", secondary, None)).of_set.config is None
+
+
+class Calm:
+    """An exchange whose clock goes as a test says."""
+
+    def __init__(self, need: str) -> None:
+        self.now = 0.0
+        self.platform = ExchangingPlatform(200, {"name": "rs_1", "running": True, "nextMove": need})
+        self.exchange = Exchange(
+            cast("Client", self.platform), "db1.example.com", Problems(), lambda: self.now
+        )
+
+    def asks(self, need: OwnNeed, version: int = 4) -> bool:
+        """Whether the next renewal asks the platform."""
+        self.platform.sent = {}
+        self.exchange.renew(UNIT, version, {"rs_0": PRIMARY}, {"rs_0": need})
+        return bool(self.platform.sent)
+
+
+def test_while_nobody_needs_anything_the_platform_is_asked_every_half_minute() -> None:
+    calm = Calm("NONE")
+    assert calm.asks(OwnNeed())
+    assert not calm.asks(OwnNeed())
+    assert calm.asks(OwnNeed(MoveKind.RESTART))
+    assert calm.asks(OwnNeed())
+    assert calm.asks(OwnNeed(), version=5)
+    calm.now = 31.0
+    assert calm.asks(OwnNeed(), version=5)
+
+
+@each("need", ["RESTART", "WAITS"])
+def test_while_another_process_needs_something_the_platform_is_asked_each_time(need: str) -> None:
+    calm = Calm(need)
+    assert calm.asks(OwnNeed())
+    assert calm.asks(OwnNeed())
+
+
+def test_a_report_of_a_minute_ago_does_not_count() -> None:
+    calm = Calm("NONE")
+    calm.asks(OwnNeed())
+    assert calm.exchange.reported(UNIT, 4)
+    calm.now = 61.0
+    assert calm.exchange.reported(UNIT, 4) == {}

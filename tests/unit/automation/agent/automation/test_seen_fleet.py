@@ -119,3 +119,44 @@ def test_a_state_that_was_heard_before_the_turn_was_given_is_unknown() -> None:
     found = with_others(own, since=NOON)
     assert found.processes["db_2"].state is MemberState.PRIMARY
     assert found.processes["db_3"].is_running is None
+
+
+def test_a_member_without_a_heartbeat_is_unknown_whatever_its_agent_reports() -> None:
+    found = with_others(
+        secondary(db_2=SeenState(True, MemberState.PRIMARY)), db_3=running(MemberState.SECONDARY)
+    )
+    assert found.processes["db_3"].is_running is None
+
+
+def test_a_process_that_left_the_replica_set_does_not_know_the_members() -> None:
+    left = running(MemberState.REMOVED, OF_SET)
+    sent = [process(name=name, hostname="127.0.0.1", args2_6=SETTINGS) for name in ("db_0", "db_1")]
+    members = [{"name": "db_2", "hostname": "db_2.example.com", "port": 1, "replicaSetName": "rs"}]
+    part = read_part({**document(processes=sent), "members": members}, "127.0.0.1", [Path("/")])
+    own = {"db_0": left, "db_1": secondary(db_2=SeenState(False))}
+    found = seen_fleet(SeenUnit(own, {"db_2": running(MemberState.ARBITER)}), part.goal.units[0], NOON)
+    assert found.processes["db_2"].is_running is False
+
+
+def test_the_agent_of_a_member_reports_its_name_in_the_configuration() -> None:
+    of_set = ObservedSet(config=(MemberConfig("db_1"), MemberConfig("db-2.internal:1", 1)))
+    states = {"db-2.internal:1": SeenState(True, MemberState.SECONDARY)}
+    own = replace(running(MemberState.PRIMARY, of_set), states=states)
+    found = with_others(own, db_2=running(None, own_name="db-2.internal:1"))
+    assert [member.process for member in config(found) or ()] == ["db_1", "db_2"]
+    assert found.processes["db_2"].state is MemberState.SECONDARY
+
+
+def test_the_oplog_is_of_the_primary_that_heartbeats_name() -> None:
+    former = running(MemberState.PRIMARY, replace(OF_SET, oplog=timedelta(hours=9)))
+    primary = running(MemberState.PRIMARY, replace(OF_SET, oplog=timedelta(hours=2)))
+    own = secondary(db_2=SeenState(False), db_3=SeenState(True, MemberState.PRIMARY))
+    assert with_others(own, db_2=former, db_3=primary).sets["rs"].oplog == timedelta(hours=2)
+
+
+def test_members_have_heard_from_all_that_run_since_a_time() -> None:
+    now = SeenState(True, MemberState.PRIMARY, NOON)
+    before = replace(now, heard=NOON - timedelta(seconds=1))
+    down = SeenState(False, None, NOON - timedelta(hours=1))
+    assert SeenUnit({"db_1": secondary(db_2=now, db_3=down)}).is_heard(NOON)
+    assert not SeenUnit({"db_1": secondary(db_2=now, db_3=before)}).is_heard(NOON)
