@@ -41,7 +41,7 @@ class Observations:
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _ProcessPlace:
     """The machine of a process, by its host name and its alias, and its replica set."""
 
     machines: frozenset[str]
@@ -49,7 +49,7 @@ class _Place:
 
 
 @lru_cache(maxsize=64)
-def _places(revision_id: str) -> Mapping[str, _Place]:
+def _places(revision_id: str) -> Mapping[str, _ProcessPlace]:
     """The places of the processes of a revision, which never changes.
 
     Raises: ApiError: as `revision_text`.
@@ -57,7 +57,7 @@ def _places(revision_id: str) -> Mapping[str, _Place]:
     revision = AutomationRevision.objects.only("group_id", "number").filter(id=revision_id).first()
     document = read(revision_text(revision)) if revision else {}
     return {
-        process_name(process): _Place(
+        process_name(process): _ProcessPlace(
             frozenset({machine_key(process_host(process)), machine_key(text(process, "alias") or "")}),
             set_name(process),
         )

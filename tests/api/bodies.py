@@ -173,12 +173,12 @@ def turn(**changes: Any) -> dict[str, Any]:
 
 
 def observations(**changes: Any) -> dict[str, Any]:
-    """Observations of the process of the automation configuration."""
+    """Observations of the member of the automation configuration."""
     document = {
-        "hostname": "db1.example.com",
+        "hostname": "db9.example.com",
         "goalVersion": 2,
-        "replicaSetName": "orders",
-        "processes": [{"name": "orders_1", "running": True, "state": "SECONDARY"}],
+        "replicaSetName": "stock",
+        "processes": [{"name": "stock_1", "running": True, "state": "SECONDARY"}],
     }
     return _with(document, changes)
 
@@ -195,18 +195,24 @@ def report(*hosts: dict[str, Any], **changes: Any) -> dict[str, Any]:
 
 
 def automation_config(**changes: Any) -> dict[str, Any]:
-    """The first automation configuration of a project, of a process on the host of reports."""
+    """The first automation configuration of a project: a process on the host of reports, and a member."""
     process = {
         "name": "orders_1",
         "hostname": "db1.example.com",
-        "args2_6": {"net": {"port": 27017}, "replication": {"replSetName": "orders"}},
+        "args2_6": {"net": {"port": 27017}},
         "authSchemaVersion": 5,
         "featureCompatibilityVersion": "7.0",
+    }
+    member = {
+        **process,
+        "name": "stock_1",
+        "hostname": "db9.example.com",
+        "args2_6": {"replication": {"replSetName": "stock"}},
     }
     document = {
         "version": 0,
         "options": {"downloadBase": "/var/lib/ops-agent"},
         "databaseVersions": [],
-        "processes": [process],
+        "processes": [process, member],
     }
     return _with(document, changes)

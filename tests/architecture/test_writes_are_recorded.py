@@ -259,7 +259,7 @@ RECORDED: Mapping[str, tuple[Any, Sequence[str]]] = {
     ),
     "PUT /groups/<group_id>/automationConfig": (
         bodies.automation_config(version=2, processes=[]),
-        ["AUTOMATION_CONFIG_PUBLISHED_AUDIT PROCESS:REMOVED"],
+        ["AUTOMATION_CONFIG_PUBLISHED_AUDIT PROCESS:REMOVED PROCESS:REMOVED"],
     ),
     "POST /groups/<group_id>/automationConfig/revisions/<path:revision>/restore": (
         {"version": 2},

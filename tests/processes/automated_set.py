@@ -174,6 +174,11 @@ class MajorityWrites:
     longest: float = 0.0
     is_over: threading.Event = field(default_factory=threading.Event)
 
+    @property
+    def summary(self) -> str:
+        """The number of writes, and the longest."""
+        return f"{self.count} writes to a majority, the longest took {self.longest:.2f} s"
+
     def run(self, client: Client) -> None:
         """Write until it is over, with the retries of the driver."""
         orders = client.shop.get_collection("orders", write_concern=WriteConcern("majority"))

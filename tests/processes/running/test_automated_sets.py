@@ -3,10 +3,12 @@
 import signal
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import Any
 
 import pytest
 
 from tests.eventually import eventually
+from tests.plugin import SUMMARY
 from tests.processes.automated import HOST, automated_machine
 from tests.processes.automated_set import AutomatedSet
 from tests.processes.mongod import OLDER_VERSIONS, VERSION
@@ -54,7 +56,7 @@ def automated_set(scenario: Scenario, *hosts: str) -> Iterator[AutomatedSet]:
 
 
 def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a_failed_write(
-    three_machines: AutomatedSet,
+    three_machines: AutomatedSet, record_property: Any
 ) -> None:
     replica_set = three_machines
     replica_set.reaches(replica_set.publish(*map(replica_set.process, NAMES)), *NAMES)
@@ -87,19 +89,21 @@ def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a
         }
         replica_set.reaches(replica_set.publish(*rest, added), *names)
         assert set(states_of()) == {*names}
+    record_property(SUMMARY, writes.summary)
     assert writes.failures == []
     with replica_set.client() as client:
         assert client.shop.orders.count_documents({}) == writes.count
 
 
 def test_a_replica_set_changes_its_version_and_its_feature_version_without_a_failed_write(
-    one_machine: AutomatedSet,
+    one_machine: AutomatedSet, record_property: Any
 ) -> None:
     replica_set = one_machine
     old = [replica_set.process(name, release=OLDER_VERSIONS[-1]) for name in NAMES]
     replica_set.reaches(replica_set.publish(*old), *NAMES)
     with replica_set.load() as writes:
         replica_set.reaches(replica_set.publish(*map(replica_set.process, NAMES)), *NAMES)
+    record_property(SUMMARY, writes.summary)
     assert writes.failures == []
     with replica_set.client() as client:
         assert client.server_info()["version"] == VERSION

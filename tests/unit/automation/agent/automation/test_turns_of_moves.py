@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ import pytest
 from automation.agent.automation.carrier import AutomationCarrier
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.moves import Mover
-from automation.agent.automation.observe import SeenProcess
+from automation.agent.automation.observe import SeenProcess, SeenState, SeenUnit
 from automation.agent.automation.places import ProcessPlaces
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
@@ -176,6 +177,8 @@ DOWN, FILE, RESTART = (
 )
 OF_OTHER = Move(MoveKind.REMOVE_MEMBER, "db_2", "rs")
 WAITS = PlanStep((), (PlanHold(PlanReason.LAG_UNKNOWN, "db_1", "rs", (("other", "db_2"),)),))
+UNHEARD = PlanStep((), (PlanHold(PlanReason.NEED_UNKNOWN, "", "rs", (("other", "db_2"),)),))
+RUNNING = SeenProcess(ObservedProcess(is_running=True, state=MemberState.SECONDARY, version="7.0.2"))
 NEXT = PlatformAnswer(201, {"id": "t2", "fence": 8}, None)
 
 
@@ -266,6 +269,46 @@ def test_a_file_that_is_not_written_after_a_step_down_stops_the_plan(
     monkeypatch.setattr(Mover, "carry_out", carry_out)
     assert primary.round() == [("STEP_DOWN", ""), ("WRITE_FILE", ""), ("t1", "DONE")]
     assert primary.platform.requests[1]["reason"] == "the disk is full"
+
+
+@each(("looks", "requests"), [(3, ["RESTART", "DONE"]), (99, ["RESTART", "NOT_BEGUN"])])
+def test_a_move_begins_only_after_heartbeats_since_its_turn(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch, looks: int, requests: list[str]
+) -> None:
+    """`looks`: at which look since the turn was given the heartbeat has arrived."""
+    platform, carrier, _ = restarting(GRANTED, RENEWED)
+    seen: list[SeenUnit] = []
+
+    def look(*_: Any) -> SeenUnit:
+        heard = datetime.now(UTC) + timedelta(hours=1 if len(seen) + 1 >= looks else -1)
+        states = {"db_2": SeenState(True, MemberState.PRIMARY, heard)}
+        seen.append(SeenUnit({"db_1": replace(RUNNING, states=states)}))
+        return seen[-1]
+
+    def plan(*_: Any, since: datetime | None = None, **__: Any) -> PlanStep:
+        is_known = since is None or seen[-1].is_heard(since)
+        return PlanStep((RESTART,)) if is_known else UNHEARD
+
+    monkeypatch.setattr(carrier, "_seen_unit", look)
+    monkeypatch.setattr(carrier, "_planned", plan)
+    monkeypatch.setattr(carrier, "_stop", _EndlessPatience())
+    monkeypatch.setattr(Mover, "carry_out", lambda *_: None)
+    carrier._members["rs"] = ["db_1", "db_2"]
+    carrier._fetch()
+    part = carrier._part
+    assert part is not None
+    carrier._make(part, part.processes["db_1"], ProcessPlaces(part.base, "db_1"), RESTART)
+    assert [sent.get("outcome") or sent["move"] for sent in platform.requests] == requests
+
+
+class _EndlessPatience:
+    """An agent that nobody stops, whose waits take no time."""
+
+    def is_set(self) -> bool:
+        return False
+
+    def wait(self, _: float) -> None:
+        """Wait no time."""
 
 
 def test_a_member_that_recovers_has_not_reached_the_version(
