@@ -1,12 +1,14 @@
-"""Runs in which each process is on a machine of its own, and each agent plans by itself.
+"""Runs in which the processes are on several machines, and the agent of each machine plans by itself.
 
-An agent knows the settings of its own process, what the heartbeats of its member say of the others, and what
-other agents reported at their last round. The platform gives one turn at a time.
+An agent knows the settings of its own processes, what the heartbeats of its members say of the others, and
+what other agents reported at their last round. Heartbeats can be late until a turn is given. The platform
+gives one turn at a time.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from random import Random
 
 from automation.agent.automation.exchange import document, read
 from automation.agent.automation.observe import SeenProcess, SeenState, SeenUnit, seen_fleet
@@ -27,16 +29,22 @@ from automation.plan.values import (
     PlanStep,
 )
 from tests.simulation.automation.documents import SET_NAME, draw_fleet
+from tests.simulation.automation.fleet import SimulatedServer
 from tests.simulation.automation.runs import FleetOutcome, FleetRun
 
-_OUTSIDE = frozenset({MemberState.UNINITIATED, MemberState.STANDALONE, MemberState.REMOVED})
+_SHARED = 0.25
+"""The part of processes that are on the machine of the process before."""
 
 
 class SeparateRun(FleetRun):
-    """A run of a seed with an agent for each process."""
+    """A run of a seed with an agent for each machine."""
 
     def _begin(self) -> None:
         super()._begin()
+        self.machines: dict[str, int] = {}
+        """The machine of each process: each process that has none yet gets the next or an earlier machine."""
+        self.heard: dict[str, SeenState] = {}
+        """The state of each server at the end of the last round, as late heartbeats say it."""
         self.reported: dict[str, tuple[int, int, Mapping[str, object]]] = {}
         """What each agent reported last: when, under which version, and the observation as it is sent."""
         self.reported_before: object = None
@@ -61,21 +69,34 @@ class SeparateRun(FleetRun):
         steps: list[PlanStep] = []
         acted = False
         for name in names:
-            is_away = name in self.flights or self.hidden.get(name, 0) > self.world.now
+            is_busy = any(self._machine(other) == self._machine(name) for other in self.flights)
+            is_away = is_busy or self.hidden.get(name, 0) > self.world.now
             if is_away or (self.has_faults and self.random.random() < 0.05):
                 continue
-            step = self._step_of(name)
+            step = self._step_of(name, is_late=self.has_faults and self.random.random() < 0.5)
             steps.append(step)
             for move in step.moves:
-                if move.process == name and self._is_granted(move):
-                    acted = True
+                if move.process != name or not self._is_granted(move):
+                    continue
+                acted = True
+                if move.kind not in WITH_TURN or move in self._step_of(name).moves:
                     self._check(move, self.observed())
                     self._make(move)
+        self.heard = {name: _state_of(server) for name, server in self.world.servers.items()}
         moves = tuple(move for step in steps for move in step.moves)
         # The agent of the process says why it waits.
         holds = [hold for step in steps for hold in step.holds if hold.reason is not PlanReason.NEED_WAITS]
         self.last = PlanStep(moves, tuple(holds))
         return acted or bool(self.flights) or self._news()
+
+    def _machine(self, name: str) -> int:
+        known = self.machines
+        if name not in known:
+            count = len(set(known.values()))
+            # Not of the random numbers of the run, so that faults stay the same.
+            shares = count > 0 and Random(f"{self.plan.seed} {name}").random() < _SHARED
+            known[name] = count - 1 if shares else count
+        return known[name]
 
     def _news(self) -> bool:
         """Whether the agents have reported something new, with which others plan in the next round."""
@@ -108,21 +129,30 @@ class SeparateRun(FleetRun):
         return {name for name in super()._unseen() if name not in self._news_for("")}
 
     def _news_for(self, name: str) -> dict[str, SeenProcess]:
-        """What the agents of other processes reported in this round or the round before."""
+        """What the agents of other machines reported in this round or the round before."""
         return {
             other: read(sent)
             for other, (tick, version, sent) in self.reported.items()
-            if other != name and tick >= self.world.now - 1 and version == self.goal.number
+            if (not name or self._machine(other) != self._machine(name))
+            and tick >= self.world.now - 1
+            and version == self.goal.number
         }
 
-    def _step_of(self, name: str) -> PlanStep:
+    def _step_of(self, name: str, *, is_late: bool = False) -> PlanStep:
+        """The step of the agent of a process. `is_late`: its heartbeats are of the round before."""
         goal, unit = self._goal_of(name)
         now = self.observed()
-        own = {name: self._seen(name, now)}
+        own = {
+            process.name: self._seen(process.name, now, is_late=is_late)
+            for process in unit.processes
+            if not process.is_elsewhere
+        }
         known = self._fleet(SeenUnit(own, self._news_for(name)), unit, now)
-        is_manual = any(process.is_manual for process in unit.processes if process.name == name)
-        need = None if is_manual else own_need(goal, unit, known, name)
-        self.reported[name] = self.world.now, goal.number, document(name, own[name], need)
+        for process in unit.processes:
+            if process.name in own:
+                need = None if process.is_manual else own_need(goal, unit, known, process.name)
+                sent = document(process.name, own[process.name], need)
+                self.reported[process.name] = self.world.now, goal.number, sent
         return unit_step(goal, unit, known)
 
     def _fleet(self, seen: SeenUnit, unit: GoalUnit, now: ObservedFleet) -> ObservedFleet:
@@ -130,20 +160,20 @@ class SeparateRun(FleetRun):
         return seen_fleet(seen, unit, now.now, is_paused=now.is_paused, turn=turn)
 
     def _goal_of(self, name: str) -> tuple[AutomationGoal, GoalUnit]:
-        """The goal as the agent of a process knows it."""
+        """The goal as the agent of the machine of a process knows it."""
         unit = next(
             unit for unit in self.goal.units if any(process.name == name for process in unit.processes)
         )
         processes = tuple(
             process
-            if process.name == name
+            if self._machine(process.name) == self._machine(name)
             else replace(process, is_elsewhere=True, settings={}, restart=None)
             for process in sorted(unit.processes, key=lambda process: process.name)
         )
         unit = replace(unit, processes=processes)
         return replace(self.goal, units=(unit,)), unit
 
-    def _seen(self, name: str, now: ObservedFleet) -> SeenProcess:
+    def _seen(self, name: str, now: ObservedFleet, *, is_late: bool) -> SeenProcess:
         """A process as its agent sees it. A failed move stops the plan of all agents."""
         failures = [
             seen.failure
@@ -153,7 +183,9 @@ class SeparateRun(FleetRun):
         process = replace(now.processes[name], failure=failures[0] if failures else None, lag=None)
         if process.state in {MemberState.UNINITIATED, MemberState.STANDALONE}:
             return SeenProcess(process, of_set=ObservedSet(config=()))
-        if process.state is None or process.state in _OUTSIDE:
+        if process.state is MemberState.REMOVED:  # It still has a configuration.
+            return SeenProcess(process, of_set=ObservedSet(config=self.world.config))
+        if process.state is None:
             return SeenProcess(process)
         primary = self.world.primary()
         members = [self.world.servers[member.process] for member in self.world.config]
@@ -169,14 +201,18 @@ class SeparateRun(FleetRun):
             of_set=of_set,
             lags={} if primary is None else {each.name: timedelta(seconds=each.lag) for each in members},
             states={
-                server.name: SeenState(server.is_running, server.state if server.is_running else None)
+                server.name: self.heard.get(server.name, _state_of(server)) if is_late else _state_of(server)
                 for server in others
             },
         )
 
 
+def _state_of(server: SimulatedServer) -> SeenState:
+    return SeenState(server.is_running, server.state if server.is_running else None)
+
+
 def separate_run(seed: int) -> FleetOutcome:
-    """Run a seed with an agent for each process."""
+    """Run a seed with an agent for each machine."""
     plan = draw_fleet(seed)
     return SeparateRun(plan, [reading.read_goal(document) for document in plan.documents]).run()
 

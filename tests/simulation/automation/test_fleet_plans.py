@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from automation.agent.automation.observe import SeenProcess
 from automation.plan import planner
 from tests.hostile.budget import LONG
 from tests.plugin import SUMMARY
@@ -31,7 +32,7 @@ SEEDS = (
 
 
 SEPARATE_SEEDS = range(100_000 if LONG else 120)
-"""The seeds in which each process has an agent of its own."""
+"""The seeds in which each machine has an agent of its own."""
 
 
 def test_no_plan_breaks_a_promise(record_property: Any) -> None:
@@ -51,6 +52,15 @@ def test_an_agent_that_takes_unknown_needs_for_none_is_found(monkeypatch: pytest
     monkeypatch.setattr(planner, "need_elsewhere", lambda *_: None)
     found = broken_separate_fleets(range(20))
     assert any(FleetPromise.PRIMARY_LAST in line for line in found)
+
+
+def test_a_process_that_left_the_replica_set_is_not_asked_for_the_states_of_its_members(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seed = 27
+    assert broken_separate_fleets([seed]) == []
+    monkeypatch.setattr(SeenProcess, "knows", property(lambda seen: (bool(seen.of_set.config),)))
+    assert broken_separate_fleets([seed])
 
 
 def test_a_seed_gives_the_same_fleet_each_time() -> None:
