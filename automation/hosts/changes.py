@@ -29,6 +29,7 @@ from automation.leases.models import HostLease, Watcher
 from automation.measurements.changes import MEASUREMENTS_AT_ONCE, readings_delete
 from automation.measurements.models import Measurement, Source
 from automation.measurements.store import newest_measurements
+from automation.observations.models import MemberObservation
 from automation.reports.models import ReachedLimit, StoredDay
 from automation.turns.models import FetchedConfig, PlanTurn, WaitingMove
 from events.choices import DiffType
@@ -219,6 +220,7 @@ def fleet_purge(*, group_id: str, limit: int) -> int:
         or delete_batch(PlanTurn.objects.filter(group_id=group_id), limit)
         or delete_batch(WaitingMove.objects.filter(group_id=group_id), limit)
         or delete_batch(FetchedConfig.objects.filter(group_id=group_id), limit)
+        or delete_batch(MemberObservation.objects.filter(group_id=group_id), limit)
         or delete_batch(ReachedLimit.objects.filter(group_id=group_id), limit)
         or delete_batch(StoredDay.objects.filter(group_id=group_id), limit)
         or delete_batch(AutomationRevision.objects.filter(group_id=group_id), limit)

@@ -27,6 +27,7 @@ class PlanReason(Enum):
     STOPPED = (ReasonKind.WAITS, "the plan stopped: {move} failed: {why}")
     TURN = (ReasonKind.WAITS, "{other} is being changed, and members are changed one at a time")
     NO_TURN = (ReasonKind.WAITS, "the agent of the process has no turn: {why}")
+    AGENT_WAITS = (ReasonKind.WAITS, "{why}")
     NO_PRIMARY = (ReasonKind.WAITS, "the replica set has no primary")
     SEVERAL_PRIMARIES = (ReasonKind.WAITS, "the replica set has several primaries: {others}")
     MAJORITY = (

@@ -146,6 +146,13 @@ class TurnRequestDocument(Document):
         help_text="The `id` of the held turn for the STEP_DOWN of the process, before STOP, RESTART and "
         "CHANGE_VERSION.",
     )
+    waits = Text(
+        max_length=500,
+        required=False,
+        help_text="Why the agent lets the move wait by what it sees itself. The turn is refused with the "
+        "reason AGENT_WAITS, and after 30 minutes an alert opens, as for other moves that wait.",
+        example="the lag of orders_2 is 60 s, more than 10 s",
+    )
     reason = Text(
         max_length=2000,
         single_line=False,
@@ -157,7 +164,7 @@ class TurnRequestDocument(Document):
 
     def check(self, values: Values, bad: frozenset[str]) -> list[BadField]:
         """A move that takes no turn is sent only if it failed."""
-        if bad & {"move", "reason"}:
+        if bad & {"move", "reason", "waits"}:
             return []
         takes_turn = values["move"] not in MOVES_WITHOUT_TURN
         if not takes_turn and "reason" not in values:
@@ -166,6 +173,8 @@ class TurnRequestDocument(Document):
             return [
                 BadField("reason", ErrorCode.INVALID_ATTRIBUTE, "is allowed only for a move without a turn")
             ]
+        if not takes_turn and "waits" in values:
+            return [BadField("waits", ErrorCode.INVALID_ATTRIBUTE, "is allowed only for a move with a turn")]
         return []
 
 

@@ -290,15 +290,12 @@ def _expire(act: RecordedAct, group_id: str) -> None:
 def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTurn | _TurnRefusal:
     group_id = act.here.group_id or ""
     waiting = WaitingMove.objects.filter(group_id=group_id, process=request.process).first()
-    pause = pause_of(group_id)
     holder = PlanTurn.objects.filter(group_id=group_id, unit=subject.key, ended=None).first()
     before = _turn_before(group_id, request)
-    if pause is not None and before is None:
-        hold = PlanHold(PlanReason.PAUSED, request.process, subject.unit.replica_set)
-        return _wait(act, request, subject, waiting, [hold], since=pause.since)
-    stop = stops_of(group_id, subject.document["version"]).filter(unit=subject.key).last()
-    if stop is not None:
-        return _wait(act, request, subject, waiting, [stop_hold(stop, request.process)], since=stop.ended)
+    standing = _standing_hold(group_id, request, subject, is_continued=before is not None)
+    if standing is not None:
+        hold, since = standing
+        return _wait(act, request, subject, waiting, [hold], since=since)
     if before is not None:
         _end(act, before, TurnState.DONE)
         return _grant(act, request, subject)
@@ -313,6 +310,26 @@ def _decide(act: RecordedAct, request: TurnRequest, subject: _Subject) -> PlanTu
     if waiting is not None:
         _end_wait(act, waiting)
     return _grant(act, request, subject)
+
+
+def _standing_hold(
+    group_id: str, request: TurnRequest, subject: _Subject, *, is_continued: bool
+) -> tuple[PlanHold, datetime | None] | None:
+    """Why nobody gets a turn now, or why the agent itself waits; and since when, if this is known.
+
+    A turn that continues a step-down is given during a pause, too.
+    """
+    replica_set = subject.unit.replica_set
+    pause = pause_of(group_id)
+    if pause is not None and not is_continued:
+        return PlanHold(PlanReason.PAUSED, request.process, replica_set), pause.since
+    stop = stops_of(group_id, subject.document["version"]).filter(unit=subject.key).last()
+    if stop is not None:
+        return stop_hold(stop, request.process), stop.ended
+    if request.waits is not None:
+        why = (("why", request.waits),)
+        return PlanHold(PlanReason.AGENT_WAITS, request.process, replica_set, why), None
+    return None
 
 
 def _turn_before(group_id: str, request: TurnRequest) -> PlanTurn | None:

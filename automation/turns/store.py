@@ -153,7 +153,9 @@ def automation_status(group_id: str, now: datetime) -> AutomationStatus:
         drawn = None
     granted = PlanTurn.objects.filter(group_id=group_id, goal_version=version).order_by("granted", "id")
     turns = granted.exclude(state=TurnState.EXPIRED.value, reason__isnull=False)  # No move began.
-    waiting = WaitingMove.objects.filter(group_id=group_id, asked__gt=now - FORGOTTEN_AFTER)
+    # Agents report themselves why they wait.
+    others = WaitingMove.objects.exclude(reason=PlanReason.AGENT_WAITS.name)
+    waiting = others.filter(group_id=group_id, asked__gt=now - FORGOTTEN_AFTER)
     plans = (
         None
         if drawn is None

@@ -175,6 +175,8 @@ class TurnViewSet(OfAgent):
         With `follows`, the turn of a step-down ends, and the process gets the turn for its stop or restart at
         once, also during a pause: the guards of the step-down include the guards of the restart.
 
+        With `waits`, the agent says that its own guards let the move wait. It gets no turn.
+
         A move that takes no turn, such as a download, is sent after it failed, with the reason. No guard is
         asked. The plan of the replica set stops, as after a failed move with a turn.
         """
@@ -190,6 +192,7 @@ class TurnViewSet(OfAgent):
             members=frozenset(values["members"]) if "members" in values else None,
             follows=values.get("follows"),
             failure=redact_urls(values["reason"]) if "reason" in values else None,
+            waits=redact_urls(values["waits"]) if "waits" in values else None,
         )
         turn = turn_ask(group_id=self.group.id, request=asked, actor=self.actor, now=self.now)
         return Response(turn_document(turn))

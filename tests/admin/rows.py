@@ -44,6 +44,7 @@ from automation.models import (
     FetchedConfig,
     Host,
     Measurement,
+    MemberObservation,
     PackedReadings,
     PackedRollups,
     Packing,
@@ -113,13 +114,15 @@ def shown_models() -> list[type[models.Model]]:
     time of workers. The start page shows the growth of projects. A page of the list of agents shows their
     settings. The Retention page shows how long events and
     alerts are kept. The status of automation shows
-    pauses, turns and moves that wait, and events show the versions that agents have fetched.
+    pauses, turns and moves that wait, and the plans that follow from observations of members. Events show the
+    versions that agents have fetched.
     """
     shown_in_part = {AgentSettings, SetupMark, ReachedLimit, ProjectUsage, StoredDay, Retention} | {
         PausedPlan,
         PlanTurn,
         WaitingMove,
         FetchedConfig,
+        MemberObservation,
     }
     elsewhere = {
         Source,

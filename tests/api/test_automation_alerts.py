@@ -18,7 +18,7 @@ from automation.turns.rules import FORGOTTEN_AFTER, PATIENCE
 from events.models import Event
 from opsapi import clock
 from opsapi.api.principal import SYSTEM
-from tests.api.automation import path, published, publisher
+from tests.api.automation import path, published, publisher, refusal
 from tests.api.turns import agent, ask, asked, give, machine, measured, replica_set, taken, why_not
 from tests.client import ApiClient
 from tests.factories.alerting import make_config
@@ -92,6 +92,34 @@ def test_an_alert_about_waiting_ends_if_the_agent_does_not_ask_again(
             sweep()
         assert (after_evaluation(config), continued(ready)) == (["CLOSED"], 1)
     assert not WaitingMove.objects.exists()
+
+
+def test_a_move_that_waits_for_a_guard_of_its_agent_raises_an_alert_too(
+    agent: ApiClient, ready: Project
+) -> None:
+    config = make_config(ready, eventTypeName=WAITING)
+    measured(ready)
+    with time_machine.travel(clock.now(), tick=False) as traveller:
+        for _ in range(5):
+            answer = ask(agent, ready, asked(waits="the lag of p2 is 60 s, more than 10 s"))
+            assert why_not(answer) == "AGENT_WAITS"
+            traveller.shift(PATIENCE / 4)
+        assert opened(config) == ["db1.example.com"]
+    assert PlanTurn.objects.count() == 0
+
+
+def test_the_status_does_not_repeat_why_an_agent_waits(
+    publisher: ApiClient, agent: ApiClient, ready: Project
+) -> None:
+    measured(ready)
+    ask(agent, ready, asked(waits="the lag of p2 is 60 s, more than 10 s"))
+    status = publisher.request("GET", f"/groups/{ready.id}/automationStatus").json()
+    assert "AGENT_WAITS" not in str(status)
+
+
+def test_only_a_move_with_a_turn_waits(agent: ApiClient, ready: Project) -> None:
+    answer = ask(agent, ready, asked(move="DOWNLOAD", reason="no disk", waits="for the disk"))
+    assert refusal(answer) == (400, "INVALID_ATTRIBUTE", ["waits"])
 
 
 def test_the_sweep_of_a_worker_ends_waits_and_shows_progress(agent: ApiClient, ready: Project) -> None:

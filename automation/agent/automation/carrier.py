@@ -41,6 +41,7 @@ from automation.plan.values import (
     GoalUnit,
     Move,
     MoveKind,
+    OwnNeed,
     PlanHold,
     PlanStep,
 )
@@ -56,6 +57,8 @@ _HEARTBEATS, _HEARTBEAT_SECONDS = 10, 1.0
 """How often the agent looks for a heartbeat since a turn was given, and the seconds between."""
 _FOLLOWS_WITHIN, _FOLLOWS_PAUSE = 60.0, 1.0
 """Seconds in which the restart of a former primary may begin under its turn, and between two looks."""
+_SAY_AFTER = 60.0
+"""Seconds until the platform hears again that a move waits. It forgets a move after ten minutes."""
 _MOST_MOVES = 50
 """Of a process in one round."""
 
@@ -84,6 +87,9 @@ class AutomationCarrier:
         self._failures: dict[str, FailedMove] = {}
         """The moves that failed here, until the platform says which moves stopped plans."""
         self._progress: dict[str, ProcessProgress] = {}
+        self._needs: dict[str, OwnNeed] = {}
+        self._said: dict[str, float] = {}
+        """When the platform was last asked to remember that the next move of a process waits."""
         self._members: dict[str, Sequence[str]] = {}
         """The members of each replica set as last observed; of a single process, none."""
         self._sent, self._sent_at = b"", float("-inf")
@@ -217,6 +223,7 @@ class AutomationCarrier:
             if seen.own[name].process.is_running and (version := seen.own[name].process.version):
                 self._write(name, partial(places.note_version, version))
             if move is None:
+                self._say_wait(part, name, step)
                 self._note_reached(part, managed, places, seen.own[name], step)
                 return
             if self._stop.is_set() or not self._make(part, managed, places, move):
@@ -243,9 +250,22 @@ class AutomationCarrier:
             log_unexpected("automation", error)
         notes: Sequence[PlanHold] = (*unit.notes, *part.goal.notes)
         self._progress[name].draw(plan, [*step.holds, *notes], name)
+        self._needs[name] = own_need(part.goal, unit, fleet, name)
         config = fleet.sets[unit.replica_set].config if unit.replica_set else ()
         self._members[unit.replica_set] = [member.process for member in config or ()]
         return step
+
+    def _say_wait(self, part: MachinePart, name: str, step: PlanStep) -> None:
+        """Say once a minute to the platform that the next move of a process waits, and why."""
+        need = self._needs.get(name, OwnNeed())
+        holds = [hold for hold in step.holds if hold.process in {name, ""}]
+        waits = [hold.sentence for hold in holds if hold.reason.kind is ReasonKind.WAITS]
+        is_stopped = any(hold.reason in {PlanReason.PAUSED, PlanReason.STOPPED} for hold in holds)
+        if need.move not in WITH_TURN or not waits or is_stopped:
+            self._said.pop(name, None)
+        elif self._monotonic() - self._said.get(name, float("-inf")) >= _SAY_AFTER:
+            self._said[name] = self._monotonic()
+            self._turns.wait(Move(need.move, name), part.version, "; ".join(waits))
 
     def _seen_unit(
         self, part: MachinePart, unit: GoalUnit, places: ProcessPlaces, work: MoveWork | None = None

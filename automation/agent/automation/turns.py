@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Callable
@@ -20,7 +21,7 @@ from automation.plan.values import Move
 RENEW_AFTER, LOST_AFTER = 10.0, 25.0
 """Seconds since the last renewal. The platform gives the turn to others after 30."""
 MOVE_SECONDS = 600
-_LONGEST_REASON = 2000
+_LONGEST_REASON, _LONGEST_WAIT = 2000, 500
 _GRANTED = 201
 _SETTLED = frozenset({200, 201, 404, 409})
 """The platform has the outcome, or it has no use for it any more: the turn is over, or another version is
@@ -111,6 +112,12 @@ class TurnAsker:
             "goalVersion": version,
             **({"step": step} if step else {}),
         }
+
+    def wait(self, move: Move, version: int, why: str) -> None:
+        """Say why the agent lets a move wait. After half an hour, the platform raises an alert."""
+        request = self._request(move, version, uuid.uuid4().hex, "")
+        with suppress(Unreachable, NoChallenge):  # It is said again.
+            self._client.ask_turn({**request, "waits": why[:_LONGEST_WAIT]})
 
     def keep(self, turn: HeldTurn, step: str = "") -> None:
         """Renew the turn if it is time. Raises: TurnLost: it is not held any more."""

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from automation.agent.automation import carrier as carrier_module
 from automation.agent.automation.carrier import AutomationCarrier
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.moves import Mover
@@ -299,6 +300,33 @@ def test_a_move_begins_only_after_heartbeats_since_its_turn(
     assert part is not None
     carrier._make(part, part.processes["db_1"], ProcessPlaces(part.base, "db_1"), RESTART)
     assert [sent.get("outcome") or sent["move"] for sent in platform.requests] == requests
+
+
+def test_an_agent_says_once_a_minute_why_its_next_move_waits(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    platform, carrier, _ = restarting(REFUSED, REFUSED)
+    seconds = 0.0
+    monkeypatch.setattr(carrier, "_monotonic", lambda: seconds)
+    monkeypatch.setattr(carrier_module, "unit_step", lambda *_: WAITS)
+    carrier.round()
+    carrier.round()
+    assert [(sent["move"], sent["waits"]) for sent in platform.requests] == [
+        ("RESTART", "the lag of db_2 is not known")
+    ]
+    seconds = 61.0
+    carrier.round()
+    assert len(platform.requests) == 2
+
+
+@each("step", [PlanStep((), (PlanHold(PlanReason.PAUSED),)), PlanStep()])
+def test_a_paused_plan_and_a_plan_without_waits_say_nothing(
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch, step: PlanStep
+) -> None:
+    platform, carrier, _ = restarting()
+    monkeypatch.setattr(carrier_module, "unit_step", lambda *_: step)
+    carrier.round()
+    assert platform.requests == []
 
 
 class _EndlessPatience:
