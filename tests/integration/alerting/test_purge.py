@@ -24,6 +24,7 @@ from automation.models import (
     FetchedConfig,
     Host,
     Measurement,
+    MemberObservation,
     PackedReadings,
     PackedRollups,
     PausedPlan,
@@ -122,6 +123,9 @@ def fill_plan(project: Project, number: int) -> None:
     )
     WaitingMove.objects.create(group=project, reason="TURN", since=now, began=now, asked=now, **move)
     FetchedConfig.objects.create(group=project, hostname=f"db{number}", version=1, fetched=now)
+    MemberObservation.objects.create(
+        group=project, process=f"p{number}", goal_version=1, observed=now, document={}
+    )
     PausedPlan.objects.get_or_create(group=project, defaults={"since": now, "actor_kind": "key"})
 
 
