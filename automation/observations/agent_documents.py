@@ -20,7 +20,7 @@ class ObservedMemberDocument(Document):
         help_text="Name of the process, or host:port if the automation configuration has no process there.",
         example="orders_1",
     )
-    priority = Number(min_value=0, max_value=1000, example=1)
+    priority = Number(example=1)
     votes = Whole(max_value=1, example=1)
     hidden = Flag(example=False)
     secondaryDelaySecs = Whole(max_value=_MOST, example=0)
