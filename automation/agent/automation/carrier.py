@@ -260,7 +260,7 @@ class AutomationCarrier:
         need = self._needs.get(name, OwnNeed())
         holds = [hold for hold in step.holds if hold.process in {name, ""}]
         waits = [hold.sentence for hold in holds if hold.reason.kind is ReasonKind.WAITS]
-        is_stopped = any(hold.reason in {PlanReason.PAUSED, PlanReason.STOPPED} for hold in holds)
+        is_stopped = part.is_paused or any(hold.reason is PlanReason.STOPPED for hold in holds)
         if need.move not in WITH_TURN or not waits or is_stopped:
             self._said.pop(name, None)
         elif self._monotonic() - self._said.get(name, float("-inf")) >= _SAY_AFTER:

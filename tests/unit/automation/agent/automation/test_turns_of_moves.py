@@ -319,12 +319,15 @@ def test_an_agent_says_once_a_minute_why_its_next_move_waits(
     assert len(platform.requests) == 2
 
 
-@each("step", [PlanStep((), (PlanHold(PlanReason.PAUSED),)), PlanStep()])
+@each("is_paused", [True, False])
 def test_a_paused_plan_and_a_plan_without_waits_say_nothing(
-    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch, step: PlanStep
+    restarting: Callable[..., Made], monkeypatch: pytest.MonkeyPatch, is_paused: bool
 ) -> None:
     platform, carrier, _ = restarting()
-    monkeypatch.setattr(carrier_module, "unit_step", lambda *_: step)
+    platform.parts[0] = replace(
+        platform.parts[0], document={**platform.parts[0].document, "paused": is_paused}
+    )
+    monkeypatch.setattr(carrier_module, "unit_step", lambda *_: WAITS if is_paused else PlanStep())
     carrier.round()
     assert platform.requests == []
 
