@@ -4,8 +4,8 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,12 +15,15 @@ from pymongo.write_concern import WriteConcern
 
 from tests.eventually import eventually
 from tests.factories.documents import document, process
-from tests.processes.automated import AutomatedMachine
+from tests.processes.automated import AutomatedMachine, automated_machine
 from tests.processes.conftest import ProcessCaller
 from tests.processes.mongod import VERSION, Client
 from tests.processes.platform import free_port
+from tests.processes.scenario import Scenario
 
 SET = "rs"
+MACHINES = tuple(f"127.0.0.{number}" for number in (2, 3, 4))
+"""The host names of three machines."""
 _DOWNLOADS = "/proc/self/cwd/downloads"
 """The same path on all machines, and a directory for each agent: its working directory."""
 
@@ -90,6 +93,22 @@ class AutomatedSet:
         owner.put(path, {**sent, "version": owner.get(path)["version"]})
         found: int = owner.get(path)["version"]
         return found
+
+    def like(self, page: Any) -> Any:
+        """The document of a page with small servers on the machines of this test."""
+        names = [f"rs_{number}" for number in range(len(page["processes"]))]
+        processes = [
+            self.process(name, release=sent["version"])
+            for name, sent in zip(names, page["processes"], strict=True)
+        ]
+        members = [{"_id": number, "host": name} for number, name in enumerate(names)]
+        return {
+            **page,
+            "options": {"downloadBase": _DOWNLOADS},
+            "databaseVersions": self.machines[0].versions,
+            "processes": processes,
+            "replicaSets": [{"_id": SET, "members": members}],
+        }
 
     def statuses(self) -> dict[str, dict[str, Any]]:
         """The status of each process."""
@@ -190,3 +209,16 @@ class MajorityWrites:
                 self.failures.append(str(error))
             self.count += 1
             self.longest = max(self.longest, time.monotonic() - began)
+
+
+@contextmanager
+def automated_set(scenario: Scenario, *hosts: str, versions: Sequence[str]) -> Iterator[AutomatedSet]:
+    """A replica set on machines with these names, on which nothing runs yet, and whose agents run."""
+    with ExitStack() as stack:
+        machines = [stack.enter_context(automated_machine(scenario, *versions, host=host)) for host in hosts]
+        replica_set = AutomatedSet(*machines)
+        stack.callback(replica_set.end)
+        for machine in machines:
+            machine.agent.start()
+            stack.callback(machine.agent.stop, signal.SIGKILL)
+        yield replica_set

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import IO
 
-from tests.eventually import eventually
+from tests.eventually import DEADLINE, eventually
 
 
 class Terminal:
@@ -37,14 +37,14 @@ class Terminal:
         """Everything printed until now."""
         return self._output.read_text()
 
-    def run(self, block: str) -> str:
+    def run(self, block: str, seconds: float = DEADLINE) -> str:
         """Types a block, waits for its end, and returns what was printed meanwhile."""
         before = len(self.text)
         self._blocks += 1
         mark = f"--- block {self._blocks} ended"
         self._input.write(f"{block}\necho '{mark}'\n")
         self._input.flush()
-        eventually(lambda: mark in self.text or self._bash.poll() is not None, message=block)
+        eventually(lambda: mark in self.text or self._bash.poll() is not None, seconds, message=block)
         assert mark in self.text, f"{block}\n{self.text}"
         return self.text[before:].replace(f"{mark}\n", "")
 

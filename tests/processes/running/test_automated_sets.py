@@ -1,17 +1,14 @@
-"""Agents carry out replica sets, on one machine and on several: real servers under a load."""
+"""The agents of three machines carry out a replica set: real servers under a load."""
 
-import signal
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
 
 from tests.eventually import eventually
 from tests.plugin import SUMMARY
-from tests.processes.automated import HOST, automated_machine
-from tests.processes.automated_set import AutomatedSet
-from tests.processes.mongod import OLDER_VERSIONS, VERSION
+from tests.processes.automated_set import MACHINES, AutomatedSet, automated_set
+from tests.processes.mongod import VERSION
 from tests.processes.scenario import Scenario
 
 pytestmark = [pytest.mark.processes, pytest.mark.mongod]
@@ -28,30 +25,9 @@ WHERE down.move = 'STEP_DOWN' AND restart.move = 'RESTART'
 
 
 @pytest.fixture
-def one_machine(scenario: Scenario) -> Iterator[AutomatedSet]:
-    """A machine for all members, on which nothing runs yet."""
-    with automated_set(scenario, HOST) as replica_set:
-        yield replica_set
-
-
-@pytest.fixture
 def three_machines(scenario: Scenario) -> Iterator[AutomatedSet]:
     """A machine for each member, on which nothing runs yet."""
-    with automated_set(scenario, *(f"127.0.0.{number}" for number in (2, 3, 4))) as replica_set:
-        yield replica_set
-
-
-@contextmanager
-def automated_set(scenario: Scenario, *hosts: str) -> Iterator[AutomatedSet]:
-    """A replica set on machines with these names, whose agents run."""
-    with ExitStack() as stack:
-        versions = (OLDER_VERSIONS[-1], VERSION)
-        machines = [stack.enter_context(automated_machine(scenario, *versions, host=host)) for host in hosts]
-        replica_set = AutomatedSet(*machines)
-        stack.callback(replica_set.end)
-        for machine in machines:
-            machine.agent.start()
-            stack.callback(machine.agent.stop, signal.SIGKILL)
+    with automated_set(scenario, *MACHINES, versions=[VERSION]) as replica_set:
         yield replica_set
 
 
@@ -92,21 +68,4 @@ def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a
     record_property(SUMMARY, writes.summary)
     assert writes.failures == []
     with replica_set.client() as client:
-        assert client.shop.orders.count_documents({}) == writes.count
-
-
-def test_a_replica_set_changes_its_version_and_its_feature_version_without_a_failed_write(
-    one_machine: AutomatedSet, record_property: Any
-) -> None:
-    replica_set = one_machine
-    old = [replica_set.process(name, release=OLDER_VERSIONS[-1]) for name in NAMES]
-    replica_set.reaches(replica_set.publish(*old), *NAMES)
-    with replica_set.load() as writes:
-        replica_set.reaches(replica_set.publish(*map(replica_set.process, NAMES)), *NAMES)
-    record_property(SUMMARY, writes.summary)
-    assert writes.failures == []
-    with replica_set.client() as client:
-        assert client.server_info()["version"] == VERSION
-        feature = client.admin.command("getParameter", featureCompatibilityVersion=1)
-        assert feature["featureCompatibilityVersion"]["version"] == VERSION.rpartition(".")[0]
         assert client.shop.orders.count_documents({}) == writes.count
