@@ -283,7 +283,7 @@ def _the_primary_does_not_wait_for_downloads(patch: Patch) -> None:
     real = planner._rolling
 
     def rolling(state: UnitState, own: Any) -> PlanStep:
-        return real(state, replace(own, moves=()))
+        return real(state, replace(own, preparing=frozenset()))
 
     patch.setattr(planner, "_rolling", rolling)
 
