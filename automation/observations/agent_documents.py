@@ -47,6 +47,11 @@ class ObservedProcessDocument(Document):
         help_text="The host:port of the member in the configuration of the replica set.",
         example="db1.example.com:27017",
     )
+    severalArbiters = Flag(
+        required=False,
+        help_text="Whether setParameter.allowMultipleArbiters lets its replica set have several arbiters.",
+        example=False,
+    )
     nextMove = OneOf(
         [NO_MOVE, WAITS, *(kind.value for kind in MoveKind)],
         required=False,

@@ -40,7 +40,7 @@ _BEFORE_RUNNING = frozenset({MoveKind.DOWNLOAD, MoveKind.WRITE_FILE, MoveKind.ST
 """The moves of a process that does not run."""
 SINGLE_ARBITER_SINCE = SERIES.index("6.0")
 """Since 5.3, servers refuse several arbiters, and do not start as members of a replica set that has them."""
-_SEVERAL_ARBITERS = "setParameter.allowMultipleArbiters"
+SEVERAL_ARBITERS = "setParameter.allowMultipleArbiters"
 
 
 def start(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found:
@@ -149,7 +149,7 @@ def _version_for(
 
 def takes_arbiters(settings: Settings) -> bool:
     """Whether a server with these settings takes several arbiters, whatever its version."""
-    return settings.get(_SEVERAL_ARBITERS) in {'"true"', '"1"'}
+    return settings.get(SEVERAL_ARBITERS) in {'"true"', '"1"'}
 
 
 def arbiters_hold(
@@ -247,8 +247,10 @@ def need_elsewhere(state: UnitState, goal: AutomationGoal, process: GoalProcess)
     version = next_version(state, goal, process)
     if isinstance(version, PlanHold):
         return version
-    changes = bool(version) and version != seen.version and not process.is_disabled
-    return _move(state, process, MoveKind.CHANGE_VERSION, version=version) if changes else None
+    if bool(version) and version != seen.version and not process.is_disabled:
+        return _move(state, process, MoveKind.CHANGE_VERSION, version=version)
+    # Its agent may not know the replica set that it joins.
+    return outsider_hold(state, process)
 
 
 def _is_of_now(state: UnitState, process: GoalProcess, seen: ObservedProcess, need: OwnNeed) -> bool:

@@ -15,6 +15,8 @@ from typing import Any, Callable
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.client import Client, NoChallenge, Unreachable
 from automation.agent.faults import Problems
+from automation.plan.process_moves import SEVERAL_ARBITERS, takes_arbiters
+from automation.plan.setting_values import setting_value
 from automation.plan.values import (
     NO_MOVE,
     NO_SET_OBSERVED,
@@ -120,6 +122,7 @@ def document(name: str, seen: SeenProcess, need: OwnNeed | None) -> Mapping[str,
         "version": process.version,
         "featureCompatibilityVersion": process.feature_version,
         "hasData": process.has_data,
+        "severalArbiters": None if process.settings is None else takes_arbiters(process.settings),
         "nextMove": move,
         "nextVersion": (need.version if need is not None else "") or None,
         "memberName": seen.own_name or None,
@@ -149,12 +152,14 @@ def read(row: Section) -> SeenProcess:
     """A process of another machine, as its agent reports."""
     states = {state.value: state for state in MemberState}
     state = states.get(text(row, "state") or "")
+    takes = _flag(row, "severalArbiters")
     process = ObservedProcess(
         is_running=_flag(row, "running"),
         state=state,
         version=text(row, "version"),
         feature_version=text(row, "featureCompatibilityVersion"),
         has_data=_flag(row, "hasData"),
+        settings={SEVERAL_ARBITERS: setting_value(SEVERAL_ARBITERS, True)} if takes else None,
         need=_need(row),
     )
     config: Sequence[MemberConfig] | None = [

@@ -8,6 +8,8 @@ from automation.agent.automation.exchange import Exchange, document, read
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.client import Client, Unreachable
 from automation.agent.faults import Problems
+from automation.plan.process_moves import SEVERAL_ARBITERS, takes_arbiters
+from automation.plan.setting_values import setting_value
 from automation.plan.values import (
     GoalProcess,
     GoalUnit,
@@ -81,6 +83,13 @@ def test_a_process_is_reported_without_its_settings() -> None:
         need=need,
     )
     assert reported == SeenProcess(known, of_set=PRIMARY.of_set, own_name="db1:1")
+
+
+@each(("value", "takes"), [(True, True), (False, False)])
+def test_whether_a_server_takes_several_arbiters_is_reported(value: bool, takes: bool) -> None:
+    settings = {SEVERAL_ARBITERS: setting_value(SEVERAL_ARBITERS, value)}
+    server = replace(PRIMARY, process=replace(PRIMARY.process, settings=settings))
+    assert takes_arbiters(read(document("rs_0", server, None)).process.settings or {}) is takes
 
 
 @each("need", [None, OwnNeed(), OwnNeed(waits=True), OwnNeed(MoveKind.RESTART)])
