@@ -66,7 +66,8 @@ class ObservedProcessDocument(Document):
         ObservedMemberDocument(),
         max_length=MOST_MEMBERS,
         required=False,
-        help_text="The configuration of the replica set as a primary has it.",
+        help_text="The configuration of the replica set as this process has it: of a "
+        "primary, and of each member while there is no primary.",
     )
     oplogSeconds = Whole(
         max_value=_MOST,

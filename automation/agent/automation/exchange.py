@@ -127,7 +127,9 @@ def document(name: str, seen: SeenProcess, need: OwnNeed | None) -> Mapping[str,
         "nextVersion": (need.version if need is not None else "") or None,
         "memberName": seen.own_name or None,
     }
-    if process.state is MemberState.PRIMARY:
+    # A process that is down learns from it that it is a member. The primary is enough, if there is a primary.
+    states = [seen_state.state for seen_state in seen.states.values()]
+    if process.state is MemberState.PRIMARY or MemberState.PRIMARY not in states:
         facts["members"] = [_member(member) for member in of_set.config or ()] or None
     if of_set.oplog is not None:
         seconds = int(of_set.oplog.total_seconds())

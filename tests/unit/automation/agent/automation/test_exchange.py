@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from automation.agent.automation.exchange import Exchange, document, read
-from automation.agent.automation.observe import SeenProcess
+from automation.agent.automation.observe import SeenProcess, SeenState
 from automation.agent.client import Client, Unreachable
 from automation.agent.faults import Problems
 from automation.plan.process_moves import SEVERAL_ARBITERS, takes_arbiters
@@ -124,9 +124,13 @@ def test_without_an_answer_nothing_is_known_of_other_machines(status: int) -> No
     assert renewed(ExchangingPlatform(status, {"name": "rs_1", "running": True})) == {}
 
 
-def test_a_secondary_reports_no_configuration() -> None:
-    secondary = replace(PRIMARY, process=replace(PRIMARY.process, state=MemberState.SECONDARY))
-    assert read(document("rs_0", secondary, None)).of_set.config is None
+@each(("state", "reports"), [(MemberState.PRIMARY, False), (MemberState.SECONDARY, True)])
+def test_a_secondary_reports_the_configuration_only_without_a_primary(
+    state: MemberState, reports: bool
+) -> None:
+    process = replace(PRIMARY.process, state=MemberState.SECONDARY)
+    secondary = replace(PRIMARY, process=process, states={"rs_1": SeenState(True, state)})
+    assert (read(document("rs_0", secondary, None)).of_set.config is not None) is reports
 
 
 class Calm:
