@@ -151,7 +151,6 @@ class TurnRequestDocument(Document):
         required=False,
         help_text="Why the agent lets the move wait by what it sees itself. The turn is refused with the "
         "reason AGENT_WAITS, and after 30 minutes an alert opens, as for other moves that wait.",
-        example="the lag of orders_2 is 60 s, more than 10 s",
     )
     reason = Text(
         max_length=2000,
