@@ -38,7 +38,7 @@ class PlanReason(Enum):
     MEMBER_UNKNOWN = (ReasonKind.WAITS, "the state of another member, {other}, is not known")
     MEMBER_UNCLEAR = (
         ReasonKind.WAITS,
-        "the member {other} stays, because it may be {process} under another name of its machine",
+        "the member {other} stays, because it may be {same} under another name of its machine",
     )
     MEMBER_BUSY = (ReasonKind.WAITS, "the member itself is in state {state}")
     MEMBER_PRIMARY = (ReasonKind.WAITS, "the member is the primary, which steps down first")

@@ -145,6 +145,11 @@ def _member_changes(state: UnitState, ready: frozenset[str]) -> Iterator[Move | 
 
 
 def _removal(state: UnitState, member: MemberConfig) -> Move | PlanHold:
+    if member.process not in state.goals:
+        names = (stated.process for stated in state.unit.members or ())
+        same = next((name for name in names if _may_be_member(state, name)), None)
+        if same is not None:
+            return state.hold(PlanReason.MEMBER_UNCLEAR, "", other=member.process, same=same)
     move = _by_primary(state, MoveKind.REMOVE_MEMBER, member)
     return _step_down_before(state, move) if state.state(member.process) is MemberState.PRIMARY else move
 

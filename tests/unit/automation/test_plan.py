@@ -416,6 +416,29 @@ class TestMembers:
         found = plan_of(sent, fleet(replica_set(4)))
         assert [kind for kind, _ in disturbances(found)] == ["STEP_DOWN", "REMOVE_MEMBER"]
 
+    @pytest.mark.parametrize(
+        ("seen", "leaves"),
+        [
+            ({"state": S}, False),
+            ({"is_running": None, "state": None}, False),
+            ({"is_running": True, "state": None}, False),
+            ({"state": MemberState.REMOVED}, True),
+            ({"is_running": False, "state": None}, True),
+        ],
+    )
+    def test_a_member_that_may_be_a_process_under_another_name_stays(self, seen: Any, leaves: bool) -> None:
+        sent = replica_set(3)
+        observed = fleet(sent, p2=seen)
+        first, second, third = observed.sets["rs"].config or ()
+        renamed = replace(third, process="db2.internal:27017")
+        of_set = replace(observed.sets["rs"], config=(first, second, renamed))
+        stranger = replace(fleet(sent).processes["p2"], state=S)
+        processes = {**observed.processes, renamed.process: stranger}
+        found = step(goal_of(sent), replace(observed, processes=processes, sets={"rs": of_set}))
+        removals = [move for move in found.moves if move.kind is MoveKind.REMOVE_MEMBER]
+        assert ("MEMBER_UNCLEAR" in reasons(found)) is not leaves
+        assert leaves or removals == []
+
     def test_data_that_would_be_deleted_is_refused(self) -> None:
         observed = fleet(replica_set(4), p3={"state": MemberState.UNINITIATED})
         config = goal_of(replica_set(3)).units[0].members
