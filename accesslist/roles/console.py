@@ -181,7 +181,7 @@ class HeldRolesForm(RevertingForm, RolesForm):
         return {*super().input_names(), "roles"}
 
     def reverted_fields(self) -> Sequence[str]:
-        """The roles that the form grants and revokes, so that nobody grants a role unseen."""
+        """The roles that the form grants and revokes: the operator reads them before the form is sent."""
         return [f"Roles ({', '.join(self._ticked)})"] if self._ticked else []
 
     def fields_left_out(self) -> Sequence[str]:

@@ -1,4 +1,4 @@
-"""Keeps what agents observe of the members of replica sets, and gives it to the agents of other members.
+"""Keeps the observations of members of replica sets, and gives them to the agents of other members.
 
 An observation is news for a minute, and only under the version of the automation configuration under which it
 was observed: nobody plans with an older one. A publication deletes all observations of the project.
@@ -11,12 +11,12 @@ from functools import lru_cache
 from typing import Any
 
 from accesslist.changes import acting
-from automation.desired_state.document.machine import machine_key
+from automation.desired_state.document.machine import machine_key, machine_keys
 from automation.desired_state.document.text import read
 from automation.desired_state.models import AutomationRevision
 from automation.desired_state.store import revision_text, revisions_of
 from automation.observations.models import MemberObservation
-from automation.sections import items, process_host, process_name, set_name, text
+from automation.sections import items, process_name, set_name
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.errors import ApiError
 from opsapi.api.principal import Actor
@@ -32,7 +32,7 @@ NOT_HERE = "must be the name of a process of the replica set on this machine"
 
 @dataclass(frozen=True, slots=True)
 class Observations:
-    """What the agent of a machine observes of its processes in a replica set, as in the API."""
+    """The observations of an agent: its processes in a replica set, as in the API."""
 
     hostname: str
     replica_set: str
@@ -57,10 +57,7 @@ def _places(revision_id: str) -> Mapping[str, _ProcessPlace]:
     revision = AutomationRevision.objects.only("group_id", "number").filter(id=revision_id).first()
     document = read(revision_text(revision)) if revision else {}
     return {
-        process_name(process): _ProcessPlace(
-            frozenset({machine_key(process_host(process)), machine_key(text(process, "alias") or "")}),
-            set_name(process),
-        )
+        process_name(process): _ProcessPlace(machine_keys(process), set_name(process))
         for _, process in items(document, "processes")
     }
 
@@ -68,7 +65,7 @@ def _places(revision_id: str) -> Mapping[str, _ProcessPlace]:
 def observation_exchange(
     *, group_id: str, observed: Observations, actor: Actor, now: datetime
 ) -> list[JsonObject]:
-    """Keep the observations of an agent. Return what agents of other machines observe in the same set.
+    """Keep the observations of an agent. Return the observations of other machines in the same replica set.
 
     Raises: ApiError: AUTOMATION_CONFIG_CONCURRENT_MODIFICATION, if the agent carries out another version;
     INVALID_ATTRIBUTE with the names that are not in the configuration; GROUP_NOT_FOUND, if the project was

@@ -1,4 +1,4 @@
-"""What agents observe of the members of replica sets."""
+"""Observations of members of replica sets by their agents."""
 
 from django.db import models
 

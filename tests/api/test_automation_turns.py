@@ -251,13 +251,18 @@ def test_the_refusal_says_since_when_and_half_an_hour_raises_an_alert(
     assert not WaitingMove.objects.exists()
 
 
-def test_the_status_shows_running_and_ended_moves(
-    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
-) -> None:
+def turn_for_a_restart(agent: ApiClient, publisher: ApiClient, path: str, ready: Project) -> Any:
+    """The turn of p1 for the restart that a new document wants."""
     report(ready)
     published(publisher, path, replica_set(1, lastRestart="2026-11-21T07:26:14Z"))
     measured(ready)
-    turn = taken(agent, ready, asked())
+    return taken(agent, ready, asked())
+
+
+def test_the_status_shows_running_and_ended_moves(
+    agent: ApiClient, publisher: ApiClient, path: str, ready: Project
+) -> None:
+    turn = turn_for_a_restart(agent, publisher, path, ready)
     status = f"/groups/{ready.id}/automationStatus"
     (move,) = publisher.get(status).json()["processes"][1]["plan"]["moves"]
     assert (move["state"], move["started"], move["detail"]) == ("RUNNING", turn["granted"], "restarts")
@@ -269,10 +274,7 @@ def test_the_status_shows_running_and_ended_moves(
 def test_a_move_that_did_not_begin_is_neither_done_nor_lost(
     agent: ApiClient, publisher: ApiClient, path: str, ready: Project
 ) -> None:
-    report(ready)
-    published(publisher, path, replica_set(1, lastRestart="2026-11-21T07:26:14Z"))
-    measured(ready)
-    turn = taken(agent, ready, asked())
+    turn = turn_for_a_restart(agent, publisher, path, ready)
     for _ in range(2):
         ended = give(agent, ready, turn, outcome="NOT_BEGUN", reason="p2 is down").json()
         assert (ended["state"], ended["reason"]) == ("EXPIRED", "p2 is down")

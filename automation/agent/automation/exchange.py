@@ -1,7 +1,7 @@
 """The exchange of agents of a replica set about its members, through the platform.
 
-An agent knows the settings of its own processes only. So each agent says what it observes of its processes,
-and which move each of them needs next.
+An agent knows the settings of its own processes only. So each agent reports the state of its processes and
+the next move of each process.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Exchange:
         """Report own processes as observed under a version, and return what others report.
 
         While no process needs anything, this asks the platform every half minute only. Without an answer
-        nothing is known of other machines: what they reported before can be over.
+        nothing is known of other machines: an earlier report can be wrong by now.
         """
         request = {
             "hostname": self._hostname,
@@ -96,7 +96,7 @@ class Exchange:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What others reported at a time, by the clock of this process."""
+    """The reports of other agents at a time, by the clock of this process."""
 
     request: Mapping[str, Any]
     version: int

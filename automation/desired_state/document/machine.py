@@ -28,10 +28,15 @@ def machine_key(hostname: str) -> str:
     return (canonical_hostname(hostname) or hostname).lower()
 
 
+def machine_keys(process: Section) -> frozenset[str]:
+    """The identities of the machine of a process: by its hostname, and by its alias."""
+    names = (process_host(process), text(process, "alias"))
+    return frozenset(machine_key(name) for name in names if name is not None)
+
+
 def is_of_machine(process: Section, key: str) -> bool:
     """Whether the process is on the machine: its hostname or its alias is that of the machine."""
-    alias = text(process, "alias")
-    return machine_key(process_host(process)) == key or (alias is not None and machine_key(alias) == key)
+    return key in machine_keys(process)
 
 
 def machine_part(document: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from automation.plan.values import MemberState, Move, MoveKind, ObservedProcess,
 from tests.each import each
 from tests.unit.automation.agent.automation.test_carrier import ENVIRONMENT, UNCHANGED, given, only
 from tests.unit.automation.agent.automation.test_observe import AnsweringServer, standalone
+from tests.unit.automation.agent.automation.test_turn_asker import AnsweringPlatform
 
 GRANTED = PlatformAnswer(201, {"id": "t1", "fence": 7}, None)
 RENEWED = PlatformAnswer(200, {}, None)
@@ -29,12 +30,13 @@ OVER = PlatformAnswer(409, {"errorCode": "AUTOMATION_TURN_OVER", "detail": "it i
 REFUSED = PlatformAnswer(409, {"parameters": ["db_1", "", "LAG", ""], "detail": "the lag is 60 s"}, None)
 
 
-class _GrantingPlatform:
+class _GrantingPlatform(AnsweringPlatform):
     """A platform with a machine whose server has to restart. `turns`: its answers about turns, in order."""
 
     def __init__(self, part: PlatformAnswer, *turns: PlatformAnswer | Unreachable) -> None:
-        self.parts, self.turns = [part], list(turns)
-        self.reports, self.requests = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
+        super().__init__(*turns)
+        self.parts, self.turns = [part], self.answers
+        self.reports = list[Mapping[str, Any]]()
         self.granted: Callable[[], object] = lambda: None
 
     def automation(self, _: str, __: str) -> PlatformAnswer:
@@ -44,17 +46,8 @@ class _GrantingPlatform:
         self.reports.append(json.loads(body))
         return PlatformAnswer(200, {}, None)
 
-    def ask_turn(self, request: Mapping[str, Any]) -> PlatformAnswer:
-        return self._answer(request)
-
-    def report_turn(self, turn_id: str, report: Mapping[str, Any]) -> PlatformAnswer:
-        return self._answer({"id": turn_id, **report})
-
     def _answer(self, request: Mapping[str, Any]) -> PlatformAnswer:
-        self.requests.append(request)
-        answer = self.turns.pop(0)
-        if isinstance(answer, Unreachable):
-            raise answer
+        answer = super()._answer(request)
         if answer is GRANTED:
             self.granted()
         return answer
