@@ -13,7 +13,7 @@ from opsapi import VERSION
 from tests.eventually import eventually
 from tests.processes.platform import ROOT
 
-RELEASED = "def9b5cb32177f2c1f171c88475412831d974836"
+RELEASED = "a63104c4410b3b6738157d862cb894e62f97f282"
 """The commit of the version that people upgrade from."""
 STOP_SECONDS = 120.0
 TAG = f"v{VERSION}"
