@@ -10,7 +10,7 @@ from django.db.models import Q
 
 from accesslist.models import Project
 from alerting.configs.choices import GROUP_WAIT_SEC, Grouping, SetupMarkName
-from alerting.configs.rules import count_threshold_of, metric_threshold_of
+from alerting.configs.rules import threshold_of
 from alerting.configs.wording import config_title
 from alerting.severities import SEVERITY_CHOICES
 from events.types import Severity, severity_of
@@ -114,11 +114,7 @@ class AlertConfig(models.Model):
     @property
     def condition(self) -> str:
         """The condition in a few words: `Used cache > 12 GB`."""
-        return config_title(
-            self.event_type,
-            metric_threshold_of(self.metric_threshold) if self.metric_threshold else None,
-            count_threshold_of(self.threshold) if self.threshold else None,
-        )
+        return config_title(self.event_type, threshold_of(self.metric_threshold, self.threshold))
 
     @property
     def effective_severity(self) -> Severity:

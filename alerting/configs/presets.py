@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Self
 
-from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdMode, ThresholdOperator, limit_of
+from alerting.configs.rules import CountThreshold, MetricThreshold, Threshold, ThresholdOperator
 from alerting.engine.transition import ConfigView
 from automation.metrics import BOTH, MONGODB, POSTGRESQL, Engine, Metric
 from automation.units import Unit
@@ -43,9 +43,8 @@ class PresetSpec:
     engines: tuple[Engine, ...]
     event_type: EventType
     meaning: str
-    metric_threshold: MetricThreshold | None = None
+    threshold: Threshold | None = None
     delay_min: int = 0
-    count_threshold: CountThreshold | None = None
     runbook: str = ""
     subject: PresetSubject = PresetSubject.HOSTS
     title: str = field(kw_only=True)
@@ -57,41 +56,31 @@ class PresetSpec:
         return f"{DOCUMENTS_PATH}runbooks/{self.runbook}.html"
 
     @property
+    def metric_threshold(self) -> MetricThreshold | None:
+        return self.threshold if isinstance(self.threshold, MetricThreshold) else None
+
+    @property
     def wire_threshold(self) -> Mapping[str, Any] | None:
-        if self.metric_threshold is None:
-            return None
-        threshold = self.metric_threshold
-        return {
-            "metricName": threshold.metric.value,
-            "mode": ThresholdMode.AVERAGE.value,
-            "operator": threshold.operator.value,
-            "threshold": threshold.threshold,
-            "units": threshold.units.value,
-        }
+        return self.metric_threshold.document if self.metric_threshold else None
 
     @property
     def wire_count_threshold(self) -> Mapping[str, Any] | None:
-        if self.count_threshold is None:
-            return None
-        threshold = self.count_threshold
-        return {
-            "operator": threshold.operator.value,
-            "threshold": threshold.threshold,
-            "units": threshold.units.value,
-        }
+        return self.threshold.document if isinstance(self.threshold, CountThreshold) else None
 
     def is_of(self, config: ConfigView) -> bool:
         """Whether the configuration has the same condition for all targets, in any units."""
         return (
             config.event_type is self.event_type
             and not config.matchers
-            and config.count_threshold == self.count_threshold
-            and _in_base(config.metric_threshold) == _in_base(self.metric_threshold)
+            and _in_base(config.threshold) == _in_base(self.threshold)
         )
 
 
-def _in_base(threshold: MetricThreshold | None) -> tuple[Metric, ThresholdOperator, float] | None:
-    return (threshold.metric, threshold.operator, limit_of(threshold)) if threshold else None
+def _in_base(threshold: Threshold | None) -> object:
+    """The threshold for a comparison in any units."""
+    if isinstance(threshold, MetricThreshold):
+        return threshold.metric, threshold.operator, threshold.limit
+    return threshold
 
 
 def _above(metric: Metric, limit: float, units: Unit) -> MetricThreshold:
@@ -203,7 +192,7 @@ class Preset(StrEnum):
         "A member of a replica set has been down or recovering for 10 minutes. The set survives fewer "
         "failures.",
         delay_min=10,
-        count_threshold=CountThreshold(ThresholdOperator.GREATER_THAN, 0),
+        threshold=CountThreshold(ThresholdOperator.GREATER_THAN, 0),
         title="Unhealthy member",
         runbook="unhealthy-members",
         subject=PresetSubject.REPLICATION,

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import fmean, mean
-from typing import Any, ClassVar, assert_never
+from typing import Any, ClassVar, Protocol, Self, assert_never
 
 from automation.metrics import Metric, base_unit
 from automation.units import Unit, convert
@@ -32,6 +32,27 @@ class ThresholdState(StrEnum):
 
 
 @dataclass(frozen=True)
+class ThresholdVerdict:
+    """The state, and the compared value: in the metric's base unit, None without data."""
+
+    state: ThresholdState
+    value: float | None = None
+
+
+class Measured(Protocol):
+    """What a threshold is compared with: samples by metric in its base unit, and a number of members.
+
+    The number is None if no member of the replica set was reported.
+    """
+
+    @property
+    def samples(self) -> Mapping[str, Sequence[float]]: ...
+
+    @property
+    def count(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
 class MetricThreshold:
     """A threshold on a metric; `threshold` is in `units`, which are of the metric's family."""
 
@@ -39,6 +60,43 @@ class MetricThreshold:
     operator: ThresholdOperator
     threshold: float
     units: Unit
+
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """Return a stored threshold. Raises LookupError or ValueError if this version does not know it."""
+        return cls(
+            metric=Metric(stored["metricName"]),
+            operator=ThresholdOperator(stored["operator"]),
+            threshold=stored["threshold"],
+            units=Unit(stored["units"]),
+        )
+
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The threshold as it is stored, and as the API has it."""
+        return {
+            "metricName": self.metric.value,
+            "mode": ThresholdMode.AVERAGE.value,
+            "operator": self.operator.value,
+            "threshold": self.threshold,
+            "units": self.units.value,
+        }
+
+    @property
+    def limit(self) -> float:
+        """The threshold in the metric's base unit.
+
+        Raises UnitsMismatch if its units do not fit its metric.
+        """
+        return convert(self.threshold, self.units, base_unit(self.metric))
+
+    def verdict(self, measured: Measured) -> ThresholdVerdict:
+        """Compare the newest report. Raises as `limit`."""
+        return self.verdict_on(measured.samples.get(self.metric.value, ()))
+
+    def verdict_on(self, samples: Sequence[float]) -> ThresholdVerdict:
+        """Compare the samples of a report, finite numbers in the metric's base unit. Raises as `limit`."""
+        return _verdict(self.operator, self.limit, mean_of(samples) if samples else None)
 
 
 @dataclass(frozen=True)
@@ -49,52 +107,42 @@ class CountThreshold:
     threshold: float
     units: ClassVar[Unit] = Unit.RAW
 
+    @classmethod
+    def of(cls, stored: Mapping[str, Any]) -> Self:
+        """Return a stored threshold on members. Raises as `MetricThreshold.of`."""
+        return cls(ThresholdOperator(stored["operator"]), stored["threshold"])
 
-def metric_threshold_of(stored: Mapping[str, Any]) -> MetricThreshold:
-    """Return a stored threshold. Raises LookupError or ValueError if this version does not know it."""
-    return MetricThreshold(
-        metric=Metric(stored["metricName"]),
-        operator=ThresholdOperator(stored["operator"]),
-        threshold=stored["threshold"],
-        units=Unit(stored["units"]),
-    )
+    @property
+    def document(self) -> Mapping[str, Any]:
+        """The threshold as it is stored, and as the API has it."""
+        return {
+            "operator": self.operator.value,
+            "threshold": self.threshold,
+            "units": self.units.value,
+        }
 
-
-def count_threshold_of(stored: Mapping[str, Any]) -> CountThreshold:
-    """Return a stored threshold on members. Raises as `metric_threshold_of`."""
-    return CountThreshold(ThresholdOperator(stored["operator"]), stored["threshold"])
-
-
-@dataclass(frozen=True)
-class ThresholdVerdict:
-    """The state, and the compared value: in the metric's base unit, None without data."""
-
-    state: ThresholdState
-    value: float | None = None
+    def verdict(self, measured: Measured) -> ThresholdVerdict:
+        """Compare the number of members of the newest reports."""
+        return _verdict(self.operator, self.threshold, measured.count)
 
 
-def evaluate_threshold(threshold: MetricThreshold, samples: Sequence[float]) -> ThresholdVerdict:
-    """Compare the samples of a host's newest report, finite numbers in the metric's base unit.
+Threshold = MetricThreshold | CountThreshold
+"""The threshold of a configuration: of a metric, or of a number of members."""
 
-    Raises UnitsMismatch if the threshold's units do not fit its metric.
+
+def threshold_of(
+    metric_threshold: Mapping[str, Any] | None, threshold: Mapping[str, Any] | None
+) -> Threshold | None:
+    """Return the stored threshold of a configuration, which has at most one.
+
+    Raises as `MetricThreshold.of`.
     """
-    return _evaluate_value(threshold.operator, limit_of(threshold), mean_of(samples) if samples else None)
+    if metric_threshold:
+        return MetricThreshold.of(metric_threshold)
+    return CountThreshold.of(threshold) if threshold else None
 
 
-def limit_of(threshold: MetricThreshold) -> float:
-    """Return the threshold in the metric's base unit.
-
-    Raises UnitsMismatch if its units do not fit its metric.
-    """
-    return convert(threshold.threshold, threshold.units, base_unit(threshold.metric))
-
-
-def evaluate_count(threshold: CountThreshold, count: int | None) -> ThresholdVerdict:
-    """Compare a number of members; None if no member of the replica set was reported."""
-    return _evaluate_value(threshold.operator, threshold.threshold, count)
-
-
-def _evaluate_value(operator: ThresholdOperator, limit: float, value: float | None) -> ThresholdVerdict:
+def _verdict(operator: ThresholdOperator, limit: float, value: float | None) -> ThresholdVerdict:
     if value is None:
         return ThresholdVerdict(ThresholdState.NO_DATA)
     outside = is_outside(operator, limit, value)

@@ -22,7 +22,7 @@ from alerting.configs.matchers import Matcher, matcher_of
 from alerting.configs.models import AlertConfig, NotificationSetting
 from alerting.configs.notification_types import NOTIFICATION_TYPES, NotificationType
 from alerting.configs.recipients import RecipientAddress
-from alerting.configs.rules import CountThreshold, MetricThreshold, count_threshold_of, metric_threshold_of
+from alerting.configs.rules import Threshold, threshold_of
 from alerting.engine.config_index import NO_CONFIGS, ConfigIndex
 from alerting.engine.models import Notification
 from alerting.engine.transition import ConfigView
@@ -260,21 +260,15 @@ def configs_with_ids(config_ids: Collection[str], *, group_id: str) -> list[Conf
 
 def config_view(config: AlertConfig) -> ConfigView:
     """A stored configuration as rules take it, deleted and disabled ones too."""
-    metric_threshold, threshold = config.metric_threshold, config.threshold
     return ConfigView(
         id=config.id,
         event_type=EventType(config.event_type),
         matchers=tuple(matcher_of(matcher) for matcher in config.matchers),
-        metric_threshold=_metric_threshold(_text(metric_threshold)) if metric_threshold else None,
-        count_threshold=_threshold(_text(threshold)) if threshold else None,
+        threshold=threshold_of(config.metric_threshold, config.threshold),
         is_global=config.group_id is None,
         chosen_severity=config.severity,
         name=config.name,
     )
-
-
-def _text(stored: Mapping[str, Any]) -> str:
-    return json.dumps(stored)  # orjson writes no integer beyond 64 bits
 
 
 def _readable_view(row: tuple[Any, ...]) -> ConfigView | None:
@@ -291,8 +285,7 @@ def _view(row: tuple[Any, ...]) -> ConfigView:
         id=config_id,
         event_type=EventType(event_type),
         matchers=_matchers(matchers),
-        metric_threshold=_metric_threshold(metric_threshold) if metric_threshold else None,
-        count_threshold=_threshold(threshold) if threshold else None,
+        threshold=_threshold(metric_threshold, threshold),
         is_global=is_global,
         tags=tuple(tags),
         messages=messages,
@@ -310,13 +303,11 @@ def _matchers(stored: str) -> tuple[Matcher, ...]:
 
 
 @_cached
-def _metric_threshold(text: str) -> MetricThreshold:
-    return metric_threshold_of(orjson.loads(text))
-
-
-@_cached
-def _threshold(text: str) -> CountThreshold:
-    return count_threshold_of(orjson.loads(text))
+def _threshold(metric_threshold: str | None, threshold: str | None) -> Threshold | None:
+    return threshold_of(
+        orjson.loads(metric_threshold) if metric_threshold else None,
+        orjson.loads(threshold) if threshold else None,
+    )
 
 
 CONFIGS_KEPT = 500_000

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from alerting.configs.matchers import Matcher, MatcherOperator
-from alerting.configs.rules import CountThreshold, MetricThreshold, ThresholdOperator
+from alerting.configs.rules import MetricThreshold, Threshold, ThresholdOperator
 from alerting.engine.transition import ConfigView
 from automation.metrics import Metric, base_unit
 from automation.quantities import quantity_of, readable_quantity, unit_words
@@ -61,23 +61,17 @@ def config_words(config: ConfigView, *, with_matchers: bool = True) -> str:
     return f"{config.name}: {words}" if config.name else words
 
 
-def config_title(
-    event_type: str, metric_threshold: MetricThreshold | None, threshold: CountThreshold | None
-) -> str:
+def config_title(event_type: str, threshold: Threshold | None) -> str:
     """The condition of a configuration in a few words: `Used cache > 12 GB`, `Host down`."""
     words = in_words(event_type)
-    if metric_threshold:
-        return compared_words(metric_threshold.metric.spec.words, metric_threshold)
-    if threshold:
-        return compared_words(_COUNTED.get(EventType(event_type), words), threshold)
-    return words
+    return compared_words(_compared(EventType(event_type), threshold), threshold) if threshold else words
 
 
-def compared_words(words: str, threshold: MetricThreshold | CountThreshold) -> str:
+def compared_words(words: str, threshold: Threshold) -> str:
     return f"{words} {_SIGNS[threshold.operator]} {_limit(threshold)}"
 
 
-def limit_words(threshold: MetricThreshold | CountThreshold) -> str:
+def limit_words(threshold: Threshold) -> str:
     """On which side of a threshold a value is outside: `above 2 GB`."""
     return f"{_SIDES[threshold.operator]} {_limit(threshold)}"
 
@@ -90,12 +84,16 @@ def value_words(metric: Metric, value: float, threshold: MetricThreshold | None)
 
 
 def _threshold_words(config: ConfigView) -> str:
-    if config.metric_threshold:
-        return f"{config.metric_threshold.metric.spec.words} {limit_words(config.metric_threshold)}"
-    counted = in_words(config.event_type)
-    if config.count_threshold:
-        return f"{_COUNTED.get(config.event_type, counted)} {limit_words(config.count_threshold)}"
-    return counted
+    if config.threshold:
+        return f"{_compared(config.event_type, config.threshold)} {limit_words(config.threshold)}"
+    return in_words(config.event_type)
+
+
+def _compared(event_type: EventType, threshold: Threshold) -> str:
+    """The noun for the number that the threshold is compared with: `Connections`, `Healthy members`."""
+    if isinstance(threshold, MetricThreshold):
+        return threshold.metric.spec.words
+    return _COUNTED.get(event_type, in_words(event_type))
 
 
 def comparison(metric: Metric, value: float, threshold: MetricThreshold) -> str:
@@ -107,7 +105,7 @@ def comparison(metric: Metric, value: float, threshold: MetricThreshold) -> str:
     return f"{measured} {_SIGNS[threshold.operator]} {limit}"
 
 
-def _limit(threshold: MetricThreshold | CountThreshold) -> str:
+def _limit(threshold: Threshold) -> str:
     return readable_quantity(threshold.threshold, threshold.units)
 
 

@@ -4,7 +4,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from alerting.configs.rules import ThresholdOperator, limit_of, mean_of
+from alerting.configs.rules import MetricThreshold, ThresholdOperator, mean_of
 from alerting.engine.observations import Condition, Observation
 from alerting.engine.transition import ConfigView
 from automation.metrics import Metric
@@ -43,12 +43,13 @@ class ConfigIndex:
         """The configurations without a limit in `_bounds`."""
         bounds: dict[tuple[ThresholdOperator, str], list[tuple[float, ConfigView]]] = {}
         for config in self.configs.values():
-            threshold, limit = config.metric_threshold, _limit(config)
-            self._metrics.add(threshold.metric if threshold else None)
-            if threshold is None or limit is None:
-                self._always.append(config)
-            else:
+            self._metrics.add(config.metric)
+            threshold = config.threshold
+            limit = _limit(config, threshold) if isinstance(threshold, MetricThreshold) else None
+            if isinstance(threshold, MetricThreshold) and limit is not None:
                 bounds.setdefault((threshold.operator, threshold.metric.value), []).append((limit, config))
+            else:
+                self._always.append(config)
         self._bounds = {key: _Bounds.of(pairs) for key, pairs in bounds.items()}
 
     def alert_metrics(self, observation: Observation) -> list[Metric | None]:
@@ -78,11 +79,11 @@ class ConfigIndex:
 NO_CONFIGS = ConfigIndex(())
 
 
-def _limit(config: ConfigView) -> float | None:
+def _limit(config: ConfigView, threshold: MetricThreshold) -> float | None:
     """Return the limit of a threshold on a metric; None if `transition.step` has to evaluate it."""
-    if config.metric_threshold is None or config.event_type is not EventType.OUTSIDE_METRIC_THRESHOLD:
+    if config.event_type is not EventType.OUTSIDE_METRIC_THRESHOLD:
         return None
     try:
-        return limit_of(config.metric_threshold)
+        return threshold.limit
     except (ValueError, ArithmeticError):
         return None  # `transition.step` raises it again

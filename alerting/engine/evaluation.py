@@ -628,7 +628,7 @@ class _Evaluation:
                 if config.is_global and comes_from_organization(comparison.signal):
                     continue
                 # Without a metric threshold, an alert has no metric.
-                metric = config.metric_threshold.metric if config.metric_threshold else None
+                metric = config.metric
                 for seen in sorted(of_config, key=lambda observed: observed.target(metric)):
                     target = seen.target(metric)
                     if config_id > begin.config or target >= begin.target:

@@ -382,8 +382,8 @@ def _measured_facts(document: Mapping[str, Any], config: ConfigView | None) -> F
         facts["Metric"] = with_wire_name(metric.spec.words, metric.value)
         if value is not None:
             facts["Value"] = value_words(metric, value, threshold)
-    if limit := threshold or (config and config.count_threshold):
-        facts["Threshold"] = limit_words(limit)
+    if config and config.threshold:
+        facts["Threshold"] = limit_words(config.threshold)
     return facts
 
 

@@ -14,14 +14,7 @@ from typing import Any
 import orjson
 
 from alerting.configs.matchers import Matcher, matches
-from alerting.configs.rules import (
-    CountThreshold,
-    MetricThreshold,
-    ThresholdState,
-    ThresholdVerdict,
-    evaluate_count,
-    evaluate_threshold,
-)
+from alerting.configs.rules import MetricThreshold, Threshold, ThresholdState, ThresholdVerdict
 from alerting.engine.observations import Condition, Observation
 from alerting.reasons import AlertReason
 from automation.metrics import Metric
@@ -74,8 +67,7 @@ class ConfigView:
     id: str
     event_type: EventType
     matchers: Sequence[Matcher] = ()
-    metric_threshold: MetricThreshold | None = None
-    count_threshold: CountThreshold | None = None
+    threshold: Threshold | None = None
     is_global: bool = False
     tags: Sequence[str] = ()
     messages: int = 1
@@ -85,6 +77,21 @@ class ConfigView:
     @property
     def severity(self) -> Severity:
         return severity_of(self.chosen_severity, self.event_type)
+
+    @property
+    def metric_threshold(self) -> MetricThreshold | None:
+        return self.threshold if isinstance(self.threshold, MetricThreshold) else None
+
+    @property
+    def metric(self) -> Metric | None:
+        """The metric that its alerts are about."""
+        return self.metric_threshold.metric if self.metric_threshold else None
+
+    def verdict(self, observation: Observation) -> ThresholdVerdict:
+        """Compare the observation with the threshold; NO_DATA without a threshold."""
+        if self.threshold is None:
+            return ThresholdVerdict(ThresholdState.NO_DATA)
+        return self.threshold.verdict(observation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +151,7 @@ def step(config: ConfigView, observation: Observation, alert: AlertView | None) 
         case Condition.ENDED:
             return _condition_over(observation, alert)
         case Condition.GONE:
-            threshold = config.metric_threshold
-            is_other = threshold is not None and threshold.metric.value not in observation.samples
+            is_other = config.metric is not None and config.metric.value not in observation.samples
             return _end_of_alert(None if is_other else alert, AlertReason.GONE, action=AlertAction.CANCEL)
 
 
@@ -163,9 +169,9 @@ def _is_older(observation: Observation, alert: AlertView) -> bool:
 
 
 def _measured(config: ConfigView, observation: Observation, alert: AlertView | None) -> Decision:
-    verdict = threshold_verdict(config, observation)
+    verdict = config.verdict(observation)
     # The number of members decides, but it is not shown as the value of the alert.
-    value = verdict.value if config.metric_threshold else None
+    value = verdict.value if config.metric else None
     match verdict.state:
         case ThresholdState.NO_DATA:
             return Decision(AlertAction.NOTHING, AlertReason.METRIC_NOT_REPORTED)
@@ -178,17 +184,6 @@ def _measured(config: ConfigView, observation: Observation, alert: AlertView | N
             return Decision(
                 AlertAction.UPDATE if changed else AlertAction.NOTHING, AlertReason.STILL_HOLDS, value
             )
-
-
-def threshold_verdict(config: ConfigView, observation: Observation) -> ThresholdVerdict:
-    """Compare the observation with the threshold of the configuration; NO_DATA without a threshold."""
-    if config.metric_threshold:
-        return evaluate_threshold(
-            config.metric_threshold, observation.samples.get(config.metric_threshold.metric.value, ())
-        )
-    if config.count_threshold:
-        return evaluate_count(config.count_threshold, observation.count)
-    return ThresholdVerdict(ThresholdState.NO_DATA)
 
 
 def _end_of_alert(

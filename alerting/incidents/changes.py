@@ -199,9 +199,7 @@ def _row(new_alert: NewAlert, group_id: str, delay: timedelta, now: datetime) ->
         status=status.value,
         target_key=new_alert.target,
         facts={name: new_alert.facts[name] for name in ALERT_FACTS if new_alert.facts.get(name) is not None},
-        metric_name=new_alert.config.metric_threshold.metric.value
-        if new_alert.config.metric_threshold
-        else None,
+        metric_name=new_alert.config.metric.value if new_alert.config.metric else None,
         current_value=new_alert.value,
         incident_id=new_alert.id if status is AlertStatus.OPEN else None,
         created=new_alert.at,

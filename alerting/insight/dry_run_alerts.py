@@ -181,7 +181,7 @@ class DryRun:
         self.alerts: list[DryRunAlert] = []
         self.events: list[DryRunEvent] = []
         self._delay = delay
-        self._metric = config.metric_threshold.metric if config.metric_threshold else None
+        self._metric = config.metric
         self._active: dict[str, DryRunAlert] = {}
         self._ended: dict[str, datetime] = {}
         """When the last alert ended, by target."""

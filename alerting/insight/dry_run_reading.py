@@ -15,8 +15,6 @@ from alerting.configs.rules import (
     MetricThreshold,
     ThresholdOperator,
     ThresholdState,
-    evaluate_threshold,
-    limit_of,
 )
 from alerting.engine.observations import METRICS_GONE, Condition, Observation, of_host
 from alerting.insight.dry_run_alerts import DryRun, DryRunCut, DryRunLimit
@@ -63,7 +61,7 @@ class RecordReading:
         self.until = self.start
 
     def read(self) -> None:
-        read = self._metrics if self.run.config.metric_threshold else self._events
+        read = self._metrics if self.run.config.metric else self._events
         try:
             with self.budget.statement():
                 for until in read():
@@ -101,7 +99,7 @@ class RecordReading:
     def _metrics(self) -> Iterator[datetime]:
         """Fold measurements; yield the time before which all are folded."""
         measured = _Measured.of(sources_of_hosts(self.group_id), self.run, self.budget)
-        metric, level = measured.threshold.metric, limit_of(measured.threshold)
+        metric, level = measured.threshold.metric, measured.threshold.limit
         after = self.end + _MICROSECOND
         recorded = RecordedMetric.held(metric, self.start, after)
         self.limits += [_MEANS[minutes] for minutes in sorted(recorded.bucket_minutes)]
@@ -222,7 +220,7 @@ class _Measured:
         Raises OutOfTimeError.
         """
         for report in reports:
-            verdict = evaluate_threshold(self.threshold, report.values)
+            verdict = self.threshold.verdict_on(report.values)
             alert = self.run.active(self.targets[report.source])
             if verdict.state is (ThresholdState.OUTSIDE if alert else ThresholdState.INSIDE):
                 if alert:
@@ -238,7 +236,7 @@ class _Measured:
 
         A mean of several samples is rounded, so values close to the threshold are on both sides.
         """
-        limit = limit_of(self.threshold)
+        limit = self.threshold.limit
         above = self.threshold.operator is ThresholdOperator.GREATER_THAN
         margin = abs(limit) * (_MARGIN if above else -_MARGIN)
         active = self.active

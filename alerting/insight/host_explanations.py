@@ -38,8 +38,7 @@ def explain_config(*, config: AlertConfig, host: Host, now: datetime) -> HostExp
     alert = window = None
     mute_is_known = True
     if observed is not None:
-        metric = view.metric_threshold.metric if view.metric_threshold else None
-        target, active = target_of(observed, metric), [status.value for status in ACTIVE]
+        target, active = target_of(observed, view.metric), [status.value for status in ACTIVE]
         alert = Alert.objects.filter(
             config_id=config.id, group_id=host.group_id, target_key=target, status__in=active
         ).first()

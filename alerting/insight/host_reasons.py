@@ -12,7 +12,7 @@ from alerting.configs.matchers import Matcher, MatchSubject, fact_of, matches
 from alerting.configs.rules import MetricThreshold
 from alerting.configs.wording import condition_words, limit_words, matcher_words, value_words
 from alerting.engine.observations import Condition, Observation
-from alerting.engine.transition import AlertAction, AlertView, ConfigView, Decision, step, threshold_verdict
+from alerting.engine.transition import AlertAction, AlertView, ConfigView, Decision, step
 from alerting.incidents.choices import AlertStatus
 from alerting.reasons import AlertReason, in_full
 from events.wording import in_words
@@ -136,7 +136,7 @@ def _decided(situation: Situation, observed: Observation, compared: Sequence[Com
             return _no(AlertReason.NO_EVENT, compared, event=in_words(config.event_type))
         return _alerting(situation, alert.opens, compared, alert.current_value)
     decision = step(config, observed, AlertView(alert.current_value) if alert else None)
-    value = threshold_verdict(config, observed).value
+    value = config.verdict(observed).value
     if decision.reason is AlertReason.METRIC_NOT_REPORTED and alert is None:
         return _unmeasured(situation, compared)
     if _is_false(decision, observed):
@@ -152,8 +152,8 @@ def _is_false(decision: Decision, observed: Observation) -> bool:
 
 
 def _unmeasured(situation: Situation, compared: Sequence[ComparedMatcher]) -> Explanation:
-    threshold = situation.config.metric_threshold
-    name = threshold.metric.spec.words if threshold else "the number of members"
+    metric = situation.config.metric
+    name = metric.spec.words if metric else "the number of members"
     if situation.measured is None:
         detail = f"The host has no measurements, so {name} is unknown."
         return Explanation(reason=AlertReason.METRIC_NOT_REPORTED, detail=detail, matchers=compared)
@@ -165,7 +165,7 @@ def _false_condition(
     situation: Situation, compared: Sequence[ComparedMatcher], value: float | None
 ) -> Explanation:
     config = situation.config
-    limit = config.metric_threshold or config.count_threshold
+    limit = config.threshold
     if limit is None or value is None:
         return _no(AlertReason.CONDITION_FALSE, compared, value, event=in_words(config.event_type))
     metric, number = "the number of members", f"{value:g}"

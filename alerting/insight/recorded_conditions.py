@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from alerting.configs.matchers import Matcher, MatcherField, MatchSubject
-from alerting.configs.rules import CountThreshold, MetricThreshold
+from alerting.configs.rules import MetricThreshold, Threshold
 from alerting.configs.wording import condition_words, limit_words
 from alerting.engine.transition import ConfigView
 from alerting.insight.host_reasons import NOT_RECORDED, ComparedMatcher, compared_matcher
@@ -36,7 +36,7 @@ class ConditionState(StrEnum):
 class RecordedThreshold:
     """The threshold, and the value that was compared with it, in its units; None if it is not recorded."""
 
-    threshold: MetricThreshold | CountThreshold
+    threshold: Threshold
     value: float | None
 
     @property
@@ -68,13 +68,11 @@ def recorded_matchers(matchers: Sequence[Matcher], subject: MatchSubject) -> lis
 
 def recorded_threshold(view: ConfigView, value: float | None) -> RecordedThreshold | None:
     """The threshold of a configuration with a value in the base unit of its metric; None without it."""
-    metric_threshold = view.metric_threshold
-    if metric_threshold is not None:
-        base = base_unit(metric_threshold.metric)
-        converted = None if value is None else convert(value, base, metric_threshold.units)
-        return RecordedThreshold(metric_threshold, converted)
-    # An alert does not keep the number of members.
-    return None if view.count_threshold is None else RecordedThreshold(view.count_threshold, None)
+    threshold = view.threshold
+    if threshold is None or value is None or not isinstance(threshold, MetricThreshold):
+        # An alert does not keep the number of members.
+        return None if threshold is None else RecordedThreshold(threshold, None)
+    return RecordedThreshold(threshold, convert(value, base_unit(threshold.metric), threshold.units))
 
 
 def condition_detail(state: ConditionState, view: ConfigView | None) -> str:

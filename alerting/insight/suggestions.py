@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from math import ceil, inf, isfinite
 from typing import Final
 
-from alerting.configs.rules import MetricThreshold, ThresholdOperator, is_outside, limit_of
+from alerting.configs.rules import MetricThreshold, ThresholdOperator, is_outside
 from automation.metrics import base_unit
 from automation.quantities import quantity
 from automation.units import Unit, convert
@@ -124,7 +124,7 @@ def suggest_threshold(
 
 def count_openings(threshold: MetricThreshold, alert: MeasuredAlert, delay: timedelta) -> int:
     """Return the number of alerts that `threshold` would have opened during `alert`, with this delay."""
-    operator, limit = threshold.operator, limit_of(threshold)
+    operator, limit = threshold.operator, threshold.limit
     opened, since = 0, None
     for at, value in alert.values:
         outside = is_outside(operator, limit, value)
@@ -150,8 +150,8 @@ def _candidates(threshold: MetricThreshold, alerts: Sequence[MeasuredAlert]) -> 
             threshold, threshold=convert(sign * peak, base_unit(threshold.metric), threshold.units)
         )
         rounded = replace(exact, threshold=_rounded(exact.threshold, sign))
-        candidate = rounded if sign * limit_of(rounded) < bound else exact
-        if isfinite(candidate.threshold) and isfinite(limit_of(candidate)):
+        candidate = rounded if sign * rounded.limit < bound else exact
+        if isfinite(candidate.threshold) and isfinite(candidate.limit):
             yield candidate
 
 

@@ -9,7 +9,6 @@ from django.db.models import F, Q
 
 from alerting.configs.matchers import matches
 from alerting.configs.models import AlertConfig
-from alerting.configs.rules import limit_of
 from alerting.configs.store import config_view, covering
 from alerting.configs.wording import condition_words
 from alerting.engine.observations import Condition, Observation
@@ -80,7 +79,7 @@ def _levels(
             continue
         words = view.name or condition_words(view, with_matchers=False)
         is_shown = visible_scope.everything or not view.is_global
-        level = Level(limit_of(threshold), words, page_url(config) if is_shown else "")
+        level = Level(threshold.limit, words, page_url(config) if is_shown else "")
         levels[threshold.metric.value].append(level)
     return levels, len(configs) <= _MOST_CONFIGS
 

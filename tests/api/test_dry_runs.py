@@ -12,7 +12,7 @@ from django.db import connection
 
 from accesslist.models import Project, RoleGrant
 from alerting import budgets
-from alerting.configs.rules import evaluate_threshold
+from alerting.configs.rules import MetricThreshold
 from alerting.incidents import fleet_units
 from alerting.incidents.topology import FleetUnit
 from alerting.insight import dry_run_reading, dry_runs, recorded_events
@@ -716,11 +716,14 @@ def counted_folds(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """The reports that are folded from now on, two between checks."""
     folded: list[Any] = []
 
-    def counted(threshold: Any, values: Any) -> Any:
-        folded.append(values)
-        return evaluate_threshold(threshold, values)
+    verdict_on = MetricThreshold.verdict_on
 
-    monkeypatch.setattr(dry_run_reading, "evaluate_threshold", counted)
+    def counted(threshold: Any, values: Any) -> Any:
+        if not folded or folded[-1] is not values:  # Evaluation compares the values of a report again.
+            folded.append(values)
+        return verdict_on(threshold, values)
+
+    monkeypatch.setattr(MetricThreshold, "verdict_on", counted)
     monkeypatch.setattr(dry_run_reading, "_FOLDED_AT_ONCE", 2)
     return folded
 

@@ -262,7 +262,5 @@ def _starts(preset: Preset, found: Observation) -> bool:
     spec = preset.spec
     if found.event_type is not spec.event_type:
         return False
-    config = ConfigView(
-        preset, spec.event_type, metric_threshold=spec.metric_threshold, count_threshold=spec.count_threshold
-    )
+    config = ConfigView(preset, spec.event_type, threshold=spec.threshold)
     return step(config, found, None).action is AlertAction.START

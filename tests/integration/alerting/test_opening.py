@@ -9,7 +9,7 @@ import pytest
 from accesslist.models import Project
 from alerting.configs.preset_configs import presets_create
 from alerting.configs.presets import Preset
-from alerting.configs.rules import MetricThreshold, ThresholdOperator, limit_of
+from alerting.configs.rules import MetricThreshold, ThresholdOperator
 from alerting.engine.evaluation import open_tracked
 from alerting.incidents.choices import AlertStatus
 from alerting.models import Alert
@@ -36,7 +36,7 @@ PRIMARY, SECONDARY = HostType.REPLICA_PRIMARY, HostType.REPLICA_SECONDARY
 
 def outside(threshold: MetricThreshold, lasted: timedelta) -> float:
     """A value that the threshold reports; an age has grown since the fault."""
-    limit = limit_of(threshold)
+    limit = threshold.limit
     if is_age(threshold):
         return lasted.total_seconds()
     return limit + 1 if threshold.operator is ThresholdOperator.GREATER_THAN else limit / 2

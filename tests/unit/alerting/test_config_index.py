@@ -34,11 +34,9 @@ def config_views(draw: st.DrawFn) -> list[ConfigView]:
                         ConfigView(
                             f"c{number}",
                             EventType.TOO_FEW_HEALTHY_MEMBERS,
-                            count_threshold=CountThreshold(operator, 2),
+                            threshold=CountThreshold(operator, 2),
                         ),
-                        ConfigView(
-                            f"c{number}", EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold
-                        ),
+                        ConfigView(f"c{number}", EventType.OUTSIDE_METRIC_THRESHOLD, threshold=threshold),
                     )
                 )
             )
@@ -76,7 +74,7 @@ def test_thresholds_that_a_value_does_not_cross_are_not_tried() -> None:
         ConfigView(
             f"{operator}{limit}",
             EventType.OUTSIDE_METRIC_THRESHOLD,
-            metric_threshold=MetricThreshold(Metric.CONNECTIONS, operator, limit, Unit.RAW),
+            threshold=MetricThreshold(Metric.CONNECTIONS, operator, limit, Unit.RAW),
         )
         for operator in ThresholdOperator
         for limit in limits

@@ -23,7 +23,7 @@ NEW_HOST = ConfigView("config", EventType.NEW_HOST)
 HIGH = ConfigView(
     "config",
     EventType.OUTSIDE_METRIC_THRESHOLD,
-    metric_threshold=MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.GREATER_THAN, 100, Unit.RAW),
+    threshold=MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.GREATER_THAN, 100, Unit.RAW),
 )
 OTHER_HOST = Matcher(MatcherField.HOSTNAME, MatcherOperator.EQUALS, "db2")
 

@@ -169,9 +169,7 @@ OUTAGES: Mapping[Preset, tuple[Sequence[Observation], Sequence[Observation]]] = 
 def config(preset: Preset) -> ConfigView:
     """The configuration that the preset adds."""
     spec = preset.spec
-    return ConfigView(
-        "c", spec.event_type, metric_threshold=spec.metric_threshold, count_threshold=spec.count_threshold
-    )
+    return ConfigView("c", spec.event_type, threshold=spec.threshold)
 
 
 def actions(preset: Preset, observations: Sequence[Observation], alert: AlertView | None) -> set[AlertAction]:

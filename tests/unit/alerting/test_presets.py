@@ -21,8 +21,7 @@ def config(preset: Preset, **changes: Any) -> ConfigView:
     """A configuration of the preset."""
     asked = {
         "event_type": preset.spec.event_type,
-        "metric_threshold": preset.spec.metric_threshold,
-        "count_threshold": preset.spec.count_threshold,
+        "threshold": preset.spec.threshold,
     }
     return ConfigView("c", **(asked | changes))
 
@@ -41,7 +40,7 @@ def test_a_preset_can_be_a_configuration_of_its_engines(preset: Preset) -> None:
     assert event_type.alertable
     assert not event_type.global_only
     assert (event_type.needs is Needs.METRIC_THRESHOLD) is (spec.metric_threshold is not None)
-    assert (event_type.needs is Needs.THRESHOLD) is (spec.count_threshold is not None)
+    assert (event_type.needs is Needs.THRESHOLD) is isinstance(spec.threshold, CountThreshold)
     if spec.metric_threshold:
         metric = spec.metric_threshold.metric
         assert spec.metric_threshold.units in allowed_units(metric)
@@ -77,19 +76,19 @@ def test_every_engine_has_presets_each_of_which_asks_for_something_else(engine: 
     ("changes", "is_same"),
     [
         ({}, True),
-        ({"metric_threshold": threshold(60, Unit.MINUTES)}, True),
-        ({"metric_threshold": threshold(3600, Unit.SECONDS)}, True),
-        ({"metric_threshold": threshold(61, Unit.MINUTES)}, False),
-        ({"metric_threshold": threshold(1, Unit.HOURS, Metric.OPLOG_MASTER_LAG_TIME_DIFF)}, False),
+        ({"threshold": threshold(60, Unit.MINUTES)}, True),
+        ({"threshold": threshold(3600, Unit.SECONDS)}, True),
+        ({"threshold": threshold(61, Unit.MINUTES)}, False),
+        ({"threshold": threshold(1, Unit.HOURS, Metric.OPLOG_MASTER_LAG_TIME_DIFF)}, False),
         (
             {
-                "metric_threshold": MetricThreshold(
+                "threshold": MetricThreshold(
                     Metric.OPLOG_MASTER_TIME, ThresholdOperator.GREATER_THAN, 1, Unit.HOURS
                 )
             },
             False,
         ),
-        ({"metric_threshold": None, "event_type": EventType.HOST_DOWN}, False),
+        ({"threshold": None, "event_type": EventType.HOST_DOWN}, False),
         ({"matchers": _MATCHERS}, False),
     ],
 )
@@ -101,7 +100,7 @@ def test_a_configuration_is_a_preset_by_its_event_and_threshold(
 
 def test_a_configuration_of_another_number_of_members_is_no_preset() -> None:
     other = CountThreshold(ThresholdOperator.GREATER_THAN, 1)
-    assert not Preset.UNHEALTHY_MEMBERS.spec.is_of(config(Preset.UNHEALTHY_MEMBERS, count_threshold=other))
+    assert not Preset.UNHEALTHY_MEMBERS.spec.is_of(config(Preset.UNHEALTHY_MEMBERS, threshold=other))
 
 
 @each("engine", Engine)

@@ -33,7 +33,7 @@ def test_facts_of_the_alert_are_compared_and_the_type_of_its_host_is_not_recorde
 
 def test_a_value_is_shown_in_the_units_of_the_threshold() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, ABOVE, 1, Unit.GIGABYTES)
-    view = ConfigView("a" * 24, EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold)
+    view = ConfigView("a" * 24, EventType.OUTSIDE_METRIC_THRESHOLD, threshold=threshold)
     kept = recorded_threshold(view, 2 * 1024**3)
     assert kept is not None
     assert (kept.value, kept.threshold.units) == (2, Unit.GIGABYTES)
@@ -44,7 +44,7 @@ def test_a_value_is_shown_in_the_units_of_the_threshold() -> None:
 
 
 def test_the_number_of_members_is_not_recorded() -> None:
-    view = ConfigView("a" * 24, EventType.TOO_FEW_HEALTHY_MEMBERS, count_threshold=CountThreshold(ABOVE, 2))
+    view = ConfigView("a" * 24, EventType.TOO_FEW_HEALTHY_MEMBERS, threshold=CountThreshold(ABOVE, 2))
     found = recorded_threshold(view, None)
     assert found is not None
     assert (found.value, found.threshold.units) == (None, Unit.RAW)

@@ -12,11 +12,11 @@ from alerting.configs.rules import (
     ThresholdOperator,
     ThresholdState,
     ThresholdVerdict,
-    evaluate_count,
-    evaluate_threshold,
 )
+from alerting.engine.observations import Condition, Observation
 from automation.metrics import Metric
 from automation.units import Unit, UnitsMismatch
+from events.types import EventType
 from tests.each import each
 
 GREATER, LESS = ThresholdOperator.GREATER_THAN, ThresholdOperator.LESS_THAN
@@ -48,7 +48,7 @@ def connections(operator: ThresholdOperator, threshold: float) -> MetricThreshol
 def test_it_judges_the_mean_of_the_samples(
     operator: ThresholdOperator, samples: list[float], state: ThresholdState, value: float | None
 ) -> None:
-    assert evaluate_threshold(connections(operator, 10), samples) == ThresholdVerdict(state, value)
+    assert connections(operator, 10).verdict_on(samples) == ThresholdVerdict(state, value)
 
 
 @each(
@@ -65,12 +65,17 @@ def test_it_judges_the_mean_of_the_samples(
 def test_it_compares_in_base_units(
     metric: Metric, threshold: float, units: Unit, sample: float, state: ThresholdState
 ) -> None:
-    assert evaluate_threshold(MetricThreshold(metric, GREATER, threshold, units), [sample]).state is state
+    assert MetricThreshold(metric, GREATER, threshold, units).verdict_on([sample]).state is state
 
 
 def test_it_refuses_units_of_another_family() -> None:
     with pytest.raises(UnitsMismatch):
-        evaluate_threshold(MetricThreshold(Metric.CONNECTIONS, GREATER, 1, Unit.BYTES), [1])
+        MetricThreshold(Metric.CONNECTIONS, GREATER, 1, Unit.BYTES).verdict_on([1])
+
+
+def members(count: int | None) -> Observation:
+    """A replica set with this number of healthy members."""
+    return Observation(EventType.TOO_FEW_HEALTHY_MEMBERS, Condition.MEASURED, {}, count=count)
 
 
 @each(
@@ -89,12 +94,12 @@ def test_it_refuses_units_of_another_family() -> None:
 def test_it_judges_member_counts(
     operator: ThresholdOperator, count: int | None, state: ThresholdState
 ) -> None:
-    assert evaluate_count(CountThreshold(operator, 2), count) == ThresholdVerdict(state, count)
+    assert CountThreshold(operator, 2).verdict(members(count)) == ThresholdVerdict(state, count)
 
 
 def test_every_operator_judges_in_its_own_way() -> None:
     ways = {
-        tuple(evaluate_threshold(connections(operator, 10), [value]).state for value in (9, 10, 11))
+        tuple(connections(operator, 10).verdict_on([value]).state for value in (9, 10, 11))
         for operator in ThresholdOperator
     }
     assert len(ways) == len(ThresholdOperator)
@@ -102,12 +107,12 @@ def test_every_operator_judges_in_its_own_way() -> None:
 
 def test_an_operator_that_nobody_taught_it_is_an_error() -> None:
     with pytest.raises(AssertionError):
-        evaluate_threshold(connections(cast(ThresholdOperator, "EQUALS"), 10), [9])
+        connections(cast(ThresholdOperator, "EQUALS"), 10).verdict_on([9])
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1))
 def test_the_value_evaluated_lies_among_the_samples(samples: list[float]) -> None:
-    value = evaluate_threshold(connections(GREATER, 0), samples).value
+    value = connections(GREATER, 0).verdict_on(samples).value
     assert value is not None
     slack = 1e-9 * max(abs(min(samples)), abs(max(samples)))
     assert min(samples) - slack <= value <= max(samples) + slack

@@ -19,12 +19,12 @@ ONCE = ConfigView("config", EventType.NEW_HOST)
 HIGH = ConfigView(
     "config",
     EventType.OUTSIDE_METRIC_THRESHOLD,
-    metric_threshold=MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.GREATER_THAN, 100, Unit.RAW),
+    threshold=MetricThreshold(Metric.CONNECTIONS, ThresholdOperator.GREATER_THAN, 100, Unit.RAW),
 )
 FEW = ConfigView(
     "config",
     EventType.TOO_FEW_HEALTHY_MEMBERS,
-    count_threshold=CountThreshold(ThresholdOperator.LESS_THAN, 2),
+    threshold=CountThreshold(ThresholdOperator.LESS_THAN, 2),
 )
 ACTIVE = AlertView()
 FACTS = {"hostId": "h1", "hostname": "db1", "port": 27017, "typeName": "STANDALONE"}

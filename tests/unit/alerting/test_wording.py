@@ -51,7 +51,7 @@ def test_a_threshold_operator_without_words_is_an_error() -> None:
 
 def test_it_holds_a_metric_against_its_limit() -> None:
     threshold = MetricThreshold(Metric.MEMORY_RESIDENT, _ABOVE, 2.5, Unit.GIGABYTES)
-    config = ConfigView("c", EventType.OUTSIDE_METRIC_THRESHOLD, metric_threshold=threshold)
+    config = ConfigView("c", EventType.OUTSIDE_METRIC_THRESHOLD, threshold=threshold)
     assert condition_words(config) == "Resident memory above 2.5 GB"
 
 
@@ -63,7 +63,7 @@ def test_it_holds_a_metric_against_its_limit() -> None:
     ],
 )
 def test_it_counts_members(event_type: EventType, words: str) -> None:
-    assert condition_words(ConfigView("c", event_type, count_threshold=CountThreshold(_BELOW, 3))) == words
+    assert condition_words(ConfigView("c", event_type, threshold=CountThreshold(_BELOW, 3))) == words
 
 
 def test_a_value_is_in_the_units_of_its_threshold_or_as_it_reads_best() -> None:
@@ -94,18 +94,18 @@ def test_it_names_the_target(facts: dict[str, str | int], words: str) -> None:
             ConfigView(
                 "c",
                 EventType.OUTSIDE_METRIC_THRESHOLD,
-                metric_threshold=MetricThreshold(Metric.CACHE_USED_BYTES, _ABOVE, 12, Unit.GIGABYTES),
+                threshold=MetricThreshold(Metric.CACHE_USED_BYTES, _ABOVE, 12, Unit.GIGABYTES),
             ),
             "Used cache > 12 GB",
         ),
         (
-            ConfigView("c", EventType.TOO_FEW_HEALTHY_MEMBERS, count_threshold=CountThreshold(_BELOW, 3)),
+            ConfigView("c", EventType.TOO_FEW_HEALTHY_MEMBERS, threshold=CountThreshold(_BELOW, 3)),
             "Healthy members < 3",
         ),
     ],
 )
 def test_a_configuration_is_called_by_its_condition(config: ConfigView, title: str) -> None:
-    assert config_title(config.event_type, config.metric_threshold, config.count_threshold) == title
+    assert config_title(config.event_type, config.threshold) == title
 
 
 def test_every_event_type_that_opens_alerts_says_what_started() -> None:

@@ -19,7 +19,7 @@ CREATED = datetime(2026, 11, 21, 7, 26, 14, tzinfo=UTC)
 GIGABYTE = MetricThreshold(Metric.MEMORY_RESIDENT, _ABOVE, 1, Unit.GIGABYTES)
 CONNECTIONS = MetricThreshold(Metric.CONNECTIONS, _ABOVE, 900, Unit.RAW)
 ON_PAY = (Matcher(MatcherField.HOSTNAME, MatcherOperator.STARTS_WITH, "pay-"),)
-CONFIG = ConfigView("c", EventType.OUTSIDE_METRIC_THRESHOLD, matchers=ON_PAY, metric_threshold=GIGABYTE)
+CONFIG = ConfigView("c", EventType.OUTSIDE_METRIC_THRESHOLD, matchers=ON_PAY, threshold=GIGABYTE)
 
 
 def alert(**changes: Any) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def test_the_facts_of_an_acknowledged_alert_say_who_until_when_and_why() -> None
 
 
 def test_a_count_of_members_has_a_threshold() -> None:
-    config = ConfigView("c", EventType.TOO_FEW_HEALTHY_MEMBERS, count_threshold=CountThreshold(_BELOW, 3))
+    config = ConfigView("c", EventType.TOO_FEW_HEALTHY_MEMBERS, threshold=CountThreshold(_BELOW, 3))
     document = {"eventTypeName": "TOO_FEW_HEALTHY_MEMBERS", "created": "2026-11-21T07:26:14Z"}
     facts = alert_facts(document, config, project="payments")
     assert (facts["Threshold"], facts["Configuration"]) == ("below 3", "Healthy members below 3")
