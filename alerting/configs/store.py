@@ -260,11 +260,12 @@ def configs_with_ids(config_ids: Collection[str], *, group_id: str) -> list[Conf
 
 def config_view(config: AlertConfig) -> ConfigView:
     """A stored configuration as rules take it, deleted and disabled ones too."""
+    metric_threshold, threshold = config.metric_threshold, config.threshold
     return ConfigView(
         id=config.id,
         event_type=EventType(config.event_type),
         matchers=tuple(matcher_of(matcher) for matcher in config.matchers),
-        threshold=threshold_of(config.metric_threshold, config.threshold),
+        threshold=threshold_of(metric_threshold, threshold) if metric_threshold or threshold else None,
         is_global=config.group_id is None,
         chosen_severity=config.severity,
         name=config.name,

@@ -376,12 +376,11 @@ def _metric_headline(document: Mapping[str, Any], threshold: MetricThreshold | N
 
 def _measured_facts(document: Mapping[str, Any], config: ConfigView | None) -> Facts:
     facts: Facts = {}
-    threshold = config.metric_threshold if config else None
     if "metricName" in document:
         metric, value = Metric(document["metricName"]), _value(document)
         facts["Metric"] = with_wire_name(metric.spec.words, metric.value)
         if value is not None:
-            facts["Value"] = value_words(metric, value, threshold)
+            facts["Value"] = value_words(metric, value, config.metric_threshold if config else None)
     if config and config.threshold:
         facts["Threshold"] = limit_words(config.threshold)
     return facts
