@@ -28,6 +28,7 @@ class PlanReason(Enum):
     TURN = (ReasonKind.WAITS, "{other} is being changed, and members are changed one at a time")
     NO_TURN = (ReasonKind.WAITS, "the agent of the process has no turn: {why}")
     AGENT_WAITS = (ReasonKind.WAITS, "{why}")
+    TRIES_AGAIN = (ReasonKind.WAITS, "the agent tries the move again in a minute: {why}")
     NO_PRIMARY = (ReasonKind.WAITS, "the replica set has no primary")
     SEVERAL_PRIMARIES = (ReasonKind.WAITS, "the replica set has several primaries: {others}")
     MAJORITY = (

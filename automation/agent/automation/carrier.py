@@ -19,13 +19,14 @@ from typing import Any, Callable
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.exchange import Exchange
-from automation.agent.automation.failures import MoveFailed, TurnLost
+from automation.agent.automation.failures import MoveDelayed, MoveFailed, TurnLost
 from automation.agent.automation.logs import LogWork, tend_process
 from automation.agent.automation.moves import LAUNCHED, Mover
 from automation.agent.automation.observe import HOLDS_DATA, SeenProcess, SeenUnit, observe, seen_fleet
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
 from automation.agent.automation.places import ProcessPlaces, only_agent
 from automation.agent.automation.progress import ProcessProgress, unready
+from automation.agent.automation.retries import PATIENCE_SECONDS, Retries
 from automation.agent.automation.servers import ManagedServers
 from automation.agent.automation.turns import HeldTurn, TurnAsker, TurnRefused
 from automation.agent.automation.work import MoveWork
@@ -86,6 +87,7 @@ class AutomationCarrier:
         self._etag = ""
         self._failures: dict[str, FailedMove] = {}
         """The moves that failed here, until the platform says which moves stopped plans."""
+        self._retries = Retries(monotonic)
         self._progress: dict[str, ProcessProgress] = {}
         self._needs: dict[str, OwnNeed] = {}
         self._said: dict[str, float] = {}
@@ -187,6 +189,7 @@ class AutomationCarrier:
         self._problem("the platform", "")
         part = read_part(answer.document, self._settings.hostname, self._settings.automation_dirs)
         self._part, self._etag = part, answer.etag
+        self._retries.forget_all()
         self._progress = {
             name: self._progress.get(name) or ProcessProgress(hostname)
             for name, hostname in part.hostnames.items()
@@ -370,6 +373,9 @@ class AutomationCarrier:
         """Make the move, with its turn if it needs one. Returns whether the plan goes on."""
         name = managed.goal.name
         progress = self._progress[name]
+        if why := self._retries.wait(name):
+            progress.wait(PlanReason.TRIES_AGAIN, why)
+            return False
         mover = self._mover(part, managed, places, None)
         if not mover.can(move.kind):
             progress.error = f"this version of the agent does not make the move {move.kind.value}"
@@ -499,6 +505,11 @@ class AutomationCarrier:
             mover.carry_out(move)
         except MoveFailed as error:
             failure = str(error)
+        except MoveDelayed as error:
+            if self._retries.note(move.process, str(error)):
+                self._delay(move, turn, str(error))
+                return False
+            failure = f"{error}; the agent has tried for {PATIENCE_SECONDS / 60:.0f} minutes"
         except TurnLost as error:
             log.error("automation: %s: %s is cut off: %s", move.process, move.kind.value, error)
             progress.cut_off()
@@ -511,6 +522,7 @@ class AutomationCarrier:
             self._failures[move.process] = FailedMove(part.version, move.kind, failure)
         else:
             log.info("automation: %s: %s is done", move.process, move.kind.value)
+        self._retries.forget(move.process)
         progress.end(self._clock(), failure)
         if turn is not None and (failure or move.kind is not MoveKind.STEP_DOWN):
             self._turns.give_back(turn, failure=failure)
@@ -518,6 +530,16 @@ class AutomationCarrier:
             self._turns.fail(move, part.version, progress.last_step, failure)
         self._report()
         return not failure
+
+    def _delay(self, move: Move, turn: HeldTurn | None, why: str) -> None:
+        """The move changed nothing, and is tried again later."""
+        self._problem(move.process, f"{move.process}: {move.kind.value} is tried again: {why}")
+        progress = self._progress[move.process]
+        progress.cut_off()
+        progress.wait(PlanReason.TRIES_AGAIN, why)
+        if turn is not None:
+            self._turns.give_back(turn, not_begun=why)
+        self._report()
 
     # --- the report -------------------------------------------------------------------------------
 

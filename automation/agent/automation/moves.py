@@ -18,7 +18,7 @@ from pymongo.errors import OperationFailure
 from automation.agent.automation import processes
 from automation.agent.automation.build_faults import BuildError
 from automation.agent.automation.builds import DocumentBuilds
-from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.failures import MoveDelayed, MoveFailed
 from automation.agent.automation.observe import SeenProcess, has_files
 from automation.agent.automation.part import WRITTEN_PLACES, ManagedProcess, setting
 from automation.agent.automation.places import ProcessPlaces, StartRecord
@@ -93,7 +93,7 @@ class Mover:
         return kind in self._makers
 
     def carry_out(self, move: Move) -> None:
-        """Make the move. Raises: MoveFailed with the reason; TurnLost."""
+        """Make the move. Raises: MoveFailed and MoveDelayed with the reason; TurnLost."""
         try:
             self._makers[move.kind](move)
         except OperationFailure as error:
@@ -115,11 +115,12 @@ class Mover:
         self._work.run(partial(self._program, version))
 
     def _program(self, version: str) -> Path:
-        """The program of the build of the document. Raises: MoveFailed: it cannot be there."""
+        """The program of the build of the document. Raises: MoveFailed, MoveDelayed: it is not there."""
         try:
             return self._builds.ensure(version) / PROGRAM
         except BuildError as error:
-            raise MoveFailed(str(error)) from None
+            failure = MoveDelayed if error.fault.is_passing else MoveFailed
+            raise failure(str(error)) from None
 
     def _write_file(self) -> None:
         self._work.run(partial(self._places.write_config, self._managed.settings))
@@ -138,7 +139,10 @@ class Mover:
         return version
 
     def _check(self, version: str) -> Path:
-        """Check program and configuration before anything is stopped. Raises: MoveFailed. OSError."""
+        """Check program and configuration before anything is stopped.
+
+        Raises: MoveFailed, MoveDelayed. OSError.
+        """
         if self._builds.find(version) is None:  # Nothing is downloaded while a turn is held.
             raise MoveFailed(f"version {version} is not on the machine")
         program = self._program(version)

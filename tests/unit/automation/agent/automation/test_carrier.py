@@ -1,13 +1,15 @@
 """Rounds of the automation without a server. Real servers are in tests/processes."""
 
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from automation.agent.automation.builds import DocumentBuilds, this_kind
 from automation.agent.automation.carrier import AutomationCarrier
 from automation.agent.automation.moves import Mover
 from automation.agent.automation.places import DIRECTORY, ProcessPlaces, only_agent
@@ -64,21 +66,39 @@ Made = tuple[_ReportedPlatform, AutomationCarrier]
 def rounds(tmp_path: Path) -> Callable[..., Made]:
     """The automation of a machine below the directory, at a platform that gives these answers."""
 
-    def make(*answers: PlatformAnswer | Unreachable) -> Made:
+    def make(*answers: PlatformAnswer | Unreachable, monotonic: Callable[[], float] = time.monotonic) -> Made:
         platform = _ReportedPlatform(*answers)
         settings = read_settings({**ENVIRONMENT, "OPSAPI_AGENT_AUTOMATION_DIRS": str(tmp_path)})
         settings = replace(settings, mongodb=())
-        return platform, AutomationCarrier(settings, cast("Client", platform), "1.0")
+        return platform, AutomationCarrier(settings, cast("Client", platform), "1.0", monotonic=monotonic)
 
     return make
 
 
-def given(directory: Path, of_process: Mapping[str, Any] | None = None, **fields: Any) -> PlatformAnswer:
-    """An answer with a process whose build is not in the document; `of_process`: more of its fields."""
+def build(url: str) -> Mapping[str, Any]:
+    """A build of the document for this machine."""
+    kind = this_kind()
+    return {
+        "platform": kind.platform,
+        "architecture": kind.architecture,
+        "url": url,
+        "gitVersion": "a" * 40,
+        "modules": [],
+        "bits": 64,
+    }
+
+
+def given(
+    directory: Path,
+    of_process: Mapping[str, Any] | None = None,
+    builds: Sequence[Mapping[str, Any]] = (),
+    **fields: Any,
+) -> PlatformAnswer:
+    """An answer with a process, and the builds of its version; `of_process`: more of its fields."""
     settings = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
     sent = document(
         options={"downloadBase": str(directory / "base")},
-        databaseVersions=[{"name": "7.0.2", "builds": []}],
+        databaseVersions=[{"name": "7.0.2", "builds": [*builds]}],
         processes=[process(hostname=HOST, args2_6=settings, **(of_process or {}))],
         **fields,
     )
@@ -105,6 +125,44 @@ def test_a_move_that_fails_is_reported_and_stops_the_plan(
     carrier.round()
     assert only(platform.reports[-1])["plan"]["waits"][0]["reason"] == "STOPPED"
     assert not (tmp_path / "data").exists()
+
+
+def test_a_download_whose_server_does_not_answer_is_tried_again_and_fails_after_half_an_hour(
+    rounds: Callable[..., Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = given(tmp_path, builds=[build("http://127.0.0.1:1/mongodb.tgz")])
+    tries = list[str]()
+    ensure = DocumentBuilds.ensure
+
+    def counted(builds: DocumentBuilds, version: str) -> Path:
+        tries.append(version)
+        return ensure(builds, version)
+
+    monkeypatch.setattr(DocumentBuilds, "ensure", counted)
+    seconds = [0.0]
+    platform, carrier = rounds(answer, *[UNCHANGED] * 4, monotonic=lambda: seconds[0])
+    for at, tried in ((0.0, 1), (59.0, 1), (60.0, 2), (1799.0, 3)):
+        seconds[0] = at
+        carrier.round()
+        row = only(platform.reports[-1])
+        assert (len(tries), moves_of(platform)) == (tried, [])
+        assert [wait["reason"] for wait in row["plan"]["waits"]] == ["TRIES_AGAIN"]
+        assert "errorString" not in row
+    seconds[0] = 1860.0
+    carrier.round()
+    row = only(platform.reports[-1])
+    assert moves_of(platform) == ["FAILED"]
+    assert "30 minutes" in row["errorString"]
+
+
+def test_another_version_of_the_document_is_tried_at_once(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    answer = given(tmp_path, builds=[build("http://127.0.0.1:1/mongodb.tgz")])
+    platform, carrier = rounds(answer, given(tmp_path, version=2))
+    carrier.round()
+    carrier.round()
+    assert moves_of(platform) == ["FAILED"]
 
 
 def moves_of(platform: _ReportedPlatform) -> list[str]:

@@ -1,0 +1,46 @@
+"""When a move that failed for a reason that can pass is tried again, and for how long. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Callable
+
+PAUSE_SECONDS = 60.0
+"""Seconds between two tries."""
+PATIENCE_SECONDS = 1800.0
+"""Seconds of tries after which the move has failed, so that somebody hears of it."""
+
+
+@dataclass(frozen=True)
+class _Tries:
+    first: float
+    last: float
+    why: str
+
+
+class Retries:
+    """The tries of the next move of each process. An agent that starts again has forgotten them."""
+
+    def __init__(self, monotonic: Callable[[], float]) -> None:
+        self._monotonic = monotonic
+        self._tries: dict[str, _Tries] = {}
+
+    def wait(self, name: str) -> str:
+        """Why the last try failed, while the next try of the process is not due; empty if it is due."""
+        tries = self._tries.get(name)
+        return tries.why if tries and self._monotonic() - tries.last < PAUSE_SECONDS else ""
+
+    def note(self, name: str, why: str) -> bool:
+        """Note a try that failed. Returns whether the move is tried again."""
+        now = self._monotonic()
+        first = self._tries[name].first if name in self._tries else now
+        self._tries[name] = _Tries(first, now, why)
+        return now - first < PATIENCE_SECONDS
+
+    def forget(self, name: str) -> None:
+        """Forget the tries: the move was made, or has failed."""
+        self._tries.pop(name, None)
+
+    def forget_all(self) -> None:
+        """Forget all tries: the document is another."""
+        self._tries.clear()
