@@ -20,6 +20,7 @@ from automation.reports.rules import (
     HostReport,
     Samples,
     is_within,
+    newest_moment,
     newest_moments,
     newest_numbers,
     second_of,
@@ -221,10 +222,12 @@ def _measured(samples: Samples, at: MeasuredAt, older: frozenset[Metric], now: d
     """Where the samples of a host are stored, and which of them decide."""
     moments = newest_moments(samples, now)
     deciding = {metric: samples[metric] for metric in moments if metric not in older}
+    times = set(map(newest_moment, deciding.values()))
+    outside = {moment for moment in times if not is_within(moment, at.reported)}
     apart = {
         metric: newest_numbers(values)
         for metric, values in deciding.items()
-        if not is_within(max(values)[0], at.reported)
+        if newest_moment(values) in outside
     }
     return HostMeasured(
         at=at,

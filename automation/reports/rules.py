@@ -1,6 +1,6 @@
 """The values of a report, and which of its observations are the newest. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -47,7 +47,7 @@ class HostReport:
     def sample_count(self) -> int:
         """The number of measured values, of the host and its databases."""
         measured = (self.samples, *(self.databases or {}).values())
-        return sum(len(series) for samples in measured for series in samples.values())
+        return sum(sum(map(len, samples.values())) for samples in measured)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,12 +154,27 @@ def holds_at(waiting_since: datetime | None, now: datetime) -> bool:
 def newest_moments(samples: Samples, now: datetime) -> Mapping[Metric, datetime]:
     """Return the time of the newest sample of each metric, in whole seconds and at most `now`."""
     latest = second_of(now)
-    return {metric: min(latest, second_of(max(values)[0])) for metric, values in samples.items() if values}
+    seconds: dict[datetime, datetime] = {}
+    """The samples of a report have few moments, and most metrics a single sample."""
+    moments = {}
+    for metric, values in samples.items():
+        if values:
+            moment = newest_moment(values)
+            if moment not in seconds:
+                seconds[moment] = min(latest, second_of(moment))
+            moments[metric] = seconds[moment]
+    return moments
 
 
-def newest_numbers(values: Iterable[tuple[datetime, float]]) -> list[float]:
+def newest_moment(values: Sequence[tuple[datetime, float]]) -> datetime:
+    """Return the time of the newest of at least one sample."""
+    return values[0][0] if len(values) == 1 else max(values)[0]
+
+
+def newest_numbers(given: Sequence[tuple[datetime, float]]) -> list[float]:
     """Return the numbers of the newest moment: a report can have several samples of a metric."""
-    given = list(values)
+    if len(given) == 1:
+        return [given[0][1]]
     latest = max((second_of(moment) for moment, _ in given), default=None)
     return [number for moment, number in given if second_of(moment) == latest]
 
