@@ -158,6 +158,17 @@ class AutomatedSet:
             hello = client.admin.command("hello")
         return bool(hello["isWritablePrimary"] or hello["secondary"])
 
+    def cache_megabytes(self, name: str) -> int:
+        """The size of the cache of a member."""
+        client: Client = pymongo.MongoClient(self.machine(name).host, self.port(name), directConnection=True)
+        with client:
+            cache = client.admin.command({"serverStatus": 1})["wiredTiger"]["cache"]
+        return int(cache["maximum bytes configured"]) // 1024**2
+
+    def pid(self, name: str) -> int:
+        """The process of a member."""
+        return int((self.machine(name).directory / name / "mongod.lock").read_text())
+
     @contextmanager
     def load(self) -> Iterator["MajorityWrites"]:
         """Write to a majority all the time."""
@@ -175,9 +186,7 @@ class AutomatedSet:
         """Leave no server running."""
         for name in self._ports:
             with suppress(OSError, ValueError):
-                os.kill(
-                    int((self.machine(name).directory / name / "mongod.lock").read_text()), signal.SIGKILL
-                )
+                os.kill(self.pid(name), signal.SIGKILL)
 
 
 def _number(name: str) -> int:
@@ -201,7 +210,7 @@ class MajorityWrites:
     def run(self, client: Client) -> None:
         """Write until it is over, with the retries of the driver."""
         orders = client.shop.get_collection("orders", write_concern=WriteConcern("majority"))
-        while not self.is_over.wait(0.01):
+        while not self.is_over.wait(0.02):
             began = time.monotonic()
             try:
                 orders.insert_one({"number": self.count})
