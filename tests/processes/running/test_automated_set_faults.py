@@ -3,7 +3,7 @@
 import os
 import random
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -64,26 +64,21 @@ def no_failed_write(replica_set: AutomatedSet, record_property: Any) -> Iterator
 
 
 def begun(replica_set: AutomatedSet) -> list[str]:
-    """The members whose restarts have begun, by the logs of the agents."""
-    line = ": RESTART begins"
-    return [
-        text.partition(line)[0].rpartition(" ")[2]
-        for machine in replica_set.machines
-        for text in machine.agent.log.splitlines()
-        if line in text
-    ]
+    """The members whose restarts have begun, in the order of time, by the logs of the agents."""
+    lines = [line for machine in replica_set.machines for line in machine.agent.log.splitlines()]
+    move = ": RESTART begins"
+    return [line.partition(move)[0].rpartition(" ")[2] for line in sorted(lines) if move in line]
 
 
-def next_begun(replica_set: AutomatedSet, before: list[str]) -> str:
-    """The member whose restart begins after `before`."""
-
-    def new() -> list[str]:
-        names = begun(replica_set)
-        for name in before:
-            names.remove(name)
-        return names
-
-    return eventually(new, 300, message="another restart", longest_pause=0.02)[0]
+def begun_after(replica_set: AutomatedSet, before: Sequence[str], number: int = 1) -> str:
+    """The member whose restart has begun last, when so many have begun after `before`."""
+    names = eventually(
+        lambda: begun(replica_set)[len(before) + number - 1 :],
+        300,
+        message="another restart",
+        longest_pause=0.02,
+    )
+    return names[-1]
 
 
 def kill(replica_set: AutomatedSet, name: str) -> None:
@@ -93,13 +88,13 @@ def kill(replica_set: AutomatedSet, name: str) -> None:
     agent.start()
 
 
-def test_a_document_that_is_taken_back_after_the_agent_was_killed_ends_at_the_earlier_state(
+def test_a_document_that_is_taken_back_in_the_middle_ends_at_the_earlier_state_although_an_agent_is_killed(
     replica_set: AutomatedSet, record_property: Any
 ) -> None:
     size, before = cache(replica_set), begun(replica_set)
     with no_failed_write(replica_set, record_property):
         publish(replica_set, other(size))
-        kill(replica_set, next_begun(replica_set, before))
+        kill(replica_set, begun_after(replica_set, before, 2))  # The first member has changed.
         replica_set.reaches(publish(replica_set, size), *NAMES)
     assert cache(replica_set) == size
 
@@ -114,7 +109,7 @@ def test_agents_that_are_killed_at_random_reach_the_same_end(
             before = begun(replica_set)
             size = other(size)
             goal = publish(replica_set, size)
-            next_begun(replica_set, before)
+            begun_after(replica_set, before)
             kill(replica_set, numbers.choice(NAMES))
         replica_set.reaches(goal, *NAMES)
     record_property(COUNTED, KILLS)
@@ -128,7 +123,7 @@ def test_agents_disturb_no_member_while_the_platform_is_away(
     size, before = other(cache(replica_set)), begun(replica_set)
     with no_failed_write(replica_set, record_property):
         goal = publish(replica_set, size)
-        next_begun(replica_set, before)
+        begun_after(replica_set, before)
         site.platform.stop()
         try:
             eventually(lambda: all(map(replica_set.is_serving, NAMES)), message="all members serve")
@@ -157,7 +152,7 @@ def test_a_primary_that_is_killed_while_a_secondary_restarts_starts_again_and_th
     primary = next(name for name, state in states.items() if state == "PRIMARY")
     with replica_set.load() as writes:
         goal = publish(replica_set, size)
-        assert next_begun(replica_set, before) != primary
+        assert begun_after(replica_set, before) != primary
         os.kill(replica_set.pid(primary), signal.SIGKILL)
         replica_set.reaches(goal, *NAMES)
     assert cache(replica_set) == size
