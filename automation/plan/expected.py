@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 from automation.plan.set_moves import members_after
 from automation.plan.values import (
@@ -21,7 +22,7 @@ from automation.plan.values import (
 )
 from automation.plan.versions import SERIES, series
 
-_STARTS = frozenset({MoveKind.START, MoveKind.RESTART, MoveKind.CHANGE_VERSION})
+_STARTS = frozenset({MoveKind.START, MoveKind.RESTART, MoveKind.CHANGE_VERSION, MoveKind.RESYNC})
 _OF_MEMBERS = frozenset({MoveKind.ADD_MEMBER, MoveKind.CHANGE_MEMBER, MoveKind.REMOVE_MEMBER})
 _HEALTHY = (MemberState.PRIMARY, MemberState.SECONDARY)
 
@@ -80,12 +81,21 @@ class _Model:
             version=version,
             feature_version=feature_version,
             settings=goal.settings,
-            restart=goal.restart if self._is_due(goal) else seen.restart,
+            restart=goal.restart if self._is_due(goal.restart) else seen.restart,
             has_data=seen.has_data or state is MemberState.STANDALONE,
         )
+        if move.kind is MoveKind.RESYNC or not seen.has_data:
+            self._begin_data(goal)
+        if move.kind is MoveKind.RESYNC:
+            self.set(goal.name, has_old_data=True)
 
-    def _is_due(self, goal: GoalProcess) -> bool:
-        return goal.restart is not None and goal.restart <= self.before.now
+    def _begin_data(self, goal: GoalProcess) -> None:
+        """The data of the process begins now."""
+        resync = goal.resync if self._is_due(goal.resync) else self.seen(goal.name).resync
+        self.set(goal.name, resync=resync, data_since=self.before.now)
+
+    def _is_due(self, time: datetime | None) -> bool:
+        return time is not None and time <= self.before.now
 
     def _state_after_start(self, goal: GoalProcess) -> MemberState:
         if goal.is_router:
@@ -106,6 +116,8 @@ class _Model:
             self.set(move.process, file=goal.settings if goal else {})
         elif move.kind is MoveKind.SET_PARAMETER:
             self.set(move.process, settings=goal.settings if goal else {})
+        elif move.kind is MoveKind.REMOVE_OLD_DATA:
+            self.set(move.process, has_old_data=False)
         elif move.kind is MoveKind.STOP:
             self.set(move.process, is_running=False, state=None)
         elif move.kind is MoveKind.STEP_DOWN:

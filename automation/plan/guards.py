@@ -18,6 +18,8 @@ from automation.plan.values import (
     GoalUnit,
     MemberConfig,
     MemberState,
+    Move,
+    MoveKind,
     ObservedFleet,
     ObservedProcess,
     ObservedSet,
@@ -27,6 +29,7 @@ from automation.plan.values import (
 MOST_LAG = timedelta(seconds=10)
 LEAST_OPLOG = timedelta(hours=1)
 HEALTHY = frozenset({MemberState.PRIMARY, MemberState.SECONDARY, MemberState.ARBITER})
+WITH_ALL_DATA = frozenset({MemberState.PRIMARY, MemberState.SECONDARY})
 
 
 @dataclass(frozen=True)
@@ -115,6 +118,12 @@ def disturbance_holds(state: UnitState, subject: str) -> list[PlanHold]:
         return list(turn(state, subject))
     guards = (turn, primary, majority, others_present, lag, oplog, alerts)
     return [hold for guard in guards for hold in guard(state, subject)]
+
+
+def resync_holds(state: UnitState, move: Move) -> Iterator[PlanHold]:
+    """Why a member must not lose its data now, if the move removes them."""
+    if move.kind is MoveKind.RESYNC:
+        yield from copies(state, move.process)
 
 
 def turn(state: UnitState, subject: str) -> Iterator[PlanHold]:
@@ -215,6 +224,28 @@ def alerts(state: UnitState, subject: str) -> Iterator[PlanHold]:
         yield state.hold(PlanReason.ALERTS_UNKNOWN, subject)
     elif opened:
         yield state.hold(PlanReason.ALERT, subject, alerts=", ".join(opened))
+
+
+def copies(state: UnitState, subject: str) -> Iterator[PlanHold]:
+    """Without the subject, a majority of the members with data has all data; of two members, the other one.
+
+    An empty member votes. Without a majority of the others, it could help a member to become the primary that
+    does not have all acknowledged writes. A delayed member has them late, and never becomes the primary.
+    """
+    names = copying(state)
+    have = [name for name in names if name != subject and state.state(name) in WITH_ALL_DATA]
+    needed = len(names) // 2 + 1 if len(names) > 2 else 1
+    if len(have) < needed:
+        yield state.hold(PlanReason.COPIES, subject, copies=len(have), needed=needed)
+
+
+def copying(state: UnitState) -> list[str]:
+    """The voting members that get all data without a delay."""
+    return [
+        member.process
+        for member in state.config
+        if member.votes > 0 and not member.is_arbiter and not member.delay
+    ]
 
 
 def electable(state: UnitState, subject: str) -> Iterator[PlanHold]:

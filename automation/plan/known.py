@@ -15,6 +15,7 @@ from automation.plan.guards import (
     majority_of,
     others_present,
     primary,
+    resync_holds,
     turn,
     unit_state,
 )
@@ -27,6 +28,7 @@ from automation.plan.values import (
     GoalUnit,
     MemberConfig,
     MemberState,
+    Move,
     MoveKind,
     ObservedFleet,
     ObservedProcess,
@@ -89,7 +91,8 @@ def _of_member(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]
     if kind is MoveKind.STEP_DOWN:
         return step_down_holds(state, process)
     if kind in INTERRUPTING:
-        return [*_not_primary(state, process), *disturbance_holds(state, process)]
+        holds = [*_not_primary(state, process), *disturbance_holds(state, process)]
+        return [*holds, *resync_holds(state, Move(kind, process))]
     return _of_all_members(state, process, kind)
 
 

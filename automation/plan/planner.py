@@ -21,12 +21,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from automation.plan.expected import expected
-from automation.plan.guards import UnitState, disturbance_holds, turn, unit_state
+from automation.plan.guards import UnitState, disturbance_holds, resync_holds, turn, unit_state
 from automation.plan.process_moves import (
     change,
     need_elsewhere,
     outsider_hold,
     preparation,
+    removal,
+    resync_hold,
     start,
     state_holds,
     without_restart,
@@ -62,7 +64,7 @@ class EndlessPlanError(Exception):
 
 @dataclass(frozen=True)
 class PlannedMove:
-    """A move of a plan. `at`: the time of a lastRestart in the future; None if the move follows at once."""
+    """A move of a plan. `at`: when it follows, if a time of the document is in the future; otherwise None."""
 
     move: Move
     at: datetime | None = None
@@ -92,7 +94,7 @@ def unit_plan(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> 
             observed = expected(unit, observed, move)
         if part.moves:
             continue
-        later = [p.restart for p in unit.processes if p.restart is not None and p.restart > observed.now]
+        later = [time for process in unit.processes for time in process.times if time > observed.now]
         if not later or unit.refused:
             return UnitPlan(tuple(moves), part.holds)
         at = min(later)
@@ -179,7 +181,16 @@ class _OwnNeeds:
 def _wanted(state: UnitState, goal: AutomationGoal) -> PlanStep:
     own = _own_needs(state, goal)
     together = _by_managed(state, _together(state, own))
-    return PlanStep((*own.moves, *together.moves), (*own.holds, *together.holds))
+    return PlanStep((*own.moves, *together.moves), (*own.holds, *_kept_data(state), *together.holds))
+
+
+def _kept_data(state: UnitState) -> Iterator[PlanHold]:
+    """Why processes keep their data although lastResync asks for an initial sync."""
+    for process in state.unit.processes:
+        if not process.is_manual and state.process(process.name).is_running:
+            hold = resync_hold(state, process)
+            if hold is not None:
+                yield hold
 
 
 def _by_managed(state: UnitState, together: PlanStep) -> PlanStep:
@@ -236,7 +247,8 @@ def _of_running(state: UnitState, goal: AutomationGoal, process: GoalProcess) ->
     if prepared is not None:
         return _step(prepared)
     if needed is None:
-        return _step(without_restart(state, process) or outsider_hold(state, process))
+        other = without_restart(state, process) or outsider_hold(state, process)
+        return _step(other or removal(state, process))
     waits = tuple(state_holds(state, process))
     return PlanStep((), waits) if waits else PlanStep((needed,))
 
@@ -309,7 +321,7 @@ def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
     waits: list[PlanHold] = []
     others = [move for name, move in own.changes.items() if not _is_primary(state, name)]
     for move in sorted(others, key=lambda move: _rank(state, move.process)):
-        holds = disturbance_holds(state, move.process)
+        holds = [*disturbance_holds(state, move.process), *resync_holds(state, move)]
         if not holds:
             return _after_file(state, move)
         waits += holds
@@ -325,9 +337,9 @@ def _rolling(state: UnitState, own: _OwnNeeds) -> PlanStep:
 def _primary_last(state: UnitState, move: Move) -> PlanStep:
     """Let the primary step down, or interrupt it without a successor if it is the only voting member."""
     if state.is_single:
-        holds = disturbance_holds(state, move.process)
+        holds = [*disturbance_holds(state, move.process), *resync_holds(state, move)]
         return PlanStep((), tuple(holds)) if holds else _after_file(state, move)
-    holds = step_down_holds(state, move.process)
+    holds = [*step_down_holds(state, move.process), *resync_holds(state, move)]
     down = Move(MoveKind.STEP_DOWN, move.process, state.unit.replica_set)
     return PlanStep((), tuple(holds)) if holds else PlanStep((down,))
 

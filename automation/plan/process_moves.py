@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Union
 
-from automation.plan.guards import UnitState
+from automation.plan.guards import WITH_ALL_DATA, UnitState, copying
 from automation.plan.reasons import PlanReason
 from automation.plan.values import (
     AutomationGoal,
@@ -221,10 +221,11 @@ def change(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Foun
     kind = None
     if version and version != seen.version:
         kind = MoveKind.CHANGE_VERSION
-    elif not is_version_first(process, seen) and (
-        not _is_settable(process, seen, names) or _is_restart_due(process, seen, state.now)
-    ):
-        kind, version = MoveKind.RESTART, ""
+    elif not is_version_first(process, seen):
+        if is_resync_due(process, seen, state.now) and not _resync_refusal(state, process):
+            kind, version = MoveKind.RESYNC, ""
+        elif not _is_settable(process, seen, names) or _is_restart_due(process, seen, state.now):
+            kind, version = MoveKind.RESTART, ""
     if kind is None:
         return None
     move = _move(state, process, kind, version=version, settings=names)
@@ -394,6 +395,63 @@ def _is_restart_due(process: GoalProcess, seen: ObservedProcess, now: datetime) 
         return False
     times = (seen.restart, seen.started)
     return not any(time is not None and time >= process.restart for time in times)
+
+
+def is_resync_due(process: GoalProcess, seen: ObservedProcess, now: datetime) -> bool | None:
+    """Whether the data of a process is older than lastResync; None if this is not known.
+
+    Data that began under this lastResync counts as younger, as for lastRestart.
+    """
+    if process.resync is None or process.resync > now:
+        return False
+    times = (seen.resync, seen.data_since)
+    if any(time is not None and time >= process.resync for time in times):
+        return False
+    return None if seen.data_since is None else True
+
+
+def _resync_refusal(state: UnitState, process: GoalProcess) -> str:
+    """Why the process cannot copy its data from another member; empty if it can."""
+    member = state.member(process.name)
+    if member is None or not _joins_or_stays(state, process):
+        return "it is not a member of an initiated replica set, or leaves it"
+    if member.is_arbiter:
+        return "it is an arbiter"
+    if all(name == process.name for name in copying(state)):
+        return "no other voting member has all data"
+    return ""
+
+
+def _joins_or_stays(state: UnitState, process: GoalProcess) -> bool:
+    stated = state.unit.members
+    return stated is None or any(member.process == process.name for member in stated)
+
+
+def resync_hold(state: UnitState, process: GoalProcess) -> PlanHold | None:
+    """Why a running process keeps data that is older than lastResync, or may be.
+
+    This concerns no other process, and no other move of the process.
+    """
+    is_due = is_resync_due(process, state.process(process.name), state.now)
+    if is_due is False or process.is_disabled or not process.replica_set:
+        return None
+    stated = next((member for member in state.unit.members or () if member.process == process.name), None)
+    if stated is not None and (stated.is_arbiter or state.member(process.name) is None):
+        return None  # The notes say it of an arbiter. A newcomer joins without data.
+    refusal = _resync_refusal(state, process)
+    if refusal:
+        return state.hold(PlanReason.RESYNC_REFUSED, process.name, what=refusal)
+    return state.hold(PlanReason.DATA_AGE_UNKNOWN, process.name) if is_due is None else None
+
+
+def removal(state: UnitState, process: GoalProcess) -> Move | None:
+    """Remove the data that was set aside, once the process has all data again."""
+    seen = state.process(process.name)
+    is_asked = process.resync is not None and process.resync <= state.now
+    is_younger = is_resync_due(process, seen, state.now) is False
+    if seen.has_old_data and is_asked and is_younger and state.state(process.name) in WITH_ALL_DATA:
+        return _move(state, process, MoveKind.REMOVE_OLD_DATA)
+    return None
 
 
 def _fixed_settings(state: UnitState, process: GoalProcess, seen: ObservedProcess) -> PlanHold | None:

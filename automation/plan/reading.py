@@ -28,7 +28,6 @@ NOT_PLANNED = (
     "backupRestoreUrl",
     "lastCompact",
     "lastKmipMasterKeyRotation",
-    "lastResync",
 )
 """Fields of processes that a plan does not carry out."""
 NOT_PLANNED_SECTIONS = ("agentVersion", "auth")
@@ -108,7 +107,7 @@ def _groups(
 def _process(process: Section) -> GoalProcess:
     settings = dict(flat_settings(section(process, "args2_6")))
     is_router = text(process, "processType") == _ROUTER
-    restart = text(process, "lastRestart")
+    restart, resync = text(process, "lastRestart"), text(process, "lastResync")
     set_name = text(section(section(process, "args2_6"), "replication"), "replSetName")
     return GoalProcess(
         name=process_name(process),
@@ -121,6 +120,7 @@ def _process(process: Section) -> GoalProcess:
         is_disabled=process.get("disabled") is True,
         is_manual=process.get("manualMode") is True,
         restart=moment(restart) if restart else None,
+        resync=moment(resync) if resync else None,
         concern=stated_concern(process),
     )
 
@@ -150,6 +150,7 @@ def _unit(
     faults = [] if stated is None else list(_section_faults(stated, members or (), processes))
     refused = [PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", fault),)) for fault in faults]
     unit = GoalUnit(processes, name, None if faults else members)
+    notes += tuple(_resync_notes(unit))
     refused += _refusals(unit)
     if not name or any(process.is_sharded for process in processes):
         what = "only a replica set without sharding has one"
@@ -159,6 +160,18 @@ def _unit(
     concern, fault = united_concern(managed, unit.members)
     hold = _concern_hold("", name, fault) if fault else None
     return GoalUnit(processes, name, members, tuple(refused), notes, concern, hold)
+
+
+def _resync_notes(unit: GoalUnit) -> Iterator[PlanHold]:
+    """Processes that cannot copy their data from another member, whatever is observed."""
+    arbiters = {member.process for member in unit.members or () if member.is_arbiter}
+    for process in unit.processes:
+        if process.resync is None or (unit.replica_set and process.name not in arbiters):
+            continue
+        kind = "a router" if process.is_router else "an arbiter" if unit.replica_set else "a single server"
+        yield PlanHold(
+            PlanReason.RESYNC_REFUSED, process.name, unit.replica_set, (("what", f"it is {kind}"),)
+        )
 
 
 def _concern_hold(process: str, replica_set: str, what: str) -> PlanHold:

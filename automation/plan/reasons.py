@@ -63,6 +63,14 @@ class PlanReason(Enum):
     )
     NEED_WAITS = (ReasonKind.WAITS, "{other}, on another machine, waits with its next move")
     DATA_UNKNOWN = (ReasonKind.WAITS, "it is not known whether the process has data")
+    DATA_AGE_UNKNOWN = (
+        ReasonKind.WAITS,
+        "it is not known whether the data of the process is older than lastResync",
+    )
+    COPIES = (
+        ReasonKind.WAITS,
+        "only {copies} other voting members have all data, and an initial sync needs {needed}",
+    )
     MEMBER_VERSION = (
         ReasonKind.WAITS,
         "{other} has version {version}, which does not support feature compatibility version {target}",
@@ -159,6 +167,7 @@ class PlanReason(Enum):
         ReasonKind.REFUSED,
         "the process has data that is not of the replica set, and joining would delete it",
     )
+    RESYNC_REFUSED = (ReasonKind.REFUSED, "lastResync removes no data of the process: {what}")
     NO_END = (
         ReasonKind.REFUSED,
         "the plan reaches no end, which is a fault of the platform: please report it",
@@ -185,6 +194,10 @@ class PlanReason(Enum):
     FEATURE_VERSION_ASSUMED = (
         ReasonKind.ASSUMED,
         "the feature compatibility version is not observed: the plan assumes {version}",
+    )
+    DATA_AGE_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "the age of the data is not observed: the plan assumes that it is older than lastResync",
     )
     CONFIG_ASSUMED = (
         ReasonKind.ASSUMED,

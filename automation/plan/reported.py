@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from automation.plan.planner import EndlessPlanError, UnitPlan, unit_plan
 from automation.plan.reasons import PlanReason
@@ -30,6 +30,7 @@ MOST_PROCESS_STEPS = 20_000
 """The steps of a drawn plan, each times the processes of its unit: about a second of processor time."""
 OLD = timedelta(minutes=4)
 """A report of this age says nothing about the present."""
+_OLDEST = datetime.min.replace(tzinfo=timezone.utc)
 
 
 @dataclass(frozen=True)
@@ -186,9 +187,15 @@ class _Scene:
             file=before.settings,
             settable=frozenset(),
             restart=before.restart if process.name in self.published else process.restart,
+            resync=self._known_resync(process),
+            data_since=_OLDEST,
             builds=frozenset({version}),
             lag=timedelta(),
         )
+
+    def _known_resync(self, process: GoalProcess) -> datetime | None:
+        """The lastResync that is carried out as far as the document before says it."""
+        return self.published[process.name].resync if process.name in self.published else None
 
     def _assumed_state(self, process: GoalProcess) -> MemberState:
         if process.is_router:
@@ -263,6 +270,8 @@ class _Scene:
         if name not in self.published or self.reports.reached.get(name, 0) != self.reached:
             source = "the document before" if name in self.published else "this document"
             yield _hold(PlanReason.SETTINGS_ASSUMED, name, replica_set, source=source)
+        if process.resync is not None and replica_set and process.resync != self._known_resync(process):
+            yield _hold(PlanReason.DATA_AGE_ASSUMED, name, replica_set)
 
 
 def _other(address: str, number: int, others: Mapping[str, ReportedProcess]) -> MemberConfig:

@@ -43,6 +43,8 @@ class MoveKind(str, Enum):
     STOP = "STOP"
     RESTART = "RESTART"
     CHANGE_VERSION = "CHANGE_VERSION"
+    RESYNC = "RESYNC"
+    REMOVE_OLD_DATA = "REMOVE_OLD_DATA"
     SET_PARAMETER = "SET_PARAMETER"
     STEP_DOWN = "STEP_DOWN"
     SET_FEATURE_VERSION = "SET_FEATURE_VERSION"
@@ -58,13 +60,14 @@ DISTURBING = frozenset(
         MoveKind.STOP,
         MoveKind.RESTART,
         MoveKind.CHANGE_VERSION,
+        MoveKind.RESYNC,
         MoveKind.STEP_DOWN,
         MoveKind.CHANGE_MEMBER,
         MoveKind.REMOVE_MEMBER,
     }
 )
 """Moves that interrupt connections, or can lead to an election."""
-INTERRUPTING = frozenset({MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION})
+INTERRUPTING = frozenset({MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION, MoveKind.RESYNC})
 """Moves that end the process. A primary steps down before them."""
 WITH_TURN = DISTURBING | {
     MoveKind.ADD_MEMBER,
@@ -147,7 +150,13 @@ class GoalProcess:
     is_manual: bool = False
     is_elsewhere: bool = False
     restart: datetime | None = None
+    resync: datetime | None = None
     concern: Settings = field(default_factory=dict)
+
+    @property
+    def times(self) -> tuple[datetime, ...]:
+        """The times at which the document asks for a move of the process."""
+        return tuple(time for time in (self.restart, self.resync) if time is not None)
 
 
 @dataclass(frozen=True)
@@ -210,9 +219,11 @@ class ObservedProcess:
     `version`: the version that runs, or ran last. `feature_version`: of its data; None also while it
     changes. `feature_target`: to which it changes, until this has ended. `settings`: with which it runs,
     or ran last. `file`: the settings in its configuration file. `settable`: settings that the server can
-    change at run time. `restart`: the lastRestart of the document under which it was started. `builds`:
-    the versions that are unpacked on its machine. `away`: how long it was away the last time.
-    `need`: of a process of another machine.
+    change at run time. `restart`: the lastRestart of the document under which it was started. `resync`: the
+    lastResync under which its data began; `data_since`: when its data began, by the clock of its machine.
+    `has_old_data`: whether data that was set aside for an initial sync is still there. `builds`: the versions
+    that are unpacked on its machine. `away`: how long it was away the last time. `need`: of a process of
+    another machine.
     """
 
     is_running: bool | None = None
@@ -226,6 +237,9 @@ class ObservedProcess:
     settable: frozenset[str] | None = None
     started: datetime | None = None
     restart: datetime | None = None
+    resync: datetime | None = None
+    data_since: datetime | None = None
+    has_old_data: bool = False
     builds: frozenset[str] | None = None
     lag: timedelta | None = None
     away: timedelta = timedelta()

@@ -18,6 +18,8 @@ MOVE_WORDS = {
     MoveKind.STOP: "stops",
     MoveKind.RESTART: "restarts",
     MoveKind.CHANGE_VERSION: "restarts with another version",
+    MoveKind.RESYNC: "copies all its data from another member",
+    MoveKind.REMOVE_OLD_DATA: "removes the data that was set aside",
     MoveKind.SET_PARAMETER: "changes settings without a restart",
     MoveKind.STEP_DOWN: "steps down",
     MoveKind.SET_FEATURE_VERSION: "sets the feature compatibility version",

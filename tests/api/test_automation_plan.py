@@ -108,6 +108,24 @@ def test_a_restart_goes_from_member_to_member_and_says_which_moves_disturb(
     }
 
 
+def test_an_initial_sync_assumes_data_that_is_older(
+    publisher: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, replica_set())
+    report(project)
+    drawn = plan(publisher, path, replica_set(1, lastResync="2026-11-21T07:26:14Z"))
+    removal = "REMOVE_OLD_DATA"
+    assert [(name, kind) for name, kind, _ in moves(drawn) if kind != removal] == [
+        ("p1", "RESYNC"),
+        ("p2", "RESYNC"),
+        ("p0", "STEP_DOWN"),
+        ("p0", "RESYNC"),
+    ]
+    assert {disturbs for _, kind, disturbs in moves(drawn) if kind == removal} == {False}
+    assumed = [row["process"] for row in drawn["assumed"] if row["reason"] == "DATA_AGE_ASSUMED"]
+    assert assumed == ["p0", "p1", "p2"]
+
+
 def test_a_restart_in_the_future_has_its_time(publisher: ApiClient, path: str, project: Project) -> None:
     published(publisher, path, replica_set())
     report(project)

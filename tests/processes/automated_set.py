@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pymongo
@@ -181,6 +183,15 @@ class AutomatedSet:
             finally:
                 writes.is_over.set()
                 thread.join()
+
+    def data_since(self, name: str) -> datetime:
+        """When the data of a member began."""
+        began = (self.machine(name).directory / name / "storage.bson").stat().st_mtime
+        return datetime.fromtimestamp(began, UTC)
+
+    def set_aside(self) -> list[Path]:
+        """The directories of data that was set aside."""
+        return [path for machine in self.machines for path in machine.directory.glob("rs_*.before-*")]
 
     def end(self) -> None:
         """Leave no server running."""

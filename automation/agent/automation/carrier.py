@@ -479,6 +479,7 @@ class AutomationCarrier:
             see=lambda: self._seen(part, managed, places),
             work=self._move_work(managed.goal.name, turn),
             now=self._clock(),
+            allowed=self._settings.automation_dirs,
         )
 
     def _move_work(self, name: str, turn: HeldTurn | None) -> MoveWork:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -20,6 +21,12 @@ from automation.agent.automation.build_faults import BuildError
 from automation.agent.automation.builds import DocumentBuilds
 from automation.agent.automation.failures import MoveDelayed, MoveFailed
 from automation.agent.automation.observe import SeenProcess, has_files
+from automation.agent.automation.old_data import (
+    place_to_set_aside,
+    put_aside,
+    remove_set_aside,
+    set_aside,
+)
 from automation.agent.automation.part import WRITTEN_PLACES, ManagedProcess, setting
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.servers import COMMAND_SECONDS, NOT_ANSWERED, ManagedServer
@@ -44,6 +51,9 @@ _NO_SUCCESSOR_YET = frozenset({24, 50, 11602})
 """Error codes: LockTimeout, ExceededTimeLimit, InterruptedDueToReplStateChange."""
 _DELAYS = ("secondaryDelaySecs", "slaveDelay")
 _DELAY_NAMED_SINCE = SERIES.index("5.0")
+_PRIMARY, _SECONDARY, _SYNCING = 1, 2, 5
+"""States of members."""
+_LOGS = ("systemLog.path", "auditLog.path")
 _CONFIRMED_SINCE = SERIES.index("7.0") if "7.0" in SERIES else len(SERIES)
 _OF_DIRECTORY = frozenset(
     {
@@ -67,8 +77,13 @@ class Mover:
         see: Callable[[], SeenProcess],
         work: MoveWork,
         now: datetime,
+        allowed: Sequence[Path],
     ) -> None:
-        """`see` observes the process. `work` raises TurnLost, which ends the move."""
+        """`see` observes the process. `work` raises TurnLost, which ends the move.
+
+        `allowed`: the directories below which the agent may write.
+        """
+        self._allowed = allowed
         self._managed, self._server, self._places, self._builds = managed, server, places, builds
         self._see, self._work, self._now = partial(work.run, see), work, now
         self._makers: Mapping[MoveKind, Callable[[Move], None]] = {
@@ -78,6 +93,8 @@ class Mover:
             MoveKind.STOP: lambda _: self._stop(),
             MoveKind.RESTART: lambda _: self._restart(self._running_version()),
             MoveKind.CHANGE_VERSION: lambda move: self._restart(move.version),
+            MoveKind.RESYNC: lambda _: self._resync(self._running_version()),
+            MoveKind.REMOVE_OLD_DATA: lambda _: self._remove_old_data(),
             MoveKind.SET_PARAMETER: self._set_parameters,
             MoveKind.SET_FEATURE_VERSION: lambda move: self._set_feature_version(move.version),
             MoveKind.SET_DEFAULT_CONCERN: self._set_default_concern,
@@ -181,19 +198,21 @@ class Mover:
 
     def _prepare(self, version: str) -> None:
         """Create the directories of the server, and write how it is started. Raises: MoveFailed. OSError."""
+        is_empty = has_files(self._managed) is False
         for name in WRITTEN_PLACES:
             place = setting(self._managed.settings, name)
             if isinstance(place, str):
                 directory = Path(place) if name in _OF_DIRECTORY else Path(place).parent
                 directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-        before = self._places.read_record()
-        restart, goal = before.restart, self._managed.goal.restart
-        if goal is not None and goal <= self._now:
-            restart = goal
+        before, goal = self._places.read_record(), self._managed.goal
         # A standalone server gets data. A member gets data only from its replica set.
-        is_member = bool(self._managed.goal.replica_set)
-        was_empty = is_member and (before.was_empty or has_files(self._managed) is False)
-        self._places.write_record(StartRecord(version, restart, was_empty=was_empty))
+        was_empty = bool(goal.replica_set) and (before.was_empty or is_empty)
+        restart = goal.restart if self._is_due(goal.restart) else before.restart
+        resync = goal.resync if is_empty and self._is_due(goal.resync) else before.resync
+        self._places.write_record(StartRecord(version, restart, was_empty=was_empty, resync=resync))
+
+    def _is_due(self, time: datetime | None) -> bool:
+        return time is not None and time <= self._now
 
     def _launch(self, program: Path) -> subprocess.Popen[bytes]:
         child = processes.start(program, self._places.config, self._places.output)
@@ -214,7 +233,17 @@ class Mover:
         is_member = any(
             hello.get(name) for name in ("isWritablePrimary", "ismaster", "secondary", "arbiterOnly")
         )
-        return is_member or bool(hello.get("isreplicaset")) or hello.get("msg") == "isdbgrid"
+        return (
+            is_member
+            or bool(hello.get("isreplicaset"))
+            or hello.get("msg") == "isdbgrid"
+            or self._is_syncing()
+        )
+
+    def _is_syncing(self) -> bool:
+        """Whether it copies all data from another member, which can take hours."""
+        status, _ = self._server.answer({"replSetGetStatus": 1})
+        return status is not None and status.get("myState") == _SYNCING and "initialSyncStatus" in status
 
     def _check_settings(self) -> None:
         """Otherwise the plan would restart it forever. Raises: MoveFailed."""
@@ -229,6 +258,65 @@ class Mover:
     def _log(self) -> Path:
         path = setting(self._managed.settings, "systemLog.path")
         return Path(path) if isinstance(path, str) else self._places.output
+
+    # --- the data ---------------------------------------------------------------------------------
+
+    def _resync(self, version: str) -> None:
+        """Start the server with an empty directory, so that it copies all data from another member."""
+        self._work.run(partial(self._check, version))
+        self._work.begin("check the copies")
+        place, aside = self._work.run(self._place_to_set_aside)
+        self._wait_for_copies()
+        self._stop()
+        self._work.begin("set the data aside")
+        try:
+            self._work.run(partial(put_aside, place, aside))
+        except OSError as error:
+            self._start(version)
+            raise MoveFailed(f"{place} cannot be renamed, and the server has its data: {error}") from None
+        self._start(version)
+
+    def _place_to_set_aside(self) -> tuple[Path, Path]:
+        own_files = (self._places.config, self._places.output)
+        return place_to_set_aside(self._managed.data, self._allowed, own_files, self._now)
+
+    def _wait_for_copies(self) -> None:
+        """Wait until enough other members have all writes that this member has now.
+
+        The guards of the plan allow a lag of seconds. Raises: MoveFailed.
+        """
+        members = self._ask({"replSetGetConfig": 1})["config"]["members"]
+        copying = {
+            member["_id"]
+            for member in members
+            if member["votes"] and not member["arbiterOnly"] and not any(member.get(d) for d in _DELAYS)
+        }
+        status = self._ask({"replSetGetStatus": 1})
+        newest = next(_written(member) for member in status["members"] if member.get("self"))
+        needed = len(copying) // 2 + 1 if len(copying) > 2 else 1
+        self._work.wait(
+            lambda: self._has_copies(copying, newest, needed),
+            f"{needed} other voting members did not have all data within {MOVE_SECONDS} s",
+        )
+
+    def _has_copies(self, copying: AbstractSet[int], newest: Any, needed: int) -> bool:
+        status, _ = self._server.answer({"replSetGetStatus": 1})
+        if status is None or status.get("myState") == _PRIMARY:
+            return False
+        states = {_PRIMARY, _SECONDARY}
+        others = [
+            member for member in status["members"] if not member.get("self") and member["state"] in states
+        ]
+        copies = [member for member in others if member["_id"] in copying and _written(member) >= newest]
+        return len(copies) >= needed and any(member["state"] == _PRIMARY for member in copies)
+
+    def _remove_old_data(self) -> None:
+        self._work.begin("remove the old data")
+        names = (setting(self._managed.settings, name) for name in _LOGS)
+        logs = [Path(name) for name in names if isinstance(name, str)]
+        data = self._managed.data
+        for directory in self._work.run(partial(set_aside, data)):
+            self._work.run(partial(remove_set_aside, directory, data, self._allowed, logs))
 
     # --- at run time ------------------------------------------------------------------------------
 
@@ -347,6 +435,11 @@ class Mover:
             "arbiterOnly": member.is_arbiter,
             **({delay: member.delay} if member.delay else {}),
         }
+
+
+def _written(member: Mapping[str, Any]) -> Any:
+    """The time of the newest write that a member of a status has."""
+    return member["optime"]["ts"]
 
 
 def _as(now: object, wanted: Any) -> Any:

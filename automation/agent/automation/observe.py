@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from automation.agent.automation.builds import DocumentBuilds
+from automation.agent.automation.old_data import data_since, set_aside
 from automation.agent.automation.part import ManagedProcess
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.processes import running_pid
@@ -187,6 +188,7 @@ def observe(
     hello = server.hello()
     present = builds.present({*versions, managed.goal.version, record.version or ""})
     file = None if config is None else dict(flat_settings(config))
+    since, has_old = data_since(managed.data), bool(set_aside(managed.data))
     if hello is None and pid is None:
         stopped = ObservedProcess(
             is_running=False,
@@ -194,13 +196,17 @@ def observe(
             has_data=has_files(managed),
             file=file,
             restart=record.restart,
+            resync=record.resync,
+            data_since=since,
+            has_old_data=has_old,
             builds=present,
             failure=failure,
         )
         return SeenProcess(stopped)
     if hello is None:  # It starts or ends, or it is busy, or the agent cannot connect to it.
         return SeenProcess(ObservedProcess(is_running=True, file=file, builds=present, failure=failure), pid)
-    return _RunningServer(managed, server, hello, record, file).seen(pid, present, failure, now)
+    running = _RunningServer(managed, server, hello, record, file).seen(pid, present, failure, now)
+    return replace(running, process=replace(running.process, data_since=since, has_old_data=has_old))
 
 
 class _RunningServer:
@@ -239,6 +245,7 @@ class _RunningServer:
             settable=settable,
             started=self._started(now),
             restart=self._record.restart,
+            resync=self._record.resync,
             builds=builds,
             failure=failure,
         )

@@ -32,13 +32,15 @@ class StartRecord:
 
     `version`: also of a server that the agent found running. `parameters`: the names of the server parameters
     that the agent has set at run time. `was_empty`: whether the agent started it with an empty directory,
-    always as a member, and it has had no data since.
+    always as a member, and it has had no data since. `resync`: the lastResync of the document under which the
+    agent started it with an empty directory.
     """
 
     version: str | None = None
     restart: datetime | None = None
     parameters: frozenset[str] = frozenset()
     was_empty: bool = False
+    resync: datetime | None = None
 
 
 class ProcessPlaces:
@@ -79,12 +81,13 @@ class ProcessPlaces:
     def read_record(self) -> StartRecord:
         """How the process was started; nothing if the agent did not start it, or if this cannot be read."""
         stored = self._read_object(self._record) or {}
-        version, restart, parameters = (stored.get(name) for name in ("version", "restart", "parameters"))
+        version, parameters = stored.get("version"), stored.get("parameters")
         return StartRecord(
             version if isinstance(version, str) else None,
-            moment(restart) if isinstance(restart, str) else None,
+            _stored_moment(stored, "restart"),
             frozenset(map(str, parameters)) if isinstance(parameters, list) else frozenset(),
             stored.get("wasEmpty") is True,
+            _stored_moment(stored, "resync"),
         )
 
     def write_record(self, record: StartRecord) -> None:
@@ -95,6 +98,7 @@ class ProcessPlaces:
             "restart": record.restart.isoformat() if record.restart else None,
             "parameters": sorted(record.parameters),
             "wasEmpty": record.was_empty,
+            "resync": record.resync.isoformat() if record.resync else None,
         }
         write_whole(self._record, json.dumps(stored).encode())
 
@@ -137,6 +141,11 @@ class ProcessPlaces:
         except (OSError, ValueError, RecursionError):
             return None
         return document if isinstance(document, dict) else None
+
+
+def _stored_moment(stored: Mapping[str, Any], name: str) -> datetime | None:
+    text = stored.get(name)
+    return moment(text) if isinstance(text, str) else None
 
 
 @contextmanager

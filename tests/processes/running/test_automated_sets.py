@@ -1,6 +1,7 @@
 """The agents of three machines carry out a replica set: real servers under a load."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -47,6 +48,16 @@ def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a
         assert sorted(restarts) == list(NAMES)
         assert (restarts[-1], "STEP_DOWN", "DONE") in moves
         assert replica_set.machines[0].scenario.site.ask(FOLLOWING) == restarts[-1:]
+        # All members copy their data again.
+        resync = datetime.now(UTC).isoformat()
+        larger = [{**sent, "lastResync": resync} for sent in larger]
+        replica_set.reaches(replica_set.publish(*larger), *NAMES)
+        moves = replica_set.moves(*NAMES)
+        resyncs = [name for name, move, state in moves if (move, state) == ("RESYNC", "DONE")]
+        assert sorted(resyncs) == list(NAMES)
+        assert (resyncs[-1], "STEP_DOWN", "DONE") in moves
+        assert all(replica_set.data_since(name) > datetime.fromisoformat(resync) for name in NAMES)
+        assert replica_set.set_aside() == []
         # A member less, and another one more.
         rest = [sent for sent in larger if sent["name"] != "rs_2"]
         replica_set.reaches(replica_set.publish(*rest), "rs_0", "rs_1")

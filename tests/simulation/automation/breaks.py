@@ -11,7 +11,7 @@ import pytest
 
 from automation.plan import concerns, guards, planner, process_moves, reading, set_moves
 from automation.plan.guards import HEALTHY, UnitState
-from automation.plan.values import Move, MoveKind, PlanStep
+from automation.plan.values import MemberState, Move, MoveKind, PlanStep
 from automation.plan.versions import series
 from tests.simulation.automation.fleet import FleetPromise
 
@@ -141,6 +141,42 @@ def _clock_decides_about_restarts(patch: Patch) -> None:
         return bool(due and (seen.started is None or seen.started < process.restart))
 
     patch.setattr(process_moves, "_is_restart_due", is_restart_due)
+
+
+def _copies_are_not_counted(patch: Patch) -> None:
+    for module in (guards, planner):
+        patch.setattr(module, "resync_holds", _nothing)
+
+
+def _the_only_copy_goes(patch: Patch) -> None:
+    _copies_are_not_counted(patch)
+    patch.setattr(process_moves, "_resync_refusal", lambda *_: "")
+
+
+def _unknown_data_is_old(patch: Patch) -> None:
+    real = process_moves.is_resync_due
+    patch.setattr(process_moves, "is_resync_due", lambda *given: real(*given) is not False)
+
+
+def _clock_decides_about_resyncs(patch: Patch) -> None:
+    real = process_moves.is_resync_due
+
+    def is_resync_due(process: Any, seen: Any, now: Any) -> Any:
+        return real(process, replace(seen, resync=None), now)
+
+    patch.setattr(process_moves, "is_resync_due", is_resync_due)
+
+
+def _resyncs_are_forgotten(patch: Patch) -> None:
+    patch.setattr(process_moves, "is_resync_due", lambda *_: False)
+
+
+def _old_data_goes_before_the_sync(patch: Patch) -> None:
+    patch.setattr(process_moves, "WITH_ALL_DATA", frozenset({*MemberState, None}))
+
+
+def _old_data_stays(patch: Patch) -> None:
+    patch.setattr(planner, "removal", lambda *_: None)
 
 
 def _restarts_are_forgotten(patch: Patch) -> None:
@@ -323,7 +359,7 @@ PLAN_BREAKS = (
     ),
     PlanBreak("lag is ignored", 103, _CALM, _without("lag")),
     PlanBreak("the oplog is ignored", 7, frozenset({_P.OPLOG}), _without("oplog")),
-    PlanBreak("alerts are ignored", 17, _CALM, _without("alerts")),
+    PlanBreak("alerts are ignored", 47, _CALM, _without("alerts")),
     PlanBreak("nobody needs to follow the primary", 98, _END, _without("electable")),
     PlanBreak("unknown counts as healthy", 304, frozenset(_P), _unknown_is_healthy),
     PlanBreak("the primary does not step down", 1, _PRIMARY, _primary_is_interrupted),
@@ -333,18 +369,25 @@ PLAN_BREAKS = (
     PlanBreak("the feature version comes first", 7, _VERSION, _feature_version_before_the_members),
     PlanBreak("the feature version comes only at the end", 1, _END, _feature_version_only_at_the_end),
     PlanBreak("the clock decides about restarts", 412, _END, _clock_decides_about_restarts),
-    PlanBreak("restarts are forgotten", 8, _END, _restarts_are_forgotten),
+    PlanBreak("restarts are forgotten", 26, _END, _restarts_are_forgotten),
+    PlanBreak("an initial sync needs no copies", 1609, _DATA, _copies_are_not_counted),
+    PlanBreak("the only copy of the data goes", 15, _DATA, _the_only_copy_goes),
+    PlanBreak("data of an unknown age is old", 8, _HANDS, _unknown_data_is_old),
+    PlanBreak("the clock decides about initial syncs", 38, _DATA, _clock_decides_about_resyncs),
+    PlanBreak("initial syncs are forgotten", 0, _END, _resyncs_are_forgotten),
+    PlanBreak("old data goes before the initial sync", 0, _DATA, _old_data_goes_before_the_sync),
+    PlanBreak("old data stays", 0, _END, _old_data_stays),
     PlanBreak("all settings change at run time", 14, _SERVER, _everything_at_run_time),
     PlanBreak("settings get their defaults at run time", 306, _SERVER, _defaults_at_run_time),
     PlanBreak("the file is forgotten", 18, _END, _file_is_forgotten),
     PlanBreak("a server can get another data directory", 34, _DATA, _data_can_move),
-    PlanBreak("a field is left alone without a word", 6, _END, _a_field_is_left_alone_without_a_word),
-    PlanBreak("a section is left alone without a word", 42, _END, _a_section_is_left_alone_without_a_word),
+    PlanBreak("a field is left alone without a word", 3, _END, _a_field_is_left_alone_without_a_word),
+    PlanBreak("a section is left alone without a word", 15, _END, _a_section_is_left_alone_without_a_word),
     PlanBreak("restarts are called left alone", 8, _END, _restarts_are_called_left_alone),
     PlanBreak("failures are ignored", 8, _HANDS | _END, _failures_are_ignored),
     PlanBreak("failures under earlier documents stay", 8, _END, _failures_stay),
     PlanBreak("pauses are ignored", 17, _HANDS, _pauses_are_ignored),
-    PlanBreak("manual mode is ignored", 35, _HANDS, _manual_mode_is_ignored),
+    PlanBreak("manual mode is ignored", 179, _HANDS, _manual_mode_is_ignored),
     PlanBreak(
         "a replica set is initiated by the known processes",
         110,
@@ -366,7 +409,7 @@ PLAN_BREAKS = (
         "the files of an empty server are ignored", 308, _VERSION, _files_of_an_empty_server_are_ignored
     ),
     PlanBreak(
-        "the primary does not wait for downloads", 314, _PRIMARY, _the_primary_does_not_wait_for_downloads
+        "the primary does not wait for downloads", 590, _PRIMARY, _the_primary_does_not_wait_for_downloads
     ),
     PlanBreak("newcomers change their version first", 2192, _END, _newcomers_go_ahead),
     PlanBreak("a manual newcomer is not awaited", 21445, _SERVER, _manual_newcomers_are_not_awaited),

@@ -17,7 +17,6 @@ FIELDS_LEFT_ALONE = (
     "backupRestoreUrl",
     "lastCompact",
     "lastKmipMasterKeyRotation",
-    "lastResync",
 )
 """Fields of processes that change nothing on the simulated servers: the plan must say so."""
 SECTIONS_LEFT_ALONE = ("agentVersion", "auth")
@@ -34,6 +33,7 @@ REFUSED_CONCERNS: Sequence[JsonDocument] = (
     {"defaultReadConcern": {"level": "snapshot"}},
 )
 RESTARTS = ("2026-11-21T07:00:00Z", "2026-11-21T08:10:00Z", "2026-11-21T08:40:00Z")
+"""Times of lastRestart and lastResync: before the run, and in it."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,8 @@ def draw_fleet(seed: int) -> SimulatedFleetPlan:
     documents = [
         _with_arbiters(document, is_odd=is_odd and number > 0) for number, document in enumerate(documents)
     ]
+    resyncs = Random(seed + 4 * 10**9)
+    documents = [_with_resync(resyncs, document) for document in documents]
     return SimulatedFleetPlan(
         seed=seed,
         documents=tuple(
@@ -94,6 +96,18 @@ def _with_fields_left_alone(random: Random, document: JsonDocument) -> JsonDocum
 
     processes = [{**process, **added(FIELDS_LEFT_ALONE)} for process in document["processes"]]
     return {**document, **added(SECTIONS_LEFT_ALONE), "processes": processes}
+
+
+def _with_resync(random: Random, document: JsonDocument) -> JsonDocument:
+    """The document with an initial sync of all processes, or of some."""
+    if random.random() < 0.75:
+        return document
+    time, share = random.choice(RESTARTS), random.choice((1.0, 1.0, 0.4))
+    processes = [
+        {**process, "lastResync": time} if random.random() < share else process
+        for process in document["processes"]
+    ]
+    return {**document, "processes": processes}
 
 
 def _with_concern(random: Random, document: JsonDocument, *, is_odd: bool) -> JsonDocument:

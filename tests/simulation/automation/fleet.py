@@ -51,6 +51,12 @@ class SimulatedServer:
     started: int = 0
     marker: datetime | None = None
     """The lastRestart under which it was started."""
+    resync: datetime | None = None
+    """The lastResync under which its data began."""
+    data_since: int | None = None
+    """When its data began, in ticks of its own clock; None if its directory is empty."""
+    old: int = 0
+    """How often data was set aside that is still there."""
     progress: int = 0
     lag: int = 0
     frozen: int = 0
@@ -213,8 +219,47 @@ class SimulatedSet:
         if not by_plan:
             self.disturbed.discard(name)
 
-    def start(self, name: str, version: str, settings: Settings, marker: datetime | None) -> str:
-        """Start a server; the answer says why it does not start, if it does not."""
+    def check_resync(self, name: str) -> None:
+        """Check that enough other members have all data before a member loses its data."""
+        member = self.member(name)
+        if member is None or member.is_arbiter:
+            self.violates(FleetPromise.SERVER, f"{name} loses its data and is no member with data")
+        copying = [m.process for m in self.config if m.votes and not m.is_arbiter and not m.delay]
+        others = [self.servers[other] for other in copying if other != name]
+        copies = sum(server.is_copy and self.is_healthy(server.name) for server in others)
+        if copies < (len(copying) // 2 + 1 if len(copying) > 2 else 1):
+            self.violates(FleetPromise.DATA, f"{name} loses its data, and {copies} of {copying} have it")
+
+    def set_aside(self, name: str) -> None:
+        """Set the data of a stopped server aside."""
+        server = self.servers[name]
+        server.old += 1
+        self.lose(server)
+
+    def lose(self, server: SimulatedServer) -> None:
+        """The directory of the data of a stopped server is empty."""
+        server.has_data = server.is_copy = False
+        server.feature = server.data_since = None
+
+    def remove_old(self, name: str) -> None:
+        """Remove the data that was set aside."""
+        server = self.servers[name]
+        if not server.is_copy or server.state not in {MemberState.PRIMARY, MemberState.SECONDARY}:
+            self.violates(FleetPromise.DATA, f"the old data of {name} goes, and it is {server.state}")
+        server.old = 0
+
+    def start(
+        self,
+        name: str,
+        version: str,
+        settings: Settings,
+        marker: datetime | None,
+        resync: datetime | None = None,
+    ) -> str:
+        """Start a server; the answer says why it does not start, if it does not.
+
+        `marker` and `resync`: the lastRestart and the lastResync of the document that have passed.
+        """
         server = self.servers[name]
         if server.dead:
             return "the machine does not answer"
@@ -230,6 +275,9 @@ class SimulatedSet:
         server.is_running, server.state, server.progress = True, MemberState.STARTING, STARTING_TICKS
         server.version, server.settings, server.started = version, settings, self.now
         server.frozen = 0
+        if server.data_since is None:
+            server.data_since = self.now + server.clock
+            server.resync = resync or server.resync
         if marker is not None:
             server.marker = marker
         if member is not None:

@@ -18,6 +18,7 @@ from automation.plan.concerns import stated_concern
 from automation.plan.reasons import PlanReason
 from automation.plan.set_moves import members_after
 from automation.plan.values import (
+    INTERRUPTING,
     NOTHING_OBSERVED,
     WITH_TURN,
     AutomationGoal,
@@ -48,17 +49,21 @@ BEGIN = datetime(2026, 11, 21, 8, tzinfo=UTC)
 MOST_TICKS = 400
 QUIET_TICKS = 4
 _TURN_TICKS = 3
-_INTERRUPTIONS = frozenset({MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION})
+_INTERRUPTIONS = INTERRUPTING
 _ROLLING = _INTERRUPTIONS | {MoveKind.STEP_DOWN}
 _SETTABLE = frozenset(ROUND_SETTINGS)
 
 
 @dataclass
 class StartInFlight:
-    """The second half of a restart: the server is stopped, and its agent starts it at a tick."""
+    """The second half of a restart: the server is stopped, and its agent starts it at a tick.
+
+    `sets_aside`: the data is set aside before the start.
+    """
 
     move: Move
     at: int
+    sets_aside: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,6 +88,9 @@ class FleetRun:
         self.failures: dict[str, FailedMove] = {}
         self.flights: dict[str, StartInFlight] = {}
         self.hidden: dict[str, int] = {}
+        self.ageless: dict[str, int] = {}
+        """Until when it is not known how old the data of a server is."""
+        self.ages = Random(plan.seed + 5 * 10**9)
         self.turn, self.turn_until = "", 0
         self.paused_until = self.alert_until = 0
         self.done: list[tuple[str, str]] = []
@@ -130,6 +138,7 @@ class FleetRun:
         server.feature = series(process.feature_version)
         server.settings = server.file = process.settings
         server.builds = {process.version}
+        server.data_since = _DATA_SINCE + server.clock
 
     # Observation.
 
@@ -185,10 +194,17 @@ class FleetRun:
             settable=_SETTABLE,
             started=BEGIN + timedelta(minutes=server.started + server.clock) if server.version else None,
             restart=server.marker,
+            resync=server.resync,
+            data_since=self._data_since(server),
+            has_old_data=server.old > 0,
             builds=frozenset(server.builds),
             lag=timedelta(seconds=server.lag),
             failure=self.failures.get(server.name),
         )
+
+    def _data_since(self, server: SimulatedServer) -> datetime | None:
+        is_known = server.data_since is not None and self.ageless.get(server.name, 0) <= self.world.now
+        return BEGIN + timedelta(minutes=server.data_since or 0) if is_known else None
 
     # The run.
 
@@ -230,7 +246,7 @@ class FleetRun:
         if (
             self.plan.faults
             or not self.plan.is_benign
-            or any(p.restart and p.restart > observed.now for p in processes)
+            or any(time > observed.now for p in processes for time in p.times)
         ):
             self.shown = None
         if self.shown is None:
@@ -249,12 +265,10 @@ class FleetRun:
             )
 
     def _awaits(self) -> bool:
-        """Whether something happens by itself: a start, a copy, a lastRestart in the future."""
+        """Whether something happens by itself: a start, a copy, a time of the document in the future."""
         now = BEGIN + timedelta(minutes=self.world.now)
         later = any(
-            process.restart is not None and process.restart > now
-            for unit in self.goal.units
-            for process in unit.processes
+            time > now for unit in self.goal.units for process in unit.processes for time in process.times
         )
         moving = any(
             server.is_running
@@ -281,6 +295,7 @@ class FleetRun:
     def _calm(self) -> None:
         """The faults end. Somebody publishes the last document again, so that stopped plans go on."""
         self.hidden, self.turn_until, self.paused_until, self.alert_until = {}, 0, 0, 0
+        self.ageless = {}
         for server in self.world.servers.values():
             server.dead = 0
             if server.name.startswith("x") and not server.is_running:
@@ -291,6 +306,9 @@ class FleetRun:
         self.goal = replace(self.goal, number=number)
 
     def _fault(self) -> None:
+        if self.ages.random() < self.plan.faults / 2:
+            name = self.ages.choice(sorted(self.world.servers))
+            self.ageless[name] = self.world.now + self.ages.randint(1, 10)
         if self.random.random() >= self.plan.faults:
             return
         name = self.random.choice(sorted(self.world.servers))
@@ -326,8 +344,7 @@ class FleetRun:
             case "rollback" if server.state is MemberState.SECONDARY:
                 server.state, server.progress = MemberState.ROLLBACK, self.random.randint(1, 5)
             case "wipe" if not server.is_running and self._can_lose(server.name):
-                server.has_data = server.is_copy = False
-                server.feature = None
+                self.world.lose(server)
             case "download":
                 server.builds = {server.version} if server.is_running else server.builds
 
@@ -361,6 +378,8 @@ class FleetRun:
             self.turn_until = max(self.turn_until, self.world.now + 1)
             if flight.at <= self.world.now:
                 del self.flights[name]
+                if flight.sets_aside:
+                    self.world.set_aside(name)
                 self._start(flight.move)
 
     def _check(self, move: Move, observed: ObservedFleet) -> None:
@@ -418,12 +437,10 @@ class FleetRun:
                 self._set_parameter(server, process)
             case MoveKind.START:
                 self._start(move)
-            case MoveKind.STOP | MoveKind.RESTART | MoveKind.CHANGE_VERSION:
-                self._interrupt(server, move)
-            case MoveKind.STEP_DOWN:
-                self._check_primary_last(server)
-                self.world.check_disturbance(server.name, is_step_down=True)
-                self.world.step_down(server.name)
+            case kind if kind in _ROLLING:
+                self._disturb(server, move)
+            case MoveKind.REMOVE_OLD_DATA:
+                self.world.remove_old(server.name)
             case MoveKind.SET_FEATURE_VERSION | MoveKind.SET_DEFAULT_CONCERN:
                 self._set_value(server, move)
             case MoveKind.INITIATE:
@@ -455,6 +472,14 @@ class FleetRun:
             return
         server.settings = process.settings
 
+    def _disturb(self, server: SimulatedServer, move: Move) -> None:
+        if move.kind is not MoveKind.STEP_DOWN:
+            self._interrupt(server, move)
+            return
+        self._check_primary_last(server)
+        self.world.check_disturbance(server.name, is_step_down=True)
+        self.world.step_down(server.name)
+
     def _interrupt(self, server: SimulatedServer, move: Move) -> None:
         self.world.check_disturbance(server.name)
         if move.kind is MoveKind.CHANGE_VERSION:
@@ -467,9 +492,22 @@ class FleetRun:
             self.world.disturbed.discard(server.name)  # It stays away: the document disables it.
         else:
             wait = self.random.randint(0, 2) if self.plan.faults else 0
-            self.flights[server.name] = StartInFlight(move, self.world.now + wait)
+            is_late = move.kind is MoveKind.RESYNC and self.ages.random() < 0.5
+            if move.kind is MoveKind.RESYNC:
+                self._check_resync(server.name)
+                if not is_late:
+                    self.world.set_aside(server.name)
+            self.flights[server.name] = StartInFlight(move, self.world.now + wait, is_late)
             if not wait:
                 self._land()
+
+    def _check_resync(self, name: str) -> None:
+        if self.ageless.get(name, 0) > self.world.now:
+            self.world.violates(FleetPromise.HANDS_OFF, f"{name} loses its data, whose age is not known")
+        process, done = self._process(name), self.world.servers[name].resync
+        if process is not None and process.resync is not None and done is not None and done >= process.resync:
+            self.world.violates(FleetPromise.DATA, f"{name} loses its data again")
+        self.world.check_resync(name)
 
     def _check_primary_last(self, server: SimulatedServer) -> None:
         unit = self.goal.units[0]
@@ -494,12 +532,15 @@ class FleetRun:
         if process is None or server.is_running:
             return
         now = BEGIN + timedelta(minutes=self.world.now)
-        is_due = process.restart is not None and process.restart <= now
+        restart, resync = (
+            time if time is not None and time <= now else None for time in (process.restart, process.resync)
+        )
         why = self.world.start(
             server.name,
             move.version or server.version,
             server.file or {},
-            process.restart if is_due else None,
+            restart,
+            resync,
         )
         if why:
             self.failures[server.name] = FailedMove(self.goal.number, move.kind, why)
@@ -609,14 +650,27 @@ class FleetRun:
             ),
             *([f"{process.name} has another file"] if server.file != process.settings else []),
             *([f"{process.name} was not restarted"] if late else []),
+            *self._missing_resync(process, server),
             *([f"{process.name} is {server.state}"] if server.state in _PASSING else []),
         ]
+
+    def _missing_resync(self, process: GoalProcess, server: SimulatedServer) -> list[str]:
+        """What of lastResync is not reached. Notes say it of processes that are no members with data."""
+        member = self.world.member(process.name)
+        if process.resync is None or member is None or member.is_arbiter:
+            return []
+        since = BEGIN + timedelta(minutes=server.data_since or 0)
+        if since < process.resync and (server.resync is None or server.resync < process.resync):
+            return [f"{process.name} has data since {since}"]
+        return [f"{process.name} has old data"] if server.old else []
 
 
 def _values(member: MemberConfig) -> tuple[float, int, bool, int]:
     return member.priority, member.votes, member.is_hidden, member.delay
 
 
+_DATA_SINCE = -120
+"""When the data of a fleet began that runs before the run."""
 _PASSING = frozenset(
     {MemberState.STARTING, MemberState.SYNCING, MemberState.RECOVERING, MemberState.ROLLBACK}
 )
@@ -628,11 +682,12 @@ _WITHOUT_A_WAY = frozenset(
         PlanReason.MAKER_NOT_MANAGED,
         PlanReason.CONCERN_NEEDED,
         PlanReason.SEVERAL_ARBITERS,
+        PlanReason.RESYNC_REFUSED,
     }
 )
 """Reasons of benign documents: of a former member with data of an old version, that was an arbiter, or is the
 primary and not in the document; of arbiters that change the default write concern, or that a version between
-refuses."""
+refuses; of a single member, whose data nobody else has."""
 _OF_SERVERS = ("crash", "crash", "dead", "lag", "rollback", "wipe", "download")
 _FAULTS = (*_OF_SERVERS, "kill", "kill", "hide", "turn", "pause", "alert", "oplog")
 

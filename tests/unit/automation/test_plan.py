@@ -336,6 +336,114 @@ class TestRestarts:
         assert step(goal_of(replica_set(**RESTARTED)), fleet(replica_set(), **done)) == PlanStep()
 
 
+OLD_DATA: dict[str, Any] = {"data_since": NOW - timedelta(days=9)}
+RESYNCED: dict[str, Any] = {"lastResync": "2099-11-21T11:00:00Z"}
+
+
+def with_old_data(**changes: Any) -> ObservedFleet:
+    """A fleet whose data is older than lastResync."""
+    names = ("p0", "p1", "p2")
+    return fleet(replica_set(), **{name: {**OLD_DATA, **changes.pop(name, {})} for name in names}, **changes)
+
+
+class TestResyncs:
+    """lastResync removes data that other members have, one member at a time."""
+
+    def test_the_secondaries_come_first_and_old_data_goes_after_the_initial_sync(self) -> None:
+        found = plan_of(replica_set(**RESYNCED), with_old_data())
+        assert disturbances(found) == [
+            ("RESYNC", "p1"),
+            ("RESYNC", "p2"),
+            ("STEP_DOWN", "p0"),
+            ("RESYNC", "p0"),
+        ]
+        kinds = [planned.move.kind.value for planned in found.moves if planned.move.process == "p1"]
+        assert kinds == ["RESYNC", "REMOVE_OLD_DATA"]
+        assert found.holds == ()
+
+    def test_younger_data_and_data_that_began_under_it_stay(self) -> None:
+        """The clock of the second machine is wrong: it says that the data began earlier."""
+        since = datetime(2099, 11, 21, 11, tzinfo=UTC)
+        done = {"p0": {"data_since": since}, "p1": {**OLD_DATA, "resync": since}, "p2": {"data_since": NOW}}
+        assert step(goal_of(replica_set(**RESYNCED)), fleet(replica_set(), **done)) == PlanStep()
+
+    def test_a_resync_in_the_future_has_its_time(self) -> None:
+        found = plan_of(replica_set(lastResync="2099-11-21T13:00:00Z"), with_old_data())
+        assert {planned.at for planned in found.moves} == {NOW + timedelta(hours=1)}
+
+    def test_data_of_an_unknown_age_stays(self) -> None:
+        found = step(goal_of(replica_set(**RESYNCED)), with_old_data(p1={"data_since": None}))
+        assert (moves(found), reasons(found)) == ([("RESYNC", "p2")], {"DATA_AGE_UNKNOWN"})
+
+    def test_one_resync_serves_settings_and_a_restart_too(self) -> None:
+        wanted = replica_set(**RESYNCED, **RESTARTED, args2_6={**SETTINGS, "setParameter": {"a": 1}})
+        found = plan_of(wanted, with_old_data())
+        assert [kind for kind, _ in disturbances(found)] == ["RESYNC", "RESYNC", "STEP_DOWN", "RESYNC"]
+
+    @each(
+        ("p2", "reason"),
+        [
+            ({"state": MemberState.SYNCING}, "MEMBER_AWAY"),
+            ({"is_running": False, "state": None}, "MEMBER_AWAY"),
+            ({"lag": timedelta(seconds=60)}, "LAG"),
+        ],
+    )
+    def test_the_next_member_waits_until_the_others_have_all_data(
+        self, p2: dict[str, Any], reason: str
+    ) -> None:
+        found = step(goal_of(replica_set(**RESYNCED)), with_old_data(p2={"data_since": NOW, **p2}))
+        assert ("RESYNC", "p1") not in moves(found)
+        assert reason in reasons(found)
+
+    def test_arbiters_are_no_copies(self) -> None:
+        """Of five voting members, the healthy majority without p1 has only one member with data."""
+        kinds = {3: {"arbiterOnly": True}, 4: {"arbiterOnly": True}}
+        sent = replica_set(5, members=kinds, **RESYNCED)
+        sent["processes"][2]["disabled"] = True
+        observed = fleet(replica_set(5, members=kinds), p1=OLD_DATA, p2={"is_running": False, "state": None})
+        found = step(goal_of(sent), observed)
+        assert ("RESYNC", "p1") not in moves(found)
+        assert "COPIES" in reasons(found)
+
+    def test_the_only_member_with_data_keeps_it(self) -> None:
+        kinds = {1: {"arbiterOnly": True}, 2: {"arbiterOnly": True}}
+        sent = replica_set(members=kinds, **RESYNCED)
+        found = step(goal_of(sent), fleet(replica_set(members=kinds), p0=OLD_DATA, p1=OLD_DATA))
+        assert (moves(found), reasons(found)) == ([], {"RESYNC_REFUSED"})
+        assert [note.process for note in goal_of(sent).units[0].notes] == ["p1", "p2"]
+
+    def test_single_servers_and_routers_are_refused_and_go_on(self) -> None:
+        single = process(version="5.0.31", featureCompatibilityVersion="5.0", **RESYNCED, **RESTARTED)
+        router = process(name="s", processType="mongos", **RESYNCED)
+        goal = goal_of(document(processes=[single, router], databaseVersions=[version(name="5.0.31")]))
+        notes = [note.reason.name for unit in goal.units for note in unit.notes]
+        assert notes == ["RESYNC_REFUSED"] * 2
+        observed = fleet(document(processes=[single]), db_1=OLD_DATA)
+        assert moves(step(replace(goal, units=goal.units[:1]), observed)) == [("RESTART", "db_1")]
+
+    def test_a_member_that_leaves_keeps_its_data(self) -> None:
+        sent = replica_set(**RESYNCED)
+        sent["replicaSets"][0]["members"].pop()
+        found = step(goal_of(sent), with_old_data(of_set={"turn": "p2"}))
+        assert ("RESYNC", "p2") not in moves(found)
+
+    @each("state", [MemberState.SYNCING, MemberState.RECOVERING, MemberState.STARTING])
+    def test_old_data_stays_until_the_member_has_all_data(self, state: MemberState) -> None:
+        young = {"data_since": NOW, "has_old_data": True}
+        done = {"p0": {"data_since": NOW}, "p1": {**young, "state": state}, "p2": young}
+        found = step(goal_of(replica_set(**RESYNCED)), fleet(replica_set(), **done))
+        assert moves(found) == [("REMOVE_OLD_DATA", "p2")]
+
+    def test_old_data_stays_if_the_document_does_not_ask_for_its_removal(self) -> None:
+        found = step(goal_of(replica_set()), with_old_data(p1={"has_old_data": True}))
+        assert found == PlanStep()
+
+    def test_a_member_whose_data_was_set_aside_starts_empty(self) -> None:
+        gone: dict[str, Any] = {"is_running": False, "state": None, "has_data": False, "data_since": None}
+        found = step(goal_of(replica_set(**RESYNCED)), with_old_data(p1=gone))
+        assert moves(found) == [("START", "p1")]
+
+
 EMPTY: dict[str, Any] = {
     "is_running": False,
     "state": None,
@@ -560,9 +668,9 @@ class TestRefusals:
         assert disturbances(found) == [("STOP", "p1"), ("STOP", "p2"), ("STOP", "p0")]
 
     def test_fields_that_are_not_carried_out_are_named(self) -> None:
-        goal = goal_of({**replica_set(lastResync="2099-11-21T11:00:00Z"), "auth": {"key": "x"}})
+        goal = goal_of({**replica_set(backupRestoreUrl="CANCEL"), "auth": {"key": "x"}})
         named = [hold.names for hold in (*goal.notes, *goal.units[0].notes)]
-        assert named == [(("fields", "auth"),), *[(("fields", "lastResync"),)] * 3]
+        assert named == [(("fields", "auth"),), *[(("fields", "backupRestoreUrl"),)] * 3]
 
     def test_a_replica_set_without_processes_is_named(self) -> None:
         goal = goal_of({**replica_set(), "replicaSets": [{"_id": "other", "members": []}]})

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
@@ -14,9 +15,10 @@ from typing import Any, cast
 import pytest
 from pymongo.errors import OperationFailure
 
+from automation.agent.automation import moves
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.failures import MoveFailed, TurnLost
-from automation.agent.automation.moves import Mover
+from automation.agent.automation.moves import LAUNCHED, Mover
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces
@@ -35,7 +37,7 @@ LONGEST = 600.0
 """Seconds; only a test that fails waits as long."""
 MANY = 6
 """More looks at a turn than a move has steps before its first command."""
-MADE = {MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION}
+MADE = {MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION, MoveKind.RESYNC}
 
 
 @contextmanager
@@ -90,17 +92,20 @@ def mover(
     program: str = "",
     *,
     concern: Mapping[str, Any] | None = None,
+    resync: datetime | None = None,
 ) -> Mover:
     """The moves of a process below the directory. `program`: the script that is the server, if any.
 
-    `concern`: the default concern of the replica set of the process, if it has one.
+    `concern`: the default concern of the replica set of the process, and `resync`: the lastResync, if it has
+    one.
     """
     settings: dict[str, Any] = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
-    if concern:
+    if concern or resync:
         settings["replication"] = {"replSetName": "orders"}
+    fields: dict[str, Any] = {"lastResync": resync.isoformat()} if resync else {}
     sent = document(
         options={"downloadBase": str(directory)},
-        processes=[process(hostname="127.0.0.1", args2_6=settings, defaultRWConcern=concern)],
+        processes=[process(hostname="127.0.0.1", args2_6=settings, defaultRWConcern=concern, **fields)],
     )
     (managed,) = read_part(sent, "127.0.0.1", [directory]).processes.values()
     builds: object = DocumentBuilds(Builds(directory, [directory]), {}, this_kind())
@@ -117,6 +122,7 @@ def mover(
         see=lambda: seen,
         work=MoveWork((turn or _CountedTurn()).keep, pause=0.01),
         now=NOON,
+        allowed=[directory],
     )
 
 
@@ -258,9 +264,161 @@ def test_a_default_concern_is_set_with_a_majority(tmp_path: Path) -> None:
 def test_a_server_that_keeps_another_default_concern_fails_the_move(tmp_path: Path) -> None:
     move = Move(MoveKind.SET_DEFAULT_CONCERN, "db_1", "orders", settings=("defaultWriteConcern",))
     stated = {"defaultWriteConcern": {"w": 2}}
-    moves = mover(tmp_path, SeenProcess(RUNS), server=_ServerWithConcern(1), concern=stated)
+    mine = mover(tmp_path, SeenProcess(RUNS), server=_ServerWithConcern(1), concern=stated)
     with pytest.raises(MoveFailed, match="another default concern"):
-        moves.carry_out(move)
+        mine.carry_out(move)
+
+
+class _Member(_CommandedServer):
+    """A member of three, whose other members have these states and writes. `syncs`: it copies all data."""
+
+    def __init__(self, *others: tuple[int, int], state: int = 2) -> None:
+        super().__init__(Event())
+        self.others, self.state, self.looks = list(others), state, 0
+        self.syncs: Callable[[], bool] = lambda: False
+
+    def ask(self, command: Mapping[str, Any], *, seconds: float = 0) -> Mapping[str, Any]:
+        if "replSetGetConfig" in command:
+            members = [{"_id": number, "votes": 1, "arbiterOnly": False} for number in range(3)]
+            return {"config": {"members": members}}
+        return self.status()
+
+    def status(self) -> Mapping[str, Any]:
+        self.looks += 1
+        mine = {"_id": 0, "self": True, "state": self.state, "optime": {"ts": 7}}
+        others = [
+            {"_id": number, "state": state, "optime": {"ts": written}}
+            for number, (state, written) in enumerate(self.others, 1)
+        ]
+        return {"myState": self.state, "members": [mine, *others]}
+
+    def answer(self, _: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, int]:
+        if self.syncs():
+            return {"myState": 5, "initialSyncStatus": {}}, 0
+        return self.status(), 0
+
+    def hello(self) -> Mapping[str, Any]:
+        return {"setName": "orders", "secondary": not self.syncs()}
+
+
+SERVER = '#!/bin/sh\ncase "$*" in *--outputConfig*) exit 0;; esac\nexec sleep 1000\n'
+RESYNC = Move(MoveKind.RESYNC, "db_1", "orders")
+COPIES = ((1, 7), (2, 8))
+
+
+class _StepLost(_CountedTurn):
+    """A turn that is lost when the move begins a step. The agent that was killed there did not begin it."""
+
+    def __init__(self, step: str) -> None:
+        super().__init__()
+        self.step = step
+
+    def keep(self, step: str) -> None:
+        super().keep(step)
+        if step == self.step:
+            raise TurnLost(step)
+
+
+@dataclass
+class _Resync:
+    """An initial sync of a server that runs. `directory` has its data."""
+
+    directory: Path
+    server: _Member
+    process: subprocess.Popen[bytes]
+
+    def carry_out(self, turn: _CountedTurn | None = None) -> None:
+        self.server.syncs = lambda: not is_server(self.process.pid)
+        seen = SeenProcess(replace(RUNS, settings={}, file={}), self.process.pid)
+        mover(self.directory, seen, turn, self.server, SERVER, resync=NOON).carry_out(RESYNC)
+
+    @property
+    def has_ended(self) -> bool:
+        return not is_server(self.process.pid)
+
+    @property
+    def old(self) -> list[Path]:
+        return sorted(self.directory.glob("data*/storage.bson"))
+
+    def started_again(self) -> bool:
+        return any(child.poll() is None for child in LAUNCHED)
+
+
+@contextmanager
+def resyncing(directory: Path, *others: tuple[int, int], state: int = 2) -> Iterator[_Resync]:
+    """A server with data, and its replica set."""
+    (directory / "data").mkdir()
+    (directory / "data" / "storage.bson").write_bytes(b"old")
+    try:
+        with running("mongod") as process:
+            yield _Resync(directory, _Member(*others, state=state), process)
+    finally:
+        for child in LAUNCHED:
+            child.kill()
+            child.wait()
+        LAUNCHED.clear()
+
+
+def test_an_initial_sync_sets_the_data_aside_and_is_done_when_the_server_copies(tmp_path: Path) -> None:
+    with resyncing(tmp_path, *COPIES) as sync:
+        sync.carry_out()
+        assert sync.has_ended
+        assert sync.started_again()
+    assert [path.parent.name for path in sync.old] == ["data.before-resync-20991121T120000Z"]
+    assert list((tmp_path / "data").iterdir()) == []
+    record = ProcessPlaces(tmp_path, "db_1").read_record()
+    assert (record.resync, record.was_empty) == (NOON, True)
+
+
+@each(
+    ("others", "state"),
+    [(((1, 7), (2, 6)), 2), (((1, 6), (2, 7)), 2), (((2, 7), (2, 7)), 2), (((1, 7), (8, 7)), 2), (COPIES, 1)],
+)
+def test_data_stays_until_the_others_have_all_of_it(
+    tmp_path_factory: pytest.TempPathFactory, others: tuple[tuple[int, int], ...], state: int
+) -> None:
+    with resyncing(tmp_path_factory.mktemp("set"), *others, state=state) as sync:
+        with pytest.raises(TurnLost):
+            sync.carry_out(_CountedTurn(lambda: sync.server.looks > MANY))
+        assert not sync.has_ended
+        assert [path.parent.name for path in sync.old] == ["data"]
+
+
+@each("step", ["check the copies", "stop", "set the data aside", "start", "check"])
+def test_an_agent_that_is_killed_in_an_initial_sync_leaves_all_data_or_an_empty_directory(
+    tmp_path_factory: pytest.TempPathFactory, step: str
+) -> None:
+    directory = tmp_path_factory.mktemp("killed")
+    with resyncing(directory, *COPIES) as sync:
+        with pytest.raises(TurnLost):
+            sync.carry_out(_StepLost(step))
+        assert sync.has_ended is (step in {"set the data aside", "start", "check"})
+        assert len(sync.old) == 1
+        is_aside = step in {"start", "check"}
+        assert (list((directory / "data").iterdir()) == []) is is_aside
+
+
+def test_a_server_whose_data_cannot_be_set_aside_starts_with_it_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    monkeypatch.setattr(moves, "put_aside", refuse)
+    with resyncing(tmp_path, *COPIES) as sync:
+        with pytest.raises(MoveFailed, match=r"cannot be renamed.*cross-device"):
+            sync.carry_out()
+        assert sync.has_ended
+        assert sync.started_again()
+    assert [path.parent.name for path in sync.old] == ["data"]
+    assert ProcessPlaces(tmp_path, "db_1").read_record().resync is None
+
+
+def test_old_data_is_removed(tmp_path: Path) -> None:
+    for name in ("data", "data.before-resync-20991121T120000Z", "data.old"):
+        (tmp_path / name).mkdir()
+    mover(tmp_path, SeenProcess(RUNS)).carry_out(Move(MoveKind.REMOVE_OLD_DATA, "db_1", "orders"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "data.old"]
 
 
 def test_every_move_with_a_turn_is_tried_without_it() -> None:

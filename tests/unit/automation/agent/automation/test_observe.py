@@ -1,5 +1,6 @@
 """A process as its own answers show it."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -125,6 +126,23 @@ def test_a_stopped_process_has_the_version_that_the_agent_started(tmp_path: Path
     assert found.process.is_running is False
     assert (found.process.version, found.process.restart) == ("7.0.2", NOON)
     assert found.process.has_data is False
+
+
+def test_the_age_of_data_and_old_data_are_seen_of_servers_that_run_and_of_stopped_servers(
+    tmp_path: Path, pid: int
+) -> None:
+    ProcessPlaces(tmp_path, "db_1").write_record(StartRecord("7.0.2", resync=NOON))
+    assert seen(tmp_path, standalone(pid)).process.data_since is None
+    (tmp_path / "data" / "storage.bson").touch()
+    os.utime(tmp_path / "data" / "storage.bson", (NOON.timestamp(), NOON.timestamp()))
+    (tmp_path / "data.before-resync-20991121T120000Z").mkdir()
+    found = [seen(tmp_path, standalone(pid)).process]
+    (tmp_path / "data" / "mongod.lock").unlink()
+    found.append(seen(tmp_path, None).process)
+    assert [each_time.is_running for each_time in found] == [True, False]
+    assert {(each_time.data_since, each_time.resync, each_time.has_old_data) for each_time in found} == {
+        (NOON, NOON, True)
+    }
 
 
 def test_a_server_that_refuses_questions_leaves_facts_unknown(tmp_path: Path) -> None:

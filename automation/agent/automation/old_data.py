@@ -1,0 +1,157 @@
+"""The data of a server on the disk: its age, and the data that is set aside for an initial sync.
+
+Data is set aside by a rename: `/data/db` becomes `/data/db.before-resync-20261129T125329Z`. Directories with
+other names are left alone, and so are symbolic links.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from datetime import datetime, timezone
+from pathlib import Path
+
+from automation.agent.automation.directories import real_place
+from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.rotated_logs import STAMP_FORMAT, rotated_logs
+from automation.agent.files import sync_directory
+from automation.agent.settings import PREFIX
+
+_BEGINNING = "storage.bson"
+"""A server writes this file once, when it creates its data: observed with versions 4.4, 5.0 and 6.0."""
+_LOCK = "mongod.lock"
+_NAME_FORMAT = "%Y%m%dT%H%M%SZ"
+_ASIDE = re.compile(r"(.+)\.before-resync-(\d{8}T\d{6}Z)", re.DOTALL)
+
+
+def data_since(data: Path) -> datetime | None:
+    """When the data in the directory began, by the clock of this machine; None if this is not known."""
+    try:
+        seconds = (data / _BEGINNING).stat().st_mtime
+    except OSError:
+        return None
+    return datetime.fromtimestamp(seconds, timezone.utc)
+
+
+def set_aside(data: Path) -> Sequence[Path]:
+    """The directories next to the directory of the data that were set aside, the oldest first."""
+    place = Path(os.path.realpath(data))
+    try:
+        with os.scandir(place.parent) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except OSError:
+        return ()
+    return [place.with_name(name) for name in sorted(names) if _time_of(place, name) is not None]
+
+
+def _time_of(place: Path, name: str) -> datetime | None:
+    match = _ASIDE.fullmatch(name)
+    if match is None or match[1] != place.name:
+        return None
+    with suppress(ValueError):
+        return datetime.strptime(match[2], _NAME_FORMAT).replace(tzinfo=timezone.utc)
+    return None
+
+
+def place_to_set_aside(
+    data: Path, allowed: Sequence[Path], others: Iterable[Path], now: datetime
+) -> tuple[Path, Path]:
+    """Return the directory of the data without symbolic links, and its name after it is set aside.
+
+    `others`: directories that the rename must not move. Nothing is changed. Raises: MoveFailed with the
+    reason: it cannot be set aside. OSError.
+    """
+    place = real_place(data, allowed)
+    if place is None or real_place(place.parent, allowed) is None:
+        raise MoveFailed(f"{data} has no place next to it below {PREFIX}AUTOMATION_DIRS for the old data")
+    if not place.is_dir() or os.path.ismount(place):
+        raise MoveFailed(f"{place} is a mount point, or no directory: it cannot be renamed")
+    inside = [other for other in others if place in Path(os.path.realpath(other)).parents]
+    if inside:
+        raise MoveFailed(f"{inside[0]} is inside {place}, and would be moved, too")
+    if not os.access(place.parent, os.W_OK | os.X_OK):
+        raise MoveFailed(
+            f"the user of the agent cannot rename {place}: it must be able to write {place.parent}"
+        )
+    size = 0
+    for path in _all_below(place):
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode) or (stat.S_ISDIR(status.st_mode) and os.path.ismount(path)):
+            raise MoveFailed(f"{path} is a symbolic link or a mount point, which an initial sync would lose")
+        if path.name == _LOCK and path.parent != place and status.st_size:
+            raise MoveFailed(f"{path} is of another server, whose data would be moved, too")
+        size += status.st_blocks * 512
+    free = shutil.disk_usage(place).free
+    if free < size:
+        raise MoveFailed(
+            f"the old data of {size} bytes stays until the new data is complete: {free} are free"
+        )
+    aside = place.with_name(f"{place.name}.before-resync-{now.astimezone(timezone.utc):{_NAME_FORMAT}}")
+    if os.path.lexists(aside):
+        raise MoveFailed(f"{aside} is already there")
+    return place, aside
+
+
+def _all_below(place: Path) -> Iterator[Path]:
+    for directory, names, files in os.walk(place, onerror=_raise):
+        yield from (Path(directory, name) for name in (*names, *files))
+
+
+def _raise(error: OSError) -> None:
+    raise error
+
+
+def put_aside(place: Path, aside: Path) -> None:
+    """Rename the directory, and create an empty one with its mode and its owner.
+
+    Raises: OSError: nothing has changed.
+    """
+    status = place.stat()
+    place.rename(aside)
+    try:
+        place.mkdir(mode=0o700)
+        if (status.st_uid, status.st_gid) != (os.geteuid(), os.getegid()):
+            os.chown(place, status.st_uid, status.st_gid)
+        place.chmod(stat.S_IMODE(status.st_mode))
+        sync_directory(place.parent)
+    except OSError:
+        with suppress(FileNotFoundError):
+            place.rmdir()
+        aside.rename(place)
+        raise
+
+
+def remove_set_aside(directory: Path, data: Path, allowed: Sequence[Path], logs: Iterable[Path]) -> None:
+    """Remove a directory that was set aside. Its logs go back to the data: only logRotate deletes logs.
+
+    `logs`: the files of the settings that the server writes logs to. Raises: MoveFailed, OSError.
+    """
+    place = Path(os.path.realpath(data))
+    time = _time_of(place, directory.name)
+    if time is None or directory.parent != place.parent or real_place(directory, allowed) != directory:
+        raise MoveFailed(f"{directory} is not data that was set aside below {PREFIX}AUTOMATION_DIRS")
+    for log in logs:
+        _keep_log(log, place, directory, time)
+    shutil.rmtree(directory)
+
+
+def _keep_log(log: Path, place: Path, directory: Path, time: datetime) -> None:
+    """Move a log with its rotated files from the directory back to its place."""
+    real = Path(os.path.realpath(log))
+    if place not in real.parents:
+        return
+    old = directory / real.relative_to(place)
+    if not old.parent.is_dir() or real_place(old, [directory]) != old:
+        return
+    kept = [path for rotated in rotated_logs(old) for path in rotated.parts.values()]
+    targets = [(path, real.with_name(path.name)) for path in kept]
+    if old.is_file():
+        targets.append((old, real.with_name(f"{real.name}.{time.strftime(STAMP_FORMAT)}")))
+    for source, target in targets:
+        if os.path.lexists(target):
+            raise MoveFailed(f"{source} cannot be kept: {target} is already there")
+        source.rename(target)

@@ -1,0 +1,183 @@
+"""The age of data on the disk, and data that is set aside for an initial sync and removed after it."""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from automation.agent.automation import old_data
+from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.old_data import (
+    data_since,
+    place_to_set_aside,
+    put_aside,
+    remove_set_aside,
+    set_aside,
+)
+from tests.each import each
+
+NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
+ASIDE = "db.before-resync-20991121T120000Z"
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A directory with data below the allowed directory."""
+    place = tmp_path / "allowed" / "db"
+    (place / "journal").mkdir(parents=True)
+    (place / "storage.bson").write_bytes(b"x")
+    return place
+
+
+def fault(data: Path, *others: Path) -> str:
+    """Why the data cannot be set aside."""
+    with pytest.raises(MoveFailed) as raised:
+        place_to_set_aside(data, [data.parent], others, NOON)
+    return str(raised.value)
+
+
+def test_data_began_when_the_server_wrote_its_first_file(data: Path) -> None:
+    os.utime(data / "storage.bson", (NOON.timestamp(), NOON.timestamp()))
+    (data / "collection.wt").write_bytes(b"later")
+    assert data_since(data) == NOON
+    assert data_since(data / "journal") is None
+
+
+def test_data_is_set_aside_under_a_name_next_to_it_and_its_place_is_empty(data: Path) -> None:
+    data.chmod(0o750)
+    place, aside = place_to_set_aside(data, [data.parent], (), NOON)
+    assert (place, aside) == (data, data.with_name(ASIDE))
+    put_aside(place, aside)
+    assert (aside / "storage.bson").read_bytes() == b"x"
+    assert list(data.iterdir()) == []
+    assert data.stat().st_mode & 0o777 == 0o750
+    assert set_aside(data) == [aside]
+
+
+def test_data_behind_a_link_is_set_aside_where_it_is(data: Path) -> None:
+    link = data.with_name("link")
+    link.symlink_to(data)
+    assert place_to_set_aside(link, [data.parent], (), NOON) == (data, data.with_name(ASIDE))
+    data.with_name(ASIDE).mkdir()
+    assert set_aside(link) == [data.with_name(ASIDE)]
+
+
+def test_the_name_of_old_data_must_be_allowed_too(data: Path) -> None:
+    with pytest.raises(MoveFailed, match="AUTOMATION_DIRS"):
+        place_to_set_aside(data, [data], (), NOON)
+
+
+def _lock(data: Path) -> None:
+    (data / "other").mkdir()
+    (data / "other" / "mongod.lock").write_text("7\n")
+
+
+@each(
+    ("change", "why"),
+    [
+        (lambda data: (data / "link").symlink_to("/"), "symbolic link"),
+        (_lock, "another server"),
+        (lambda data: data.with_name(ASIDE).mkdir(), "already there"),
+    ],
+)
+def test_a_directory_whose_rename_would_move_more_is_left_alone(
+    tmp_path_factory: pytest.TempPathFactory, change: Callable[[Path], object], why: str
+) -> None:
+    data = tmp_path_factory.mktemp("allowed") / "db"
+    data.mkdir()
+    change(data)
+    before = sorted(data.iterdir())
+    assert why in fault(data)
+    assert sorted(data.iterdir()) == before
+
+
+def test_the_files_of_the_agent_are_not_moved_with_the_data(data: Path) -> None:
+    assert "inside" in fault(data, data / "opsapi-agent" / "mongod.conf")
+
+
+def test_a_mount_point_is_left_alone(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path).name == "journal")
+    assert "mount point" in fault(data)
+    monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == data)
+    assert "mount point" in fault(data)
+
+
+def test_old_data_needs_as_much_space_as_it_has(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(data)
+    (data / "collection.wt").write_bytes(b"x" * 100_000)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=10_000))
+    assert "10000 are free" in fault(data)
+
+
+@contextmanager
+def refusing(monkeypatch: pytest.MonkeyPatch, name: str) -> Iterator[None]:
+    """A disk that refuses what `name` does."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(18, "Invalid cross-device link")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path if hasattr(Path, name) else old_data, name, refuse)
+        yield
+
+
+@each("name", ["rename", "mkdir", "sync_directory"])
+def test_data_that_cannot_be_set_aside_stays_in_its_place(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    data = tmp_path_factory.mktemp("disk") / "db"
+    data.mkdir()
+    (data / "storage.bson").write_bytes(b"x")
+    with refusing(monkeypatch, name), pytest.raises(OSError, match="cross-device"):
+        put_aside(data, data.with_name(ASIDE))
+    assert (data / "storage.bson").read_bytes() == b"x"
+    assert set_aside(data) == []
+
+
+def test_other_directories_and_links_are_no_old_data(data: Path) -> None:
+    for name in (f"{ASIDE}.old", "other.before-resync-20991121T120000Z", "db.before-resync-20991321T120000Z"):
+        data.with_name(name).mkdir()
+    data.with_name(ASIDE).symlink_to(data)
+    assert set_aside(data) == []
+    data.with_name(ASIDE).unlink()
+    data.with_name(ASIDE).write_bytes(b"a file")
+    assert set_aside(data) == []
+
+
+@each("name", ["db", f"{ASIDE}.old", "other.before-resync-20991121T120000Z"])
+def test_only_old_data_is_removed(tmp_path_factory: pytest.TempPathFactory, name: str) -> None:
+    data = tmp_path_factory.mktemp("allowed") / "db"
+    data.mkdir()
+    other = data.with_name(name)
+    other.mkdir(exist_ok=True)
+    with pytest.raises(MoveFailed):
+        remove_set_aside(other, data, [data.parent], ())
+    assert other.is_dir()
+
+
+def test_a_link_with_the_name_of_old_data_is_not_followed(data: Path, tmp_path: Path) -> None:
+    (tmp_path / "kept").mkdir()
+    data.with_name(ASIDE).symlink_to(tmp_path / "kept")
+    with pytest.raises(MoveFailed):
+        remove_set_aside(data.with_name(ASIDE), data, [tmp_path], ())
+    assert (tmp_path / "kept").is_dir()
+
+
+def test_logs_in_old_data_are_kept_for_log_rotation(data: Path) -> None:
+    aside = data.with_name(ASIDE)
+    rotated = "mongod.log.2099-11-20T12-00-00"
+    for name in ("mongod.log", rotated, "collection.wt"):
+        (data / name).write_text(name)
+    put_aside(data, aside)
+    (data / "mongod.log").write_text("new")
+    remove_set_aside(aside, data, [data.parent], [data / "mongod.log", data.parent / "audit.json"])
+    assert not aside.exists()
+    assert {path.name: path.read_text() for path in data.iterdir()} == {
+        "mongod.log": "new",
+        rotated: rotated,
+        "mongod.log.2099-11-21T12-00-00": "mongod.log",
+    }
