@@ -28,3 +28,9 @@ def moment(text: str) -> datetime | None:
         return date.astimezone(timezone.utc)
     except (ValueError, OverflowError):
         return None
+
+
+def has_zone(text: str) -> bool:
+    """Whether an ISO 8601 time has a time zone."""
+    match = _TIME.fullmatch(text)
+    return match is not None and bool(match[8] or match[9])

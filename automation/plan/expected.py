@@ -116,8 +116,8 @@ class _Model:
             self.set(move.process, file=goal.settings if goal else {})
         elif move.kind is MoveKind.SET_PARAMETER:
             self.set(move.process, settings=goal.settings if goal else {})
-        elif move.kind is MoveKind.REMOVE_OLD_DATA:
-            self.set(move.process, has_old_data=False)
+        elif move.kind in {MoveKind.REMOVE_OLD_DATA, MoveKind.COMPACT}:
+            self._change_data(move, goal)
         elif move.kind is MoveKind.STOP:
             self.set(move.process, is_running=False, state=None)
         elif move.kind is MoveKind.STEP_DOWN:
@@ -129,6 +129,12 @@ class _Model:
         elif move.kind is MoveKind.SET_DEFAULT_CONCERN:
             changed = {name: self.unit.concern[name] for name in move.settings}
             self.of_set = replace(self.of_set, concern={**(self.of_set.concern or {}), **changed})
+
+    def _change_data(self, move: Move, goal: GoalProcess | None) -> None:
+        if move.kind is MoveKind.REMOVE_OLD_DATA:
+            self.set(move.process, has_old_data=False)
+        elif goal is not None:
+            self.set(move.process, compacted=goal.compact)
 
     def change_members(self, move: Move) -> None:
         if move.kind is MoveKind.INITIATE:

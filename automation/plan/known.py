@@ -23,8 +23,8 @@ from automation.plan.reasons import PlanReason
 from automation.plan.reported import OLD
 from automation.plan.set_moves import step_down_holds
 from automation.plan.values import (
+    AFTER_STEP_DOWN,
     DISTURBING,
-    INTERRUPTING,
     GoalUnit,
     MemberConfig,
     MemberState,
@@ -90,7 +90,7 @@ def _of_member(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]
     """The guards of a move of a replica set whose members are known."""
     if kind is MoveKind.STEP_DOWN:
         return step_down_holds(state, process)
-    if kind in INTERRUPTING:
+    if kind in AFTER_STEP_DOWN:
         holds = [*_not_primary(state, process), *disturbance_holds(state, process)]
         return [*holds, *resync_holds(state, Move(kind, process))]
     return _of_all_members(state, process, kind)

@@ -24,6 +24,7 @@ from automation.plan.expected import expected
 from automation.plan.guards import UnitState, disturbance_holds, resync_holds, turn, unit_state
 from automation.plan.process_moves import (
     change,
+    compact_hold,
     need_elsewhere,
     outsider_hold,
     preparation,
@@ -185,12 +186,11 @@ def _wanted(state: UnitState, goal: AutomationGoal) -> PlanStep:
 
 
 def _kept_data(state: UnitState) -> Iterator[PlanHold]:
-    """Why processes keep their data although lastResync asks for an initial sync."""
+    """Why processes keep their data as it is although lastResync or lastCompact asks for another."""
     for process in state.unit.processes:
         if not process.is_manual and state.process(process.name).is_running:
-            hold = resync_hold(state, process)
-            if hold is not None:
-                yield hold
+            holds = (resync_hold(state, process), compact_hold(state, process))
+            yield from (hold for hold in holds if hold is not None)
 
 
 def _by_managed(state: UnitState, together: PlanStep) -> PlanStep:

@@ -40,6 +40,8 @@ _BEFORE_RUNNING = frozenset({MoveKind.DOWNLOAD, MoveKind.WRITE_FILE, MoveKind.ST
 """The moves of a process that does not run."""
 SINGLE_ARBITER_SINCE = SERIES.index("6.0")
 """Since 5.3, servers refuse several arbiters, and do not start as members of a replica set that has them."""
+COMPACTED_ENGINE = '"wiredTiger"'
+"""The storage engine that has the command to compact."""
 SEVERAL_ARBITERS = "setParameter.allowMultipleArbiters"
 
 
@@ -226,6 +228,8 @@ def change(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Foun
             kind, version = MoveKind.RESYNC, ""
         elif not _is_settable(process, seen, names) or _is_restart_due(process, seen, state.now):
             kind, version = MoveKind.RESTART, ""
+        elif _is_compact_due(state, process) and not _compact_refusal(state, process):
+            kind, version, names = MoveKind.COMPACT, "", ()
     if kind is None:
         return None
     move = _move(state, process, kind, version=version, settings=names)
@@ -408,6 +412,35 @@ def is_resync_due(process: GoalProcess, seen: ObservedProcess, now: datetime) ->
     if any(time is not None and time >= process.resync for time in times):
         return False
     return None if seen.data_since is None else True
+
+
+def _is_compact_due(state: UnitState, process: GoalProcess) -> bool:
+    """Whether the process has data from before lastCompact that is not compacted."""
+    seen = state.process(process.name)
+    if process.compact is None or process.compact > state.now:
+        return False
+    times = (seen.compacted, seen.data_since)
+    is_member = not process.replica_set or state.member(process.name) is not None
+    is_ready = state.state(process.name) in {*WITH_ALL_DATA, MemberState.STANDALONE}
+    has_command = process.settings.get("storage.engine", COMPACTED_ENGINE) == COMPACTED_ENGINE
+    is_ready = is_ready and is_member and has_command
+    return is_ready and not any(time and time >= process.compact for time in times)
+
+
+def _compact_refusal(state: UnitState, process: GoalProcess) -> str:
+    """Why the process cannot be compacted; empty if it can."""
+    member = state.member(process.name)
+    if state.is_single and member is not None and member.votes > 0:
+        return "it is the only voting member, and servers do not compact a primary"
+    return ""
+
+
+def compact_hold(state: UnitState, process: GoalProcess) -> PlanHold | None:
+    """Why a running process is not compacted. This concerns no other process."""
+    if process.is_disabled or not _is_compact_due(state, process):
+        return None
+    refusal = _compact_refusal(state, process)
+    return state.hold(PlanReason.COMPACT_REFUSED, process.name, what=refusal) if refusal else None
 
 
 def _resync_refusal(state: UnitState, process: GoalProcess) -> str:

@@ -12,9 +12,9 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from automation.moments import moment
+from automation.moments import has_zone, moment
 from automation.plan.concerns import stated_concern, united_concern
-from automation.plan.process_moves import SINGLE_ARBITER_SINCE, takes_arbiters
+from automation.plan.process_moves import COMPACTED_ENGINE, SINGLE_ARBITER_SINCE, takes_arbiters
 from automation.plan.reasons import PlanReason
 from automation.plan.set_moves import MOST_VOTERS
 from automation.plan.setting_values import setting_value
@@ -26,7 +26,6 @@ MOST_MEMBERS = 50
 """The maximum number of members of a replica set of MongoDB."""
 NOT_PLANNED = (
     "backupRestoreUrl",
-    "lastCompact",
     "lastKmipMasterKeyRotation",
 )
 """Fields of processes that a plan does not carry out."""
@@ -108,6 +107,7 @@ def _process(process: Section) -> GoalProcess:
     settings = dict(flat_settings(section(process, "args2_6")))
     is_router = text(process, "processType") == _ROUTER
     restart, resync = text(process, "lastRestart"), text(process, "lastResync")
+    compact = text(process, "lastCompact") or ""
     set_name = text(section(section(process, "args2_6"), "replication"), "replSetName")
     return GoalProcess(
         name=process_name(process),
@@ -121,6 +121,7 @@ def _process(process: Section) -> GoalProcess:
         is_manual=process.get("manualMode") is True,
         restart=moment(restart) if restart else None,
         resync=moment(resync) if resync else None,
+        compact=moment(compact) if has_zone(compact) else None,
         concern=stated_concern(process),
     )
 
@@ -150,7 +151,7 @@ def _unit(
     faults = [] if stated is None else list(_section_faults(stated, members or (), processes))
     refused = [PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", fault),)) for fault in faults]
     unit = GoalUnit(processes, name, None if faults else members)
-    notes += tuple(_resync_notes(unit))
+    notes += tuple(_data_notes(unit))
     refused += _refusals(unit)
     if not name or any(process.is_sharded for process in processes):
         what = "only a replica set without sharding has one"
@@ -162,16 +163,22 @@ def _unit(
     return GoalUnit(processes, name, members, tuple(refused), notes, concern, hold)
 
 
-def _resync_notes(unit: GoalUnit) -> Iterator[PlanHold]:
-    """Processes that cannot copy their data from another member, whatever is observed."""
+def _data_notes(unit: GoalUnit) -> Iterator[PlanHold]:
+    """Processes that cannot copy their data from another member, or compact them, whatever is observed."""
     arbiters = {member.process for member in unit.members or () if member.is_arbiter}
     for process in unit.processes:
-        if process.resync is None or (unit.replica_set and process.name not in arbiters):
-            continue
-        kind = "a router" if process.is_router else "an arbiter" if unit.replica_set else "a single server"
-        yield PlanHold(
-            PlanReason.RESYNC_REFUSED, process.name, unit.replica_set, (("what", f"it is {kind}"),)
+        kind = (
+            "it is a router" if process.is_router else "it is an arbiter" if process.name in arbiters else ""
         )
+        alone = kind or ("" if unit.replica_set else "it is a single server")
+        engine = process.settings.get("storage.engine", COMPACTED_ENGINE)
+        kind = kind or ("" if engine == COMPACTED_ENGINE else f"its storage engine is {engine}")
+        if process.resync is not None and alone:
+            names = (("what", alone),)
+            yield PlanHold(PlanReason.RESYNC_REFUSED, process.name, unit.replica_set, names)
+        if process.compact is not None and kind:
+            names = (("what", kind),)
+            yield PlanHold(PlanReason.COMPACT_REFUSED, process.name, unit.replica_set, names)
 
 
 def _concern_hold(process: str, replica_set: str, what: str) -> PlanHold:

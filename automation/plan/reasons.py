@@ -168,6 +168,7 @@ class PlanReason(Enum):
         "the process has data that is not of the replica set, and joining would delete it",
     )
     RESYNC_REFUSED = (ReasonKind.REFUSED, "lastResync removes no data of the process: {what}")
+    COMPACT_REFUSED = (ReasonKind.REFUSED, "lastCompact does not compact the process: {what}")
     NO_END = (
         ReasonKind.REFUSED,
         "the plan reaches no end, which is a fault of the platform: please report it",
@@ -197,7 +198,7 @@ class PlanReason(Enum):
     )
     DATA_AGE_ASSUMED = (
         ReasonKind.ASSUMED,
-        "the age of the data is not observed: the plan assumes that it is older than lastResync",
+        "the age of the data is not observed: the plan assumes that it is older than {fields}",
     )
     CONFIG_ASSUMED = (
         ReasonKind.ASSUMED,

@@ -187,15 +187,16 @@ class _Scene:
             file=before.settings,
             settable=frozenset(),
             restart=before.restart if process.name in self.published else process.restart,
-            resync=self._known_resync(process),
+            resync=self._known(process).resync,
+            compacted=self._known(process).compact,
             data_since=_OLDEST,
             builds=frozenset({version}),
             lag=timedelta(),
         )
 
-    def _known_resync(self, process: GoalProcess) -> datetime | None:
-        """The lastResync that is carried out as far as the document before says it."""
-        return self.published[process.name].resync if process.name in self.published else None
+    def _known(self, process: GoalProcess) -> GoalProcess:
+        """The process of the document before, whose lastResync and lastCompact are carried out."""
+        return self.published.get(process.name, GoalProcess(process.name))
 
     def _assumed_state(self, process: GoalProcess) -> MemberState:
         if process.is_router:
@@ -270,8 +271,14 @@ class _Scene:
         if name not in self.published or self.reports.reached.get(name, 0) != self.reached:
             source = "the document before" if name in self.published else "this document"
             yield _hold(PlanReason.SETTINGS_ASSUMED, name, replica_set, source=source)
-        if process.resync is not None and replica_set and process.resync != self._known_resync(process):
-            yield _hold(PlanReason.DATA_AGE_ASSUMED, name, replica_set)
+        known = self._known(process)
+        times = (
+            ("lastResync", process.resync, known.resync),
+            ("lastCompact", process.compact, known.compact),
+        )
+        fields = [field for field, time, before in times if time not in {None, before}]
+        if fields:
+            yield _hold(PlanReason.DATA_AGE_ASSUMED, name, replica_set, fields=" and ".join(fields))
 
 
 def _other(address: str, number: int, others: Mapping[str, ReportedProcess]) -> MemberConfig:

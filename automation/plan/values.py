@@ -45,6 +45,7 @@ class MoveKind(str, Enum):
     CHANGE_VERSION = "CHANGE_VERSION"
     RESYNC = "RESYNC"
     REMOVE_OLD_DATA = "REMOVE_OLD_DATA"
+    COMPACT = "COMPACT"
     SET_PARAMETER = "SET_PARAMETER"
     STEP_DOWN = "STEP_DOWN"
     SET_FEATURE_VERSION = "SET_FEATURE_VERSION"
@@ -61,14 +62,17 @@ DISTURBING = frozenset(
         MoveKind.RESTART,
         MoveKind.CHANGE_VERSION,
         MoveKind.RESYNC,
+        MoveKind.COMPACT,
         MoveKind.STEP_DOWN,
         MoveKind.CHANGE_MEMBER,
         MoveKind.REMOVE_MEMBER,
     }
 )
-"""Moves that interrupt connections, or can lead to an election."""
+"""Moves that interrupt connections, can lead to an election, or make a server slow."""
 INTERRUPTING = frozenset({MoveKind.STOP, MoveKind.RESTART, MoveKind.CHANGE_VERSION, MoveKind.RESYNC})
-"""Moves that end the process. A primary steps down before them."""
+"""Moves that end the process."""
+AFTER_STEP_DOWN = INTERRUPTING | {MoveKind.COMPACT}
+"""Moves before which a primary steps down."""
 WITH_TURN = DISTURBING | {
     MoveKind.ADD_MEMBER,
     MoveKind.SET_FEATURE_VERSION,
@@ -151,12 +155,13 @@ class GoalProcess:
     is_elsewhere: bool = False
     restart: datetime | None = None
     resync: datetime | None = None
+    compact: datetime | None = None
     concern: Settings = field(default_factory=dict)
 
     @property
     def times(self) -> tuple[datetime, ...]:
         """The times at which the document asks for a move of the process."""
-        return tuple(time for time in (self.restart, self.resync) if time is not None)
+        return tuple(time for time in (self.restart, self.resync, self.compact) if time is not None)
 
 
 @dataclass(frozen=True)
@@ -220,10 +225,10 @@ class ObservedProcess:
     changes. `feature_target`: to which it changes, until this has ended. `settings`: with which it runs,
     or ran last. `file`: the settings in its configuration file. `settable`: settings that the server can
     change at run time. `restart`: the lastRestart of the document under which it was started. `resync`: the
-    lastResync under which its data began; `data_since`: when its data began, by the clock of its machine.
-    `has_old_data`: whether data that was set aside for an initial sync is still there. `builds`: the versions
-    that are unpacked on its machine. `away`: how long it was away the last time. `need`: of a process of
-    another machine.
+    lastResync under which its data began; `compacted`: the lastCompact that is carried out. `data_since`:
+    when its data began, by the clock of its machine. `has_old_data`: whether data that was set aside for an
+    initial sync is still there. `builds`: the versions that are unpacked on its machine. `away`: how long it
+    was away the last time. `need`: of a process of another machine.
     """
 
     is_running: bool | None = None
@@ -238,6 +243,7 @@ class ObservedProcess:
     started: datetime | None = None
     restart: datetime | None = None
     resync: datetime | None = None
+    compacted: datetime | None = None
     data_since: datetime | None = None
     has_old_data: bool = False
     builds: frozenset[str] | None = None

@@ -143,8 +143,8 @@ class TurnRequestDocument(Document):
     follows = Text(
         max_length=24,
         required=False,
-        help_text="The `id` of the held turn for the STEP_DOWN of the process, before STOP, RESTART and "
-        "CHANGE_VERSION.",
+        help_text="The `id` of the held turn for the STEP_DOWN of the process, before STOP, RESTART, "
+        "CHANGE_VERSION, RESYNC and COMPACT.",
     )
     waits = Text(
         max_length=500,

@@ -33,7 +33,7 @@ from automation.observations.models import MemberObservation
 from automation.plan.known import turn_holds
 from automation.plan.reading import read_goal
 from automation.plan.reasons import PlanReason
-from automation.plan.values import INTERRUPTING, GoalUnit, MoveKind, PlanHold
+from automation.plan.values import AFTER_STEP_DOWN, GoalUnit, MoveKind, PlanHold
 from automation.sections import process_name, processes
 from automation.turns.known import hosts_of_processes, known_unit
 from automation.turns.models import FetchedConfig, PausedPlan, PlanTurn, WaitingMove
@@ -74,7 +74,9 @@ REMEDY = (
 )
 """What to do about a plan that stopped."""
 _ENDED_BY_RESUME = (PlanReason.PAUSED.name, PlanReason.STOPPED.name)
-NO_STEP_DOWN = "must be the turn for the step-down of the process, before a stop or a restart of it"
+NO_STEP_DOWN = (
+    "must be the turn for the step-down of the process, before a stop, a restart or a compaction of it"
+)
 REUSED = "was used for another process or move: use a new one for each turn"
 
 
@@ -343,7 +345,7 @@ def _turn_before(group_id: str, request: TurnRequest) -> PlanTurn | None:
     turn = turn_with_id(request.follows, group_id=group_id)
     asked = (request.process, machine_key(request.hostname), MoveKind.STEP_DOWN.value)
     is_own = turn is not None and (turn.process, turn.hostname, turn.move) == asked
-    if turn is None or not is_own or request.move not in INTERRUPTING:
+    if turn is None or not is_own or request.move not in AFTER_STEP_DOWN:
         raise ApiError.of_field("follows", ErrorCode.INVALID_ATTRIBUTE, NO_STEP_DOWN)
     if turn.ended is not None:
         raise _over(turn)

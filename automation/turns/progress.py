@@ -20,6 +20,7 @@ MOVE_WORDS = {
     MoveKind.CHANGE_VERSION: "restarts with another version",
     MoveKind.RESYNC: "copies all its data from another member",
     MoveKind.REMOVE_OLD_DATA: "removes the data that was set aside",
+    MoveKind.COMPACT: "compacts its collections",
     MoveKind.SET_PARAMETER: "changes settings without a restart",
     MoveKind.STEP_DOWN: "steps down",
     MoveKind.SET_FEATURE_VERSION: "sets the feature compatibility version",

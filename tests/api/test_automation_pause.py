@@ -204,7 +204,7 @@ def test_what_the_plan_does_not_do_is_said(
 ) -> None:
     published(publisher, path, replica_set())
     report(project)
-    published(publisher, path, replica_set(1, lastCompact=RESTART))
+    published(publisher, path, replica_set(1, backupRestoreUrl="CANCEL"))
     assert [row["reason"] for row in plans(reader, project)["p1"]["refused"]] == ["NOT_PLANNED"]
 
 

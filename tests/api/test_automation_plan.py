@@ -187,7 +187,7 @@ def test_a_refusal_says_why(publisher: ApiClient, path: str, project: Project) -
     published(publisher, path, replica_set())
     report(project)
     moved = {**SETTINGS, "storage": {"dbPath": "/other"}}
-    drawn = plan(publisher, path, replica_set(1, args2_6=moved, lastCompact="2026-11-21T07:26:14Z"))
+    drawn = plan(publisher, path, replica_set(1, args2_6=moved, backupRestoreUrl="CANCEL"))
     assert moves(drawn) == []
     refused = {(row["reason"], row["process"]) for row in drawn["refused"]}
     assert refused == {

@@ -36,7 +36,7 @@ from automation.agent.settings import Settings
 from automation.plan.planner import EndlessPlanError, UnitPlan, own_need, unit_plan, unit_step
 from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.values import (
-    INTERRUPTING,
+    AFTER_STEP_DOWN,
     WITH_TURN,
     FailedMove,
     GoalUnit,
@@ -432,7 +432,7 @@ class AutomationCarrier:
                     if not self._carry_out(self._mover(part, managed, places, turn), part, move, None):
                         break
                     continue
-                if move is not None and move.kind in INTERRUPTING:
+                if move is not None and move.kind in AFTER_STEP_DOWN:
                     members = self._members[move.replica_set]
                     answer = self._turns.ask(move, part.version, "ask", members=members, follows=turn)
                     if isinstance(answer, HeldTurn):

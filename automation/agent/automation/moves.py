@@ -9,6 +9,7 @@ import json
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -28,8 +29,13 @@ from automation.agent.automation.old_data import (
     set_aside,
 )
 from automation.agent.automation.part import WRITTEN_PLACES, ManagedProcess, setting
-from automation.agent.automation.places import ProcessPlaces, StartRecord
-from automation.agent.automation.servers import COMMAND_SECONDS, NOT_ANSWERED, ManagedServer
+from automation.agent.automation.places import ProcessPlaces
+from automation.agent.automation.servers import (
+    COMMAND_SECONDS,
+    NO_COLLECTION,
+    NOT_ANSWERED,
+    ManagedServer,
+)
 from automation.agent.automation.turns import MOVE_SECONDS
 from automation.agent.automation.unpack import PROGRAM
 from automation.agent.automation.work import MoveWork
@@ -53,6 +59,12 @@ _DELAYS = ("secondaryDelaySecs", "slaveDelay")
 _DELAY_NAMED_SINCE = SERIES.index("5.0")
 _PRIMARY, _SECONDARY, _SYNCING = 1, 2, 5
 """States of members."""
+_COMPACT_FROZEN_SECONDS = 3600
+"""How long a secondary that compacts a collection is not elected. It ends with the move."""
+_COMPACT_SECONDS = 24 * 3600.0
+_MOST_COLLECTIONS = 1_000_000
+_NOT_COMPACTED = frozenset({"local", "config"})
+"""Databases of the server itself."""
 _LOGS = ("systemLog.path", "auditLog.path")
 _CONFIRMED_SINCE = SERIES.index("7.0") if "7.0" in SERIES else len(SERIES)
 _OF_DIRECTORY = frozenset(
@@ -95,6 +107,7 @@ class Mover:
             MoveKind.CHANGE_VERSION: lambda move: self._restart(move.version),
             MoveKind.RESYNC: lambda _: self._resync(self._running_version()),
             MoveKind.REMOVE_OLD_DATA: lambda _: self._remove_old_data(),
+            MoveKind.COMPACT: lambda _: self._compact(),
             MoveKind.SET_PARAMETER: self._set_parameters,
             MoveKind.SET_FEATURE_VERSION: lambda move: self._set_feature_version(move.version),
             MoveKind.SET_DEFAULT_CONCERN: self._set_default_concern,
@@ -124,8 +137,10 @@ class Mover:
     def _without_secrets(self, text: str) -> str:
         return processes.without_secrets(text, self._managed.settings)
 
-    def _ask(self, command: Mapping[str, Any], seconds: float = COMMAND_SECONDS) -> Mapping[str, Any]:
-        return self._work.run(partial(self._server.ask, command, seconds=seconds))
+    def _ask(
+        self, command: Mapping[str, Any], seconds: float = COMMAND_SECONDS, database: str = "admin"
+    ) -> Mapping[str, Any]:
+        return self._work.run(partial(self._server.ask, command, seconds=seconds, database=database))
 
     def _download(self, version: str) -> None:
         self._work.begin("download")
@@ -209,7 +224,8 @@ class Mover:
         was_empty = bool(goal.replica_set) and (before.was_empty or is_empty)
         restart = goal.restart if self._is_due(goal.restart) else before.restart
         resync = goal.resync if is_empty and self._is_due(goal.resync) else before.resync
-        self._places.write_record(StartRecord(version, restart, was_empty=was_empty, resync=resync))
+        record = replace(before, version=version, restart=restart, parameters=frozenset())
+        self._places.write_record(replace(record, was_empty=was_empty, resync=resync))
 
     def _is_due(self, time: datetime | None) -> bool:
         return time is not None and time <= self._now
@@ -317,6 +333,42 @@ class Mover:
         data = self._managed.data
         for directory in self._work.run(partial(set_aside, data)):
             self._work.run(partial(remove_set_aside, directory, data, self._allowed, logs))
+
+    def _compact(self) -> None:
+        """Compact each collection. A secondary does not become the primary meanwhile."""
+        self._work.begin("compact")
+        is_member = bool(self._managed.goal.replica_set)
+        for database in self._databases():
+            for name in self._collections(database):
+                if is_member:
+                    self._ask({"replSetFreeze": _COMPACT_FROZEN_SECONDS})
+                self._compact_collection(database, name)
+        if is_member:
+            self._ask({"replSetFreeze": 0})
+        if self._managed.goal.compact is not None:
+            self._work.run(partial(self._places.note_compacted, self._managed.goal.compact))
+
+    def _databases(self) -> Sequence[str]:
+        answer = self._ask({"listDatabases": 1, "nameOnly": True}, _COMMAND_SECONDS)
+        return sorted({database["name"] for database in answer["databases"]} - _NOT_COMPACTED)
+
+    def _collections(self, database: str) -> Sequence[str]:
+        """The collections of a database that servers compact: no views, time series or system collections."""
+        listed = {"listCollections": 1, "nameOnly": True, "filter": {"type": "collection"}}
+        cursor = self._ask(
+            {**listed, "cursor": {"batchSize": _MOST_COLLECTIONS}}, _COMMAND_SECONDS, database
+        )["cursor"]
+        if cursor["id"]:
+            raise MoveFailed(f"the database {database} has too many collections to list them at once")
+        names = [row["name"] for row in cursor["firstBatch"]]
+        return sorted(name for name in names if not name.startswith("system."))
+
+    def _compact_collection(self, database: str, name: str) -> None:
+        try:
+            self._ask({"compact": name}, _COMPACT_SECONDS, database)
+        except OperationFailure as error:
+            if error.code != NO_COLLECTION:
+                raise
 
     # --- at run time ------------------------------------------------------------------------------
 

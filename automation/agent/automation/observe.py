@@ -197,6 +197,7 @@ def observe(
             file=file,
             restart=record.restart,
             resync=record.resync,
+            compacted=record.compacted,
             data_since=since,
             has_old_data=has_old,
             builds=present,
@@ -246,6 +247,7 @@ class _RunningServer:
             started=self._started(now),
             restart=self._record.restart,
             resync=self._record.resync,
+            compacted=self._record.compacted,
             builds=builds,
             failure=failure,
         )

@@ -33,7 +33,7 @@ class StartRecord:
     `version`: also of a server that the agent found running. `parameters`: the names of the server parameters
     that the agent has set at run time. `was_empty`: whether the agent started it with an empty directory,
     always as a member, and it has had no data since. `resync`: the lastResync of the document under which the
-    agent started it with an empty directory.
+    agent started it with an empty directory. `compacted`: the lastCompact that the agent has carried out.
     """
 
     version: str | None = None
@@ -41,6 +41,7 @@ class StartRecord:
     parameters: frozenset[str] = frozenset()
     was_empty: bool = False
     resync: datetime | None = None
+    compacted: datetime | None = None
 
 
 class ProcessPlaces:
@@ -88,6 +89,7 @@ class ProcessPlaces:
             frozenset(map(str, parameters)) if isinstance(parameters, list) else frozenset(),
             stored.get("wasEmpty") is True,
             _stored_moment(stored, "resync"),
+            _stored_moment(stored, "compacted"),
         )
 
     def write_record(self, record: StartRecord) -> None:
@@ -99,6 +101,7 @@ class ProcessPlaces:
             "parameters": sorted(record.parameters),
             "wasEmpty": record.was_empty,
             "resync": record.resync.isoformat() if record.resync else None,
+            "compacted": record.compacted.isoformat() if record.compacted else None,
         }
         write_whole(self._record, json.dumps(stored).encode())
 
@@ -112,6 +115,10 @@ class ProcessPlaces:
         record = self.read_record()
         if record.version != version:
             self.write_record(replace(record, version=version))
+
+    def note_compacted(self, time: datetime) -> None:
+        """Write the lastCompact that is carried out. Raises: MoveFailed. OSError."""
+        self.write_record(replace(self.read_record(), compacted=time))
 
     def note_data(self) -> None:
         """Write that the process has data, if it began without. Raises: MoveFailed. OSError."""

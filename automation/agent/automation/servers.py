@@ -15,6 +15,8 @@ from automation.agent.mongodb.connection import MongoAccess, SettingsFault, ask_
 NO_COMMAND, NO_REPLICATION, NO_VALID_CONFIG, NOT_INITIATED, UNKNOWN_YET = 59, 76, 93, 94, 258
 """Error codes: CommandNotFound, NoReplicationEnabled, InvalidReplicaSetConfig, NotYetInitialized, and for a
 new member UnknownFeatureCompatibilityVersion."""
+NO_COLLECTION = 26
+"""Error code: NamespaceNotFound."""
 COMMAND_SECONDS = 10.0
 
 NOT_ANSWERED = (PyMongoError, InvalidBSON, SettingsFault, OSError)

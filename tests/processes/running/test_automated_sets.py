@@ -48,7 +48,11 @@ def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a
         assert sorted(restarts) == list(NAMES)
         assert (restarts[-1], "STEP_DOWN", "DONE") in moves
         assert replica_set.machines[0].scenario.site.ask(FOLLOWING) == restarts[-1:]
-        # All members copy their data again.
+        # All members are compacted, and then copy their data again.
+        compacted = [{**sent, "lastCompact": datetime.now(UTC).isoformat()} for sent in larger]
+        replica_set.reaches(replica_set.publish(*compacted), *NAMES)
+        moves = replica_set.moves(*NAMES)
+        assert sorted(name for name, move, _ in moves if move == "COMPACT") == list(NAMES)
         resync = datetime.now(UTC).isoformat()
         larger = [{**sent, "lastResync": resync} for sent in larger]
         replica_set.reaches(replica_set.publish(*larger), *NAMES)

@@ -15,7 +15,6 @@ ROUND_SETTINGS = ("setParameter.cursorTimeoutMillis", "setParameter.ttlMonitorEn
 START_SETTINGS = ("storage.wiredTiger.engineConfig.cacheSizeGB", "net.maxIncomingConnections")
 FIELDS_LEFT_ALONE = (
     "backupRestoreUrl",
-    "lastCompact",
     "lastKmipMasterKeyRotation",
 )
 """Fields of processes that change nothing on the simulated servers: the plan must say so."""
@@ -33,7 +32,9 @@ REFUSED_CONCERNS: Sequence[JsonDocument] = (
     {"defaultReadConcern": {"level": "snapshot"}},
 )
 RESTARTS = ("2026-11-21T07:00:00Z", "2026-11-21T08:10:00Z", "2026-11-21T08:40:00Z")
-"""Times of lastRestart and lastResync: before the run, and in it."""
+"""Times of lastRestart, lastResync and lastCompact: before the run, and in it."""
+WITHOUT_ZONE = "2026-11-21T07:00:00"
+"""A lastCompact that changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,10 @@ def draw_fleet(seed: int) -> SimulatedFleetPlan:
         _with_arbiters(document, is_odd=is_odd and number > 0) for number, document in enumerate(documents)
     ]
     resyncs = Random(seed + 4 * 10**9)
-    documents = [_with_resync(resyncs, document) for document in documents]
+    documents = [_with_time(resyncs, document, "lastResync", RESTARTS) for document in documents]
+    compacts = Random(seed + 6 * 10**9)
+    times = (*RESTARTS, WITHOUT_ZONE)
+    documents = [_with_time(compacts, document, "lastCompact", times) for document in documents]
     return SimulatedFleetPlan(
         seed=seed,
         documents=tuple(
@@ -98,14 +102,13 @@ def _with_fields_left_alone(random: Random, document: JsonDocument) -> JsonDocum
     return {**document, **added(SECTIONS_LEFT_ALONE), "processes": processes}
 
 
-def _with_resync(random: Random, document: JsonDocument) -> JsonDocument:
-    """The document with an initial sync of all processes, or of some."""
+def _with_time(random: Random, document: JsonDocument, field: str, times: Sequence[str]) -> JsonDocument:
+    """The document with a time in the field of all processes, or of some."""
     if random.random() < 0.75:
         return document
-    time, share = random.choice(RESTARTS), random.choice((1.0, 1.0, 0.4))
+    time, share = random.choice(times), random.choice((1.0, 1.0, 0.4))
     processes = [
-        {**process, "lastResync": time} if random.random() < share else process
-        for process in document["processes"]
+        {**process, field: time} if random.random() < share else process for process in document["processes"]
     ]
     return {**document, "processes": processes}
 

@@ -53,6 +53,8 @@ class SimulatedServer:
     """The lastRestart under which it was started."""
     resync: datetime | None = None
     """The lastResync under which its data began."""
+    compacted: datetime | None = None
+    """The lastCompact that its agent remembers as carried out."""
     data_since: int | None = None
     """When its data began, in ticks of its own clock; None if its directory is empty."""
     old: int = 0
@@ -229,6 +231,12 @@ class SimulatedSet:
         copies = sum(server.is_copy and self.is_healthy(server.name) for server in others)
         if copies < (len(copying) // 2 + 1 if len(copying) > 2 else 1):
             self.violates(FleetPromise.DATA, f"{name} loses its data, and {copies} of {copying} have it")
+
+    def compact(self, name: str) -> None:
+        """Compact the collections, as a secondary or a single server does."""
+        server = self.servers[name]
+        if server.state not in {MemberState.SECONDARY, MemberState.STANDALONE}:
+            self.violates(FleetPromise.SERVER, f"{name} is compacted as {server.state}")
 
     def set_aside(self, name: str) -> None:
         """Set the data of a stopped server aside."""

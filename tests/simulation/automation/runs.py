@@ -40,6 +40,7 @@ from tests.simulation.automation.documents import (
     ROUND_SETTINGS,
     SECTIONS_LEFT_ALONE,
     SET_NAME,
+    WITHOUT_ZONE,
     SimulatedFleetPlan,
     draw_fleet,
 )
@@ -195,6 +196,7 @@ class FleetRun:
             started=BEGIN + timedelta(minutes=server.started + server.clock) if server.version else None,
             restart=server.marker,
             resync=server.resync,
+            compacted=server.compacted,
             data_since=self._data_since(server),
             has_old_data=server.old > 0,
             builds=frozenset(server.builds),
@@ -439,8 +441,8 @@ class FleetRun:
                 self._start(move)
             case kind if kind in _ROLLING:
                 self._disturb(server, move)
-            case MoveKind.REMOVE_OLD_DATA:
-                self.world.remove_old(server.name)
+            case MoveKind.REMOVE_OLD_DATA | MoveKind.COMPACT:
+                self._work_on_data(server, move)
             case MoveKind.SET_FEATURE_VERSION | MoveKind.SET_DEFAULT_CONCERN:
                 self._set_value(server, move)
             case MoveKind.INITIATE:
@@ -471,6 +473,23 @@ class FleetRun:
             self.world.violates(FleetPromise.SERVER, f"{server.name} cannot change {changed} at run time")
             return
         server.settings = process.settings
+
+    def _work_on_data(self, server: SimulatedServer, move: Move) -> None:
+        if move.kind is MoveKind.REMOVE_OLD_DATA:
+            self.world.remove_old(server.name)
+            return
+        number = min(self.goal.number, len(self.plan.documents))
+        processes = self.plan.documents[number - 1]["processes"]
+        if (server.name, WITHOUT_ZONE) in {(sent["name"], sent.get("lastCompact")) for sent in processes}:
+            self.world.violates(
+                FleetPromise.HANDS_OFF, f"{server.name} is compacted at a time without a zone"
+            )
+        self.world.check_disturbance(server.name)
+        self.world.compact(server.name)
+        process = self._process(server.name)
+        is_killed = self.plan.faults > 0 and self.ages.random() < 0.3
+        if process is not None and not is_killed:
+            server.compacted = process.compact
 
     def _disturb(self, server: SimulatedServer, move: Move) -> None:
         if move.kind is not MoveKind.STEP_DOWN:
@@ -651,8 +670,17 @@ class FleetRun:
             *([f"{process.name} has another file"] if server.file != process.settings else []),
             *([f"{process.name} was not restarted"] if late else []),
             *self._missing_resync(process, server),
+            *self._missing_compact(process, server),
             *([f"{process.name} is {server.state}"] if server.state in _PASSING else []),
         ]
+
+    def _missing_compact(self, process: GoalProcess, server: SimulatedServer) -> list[str]:
+        """What of lastCompact is not reached: by members with data, and by single servers."""
+        times = (server.compacted, BEGIN + timedelta(minutes=server.data_since or 0))
+        is_member = not process.replica_set or self.world.member(process.name) is not None
+        has_data = server.is_copy or server.state is MemberState.STANDALONE
+        is_late = process.compact is not None and not any(time and time >= process.compact for time in times)
+        return [f"{process.name} is not compacted"] if is_late and is_member and has_data else []
 
     def _missing_resync(self, process: GoalProcess, server: SimulatedServer) -> list[str]:
         """What of lastResync is not reached. Notes say it of processes that are no members with data."""
@@ -683,11 +711,12 @@ _WITHOUT_A_WAY = frozenset(
         PlanReason.CONCERN_NEEDED,
         PlanReason.SEVERAL_ARBITERS,
         PlanReason.RESYNC_REFUSED,
+        PlanReason.COMPACT_REFUSED,
     }
 )
 """Reasons of benign documents: of a former member with data of an old version, that was an arbiter, or is the
 primary and not in the document; of arbiters that change the default write concern, or that a version between
-refuses; of a single member, whose data nobody else has."""
+refuses; of a single member, whose data nobody else has, and which is always the primary."""
 _OF_SERVERS = ("crash", "crash", "dead", "lag", "rollback", "wipe", "download")
 _FAULTS = (*_OF_SERVERS, "kill", "kill", "hide", "turn", "pause", "alert", "oplog")
 

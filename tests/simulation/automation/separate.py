@@ -167,7 +167,7 @@ class SeparateRun(FleetRun):
         processes = tuple(
             process
             if self._machine(process.name) == self._machine(name)
-            else replace(process, is_elsewhere=True, settings={}, restart=None, resync=None)
+            else replace(process, is_elsewhere=True, settings={}, restart=None, resync=None, compact=None)
             for process in sorted(unit.processes, key=lambda process: process.name)
         )
         unit = replace(unit, processes=processes)

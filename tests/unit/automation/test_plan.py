@@ -444,6 +444,66 @@ class TestResyncs:
         assert moves(found) == [("START", "p1")]
 
 
+COMPACTED: dict[str, Any] = {"lastCompact": "2099-11-21T11:00:00Z"}
+
+
+class TestCompactions:
+    """lastCompact compacts one member after the other, and no primary."""
+
+    def test_the_secondaries_come_first_and_the_primary_steps_down(self) -> None:
+        found = plan_of(replica_set(**COMPACTED), with_old_data())
+        assert disturbances(found) == [
+            ("COMPACT", "p1"),
+            ("COMPACT", "p2"),
+            ("STEP_DOWN", "p0"),
+            ("COMPACT", "p0"),
+        ]
+        assert found.holds == ()
+
+    def test_compacted_and_younger_data_needs_none(self) -> None:
+        done = {"compacted": datetime(2099, 11, 21, 11, tzinfo=UTC)}
+        observed = with_old_data(p0=done, p1={"data_since": NOW}, p2=done)
+        assert step(goal_of(replica_set(**COMPACTED)), observed) == PlanStep()
+
+    def test_a_time_without_a_zone_compacts_nothing(self) -> None:
+        goal = goal_of(replica_set(lastCompact="2099-11-21T11:00:00"))
+        assert step(goal, with_old_data()) == PlanStep()
+        assert goal.units[0].notes == ()
+
+    def test_a_compaction_in_the_future_has_its_time(self) -> None:
+        found = plan_of(replica_set(lastCompact="2099-11-21T14:00:00+01:00"), with_old_data())
+        assert {planned.at for planned in found.moves} == {NOW + timedelta(hours=1)}
+
+    def test_a_resync_serves_a_compaction_too(self) -> None:
+        found = plan_of(replica_set(**RESYNCED, **COMPACTED), with_old_data())
+        assert not any(kind == "COMPACT" for kind, _ in disturbances(found))
+
+    def test_the_next_member_waits_while_another_is_away(self) -> None:
+        observed = with_old_data(p2={"state": MemberState.RECOVERING})
+        found = step(goal_of(replica_set(**COMPACTED)), observed)
+        assert moves(found) == []
+        assert "MEMBER_AWAY" in reasons(found)
+
+    def test_a_single_server_is_compacted_and_the_only_voting_member_is_not(self) -> None:
+        single = document(
+            processes=[process(version="5.0.31", featureCompatibilityVersion="5.0", **COMPACTED)],
+            databaseVersions=[version(name="5.0.31")],
+        )
+        assert moves(step(goal_of(single), fleet(single, db_1=OLD_DATA))) == [("COMPACT", "db_1")]
+        alone = replica_set(1)
+        found = step(goal_of(replica_set(1, **COMPACTED)), fleet(alone, p0=OLD_DATA))
+        assert (moves(found), reasons(found)) == ([], {"COMPACT_REFUSED"})
+
+    def test_arbiters_and_other_storage_engines_are_left_alone(self) -> None:
+        engine = {"storage": {"dbPath": "/data", "engine": "inMemory"}}
+        sent = replica_set(members={2: {"arbiterOnly": True}}, **COMPACTED)
+        sent["processes"][1]["args2_6"] = {**SETTINGS, **engine}
+        goal = goal_of(sent)
+        assert [note.process for note in goal.units[0].notes] == ["p1", "p2"]
+        observed = fleet(sent, p0={"data_since": NOW}, p1=OLD_DATA, p2=OLD_DATA)
+        assert step(goal, observed) == PlanStep()
+
+
 EMPTY: dict[str, Any] = {
     "is_running": False,
     "state": None,

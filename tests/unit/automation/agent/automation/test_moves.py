@@ -62,7 +62,7 @@ class _CommandedServer:
     def __init__(self, may_answer: Event) -> None:
         self.may_answer, self.commands = may_answer, list[str]()
 
-    def ask(self, command: Mapping[str, Any], *, seconds: float = 0) -> Mapping[str, Any]:
+    def ask(self, command: Mapping[str, Any], *, seconds: float = 0, database: str = "") -> Mapping[str, Any]:
         self.commands.append(next(iter(command)))
         assert self.may_answer.wait(LONGEST)
         raise OperationFailure("it has answered")
@@ -93,16 +93,17 @@ def mover(
     *,
     concern: Mapping[str, Any] | None = None,
     resync: datetime | None = None,
+    **fields: Any,
 ) -> Mover:
     """The moves of a process below the directory. `program`: the script that is the server, if any.
 
     `concern`: the default concern of the replica set of the process, and `resync`: the lastResync, if it has
-    one.
+    one. `fields`: of the process.
     """
     settings: dict[str, Any] = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
     if concern or resync:
         settings["replication"] = {"replSetName": "orders"}
-    fields: dict[str, Any] = {"lastResync": resync.isoformat()} if resync else {}
+    fields |= {"lastResync": resync.isoformat()} if resync else {}
     sent = document(
         options={"downloadBase": str(directory)},
         processes=[process(hostname="127.0.0.1", args2_6=settings, defaultRWConcern=concern, **fields)],
@@ -143,6 +144,7 @@ COMMANDS = [
     Move(MoveKind.SET_FEATURE_VERSION, "db_1", version="6.0"),
     Move(MoveKind.SET_DEFAULT_CONCERN, "db_1", "orders"),
     Move(MoveKind.STEP_DOWN, "db_1", "orders"),
+    Move(MoveKind.COMPACT, "db_1", "orders"),
     *(
         Move(kind, "db_1", "orders", members=(MemberConfig("db_1"),))
         for kind in (
@@ -215,7 +217,7 @@ def test_a_server_that_has_ended_is_not_started_after_the_turn_is_lost(tmp_path:
 class _Configured(_CommandedServer):
     """A server that says the configuration of its replica set."""
 
-    def ask(self, command: Mapping[str, Any], *, seconds: float = 0) -> Mapping[str, Any]:
+    def ask(self, command: Mapping[str, Any], *, seconds: float = 0, database: str = "") -> Mapping[str, Any]:
         self.commands.append(next(iter(command)))
         return {"config": {"version": 1, "members": [{"_id": 0, "host": "127.0.0.1:1"}]}}
 
@@ -244,7 +246,7 @@ class _ServerWithConcern(_CommandedServer):
         super().__init__(Event())
         self.w, self.sent = w, dict[str, Any]()
 
-    def ask(self, command: Mapping[str, Any], *, seconds: float = 0) -> Mapping[str, Any]:
+    def ask(self, command: Mapping[str, Any], *, seconds: float = 0, database: str = "") -> Mapping[str, Any]:
         self.sent = dict(command)
         return {"defaultWriteConcern": {"w": self.w, "wtimeout": 0}, "defaultWriteConcernSource": "global"}
 
@@ -277,7 +279,7 @@ class _Member(_CommandedServer):
         self.others, self.state, self.looks = list(others), state, 0
         self.syncs: Callable[[], bool] = lambda: False
 
-    def ask(self, command: Mapping[str, Any], *, seconds: float = 0) -> Mapping[str, Any]:
+    def ask(self, command: Mapping[str, Any], *, seconds: float = 0, database: str = "") -> Mapping[str, Any]:
         if "replSetGetConfig" in command:
             members = [{"_id": number, "votes": 1, "arbiterOnly": False} for number in range(3)]
             return {"config": {"members": members}}
@@ -419,6 +421,58 @@ def test_old_data_is_removed(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
     mover(tmp_path, SeenProcess(RUNS)).carry_out(Move(MoveKind.REMOVE_OLD_DATA, "db_1", "orders"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data", "data.old"]
+
+
+class _Collections(_CommandedServer):
+    """A server with collections, of which `gone` is dropped before it is compacted, and `broken` fails."""
+
+    def __init__(self, *names: str) -> None:
+        super().__init__(Event())
+        self.names, self.sent = names, list[tuple[str, object, str]]()
+
+    def ask(self, command: Mapping[str, Any], *, seconds: float = 0, database: str = "") -> Mapping[str, Any]:
+        name, value = next(iter(command.items()))
+        self.commands.append(name)
+        if name == "listDatabases":
+            return {"databases": [{"name": each_name} for each_name in ("shop", "local", "config", "admin")]}
+        if name == "listCollections":
+            assert command["filter"] == {"type": "collection"}
+            names = self.names if database == "shop" else ("system.users",)
+            return {"cursor": {"id": 0, "firstBatch": [{"name": each_name} for each_name in names]}}
+        self.sent.append((name, value, database))
+        if value in {"gone", "broken"}:
+            raise OperationFailure("it fails", 26 if value == "gone" else 1)
+        return {}
+
+
+COMPACT = Move(MoveKind.COMPACT, "db_1", "orders")
+
+
+def compacting(directory: Path, server: _CommandedServer, turn: _CountedTurn | None = None) -> Mover:
+    return mover(directory, SeenProcess(RUNS), turn, server, resync=NOON, lastCompact=NOON.isoformat())
+
+
+def test_each_collection_is_compacted_while_the_member_is_not_elected(tmp_path: Path) -> None:
+    server = _Collections("orders", "gone", "system.views", "system.buckets.ts")
+    compacting(tmp_path, server).carry_out(COMPACT)
+    freeze, thaw = ("replSetFreeze", 3600, "admin"), ("replSetFreeze", 0, "admin")
+    assert server.sent == [freeze, ("compact", "gone", "shop"), freeze, ("compact", "orders", "shop"), thaw]
+    assert ProcessPlaces(tmp_path, "db_1").read_record().compacted == NOON
+
+
+def test_a_single_server_is_compacted_without_a_freeze(tmp_path: Path) -> None:
+    server = _Collections("orders")
+    mover(tmp_path, SeenProcess(RUNS), server=server).carry_out(Move(MoveKind.COMPACT, "db_1"))
+    assert server.sent == [("compact", "orders", "shop")]
+
+
+def test_a_compaction_that_fails_or_is_cut_off_is_not_done(tmp_path: Path) -> None:
+    with pytest.raises(MoveFailed, match="it fails"):
+        compacting(tmp_path, _Collections("broken")).carry_out(COMPACT)
+    server = _Collections("orders")
+    with pytest.raises(TurnLost):
+        compacting(tmp_path, server, _CountedTurn(lambda: "compact" in server.commands)).carry_out(COMPACT)
+    assert ProcessPlaces(tmp_path, "db_1").read_record().compacted is None
 
 
 def test_every_move_with_a_turn_is_tried_without_it() -> None:

@@ -52,6 +52,8 @@ def test_it_reads_how_a_process_was_started(tmp_path: Path) -> None:
     assert places.read_record() == expected
     places.note_data()
     assert places.read_record() == replace(expected, was_empty=False)
+    places.note_compacted(NOON)
+    assert places.read_record() == replace(expected, was_empty=False, compacted=NOON)
 
 
 def test_two_agents_do_not_carry_out_plans_in_the_same_directory(tmp_path: Path) -> None:
