@@ -9,6 +9,8 @@ from django.db.models import QuerySet
 
 from automation.agent_file import agent_file, agent_file_facts
 from automation.agent_settings.models import AgentSettings
+from automation.desired_state.store import wanted_agent_version
+from opsapi import VERSION
 from opsapi.api.errors import unavailable
 from opsapi.api.resources import Facts
 from opsapi.encryption import CannotDecryptError, decrypt
@@ -36,7 +38,7 @@ def shown_agent_settings_of(group_id: str) -> AgentSettings | None:
 
 def version_for_agents(group_id: str) -> str:
     """Return the version of a project's settings as agents get it, without reading the secrets."""
-    return _version_for_agents(shown_agent_settings_of(group_id))
+    return _version_for_agents(group_id, shown_agent_settings_of(group_id))
 
 
 def settings_etag(version: str) -> str:
@@ -59,8 +61,8 @@ def shown_settings(stored: AgentSettings | None) -> Facts:
     return {SELF_UPDATE: False, **values, "version": version_of(stored)}
 
 
-def full_settings(stored: AgentSettings | None) -> Facts:
-    """Return the settings with their secrets, for agents, and the file by which agents replace theirs.
+def full_settings(group_id: str, stored: AgentSettings | None) -> Facts:
+    """Return the settings of a project with their secrets, for agents, and the file that replaces theirs.
 
     Raises: ApiError: SERVICE_UNAVAILABLE, if the encryption key of the secrets is no longer configured.
     """
@@ -71,18 +73,20 @@ def full_settings(stored: AgentSettings | None) -> Facts:
             "OPSAPI_ENCRYPTION_KEYS"
         )
     settings = {name: value for name, value in values.items() if name != SELF_UPDATE}
-    update = {"agentFile": agent_file_facts()} if _updates_agents(stored) else {}
-    return {**settings, **update, "version": _version_for_agents(stored)}
+    update = {"agentFile": agent_file_facts()} if _updates_agents(group_id, stored) else {}
+    return {**settings, **update, "version": _version_for_agents(group_id, stored)}
 
 
-def _updates_agents(stored: AgentSettings | None) -> bool:
-    return stored is not None and bool(stored.shown.get(SELF_UPDATE))
+def _updates_agents(group_id: str, stored: AgentSettings | None) -> bool:
+    """Whether the settings or the automation configuration ask for the version of the platform."""
+    is_on = stored is not None and bool(stored.shown.get(SELF_UPDATE))
+    return is_on or wanted_agent_version(group_id) == VERSION
 
 
-def _version_for_agents(stored: AgentSettings | None) -> str:
+def _version_for_agents(group_id: str, stored: AgentSettings | None) -> str:
     """The version, with the beginning of the checksum of the file by which agents replace theirs."""
     version = version_of(stored)
-    return f"{version}.{agent_file().sha256[:16]}" if _updates_agents(stored) else version
+    return f"{version}.{agent_file().sha256[:16]}" if _updates_agents(group_id, stored) else version
 
 
 def opened_settings(stored: AgentSettings) -> Mapping[str, Any] | None:

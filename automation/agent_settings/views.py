@@ -74,5 +74,5 @@ class FullAgentSettingsViewSet(ApiViewSet):
         }
         if known & {ANY_ETAG, tag}:
             return Response(status=304, headers={"ETag": tag})
-        document = full_settings(agent_settings_of(self.group.id))
+        document = full_settings(self.group.id, agent_settings_of(self.group.id))
         return Response(document, headers={"ETag": settings_etag(document["version"])})

@@ -28,6 +28,7 @@ from automation.desired_state.store import (
     stored,
 )
 from automation.hosts.changes import hosts_add
+from automation.plan.reading import wanted_agent
 from automation.sections import addresses, items, process_host, process_name
 from automation.turns.changes import plan_begin_again
 from events.log.changes import NewEvent
@@ -151,6 +152,13 @@ def _publish(
     hosts_add(group_id=group_id, addresses=addresses(draft.new), actor=act.actor, now=act.now)
 
 
+def _agent_version(document: Mapping[str, Any]) -> str:
+    """The version that the document asks for; empty for a name that is too long for a version."""
+    wanted = wanted_agent(document)
+    longest = AutomationRevision._meta.get_field("agent_version").max_length or 0
+    return wanted if len(wanted) <= longest else ""
+
+
 def _revision(
     act: RecordedAct, draft: Publication, *, group_id: str, restored_from: int | None
 ) -> AutomationRevision:
@@ -162,6 +170,7 @@ def _revision(
         ],
         diffs=[change.document() for change in draft.changes],
         changes=Counter(change.status.value for change in draft.changes),
+        agent_version=_agent_version(draft.new),
         restored_from=restored_from,
         actor_kind=act.actor.kind.value,
         actor_id=act.actor.id,

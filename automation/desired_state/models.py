@@ -49,6 +49,12 @@ class AutomationRevision(models.Model):
     processes = models.JSONField(default=list, help_text="Name and hostname of each process.")
     diffs = models.JSONField(default=list, help_text="Changes per process, with secrets redacted.")
     changes = models.JSONField(default=dict, help_text="Number of changed processes, by status.")
+    agent_version = models.CharField(
+        max_length=50,
+        default="",
+        db_default="",
+        help_text="The version of the platform's agent that the document asks for.",
+    )
     restored_from = models.PositiveIntegerField(null=True, help_text="The revision that was restored.")
     actor_kind = models.CharField(max_length=6, choices=[(kind.value, kind.value) for kind in ActorKind])
     actor_id = OptionalIdField()

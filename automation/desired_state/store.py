@@ -49,6 +49,11 @@ def goal_version(group_id: str) -> int:
     return newest or 0
 
 
+def wanted_agent_version(group_id: str) -> str:
+    """Return the version of the platform's agent that the current configuration asks for; empty for none."""
+    return revisions_of(group_id).values_list("agent_version", flat=True).first() or ""
+
+
 def newest_revision(group_id: str) -> AutomationRevision | None:
     """Return the newest revision of a project; None before the first publication."""
     return _without_documents(group_id).first()

@@ -21,6 +21,7 @@ from automation.plan.setting_values import setting_value
 from automation.plan.values import AutomationGoal, GoalProcess, GoalUnit, MemberConfig, PlanHold
 from automation.plan.versions import series, supports
 from automation.sections import Section, items, process_name, section, text
+from opsapi import VERSION
 
 MOST_MEMBERS = 50
 """The maximum number of members of a replica set of MongoDB."""
@@ -29,7 +30,7 @@ NOT_PLANNED = (
     "lastKmipMasterKeyRotation",
 )
 """Fields of processes that a plan does not carry out."""
-NOT_PLANNED_SECTIONS = ("agentVersion", "auth")
+NOT_PLANNED_SECTIONS = ("auth",)
 _ROUTER = "mongos"
 _LARGEST = 2**31
 
@@ -71,6 +72,7 @@ def _document_notes(document: Section, planned: frozenset[str]) -> Iterator[Plan
     fields = [name for name in NOT_PLANNED_SECTIONS if document.get(name) is not None]
     if fields:
         yield PlanHold(PlanReason.NOT_PLANNED, names=(("fields", ", ".join(fields)),))
+    yield from _agent_notes(document)
     listed = document.get("replicaSets")
     if listed is None:
         return
@@ -85,6 +87,21 @@ def _document_notes(document: Section, planned: frozenset[str]) -> Iterator[Plan
         if name not in planned:
             what = "no process has this replSetName"
             yield PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", what),))
+
+
+def wanted_agent(document: Section) -> str:
+    """The version of the platform's agent that the document asks for; empty if it asks for none."""
+    stated = section(document, "agentVersion")
+    return "" if text(stated, "directoryUrl") else text(stated, "name") or ""
+
+
+def _agent_notes(document: Section) -> Iterator[PlanHold]:
+    """Why agents do not get the version of the document."""
+    name, place = wanted_agent(document), text(section(document, "agentVersion"), "directoryUrl")
+    what = "directoryUrl leads elsewhere" if place else f"name is {name}" if name not in {"", VERSION} else ""
+    if what:
+        names = (("version", VERSION), ("what", what))
+        yield PlanHold(PlanReason.AGENT_VERSION_REFUSED, names=names)
 
 
 def _groups(

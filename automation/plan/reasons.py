@@ -169,6 +169,11 @@ class PlanReason(Enum):
     )
     RESYNC_REFUSED = (ReasonKind.REFUSED, "lastResync removes no data of the process: {what}")
     COMPACT_REFUSED = (ReasonKind.REFUSED, "lastCompact does not compact the process: {what}")
+    AGENT_VERSION_REFUSED = (
+        ReasonKind.REFUSED,
+        "agents stay as they are: the platform hands out only its own version {version}, and "
+        "agentVersion.{what}",
+    )
     NO_END = (
         ReasonKind.REFUSED,
         "the plan reaches no end, which is a fault of the platform: please report it",

@@ -21,6 +21,7 @@ from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.client import ApiClient
 from tests.factories.accesslist import make_key
+from tests.factories.documents import document
 from tests.factories.lost_keys import lose_key
 
 MONGODB = f"mongodb://ada:{bodies.SECRET}@db1.example.com:27017/?authSource=admin"
@@ -234,6 +235,26 @@ class TestAgents:
         assert second.json()["agentFile"] == {"version": VERSION, "sha256": "f" * 64, "size": 3}
         put(watcher, path)
         assert "agentFile" not in fetched(agent, project, HTTP_IF_NONE_MATCH=second["ETag"]).json()
+
+    def test_agents_get_the_file_of_the_platform_if_the_automation_configuration_names_its_version(
+        self, watcher: ApiClient, agent: ApiClient, project: Project
+    ) -> None:
+        publisher = ApiClient(make_key(Grant(Role.GROUP_AUTOMATION_ADMIN, group_id=project.id)))
+        etag = fetched(agent, project)["ETag"]
+        stated: list[dict[str, str]] = [
+            {"name": "0.0.1"},
+            {"name": VERSION, "directoryUrl": "https://example.com/"},
+            {"name": VERSION},
+            {"name": "x" * 100},
+        ]
+        offers = []
+        for number, wanted in enumerate(stated):
+            sent = document(version=number, agentVersion=wanted)
+            assert publisher.put(f"/groups/{project.id}/automationConfig", sent).status_code == 200
+            answer = fetched(agent, project, HTTP_IF_NONE_MATCH=etag)
+            offers.append(answer.status_code == 200 and "agentFile" in answer.json())
+            etag = answer["ETag"]
+        assert offers == [False, False, True, False]
 
     @pytest.mark.parametrize("role", [Role.GROUP_MONITORING_ADMIN, Role.GROUP_AUTOMATION_ADMIN])
     def test_other_roles_that_can_report_get_none(self, project: Project, role: Role) -> None:

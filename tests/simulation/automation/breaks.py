@@ -403,7 +403,7 @@ PLAN_BREAKS = (
     PlanBreak("the file is forgotten", 18, _END, _file_is_forgotten),
     PlanBreak("a server can get another data directory", 34, _DATA, _data_can_move),
     PlanBreak("a field is left alone without a word", 0, _END, _a_field_is_left_alone_without_a_word),
-    PlanBreak("a section is left alone without a word", 0, _END, _a_section_is_left_alone_without_a_word),
+    PlanBreak("a section is left alone without a word", 2, _END, _a_section_is_left_alone_without_a_word),
     PlanBreak("restarts are called left alone", 8, _END, _restarts_are_called_left_alone),
     PlanBreak("failures are ignored", 8, _HANDS | _END, _failures_are_ignored),
     PlanBreak("failures under earlier documents stay", 8, _END, _failures_stay),

@@ -18,7 +18,7 @@ FIELDS_LEFT_ALONE = (
     "lastKmipMasterKeyRotation",
 )
 """Fields of processes that change nothing on the simulated servers: the plan must say so."""
-SECTIONS_LEFT_ALONE = ("agentVersion", "auth")
+SECTIONS_LEFT_ALONE = ("auth",)
 """As `FIELDS_LEFT_ALONE`, of the document."""
 CONCERNS: Sequence[JsonDocument] = (
     {"defaultWriteConcern": {"w": "majority"}},

@@ -25,6 +25,7 @@ from automation.plan.values import (
     PlanStep,
 )
 from automation.plan.versions import newest, series
+from opsapi import VERSION
 from tests.each import each
 from tests.factories.documents import document, process, version
 
@@ -731,6 +732,22 @@ class TestRefusals:
         goal = goal_of({**replica_set(backupRestoreUrl="CANCEL"), "auth": {"key": "x"}})
         named = [hold.names for hold in (*goal.notes, *goal.units[0].notes)]
         assert named == [(("fields", "auth"),), *[(("fields", "backupRestoreUrl"),)] * 3]
+
+    @each(
+        ("stated", "what"),
+        [
+            ({"name": VERSION}, None),
+            ({"name": "0.0.1"}, "name is 0.0.1"),
+            ({"name": VERSION, "directoryUrl": "https://example.com/"}, "directoryUrl leads elsewhere"),
+        ],
+    )
+    def test_only_the_agent_of_the_platform_is_handed_out(
+        self, stated: dict[str, str], what: str | None
+    ) -> None:
+        notes = goal_of({**replica_set(), "agentVersion": stated}).notes
+        assert [(note.reason.name, dict(note.names)["what"]) for note in notes] == (
+            [("AGENT_VERSION_REFUSED", what)] if what else []
+        )
 
     def test_a_replica_set_without_processes_is_named(self) -> None:
         goal = goal_of({**replica_set(), "replicaSets": [{"_id": "other", "members": []}]})
