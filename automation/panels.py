@@ -10,16 +10,18 @@ from accesslist.models import Project
 from automation.agents.models import Agent
 from automation.agents.rules import detection_words
 from automation.agents.store import agents_count, agents_not_reporting, detection_now
+from automation.choices import AgentType
 from automation.fleet_map import fleet_map
 from automation.hosts.models import Host
 from automation.hosts.store import hosts_count, hosts_down, hosts_without_data
 from automation.reports.store import DAYS, DatabaseDisk, database_disk, projects_growth
+from automation.turns.console import SET_WIZARD
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words
-from opsapi.console.admin_urls import add_url, list_url, page_url, page_url_of
+from opsapi.console.admin_urls import add_url, creation_url, list_url, page_url, page_url_of
 from opsapi.console.display import EMPTY
 from opsapi.console.widgets import Cell, Notice, Panel, PanelWhole, Tone, Widget, number_of
-from opsapi.first_rows import FirstRows
+from opsapi.first_rows import FirstRows, in_visible_scope
 
 
 def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget]:
@@ -31,7 +33,7 @@ def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget
     down, unknown = hosts_down(visible_scope), hosts_without_data(visible_scope, now)
     # All hosts are counted only if no host is listed.
     count = down.count + unknown.count or hosts_count(visible_scope)
-    whole = PanelWhole(count, _NO_HOSTS, _add_agent())
+    whole = PanelWhole(count, _NO_HOSTS, _add_agent() if count else _first_step(visible_scope))
     yield from fleet_map(visible_scope, now)
     yield _hosts(down, whole, unknown.count, now)
     yield _without_data(unknown, whole, now)
@@ -39,7 +41,7 @@ def fleet_widgets(visible_scope: VisibleScope, now: datetime) -> Iterator[Widget
     yield _growth(visible_scope, disk, now)
 
 
-_NO_HOSTS = "No hosts yet. An agent reports the hosts that it finds."
+_NO_HOSTS = "No hosts yet. An agent reports the hosts that it finds, or starts new ones with automation."
 _LISTED = "A host is listed here when its agent can't reach it or stops reporting it."
 
 
@@ -93,6 +95,14 @@ def _bytes(number: float) -> str:
 
 def _add_agent() -> Cell:
     return Cell("Add agent", add_url(Agent))
+
+
+def _first_step(visible_scope: VisibleScope) -> Cell:
+    """Before the first host: an agent, or a new replica set on the machines of automation agents."""
+    agents = Agent.objects.filter(agent_type=AgentType.AUTOMATION.value, group__deleted=None)
+    if not in_visible_scope(agents, visible_scope).exists():
+        return _add_agent()
+    return Cell("New replica set", creation_url("automation.automationrevision", SET_WIZARD))
 
 
 def _hosts(hosts: FirstRows[Host], whole: PanelWhole, unknown: int, now: datetime) -> Panel:

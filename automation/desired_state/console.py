@@ -20,8 +20,9 @@ from automation.desired_state.document.text import MOST_LINES, LinePair, for_peo
 from automation.desired_state.editor import EDIT
 from automation.desired_state.models import AutomationRevision, ProcessStatus
 from automation.desired_state.previews import preview_of
+from automation.desired_state.set_wizard import NEW_REPLICA_SET
 from automation.desired_state.store import goal_version, revision_at
-from automation.turns.console import PAUSE, RESUME, is_current, plan_url
+from automation.turns.console import PAUSE, RESUME, SET_WIZARD, is_current, plan_url
 from events.diffs import changed_resources
 from opsapi import clock
 from opsapi.api.catalogue import ErrorCode
@@ -40,6 +41,9 @@ class RestoreForm(ConsoleForm):
     fields_template = "console/restore_fields.html"
 
     version = forms.IntegerField(min_value=0, max_value=10**9, widget=forms.HiddenInput)
+
+    class Media:
+        css = {"all": ["console/plan.css"]}
 
     def stored(self) -> Mapping[str, Any]:
         return {"version": goal_version(self.row.group_id)}
@@ -170,6 +174,7 @@ class AutomationRevisionAdmin(ConsoleAdmin):
 
     help = "how-to/use-the-console#fleet"
     group_path = "group_id"
+    list_actions: ClassVar[Mapping[str, Action]] = {SET_WIZARD: NEW_REPLICA_SET}
     actions_of_row: ClassVar[Mapping[str, Action]] = {
         "edit": EDIT,
         "pause": PAUSE,

@@ -74,12 +74,22 @@ class DraftForm(ConsoleForm):
         actor = self.operator.actor()
         return preview_of(lambda: self.publish(dry_run=True, actor=actor, now=now), self.group_id, now)
 
+    @property
+    def asks_for_preview(self) -> bool:
+        """Whether only the plan is requested."""
+        return self.preview_name in self.data
+
+    @property
+    def not_seen(self) -> str:
+        """Why a draft is not published whose plan the page did not show."""
+        return NOT_SEEN
+
     def is_valid(self) -> bool:
         """Not valid while only a preview is requested, and before the plan of this draft was shown."""
-        if not super().is_valid() or self.plan is None or self.preview_name in self.data:
+        if not super().is_valid() or self.plan is None or self.asks_for_preview:
             return False
         if self.cleaned_data["seen"] != self.digest and "refusal" not in self.plan:
-            self.add_error(None, NOT_SEEN)
+            self.add_error(None, self.not_seen)
             return False
         return True
 

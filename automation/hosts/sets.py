@@ -208,7 +208,11 @@ class ReplicaSetAdmin(WithMembers):
         "created",
     ]
     filled_by = "automation.agent"
-    empty_text = "No replica sets yet. Replica sets appear when agents report hosts with a replica set name."
+    list_actions_elsewhere = (("automation.automationrevision", "replica-set"),)
+    empty_text = (
+        "No replica sets yet. Replica sets appear when agents report hosts with a replica set name. "
+        "Agents can also make a new replica set on machines with automation."
+    )
 
     @admin.display(description="state")
     def state(self, replica_set: Any) -> SafeString:

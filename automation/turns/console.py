@@ -1,6 +1,7 @@
 """The actions on the plan of a project: pause and resume, on the page of its newest revision."""
 
 from datetime import datetime
+from typing import Final
 
 from django.urls import reverse
 from django.utils.http import urlencode
@@ -12,6 +13,9 @@ from automation.turns.changes import plan_pause, plan_resume
 from automation.turns.store import pause_of, stops_of
 from opsapi.console.actions import Action, ActionCall, ActionOutcome
 from opsapi.console.project_choice import PARAMETER
+
+SET_WIZARD: Final = "replica-set"
+"""The name of the action that adds a replica set to the configuration of a project."""
 
 
 def plan_url(group_id: str) -> str:

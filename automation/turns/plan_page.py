@@ -16,6 +16,7 @@ from accesslist.models import Project
 from automation.desired_state.models import AutomationRevision
 from automation.desired_state.resource import shown_name
 from automation.desired_state.store import newest_revision, revision_at
+from automation.turns.console import SET_WIZARD
 from automation.turns.models import PlanTurn
 from automation.turns.progress import move_words, process_lines
 from automation.turns.resource import AutomationStatusDocument
@@ -24,13 +25,14 @@ from opsapi import clock
 from opsapi.api.principal import VisibleScope
 from opsapi.clock import ago_words, time_words
 from opsapi.console.actions import operator_of
-from opsapi.console.admin_urls import action_url, page_url
+from opsapi.console.admin_urls import action_url, creation_url, page_url
 from opsapi.console.display import Context, cut
 from opsapi.console.model_admin import live_context
 from opsapi.console.project_choice import chosen_project
 from opsapi.console.widgets import Tone
 from opsapi.fields import Among
 from opsapi.first_rows import first_rows, more_words
+from opsapi.roles import Scope
 
 _MOST: Final = 200
 """The most processes on the page."""
@@ -74,7 +76,9 @@ def plan_page(request: HttpRequest) -> HttpResponse:
                 "name", "id"
             )
         )
-        return TemplateResponse(request, "console/plan_projects.html", {**context, "projects": visible})
+        pages: Any = admin.site.get_model_admin(AutomationRevision)
+        about = {"projects": visible, "row_actions": _wizard(request, pages)}
+        return TemplateResponse(request, "console/plan_projects.html", {**context, **about})
     now = clock.now()
     about = {"project": project, "live": live_context(request), **plan_context(request, project.pk, now)}
     return TemplateResponse(request, "console/plan.html", {**context, **about})
@@ -89,16 +93,16 @@ def _project(request: HttpRequest, scope: VisibleScope) -> Any:
 
 def plan_context(request: HttpRequest, group_id: str, now: datetime) -> Context:
     """Return the progress of the plan, and what the operator can do."""
-    revision = newest_revision(group_id)
+    pages: Any = admin.site.get_model_admin(AutomationRevision)
+    revision, wizard = newest_revision(group_id), _wizard(request, pages, group_id)
     if revision is None:
-        return {"revision": None}
+        return {"revision": None, "row_actions": wizard}
     status = automation_status(group_id, now)
     lines = process_lines(AutomationStatusDocument.of_status(status, []), now)
     first_lines, left_out = cut(lines, _MOST)
     reached = sum(process.goal_version == status.version for process in status.processes)
     is_whole = reached == len(status.processes)
     stops = [_stop(stop, now) for stop in stops_of(group_id, status.version)]
-    pages: Any = admin.site.get_model_admin(AutomationRevision)
     return {
         "revision": revision,
         "revision_url": page_url(revision),
@@ -111,9 +115,23 @@ def plan_context(request: HttpRequest, group_id: str, now: datetime) -> Context:
         "turns": [_turn(turn, now) for turn in turns_held(group_id, now)],
         "processes": first_lines,
         "more": more_words(left_out),
-        "row_actions": pages.row_actions(request, revision),
+        "row_actions": [*pages.row_actions(request, revision), *wizard],
         "before": _before(request, revision, pages),
     }
+
+
+def _wizard(request: HttpRequest, pages: Any, group_id: str = "") -> list[Context]:
+    """The button of the wizard of a replica set, if the operator may publish in the project.
+
+    Without a project: in any project.
+    """
+    action, operator = pages.list_actions[SET_WIZARD], operator_of(request)
+    if group_id:
+        is_allowed = action.is_allowed(operator, None, Scope(group_id=group_id))
+    else:
+        is_allowed = action.is_allowed_somewhere(operator)
+    url = creation_url(AutomationRevision, SET_WIZARD, group=group_id)
+    return [{"action": action, "url": url}] if is_allowed else []
 
 
 def _before(request: HttpRequest, revision: AutomationRevision, pages: Any) -> Context | None:

@@ -221,7 +221,8 @@ class ActionPage:
     def _page(self, form: ConsoleForm) -> HttpResponse:
         context = {
             "action": self.action,
-            "button": self.action.button
+            "button": form.button
+            or self.action.button
             or (_SAVE if self.action is self.admin.add_action else self.action.label),
             "form": form,
             "media": self.admin.media + form.media,

@@ -302,6 +302,11 @@ class ConsoleForm(OpenForm):
         return {}
 
     @property
+    def button(self) -> str:
+        """The text of the page's button, if it depends on the input."""
+        return ""
+
+    @property
     def is_question(self) -> bool:
         """Whether the form was sent only to be shown again, with an answer."""
         return False

@@ -85,6 +85,8 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     """The `search_fields` by whose parts the search of the whole console finds rows, ordered by the first."""
     is_live: ClassVar[bool] = False
     """Whether the list and the pages of rows show states, so that they refresh themselves."""
+    list_actions_elsewhere: ClassVar[Sequence[tuple[str, str]]] = ()
+    """`list_actions` of other models that the list offers, too: the label of the model, and the name."""
     filled_by: ClassVar[str] = ""
     """The label of the model whose `add_action` fills an empty list; empty: its own `add_action`."""
 
@@ -322,11 +324,18 @@ class ConsoleAdmin(ModelAdmin):  # type: ignore[misc]  # the theme is not typed
     def _shown_list_actions(self, request: HttpRequest) -> list[Context]:
         """The buttons of the list except `add_action`; they keep the project that the list is filtered by."""
         operator, group = operator_of(request), self.project_of_list(request)
+        own = ((self.model._meta.label_lower, name) for name in self.list_actions)
         return [
-            {"action": action, "url": creation_url(self.model, name, group=group)}
-            for name, action in self.list_actions.items()
+            {"action": action, "url": creation_url(label, name, group=group)}
+            for label, name in (*own, *self.list_actions_elsewhere)
+            for action in [self._list_action(label, name)]
             if action.is_allowed_somewhere(operator) and action.offered(None, clock.now())
         ]
+
+    def _list_action(self, label: str, name: str) -> Action:
+        pages: Any = self.admin_site.get_model_admin(apps.get_model(label))
+        action: Action = pages.list_actions[name]
+        return action
 
     def first_step(self, request: HttpRequest) -> Context | None:
         """The action that fills the empty list, and its page; None if the operator may not run it."""
