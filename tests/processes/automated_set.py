@@ -26,15 +26,16 @@ from tests.processes.scenario import Scenario
 SET = "rs"
 MACHINES = tuple(f"127.0.0.{number}" for number in (2, 3, 4))
 """The host names of three machines."""
-_DOWNLOADS = "/proc/self/cwd/downloads"
+DOWNLOADS = "/proc/self/cwd/downloads"
 """The same path on all machines, and a directory for each agent: its working directory."""
 
 
 class AutomatedSet:
     """Members `rs_0`, `rs_1` … of a replica set, each on the next of the machines in turn."""
 
-    def __init__(self, *machines: AutomatedMachine) -> None:
+    def __init__(self, *machines: AutomatedMachine, data: Path | None = None) -> None:
         self.machines = machines
+        self._data = data
         self._ports: dict[str, int] = {}
 
     def machine(self, name: str) -> AutomatedMachine:
@@ -56,10 +57,18 @@ class AutomatedSet:
         """The port of a member."""
         return self._ports.setdefault(name, free_port())
 
+    def at_port(self, port: int, *names: str) -> None:
+        """Members with the same port, which something else publishes."""
+        self._ports.update(dict.fromkeys(names, port))
+
+    def directory(self, name: str) -> Path:
+        """The directory of the data of a member."""
+        return (self._data or self.machine(name).directory) / name
+
     def process(self, name: str, *, release: str = VERSION, cache: float = 0.25, **fields: Any) -> Any:
         """A member in the document."""
         machine = self.machine(name)
-        data = machine.directory / name
+        data = self.directory(name)
         settings = {
             "net": {"port": self.port(name), "bindIp": machine.host, "unixDomainSocket": {"enabled": False}},
             "storage": {"dbPath": str(data), "wiredTiger": {"engineConfig": {"cacheSizeGB": cache}}},
@@ -87,7 +96,7 @@ class AutomatedSet:
         ]
         path, owner = f"{self._path}/automationConfig", self._owner
         sent = document(
-            options={"downloadBase": _DOWNLOADS},
+            options={"downloadBase": DOWNLOADS},
             databaseVersions=self.machines[0].versions,
             processes=list(processes),
             replicaSets=[{"_id": SET, "members": listed}],
@@ -106,7 +115,7 @@ class AutomatedSet:
         members = [{"_id": number, "host": name} for number, name in enumerate(names)]
         return {
             **page,
-            "options": {"downloadBase": _DOWNLOADS},
+            "options": {"downloadBase": DOWNLOADS},
             "databaseVersions": self.machines[0].versions,
             "processes": processes,
             "replicaSets": [{"_id": SET, "members": members}],
@@ -169,7 +178,7 @@ class AutomatedSet:
 
     def pid(self, name: str) -> int:
         """The process of a member."""
-        return int((self.machine(name).directory / name / "mongod.lock").read_text())
+        return int((self.directory(name) / "mongod.lock").read_text())
 
     @contextmanager
     def load(self) -> Iterator["MajorityWrites"]:
@@ -232,11 +241,19 @@ class MajorityWrites:
 
 
 @contextmanager
-def automated_set(scenario: Scenario, *hosts: str, versions: Sequence[str]) -> Iterator[AutomatedSet]:
-    """A replica set on machines with these names, on which nothing runs yet, and whose agents run."""
+def automated_set(
+    scenario: Scenario, *hosts: str, versions: Sequence[str], data: Path | None = None
+) -> Iterator[AutomatedSet]:
+    """A replica set on machines with these names, on which nothing runs yet, and whose agents run.
+
+    `data`: a directory in which all machines have their data; otherwise each has its own.
+    """
     with ExitStack() as stack:
         machines = [stack.enter_context(automated_machine(scenario, *versions, host=host)) for host in hosts]
-        replica_set = AutomatedSet(*machines)
+        if data is not None:
+            for machine in machines:
+                machine.allow(data)
+        replica_set = AutomatedSet(*machines, data=data)
         stack.callback(replica_set.end)
         for machine in machines:
             machine.agent.start()
