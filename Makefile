@@ -11,7 +11,7 @@ LONG_TESTS = tests/browser tests/hostile tests/simulation tests/processes/test_c
     $$(grep -rl --include='test_*.py' hostile.budget tests/admin tests/integration tests/processes | sort)
 
 .DEFAULT_GOAL := help
-.PHONY: help install install-dev run test test-slow faults check format bench wheel image release demo fonts pictures screenshots lock openapi reference sbom
+.PHONY: help install install-dev run test test-slow faults check format bench wheel image release demo fonts pictures screenshots upgrade-pictures lock openapi reference sbom
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -92,6 +92,9 @@ demo: install ## add demonstration data to the running installation
 
 screenshots: install-dev ## serve demonstration data and take the screenshots of the documents (needs Chromium)
 	@$(BIN)/python -m tests.browser.screenshots $(ARGS)
+
+upgrade-pictures: install-dev ## upgrade a real replica set and take the pictures of its plan (needs Chromium; downloads MongoDB)
+	@$(BIN)/python -m tests.browser.upgrade_pictures $(ARGS)
 
 pictures: install-dev ## draw the diagrams of the documents (needs Chromium and npm)
 	@$(BIN)/python -m tests.browser.pictures

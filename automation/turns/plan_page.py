@@ -1,6 +1,6 @@
 """The page Plan: how far the agents are with the automation configuration of a project."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -18,7 +18,7 @@ from automation.desired_state.resource import shown_name
 from automation.desired_state.store import newest_revision, revision_at
 from automation.turns.console import SET_WIZARD
 from automation.turns.models import PlanTurn
-from automation.turns.progress import move_words, process_lines
+from automation.turns.progress import ProcessLine, moment_words, move_words, moves_words, process_lines
 from automation.turns.resource import AutomationStatusDocument
 from automation.turns.store import automation_status, stops_of, turns_held
 from opsapi import clock
@@ -98,7 +98,7 @@ def plan_context(request: HttpRequest, group_id: str, now: datetime) -> Context:
     if revision is None:
         return {"revision": None, "row_actions": wizard}
     status = automation_status(group_id, now)
-    lines = process_lines(AutomationStatusDocument.of_status(status, []), now)
+    lines = process_lines(AutomationStatusDocument.of_status(status, []), revision.created, now)
     first_lines, left_out = cut(lines, _MOST)
     reached = sum(process.goal_version == status.version for process in status.processes)
     is_whole = reached == len(status.processes)
@@ -107,12 +107,13 @@ def plan_context(request: HttpRequest, group_id: str, now: datetime) -> Context:
         "revision": revision,
         "revision_url": page_url(revision),
         "state": f"{reached} of {len(lines)} processes have reached version {status.version}",
+        "moves": moves_words(lines),
         "tone": (Tone.BAD if stops else Tone.GOOD if lines and is_whole else Tone.INFO).value,
         "pause": f"since {time_words(status.pause.since)}, by {status.pause.actor_name or 'nobody known'}"
         if status.pause
         else "",
         "stops": stops,
-        "turns": [_turn(turn, now) for turn in turns_held(group_id, now)],
+        "turns": [_turn(turn, lines, now) for turn in turns_held(group_id, now)],
         "processes": first_lines,
         "more": more_words(left_out),
         "row_actions": [*pages.row_actions(request, revision), *wizard],
@@ -154,14 +155,17 @@ def _stop(stop: PlanTurn, now: datetime) -> StopLine:
     )
 
 
-def _turn(turn: PlanTurn, now: datetime) -> TurnLine:
+def _turn(turn: PlanTurn, lines: Sequence[ProcessLine], now: datetime) -> TurnLine:
+    """The turn. Its move has the words of the plan of its process, which say more than its kind."""
+    process = shown_name(turn.process)
+    running = [move.words for line in lines if line.name == process for move in line.moves if move.is_running]
     return TurnLine(
         subject=shown_name(turn.replica_set or turn.process),
-        process=shown_name(turn.process),
+        process=process,
         hostname=turn.hostname,
-        words=move_words(turn.move),
+        words=running[0] if running else move_words(turn.move),
         step=turn.step or "",
-        since=f"{time_words(turn.granted)}, {ago_words(turn.granted, now)}",
+        since=moment_words(turn.granted, now),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from automation.plan.reasons import PlanReason
@@ -38,6 +38,7 @@ _STATES = {
     MoveState.FAILED: ("failed", Tone.BAD),
     MoveState.LOST: ("lost", Tone.WARNING),
 }
+_NOT_REACHED, _NOT_KNOWN = "not reached", "not known"
 _LOST = "Its agent did not renew the turn, and did not say how the move ended."
 
 
@@ -50,6 +51,8 @@ class MoveLine:
     tone: str
     notes: Sequence[str] = ()
     disturbs: bool = False
+    is_done: bool = False
+    is_running: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +80,44 @@ def move_words(kind: str) -> str:
     return MOVE_WORDS[MoveKind(kind)] if kind in MoveKind.__members__ else kind
 
 
-def process_lines(status: Mapping[str, Any], now: datetime) -> list[ProcessLine]:
-    """Return the processes of a status document; the processes that need attention come first."""
-    lines = [_line(process, status["goalVersion"], now) for process in status["processes"]]
+def process_lines(status: Mapping[str, Any], published: datetime, now: datetime) -> list[ProcessLine]:
+    """Return the processes of a status document; the processes that need attention come first.
+
+    `published`: when the version of the status was published.
+    """
+    lines = [_line(process, status["goalVersion"], published, now) for process in status["processes"]]
     return sorted(lines, key=lambda line: line.is_done)
 
 
-def _line(process: Mapping[str, Any], goal: int, now: datetime) -> ProcessLine:
-    plan = process.get("plan")
-    moves = list(plan["moves"]) if plan else []
-    waits = list(plan["waits"]) if plan else []
-    reached = process["lastGoalVersionAchieved"]
+def moves_words(lines: Sequence[ProcessLine]) -> str:
+    """Return how many moves are done: `5 of 8 moves are done`; empty while not all moves are known."""
+    if any(line.state in {_NOT_REACHED, _NOT_KNOWN} for line in lines):
+        return ""
+    moves = [move for line in lines for move in line.moves]
+    done = sum(move.is_done for move in moves)
+    return f"{done} of {len(moves)} moves are done" if moves else ""
+
+
+def moment_words(moment: datetime, now: datetime) -> str:
+    """Return `00:29:16Z, 12 s ago`, with the date if it is another day: a move often takes seconds."""
+    age = now - moment
+    ago = (
+        f"{max(0, int(age.total_seconds()))} s ago" if age < timedelta(minutes=1) else ago_words(moment, now)
+    )
+    text = time_words(moment)
+    return f"{text.partition(' ')[2] if moment.date() == now.date() else text}, {ago}"
+
+
+def _line(process: Mapping[str, Any], goal: int, published: datetime, now: datetime) -> ProcessLine:
+    plan, reached = process.get("plan"), process["lastGoalVersionAchieved"]
+    moves = [move for move in (plan["moves"] if plan else ()) if reached == goal or _is_new(move, published)]
+    waits = list(_without_repetitions(plan["waits"])) if plan else []
     state, tone = _state(process, moves, waits, reached=reached == goal)
-    error = process.get("errorString")
+    error = process.get("errorString", "")
+    sentences = [f"Its agent reports: {error}"] if error and not _is_among(error, waits) else []
+    sentences += map(_wait, waits)
+    if state == _NOT_REACHED and plan and not sentences:
+        sentences.append(f"Its agent has not reported a move to version {goal} yet.")
     return ProcessLine(
         name=process["name"],
         hostname=process["hostname"],
@@ -97,10 +125,32 @@ def _line(process: Mapping[str, Any], goal: int, now: datetime) -> ProcessLine:
         tone=tone.value,
         version=f"has reached version {reached}" if reached else "no version reached yet",
         moves=list(_move_lines(moves, now)),
-        waits=[*([f"Its agent reports: {error}"] if error else []), *map(_wait, waits)],
+        waits=sentences,
         refused=[_sentence(hold["detail"]) for hold in plan["refused"]] if plan else [],
         origin=plan["origin"] if plan else "",
     )
+
+
+def _is_new(move: Mapping[str, Any], published: datetime) -> bool:
+    """Whether a move is of this version: agents report the moves of the version before until they begin."""
+    return "finished" not in move or parse_time(move["finished"]) >= published.replace(microsecond=0)
+
+
+def _without_repetitions(waits: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """The reasons without repetitions: the reasons of the platform, which say since when, come first."""
+    listed: list[Mapping[str, Any]] = []
+    for wait in waits:
+        is_repeated = any(
+            wait["reason"] == other["reason"] or other["detail"] in wait["detail"] for other in listed
+        )
+        if not is_repeated:
+            listed.append(wait)
+            yield wait
+
+
+def _is_among(error: str, waits: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether the reasons say the error: a stop of the plan is both."""
+    return any(wait["reason"] == PlanReason.STOPPED.name or wait["detail"] == error for wait in waits)
 
 
 def _state(
@@ -122,11 +172,10 @@ def _state(
         (PlanReason.PAUSED.name in reasons, "paused", Tone.WARNING),
         (bool(waits), "waits", Tone.WARNING),
         (is_planned, "planned", Tone.INFO),
-        ("plan" in process, "not reached", Tone.WARNING),
+        (states == {MoveState.DONE.value}, "moves done", Tone.INFO),
+        ("plan" in process, _NOT_REACHED, Tone.WARNING),
     )
-    return next(
-        ((words, tone) for applies, words, tone in candidates if applies), ("not known", Tone.WARNING)
-    )
+    return next(((words, tone) for applies, words, tone in candidates if applies), (_NOT_KNOWN, Tone.WARNING))
 
 
 def _move_lines(moves: Iterable[Mapping[str, Any]], now: datetime) -> Iterable[MoveLine]:
@@ -142,6 +191,8 @@ def _move_lines(moves: Iterable[Mapping[str, Any]], now: datetime) -> Iterable[M
             tone=tone.value,
             notes=list(_notes(move, now)),
             disturbs=move["disturbs"],
+            is_done=move["state"] == MoveState.DONE.value,
+            is_running=move["state"] == MoveState.RUNNING.value,
         )
 
 
@@ -149,9 +200,11 @@ def _notes(move: Mapping[str, Any], now: datetime) -> Iterable[str]:
     if "at" in move:
         yield f"not before {time_words(parse_time(move['at']))}"
     if "finished" in move:
-        yield f"ended {ago_words(parse_time(move['finished']), now)}"
+        yield f"ended {moment_words(parse_time(move['finished']), now)}"
     elif "started" in move:
-        yield f"began {ago_words(parse_time(move['started']), now)}"
+        yield f"since {moment_words(parse_time(move['started']), now)}"
+    if move["state"] == MoveState.DONE.value:
+        return
     for step in [move["step"]] if "step" in move else [step["step"] for step in move.get("steps", ())][-1:]:
         yield f"step “{step}”"
     if move["state"] == MoveState.LOST.value:
@@ -162,7 +215,7 @@ def _notes(move: Mapping[str, Any], now: datetime) -> Iterable[str]:
 
 def _wait(wait: Mapping[str, Any]) -> str:
     since = f", since {time_words(parse_time(wait['since']))}" if "since" in wait else ""
-    return f"Waits: {wait['detail']}{since}."
+    return f"Waits: {wait['detail'].rstrip('.')}{since}."
 
 
 def _sentence(detail: str) -> str:

@@ -17,7 +17,7 @@ MOST_HITS = 30
 _START = {"README.md": "start.html"}
 """The page of the README is named for its content."""
 _PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/**/*.md")
-_FILES = ("docs/pictures/*.svg", ".env.example", "LICENSE")
+_FILES = ("docs/pictures/*.svg", "docs/screenshots/upgrade-*.png", ".env.example", "LICENSE")
 """Files that documents show or link to, but no file that an operator edits, as in `deploy/`: everybody reads
 these pages without a log-in."""
 _BEHIND = frozenset(

@@ -88,9 +88,12 @@ def _search(request: HttpRequest) -> HttpResponse:
     return _answer("documents/search.html", context)
 
 
+_PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
+
+
 def _file(path: Path) -> HttpResponse:
     """A picture, or the text of a file."""
-    kind = "image/svg+xml" if path.suffix == ".svg" else "text/plain; charset=utf-8"
+    kind = _PICTURES.get(path.suffix, "text/plain; charset=utf-8")
     return HttpResponse(path.read_bytes(), content_type=kind, headers={"Cache-Control": _CACHED})
 
 

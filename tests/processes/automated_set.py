@@ -33,8 +33,8 @@ DOWNLOADS = "/proc/self/cwd/downloads"
 class AutomatedSet:
     """Members `rs_0`, `rs_1` … of a replica set, each on the next of the machines in turn."""
 
-    def __init__(self, *machines: AutomatedMachine, data: Path | None = None) -> None:
-        self.machines = machines
+    def __init__(self, *machines: AutomatedMachine, data: Path | None = None, name: str = SET) -> None:
+        self.machines, self.name = machines, name
         self._data = data
         self._ports: dict[str, int] = {}
 
@@ -73,7 +73,7 @@ class AutomatedSet:
             "net": {"port": self.port(name), "bindIp": machine.host, "unixDomainSocket": {"enabled": False}},
             "storage": {"dbPath": str(data), "wiredTiger": {"engineConfig": {"cacheSizeGB": cache}}},
             "systemLog": {"destination": "file", "path": str(data / "mongod.log"), "logAppend": True},
-            "replication": {"replSetName": SET, "oplogSizeMB": 64},
+            "replication": {"replSetName": self.name, "oplogSizeMB": 64},
         }
         return process(
             name=name,
@@ -99,7 +99,7 @@ class AutomatedSet:
             options={"downloadBase": DOWNLOADS},
             databaseVersions=self.machines[0].versions,
             processes=list(processes),
-            replicaSets=[{"_id": SET, "members": listed}],
+            replicaSets=[{"_id": self.name, "members": listed}],
         )
         owner.put(path, {**sent, "version": owner.get(path)["version"]})
         found: int = owner.get(path)["version"]
@@ -107,7 +107,7 @@ class AutomatedSet:
 
     def like(self, page: Any) -> Any:
         """The document of a page with small servers on the machines of this test."""
-        names = [f"rs_{number}" for number in range(len(page["processes"]))]
+        names = [f"{self.name}_{number}" for number in range(len(page["processes"]))]
         processes = [
             self.process(name, release=sent["version"])
             for name, sent in zip(names, page["processes"], strict=True)
@@ -118,7 +118,7 @@ class AutomatedSet:
             "options": {"downloadBase": DOWNLOADS},
             "databaseVersions": self.machines[0].versions,
             "processes": processes,
-            "replicaSets": [{"_id": SET, "members": members}],
+            "replicaSets": [{"_id": self.name, "members": members}],
         }
 
     def statuses(self) -> dict[str, dict[str, Any]]:
@@ -153,7 +153,7 @@ class AutomatedSet:
     def client(self, **options: Any) -> Client:
         """A client of the replica set."""
         hosts = [self._address(name) for name in self._ports]
-        return pymongo.MongoClient(hosts, replicaSet=SET, serverSelectionTimeoutMS=30_000, **options)
+        return pymongo.MongoClient(hosts, replicaSet=self.name, serverSelectionTimeoutMS=30_000, **options)
 
     def member_states(self) -> dict[str, str]:
         """The state of each member as the primary says, by the name of the process."""
@@ -242,18 +242,27 @@ class MajorityWrites:
 
 @contextmanager
 def automated_set(
-    scenario: Scenario, *hosts: str, versions: Sequence[str], data: Path | None = None
+    scenario: Scenario,
+    *hosts: str,
+    versions: Sequence[str],
+    data: Path | None = None,
+    name: str = SET,
+    has_builds: bool = True,
 ) -> Iterator[AutomatedSet]:
     """A replica set on machines with these names, on which nothing runs yet, and whose agents run.
 
-    `data`: a directory in which all machines have their data; otherwise each has its own.
+    `data`: a directory in which all machines have their data; otherwise each has its own. `has_builds`: the
+    machines have the versions already, and download nothing.
     """
     with ExitStack() as stack:
-        machines = [stack.enter_context(automated_machine(scenario, *versions, host=host)) for host in hosts]
+        machines = [
+            stack.enter_context(automated_machine(scenario, *versions, has_builds=has_builds, host=host))
+            for host in hosts
+        ]
         if data is not None:
             for machine in machines:
                 machine.allow(data)
-        replica_set = AutomatedSet(*machines, data=data)
+        replica_set = AutomatedSet(*machines, data=data, name=name)
         stack.callback(replica_set.end)
         for machine in machines:
             machine.agent.start()
