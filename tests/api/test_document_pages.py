@@ -22,6 +22,7 @@ FILES = {
     "docs/index.md": "# Home\n\n## Use\n\n[Start](../README.md), [install](how-to/install.md#first-step)\n",
     "docs/how-to/install.md": "# Install\n\n![one](../pictures/one.svg)\n\n## First step\n\nUnpack & go.\n",
     "docs/pictures/one.svg": "<svg/>",
+    "docs/screenshots/upgrade-1.png": "a picture",
     ".env.example": "OPSAPI_BIND=127.0.0.1:8000",
     "LICENSE": "Permission is granted",
 }
@@ -85,6 +86,7 @@ def page(path: str) -> str:
         ("/docs/start.html", "text/html", "<h1>The product</h1>"),
         ("/docs/how-to/install.html", "text/html", "Unpack &amp; go."),
         ("/docs/pictures/one.svg", "image/svg+xml", "<svg/>"),
+        ("/docs/screenshots/upgrade-1.png", "image/png", "a picture"),
         ("/docs/files/.env.example", "text/plain", "OPSAPI_BIND"),
         ("/docs/files/LICENSE", "text/plain", "Permission"),
         ("/docs/search.html?q=unpack", "text/html", "/docs/how-to/install.html#first-step"),

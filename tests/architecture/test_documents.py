@@ -14,11 +14,13 @@ from automation.agent.settings import NAMES
 from opsapi.documents.rendering import DIAGRAM, diagram_title, picture_name
 from opsapi.environment import READ
 from tests.architecture.test_names import PACKAGES
+from tests.browser import upgrade_pictures
 from tests.deployment import HOME
 from tests.documents import DEPLOY, ROOT, Block, blocks, documents, name_of, prose, shell_blocks
 from tests.each import each
 
 PICTURES = ROOT / "docs" / "pictures"
+UPGRADE = ROOT / "docs" / "how-to" / "upgrade-a-replica-set.md"
 KINDS = {"run", "server", "title"}
 TYPED = {
     "README.md": "test_readme.py",
@@ -48,6 +50,12 @@ each_document = each("path", documents(), ids=name_of)
 def test_every_link_leads_somewhere(path: Path) -> None:
     missing = [link for link in links(path) if not leads_somewhere(path, link)]
     assert missing == []
+
+
+def test_every_picture_of_the_upgrade_is_taken_and_shown() -> None:
+    shown = re.findall(r"screenshots/(upgrade-\d+\.png)", UPGRADE.read_text())
+    assert shown == [f"upgrade-{number}.png" for number in range(1, upgrade_pictures.PICTURES + 1)]
+    assert {path.name for path in upgrade_pictures.DIRECTORY.glob("upgrade-*")} == set(shown)
 
 
 @each_document

@@ -1,6 +1,6 @@
 """`python -m tests.browser.upgrade_pictures`: upgrades a replica set, and takes the pictures of its plan.
 
-Agents of three machines upgrade three real servers. A picture is taken when the API says that the upgrade has
+Agents of three machines upgrade three real servers. Each picture waits until the API says that the upgrade has
 come to its moment.
 """
 
@@ -67,6 +67,8 @@ MOMENTS: Sequence[tuple[str, Callable[[Statuses], bool]]] = (
     ),
 )
 """The moments of the upgrade in their order, after its publication and before its end."""
+PICTURES = len(MOMENTS) + 2
+"""The number of the pictures: also of the plan before the publication, and of the end."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class UpgradeFilm:
             yield self._shoot(number)
         self.replica_set.reaches(2, *NAMES)
         self.page.goto(plan)
-        yield self._shoot(len(MOMENTS) + 2)
+        yield self._shoot(PICTURES)
 
     def _shoot(self, number: int, part: Any = None) -> Path:
         path = self.into / f"upgrade-{number}.png"

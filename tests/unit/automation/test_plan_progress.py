@@ -20,7 +20,7 @@ def line(*moves: dict[str, Any], reached: int = 1, waits: Any = (), **fields: An
     return found
 
 
-def test_moves_of_the_version_before_are_not_those_of_this_one() -> None:
+def test_moves_of_the_version_before_are_left_out() -> None:
     old = {**RESTART, "state": "DONE", "finished": "2026-03-01T11:59:59Z"}
     process = line(old)
     assert (process.state, list(process.moves)) == ("not reached", [])
