@@ -1,7 +1,7 @@
 """`python -m tests.browser.upgrade_pictures`: upgrades a replica set, and takes the pictures of its plan.
 
-Agents of three machines upgrade three real servers. Each picture waits until the API says that the upgrade has
-come to its moment.
+Agents of three machines upgrade three real servers. Each picture waits until the API says that its moment has
+come.
 """
 
 import argparse
