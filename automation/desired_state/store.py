@@ -16,6 +16,7 @@ from automation.desired_state.models import AutomationRevision, ProcessStatus
 from automation.hosts.models import Host
 from automation.hosts.rules import role
 from automation.hosts.store import hosts_at
+from automation.plan.auth import auth_change
 from automation.plan.reading import read_goal
 from automation.plan.reported import DrawnPlan, FleetReports, ReportedProcess, drawn_plan
 from automation.plan.values import MemberState, PlanHold
@@ -169,7 +170,8 @@ def publication_plan(
     `standing`: why its moves would not begin, which the plan says, too.
     """
     old, new = read_goal(publication.old), read_goal(publication.new)
-    drawn = drawn_plan(old, new, fleet_reports(group_id, publication.new), now)
+    change = auth_change(publication.old, publication.new)
+    drawn = drawn_plan(old, new, fleet_reports(group_id, publication.new), now, change)
     return replace(drawn, holds=(*standing, *drawn.holds))
 
 

@@ -1,6 +1,7 @@
 """The observations that the agents of a replica set exchange."""
 
 from automation.fields import Hostname
+from automation.plan.auth import KeyUse
 from automation.plan.values import NO_MOVE, WAITS, MemberState, MoveKind
 from automation.turns.agent_documents import MOST_MEMBERS
 from opsapi.api.catalogue import ErrorCode
@@ -51,6 +52,13 @@ class ObservedProcessDocument(Document):
         required=False,
         help_text="Whether setParameter.allowMultipleArbiters lets its replica set have several arbiters.",
         example=False,
+    )
+    keyFile = OneOf(
+        [use.value for use in KeyUse],
+        required=False,
+        help_text="Whether the server takes part in its replica set with a key file. In TRANSITION it also "
+        "talks to members without one. OTHER: with another key than the document has, or with certificates.",
+        example=KeyUse.FULL.value,
     )
     nextMove = OneOf(
         [NO_MOVE, WAITS, *(kind.value for kind in MoveKind)],

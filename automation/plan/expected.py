@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 
+from automation.plan.auth import KeyUse, key_use
 from automation.plan.set_moves import members_after
 from automation.plan.values import (
     NO_SET_OBSERVED,
     NOTHING_OBSERVED,
     GoalProcess,
     GoalUnit,
+    KeyFile,
     MemberConfig,
     MemberState,
     Move,
@@ -24,6 +26,7 @@ from automation.plan.versions import SERIES, series
 
 _STARTS = frozenset({MoveKind.START, MoveKind.RESTART, MoveKind.CHANGE_VERSION, MoveKind.RESYNC})
 _OF_MEMBERS = frozenset({MoveKind.ADD_MEMBER, MoveKind.CHANGE_MEMBER, MoveKind.REMOVE_MEMBER})
+_OF_AUTH = frozenset({MoveKind.WRITE_KEY_FILE, MoveKind.SET_USERS})
 _HEALTHY = (MemberState.PRIMARY, MemberState.SECONDARY)
 
 
@@ -35,6 +38,8 @@ def expected(unit: GoalUnit, observed: ObservedFleet, move: Move) -> ObservedFle
         model.start(goal, move)
     elif move.kind in _OF_MEMBERS or move.kind is MoveKind.INITIATE:
         model.change_members(move)
+    elif move.kind in _OF_AUTH:
+        model.change_auth(move)
     else:
         model.change(move, goal)
     if goal is not None and goal.is_elsewhere:
@@ -51,9 +56,7 @@ class _Model:
         self.of_set: ObservedSet = observed.sets.get(unit.replica_set, NO_SET_OBSERVED)
 
     def observed(self) -> ObservedFleet:
-        sets = self.before.sets
-        if self.unit.replica_set:
-            sets = {**sets, self.unit.replica_set: self.of_set}
+        sets = {**self.before.sets, self.unit.replica_set: self.of_set}
         return replace(self.before, processes=self.processes, sets=sets)
 
     def seen(self, name: str) -> ObservedProcess:
@@ -81,6 +84,7 @@ class _Model:
             version=version,
             feature_version=feature_version,
             settings=goal.settings,
+            key_use=self._key_use() if goal.is_elsewhere else None,
             restart=goal.restart if self._is_due(goal.restart) else seen.restart,
             has_data=seen.has_data or state is MemberState.STANDALONE,
         )
@@ -88,6 +92,13 @@ class _Model:
             self._begin_data(goal)
         if move.kind is MoveKind.RESYNC:
             self.set(goal.name, has_old_data=True)
+        if not self.unit.replica_set and self.of_set.users is None:
+            self.of_set = replace(self.of_set, users=self.unit.users)
+
+    def _key_use(self) -> KeyUse | None:
+        """How a process of another machine takes part after its start: as the processes of this machine."""
+        own = [goal for goal in self.unit.processes if not goal.is_elsewhere]
+        return key_use(own[0].settings) if own else None
 
     def _begin_data(self, goal: GoalProcess) -> None:
         """The data of the process begins now."""
@@ -107,6 +118,12 @@ class _Model:
             was = self.seen(goal.name).state
             return MemberState.REMOVED if was is MemberState.REMOVED else MemberState.UNINITIATED
         return MemberState.ARBITER if member.is_arbiter else MemberState.SECONDARY
+
+    def change_auth(self, move: Move) -> None:
+        if move.kind is MoveKind.WRITE_KEY_FILE:
+            self.set(move.process, key_file=KeyFile.SAME)
+        else:
+            self.of_set = replace(self.of_set, users=())
 
     def change(self, move: Move, goal: GoalProcess | None) -> None:
         seen = self.seen(move.process)
@@ -140,7 +157,7 @@ class _Model:
         if move.kind is MoveKind.INITIATE:
             joining: tuple[MemberConfig, ...] = move.members
             config = joining
-            self.of_set = replace(self.of_set, concern={})
+            self.of_set = replace(self.of_set, concern={}, users=self.unit.users)
         else:
             config = members_after(self.of_set.config or (), move)
             joining = move.members if move.kind is MoveKind.ADD_MEMBER else ()

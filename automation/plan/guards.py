@@ -10,12 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from automation.plan.auth import KeyUse, key_use
 from automation.plan.reasons import PlanReason
 from automation.plan.values import (
     NO_SET_OBSERVED,
     NOTHING_OBSERVED,
     GoalProcess,
     GoalUnit,
+    KeyFile,
     MemberConfig,
     MemberState,
     Move,
@@ -71,6 +73,11 @@ class UnitState:
         """The member of that process in the configuration."""
         return self.members.get(name)
 
+    def key_use(self, name: str) -> KeyUse | None:
+        """How a process takes part that runs; None if this is not known."""
+        seen, goal = self.process(name), self.goals.get(name)
+        return seen.key_use if goal is not None and goal.is_elsewhere else observed_key_use(seen)
+
     @property
     def is_single(self) -> bool:
         """Whether the replica set has only one voting member."""
@@ -85,6 +92,13 @@ class UnitState:
         """A reason with its names."""
         texts = tuple((name, str(value)) for name, value in names.items())
         return PlanHold(reason, process, self.unit.replica_set, texts)
+
+
+def observed_key_use(seen: ObservedProcess) -> KeyUse | None:
+    """How a process of this machine takes part; None if it does not run, or if this is not known."""
+    if seen.settings is None:
+        return None
+    return KeyUse.OTHER if seen.key_file is KeyFile.DIFFERENT else key_use(seen.settings)
 
 
 def unit_state(unit: GoalUnit, observed: ObservedFleet) -> UnitState:

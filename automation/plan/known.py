@@ -99,10 +99,11 @@ def _of_member(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]
 def _of_all_members(state: UnitState, process: str, kind: MoveKind) -> list[PlanHold]:
     """The guards of a move that changes the members, or a value that all members have."""
     holds = [*turn(state, process), *primary(state, process)]
-    is_concern = kind is MoveKind.SET_DEFAULT_CONCERN  # A majority acknowledges it, whatever others do.
-    if not is_concern:
+    # A majority acknowledges it, whatever others do.
+    is_value = kind in {MoveKind.SET_DEFAULT_CONCERN, MoveKind.SET_USERS}
+    if not is_value:
         holds += others_present(state, process)
-    if is_concern or kind in DISTURBING:
+    if is_value or kind in DISTURBING:
         holds += majority_of(state, process, state.config)
     return holds
 

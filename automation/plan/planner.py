@@ -11,7 +11,7 @@ The moves of a unit, in this order:
 2. Make the moves that interrupt no client: downloads, configuration files, parameters at run time.
 3. In a replica set, make at most one of these moves, and only if its guards hold: change the members;
    restart, upgrade or stop a process (the primary comes last, and steps down first); change the feature
-   compatibility version. Before them, set the default read and write concern.
+   compatibility version. Before them, set the default read and write concern, and the users.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from automation.plan.set_moves import (
     initiate,
     membership,
     step_down_holds,
+    users_move,
 )
 from automation.plan.values import (
     AutomationGoal,
@@ -154,7 +155,8 @@ def _returning(state: UnitState, goal: AutomationGoal) -> Iterator[Move]:
     for process in state.unit.processes:
         seen = state.process(process.name)
         if seen.is_running is False and state.is_wanted(process.name) and seen.version and seen.file:
-            move = start(state, goal, replace(process, version=seen.version, settings=seen.file))
+            before = replace(process, version=seen.version, settings=seen.file, key_file="")
+            move = start(state, goal, before)
             if isinstance(move, Move) and (move.kind, move.version) == (MoveKind.START, seen.version):
                 yield move
 
@@ -262,7 +264,7 @@ def _step(next_move: Move | PlanHold | None) -> PlanStep:
 def _together(state: UnitState, own: _OwnNeeds) -> PlanStep:
     """Return the next move that needs the turn of the unit: only one process makes such a move at a time."""
     if not state.unit.replica_set:
-        return _one_by_one(state, own) if own.changes else feature_move(state)
+        return _one_by_one(state, own) if own.changes else _first_of(users_move(state), feature_move(state))
     if state.of_set.config is None:
         return PlanStep((), (state.hold(PlanReason.SET_UNKNOWN, ""),))
     if all(process.is_disabled for process in state.unit.processes):
@@ -273,16 +275,22 @@ def _together(state: UnitState, own: _OwnNeeds) -> PlanStep:
 def _of_members(state: UnitState, own: _OwnNeeds) -> PlanStep:
     """The next move of an initiated replica set.
 
-    First the default concern, which members can depend on, then members, processes and the feature version.
+    First the default concern, which members can depend on, then users, members, processes and the feature
+    version.
     """
-    concern = concern_move(state)
-    if concern.moves:
-        return concern
+    values = _first_of(concern_move(state), users_move(state))
+    if values.moves:
+        return values
     members = membership(state, own.settled)
     if members.moves:
         return members
     other = _rolling(state, own) if own.changes else feature_move(state)
-    return PlanStep(other.moves, (*concern.holds, *members.holds, *other.holds))
+    return PlanStep(other.moves, (*values.holds, *members.holds, *other.holds))
+
+
+def _first_of(first: PlanStep, second: PlanStep) -> PlanStep:
+    """The move of the first step, or that of the second if the first has none; and why they wait."""
+    return first if first.moves else PlanStep(second.moves, (*first.holds, *second.holds))
 
 
 def _of_new_set(state: UnitState, own: _OwnNeeds) -> PlanStep:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Union
 
 from automation.plan.guards import WITH_ALL_DATA, UnitState, copying
+from automation.plan.key_files import key_hold, lacks_key
 from automation.plan.reasons import PlanReason
 from automation.plan.values import (
     AutomationGoal,
@@ -36,7 +37,7 @@ FIXED_SETTINGS = frozenset(
 )
 """Settings that say where the data and the process are. With others, a server starts without its data."""
 SET_NAME = "replication.replSetName"
-_BEFORE_RUNNING = frozenset({MoveKind.DOWNLOAD, MoveKind.WRITE_FILE, MoveKind.START})
+_BEFORE_RUNNING = frozenset({MoveKind.DOWNLOAD, MoveKind.WRITE_FILE, MoveKind.WRITE_KEY_FILE, MoveKind.START})
 """The moves of a process that does not run."""
 SINGLE_ARBITER_SINCE = SERIES.index("6.0")
 """Since 5.3, servers refuse several arbiters, and do not start as members of a replica set that has them."""
@@ -48,7 +49,7 @@ SEVERAL_ARBITERS = "setParameter.allowMultipleArbiters"
 def start(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found:
     """The next move towards starting a process that does not run."""
     seen = state.process(process.name)
-    fixed = _fixed_settings(state, process, seen)
+    fixed = _fixed_settings(state, process, seen) or key_hold(state, process, seen)
     if fixed is not None:
         return fixed
     version = _start_version(state, goal, process, seen)
@@ -58,8 +59,13 @@ def start(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found
     if arbiters is not None:
         return arbiters
     download = _download(state, process, seen, version)
-    if download is not None:
-        return download
+    return download or _start_with(state, process, seen, version)
+
+
+def _start_with(state: UnitState, process: GoalProcess, seen: ObservedProcess, version: str) -> Move:
+    """The files of the process come first, then the start."""
+    if lacks_key(process, seen):
+        return _move(state, process, MoveKind.WRITE_KEY_FILE)
     if seen.file != process.settings:
         return _move(state, process, MoveKind.WRITE_FILE)
     return _move(state, process, MoveKind.START, version=version)
@@ -272,9 +278,10 @@ def is_version_first(process: GoalProcess, seen: ObservedProcess) -> bool:
 
 
 def _settings_hold(state: UnitState, process: GoalProcess, seen: ObservedProcess) -> PlanHold | None:
+    key = key_hold(state, process, seen)
     if seen.settings is None:
-        return state.hold(PlanReason.SETTINGS_UNKNOWN, process.name)
-    return _fixed_settings(state, process, seen)
+        return key or state.hold(PlanReason.SETTINGS_UNKNOWN, process.name)
+    return key or _fixed_settings(state, process, seen)
 
 
 def next_version(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> str | PlanHold:
@@ -352,8 +359,10 @@ def feature_version_of(state: UnitState, process: GoalProcess) -> str | None:
 
 
 def preparation(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found:
-    """A move before the interruption that interrupts nothing: the download of the next version."""
+    """A move before the interruption that interrupts nothing: a key file, or the download of a version."""
     seen = state.process(process.name)
+    if lacks_key(process, seen):
+        return _move(state, process, MoveKind.WRITE_KEY_FILE)
     version = next_version(state, goal, process)
     if isinstance(version, PlanHold) or not version or version == seen.version:
         return None

@@ -13,6 +13,14 @@ from decimal import Decimal
 from typing import Any
 
 from automation.moments import has_zone, moment
+from automation.plan.auth import (
+    auth_faults,
+    carried_auth,
+    process_fault,
+    refused_fields,
+    user_names,
+    with_auth,
+)
 from automation.plan.concerns import stated_concern, united_concern
 from automation.plan.process_moves import COMPACTED_ENGINE, SINGLE_ARBITER_SINCE, takes_arbiters
 from automation.plan.reasons import PlanReason
@@ -30,7 +38,6 @@ NOT_PLANNED = (
     "lastKmipMasterKeyRotation",
 )
 """Fields of processes that a plan does not carry out."""
-NOT_PLANNED_SECTIONS = ("auth",)
 _ROUTER = "mongos"
 _LARGEST = 2**31
 
@@ -55,10 +62,11 @@ def read_goal(document: Section, elsewhere: Sequence[Section] = ()) -> Automatio
     sections = [*own, *elsewhere]
     notes = {process_name(process): _notes(process) for process in sections}
     clusters = {process_name(process): text(process, "cluster") or "" for process in sections}
+    by_name = {process_name(process): process for process in own}
     units = []
     for group in _groups(listed_processes, clusters):
         listed = tuple(note for process in group for note in notes[process.name])
-        units.append(_unit(group, sets, listed))
+        units.append(_with_auth(_unit(group, sets, listed), by_name, document))
     return AutomationGoal(
         number=int(document.get("version") or 0),
         versions=tuple(name for name in names if name),
@@ -68,10 +76,7 @@ def read_goal(document: Section, elsewhere: Sequence[Section] = ()) -> Automatio
 
 
 def _document_notes(document: Section, planned: frozenset[str]) -> Iterator[PlanHold]:
-    """The parts of the document that no unit carries out: sections, and replica sets without processes."""
-    fields = [name for name in NOT_PLANNED_SECTIONS if document.get(name) is not None]
-    if fields:
-        yield PlanHold(PlanReason.NOT_PLANNED, names=(("fields", ", ".join(fields)),))
+    """The parts of the document that no unit carries out: agents, and replica sets without processes."""
     yield from _agent_notes(document)
     listed = document.get("replicaSets")
     if listed is None:
@@ -79,14 +84,19 @@ def _document_notes(document: Section, planned: frozenset[str]) -> Iterator[Plan
     names = [text(stated, "_id") for _, stated in items(document, "replicaSets")]
     if not isinstance(listed, list) or len(names) < len(listed) or None in names:
         what = "it must be a list of objects with an _id"
-        yield PlanHold(PlanReason.SECTION_INVALID, names=(("what", what),))
+        yield _invalid("", what)
     for name, count in Counter(name for name in names if name is not None).items():
         if count > 1:
             what = "two replica sets have the same _id"
-            yield PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", what),))
+            yield _invalid(name, what)
         if name not in planned:
             what = "no process has this replSetName"
-            yield PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", what),))
+            yield _invalid(name, what)
+
+
+def _invalid(replica_set: str, what: str) -> PlanHold:
+    names = (("section", "replicaSets"), ("what", what))
+    return PlanHold(PlanReason.SECTION_INVALID, "", replica_set, names)
 
 
 def wanted_agent(document: Section) -> str:
@@ -166,7 +176,7 @@ def _unit(
     stated = sets.get(name) if name else None
     members = None if stated is None else tuple(_member(member) for _, member in items(stated, "members"))
     faults = [] if stated is None else list(_section_faults(stated, members or (), processes))
-    refused = [PlanHold(PlanReason.SECTION_INVALID, "", name, (("what", fault),)) for fault in faults]
+    refused = [_invalid(name, fault) for fault in faults]
     unit = GoalUnit(processes, name, None if faults else members)
     notes += tuple(_data_notes(unit))
     refused += _refusals(unit)
@@ -196,6 +206,46 @@ def _data_notes(unit: GoalUnit) -> Iterator[PlanHold]:
         if process.compact is not None and kind:
             names = (("what", kind),)
             yield PlanHold(PlanReason.COMPACT_REFUSED, process.name, unit.replica_set, names)
+
+
+def _with_auth(unit: GoalUnit, stated: Mapping[str, Section], document: Section) -> GoalUnit:
+    """The unit with the settings and the users that follow from the section `auth`."""
+    auth, faults = carried_auth(document), auth_faults(document)
+    managed = [process for process in unit.processes if not process.is_manual]
+    if not managed or not (auth or faults):
+        return unit
+    if any(process.is_sharded for process in unit.processes):
+        note = PlanHold(PlanReason.NOT_PLANNED, "", unit.replica_set, (("fields", "auth"),))
+        return replace(unit, notes=(*unit.notes, note))
+    own = [process for process in managed if not process.is_elsewhere]
+    refused = [_auth_hold(unit, "", fault) for fault in faults]
+    refused += [
+        PlanHold(PlanReason.AUTH_REFUSED, "", unit.replica_set, (("field", name), ("why", why)))
+        for name, why in refused_fields(auth)
+    ]
+    refused += [
+        _auth_hold(unit, process.name, fault)
+        for process in own
+        if (fault := process_fault(stated[process.name], auth))
+    ]
+    if refused:
+        return replace(unit, refused=(*unit.refused, *refused))
+    carried = {process.name: _carried(process, stated[process.name], auth) for process in own}
+    return replace(
+        unit,
+        processes=tuple(carried.get(process.name, process) for process in unit.processes),
+        users=user_names(auth),
+    )
+
+
+def _carried(process: GoalProcess, stated: Section, auth: Section) -> GoalProcess:
+    settings = section(with_auth(stated, auth), "args2_6")
+    return replace(process, settings=dict(flat_settings(settings)), key_file=text(auth, "keyfile") or "")
+
+
+def _auth_hold(unit: GoalUnit, process: str, what: str) -> PlanHold:
+    names = (("section", "auth"), ("what", what))
+    return PlanHold(PlanReason.SECTION_INVALID, process, unit.replica_set, names)
 
 
 def _concern_hold(process: str, replica_set: str, what: str) -> PlanHold:

@@ -87,9 +87,31 @@ class PlanReason(Enum):
         ReasonKind.WAITS,
         "{needed} members with data must acknowledge each write, and the replica set would have {count}",
     )
+    KEY_UNKNOWN = (ReasonKind.WAITS, "the file at auth.keyfile cannot be read")
+    KEY_USE_UNKNOWN = (
+        ReasonKind.WAITS,
+        "it is not known whether {other} has a key file, without which it could not talk to the process",
+    )
+    USERS_UNKNOWN = (ReasonKind.WAITS, "the users of the databases are not known")
     MOST_VOTERS = (ReasonKind.WAITS, "a replica set has at most {most} voting members")
 
-    SECTION_INVALID = (ReasonKind.REFUSED, "the section replicaSets is not valid: {what}")
+    SECTION_INVALID = (ReasonKind.REFUSED, "the section {section} is not valid: {what}")
+    AUTH_REFUSED = (ReasonKind.REFUSED, "the plan does not carry out {field} of the section auth: {why}")
+    KEY_CHANGE = (
+        ReasonKind.REFUSED,
+        "the file at auth.keyfile, or the running server, has another key than the document, and the plan "
+        "does not change keys: members with different keys cannot talk to each other",
+    )
+    KEY_SPLIT = (
+        ReasonKind.REFUSED,
+        "the process could not talk to {other}, which does not have the same key file. If a replica set gets "
+        "or loses its key file, publish args2_6.security.transitionToAuth true for all members first",
+    )
+    KEY_STAYS = (
+        ReasonKind.REFUSED,
+        "the server runs with a key file, and the document states none: the plan does not open it to clients "
+        "without credentials. Before, publish args2_6.security.transitionToAuth true with the key file first",
+    )
     MEMBERS_NOT_STATED = (
         ReasonKind.REFUSED,
         "the section replicaSets does not say that the process is a member of {set}",
@@ -216,6 +238,10 @@ class PlanReason(Enum):
     CONCERN_ASSUMED = (
         ReasonKind.ASSUMED,
         "the default read and write concern is not observed: the plan assumes {source}",
+    )
+    USERS_ASSUMED = (
+        ReasonKind.ASSUMED,
+        "the users of the databases are not observed: the plan assumes {source}",
     )
     MACHINES_ASSUMED = (
         ReasonKind.ASSUMED,

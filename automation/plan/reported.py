@@ -10,12 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, timezone
 
+from automation.plan.auth import AuthChange
 from automation.plan.planner import EndlessPlanError, UnitPlan, unit_plan
 from automation.plan.reasons import PlanReason
 from automation.plan.values import (
     AutomationGoal,
     GoalProcess,
     GoalUnit,
+    KeyFile,
     MemberConfig,
     MemberState,
     ObservedFleet,
@@ -28,6 +30,7 @@ from automation.plan.versions import SERIES, series
 
 MOST_PROCESS_STEPS = 20_000
 """The steps of a drawn plan, each times the processes of its unit: about a second of processor time."""
+NO_CHANGE_KNOWN = AuthChange()
 OLD = timedelta(minutes=4)
 """A report of this age says nothing about the present."""
 _OLDEST = datetime.min.replace(tzinfo=timezone.utc)
@@ -64,8 +67,17 @@ class DrawnPlan:
     holds: tuple[PlanHold, ...]
 
 
-def drawn_plan(old: AutomationGoal, new: AutomationGoal, reports: FleetReports, now: datetime) -> DrawnPlan:
-    """Return the plan from the old document to the new document, from the reports at this time."""
+def drawn_plan(
+    old: AutomationGoal,
+    new: AutomationGoal,
+    reports: FleetReports,
+    now: datetime,
+    change: AuthChange = NO_CHANGE_KNOWN,
+) -> DrawnPlan:
+    """Return the plan from the old document to the new document, from the reports at this time.
+
+    `change`: of the section `auth` between the documents.
+    """
     published = {process.name: process for unit in old.units for process in unit.processes}
     stated = {unit.replica_set: unit for unit in old.units if unit.replica_set}
     plans: list[UnitPlan] = []
@@ -84,6 +96,7 @@ def drawn_plan(old: AutomationGoal, new: AutomationGoal, reports: FleetReports, 
             published,
             before.members if before else None,
             before.concern if before else {},
+            change,
             now,
         )
         try:
@@ -154,6 +167,7 @@ class _Scene:
     published: Mapping[str, GoalProcess]
     stated: tuple[MemberConfig, ...] | None
     concern: Settings
+    change: AuthChange
     now: datetime
 
     def fleet(self) -> ObservedFleet:
@@ -168,13 +182,22 @@ class _Scene:
                 has_data=True,
                 lag=timedelta(),
             )
-        observed = ObservedSet(self._config(), timedelta(), oplog_lost=False, alerts=(), concern=self.concern)
-        return ObservedFleet(self.now, processes, {name: observed} if name else {})
+        observed = ObservedSet(
+            self._config(),
+            timedelta(),
+            oplog_lost=False,
+            alerts=(),
+            concern=self.concern,
+            users=self._users(),
+        )
+        return ObservedFleet(self.now, processes, {name: observed})
 
     def _process(self, process: GoalProcess) -> ObservedProcess:
         reported = self.reports.hosts.get(process.name)
         if reported is None:
-            return ObservedProcess(is_running=False, has_data=False, builds=frozenset())
+            return ObservedProcess(
+                is_running=False, has_data=False, builds=frozenset(), key_file=KeyFile.MISSING
+            )
         before = self.published.get(process.name, process)
         version = reported.version or before.version
         return ObservedProcess(
@@ -192,11 +215,24 @@ class _Scene:
             data_since=_OLDEST,
             builds=frozenset({version}),
             lag=timedelta(),
+            key_file=self._key_file(before),
         )
 
     def _known(self, process: GoalProcess) -> GoalProcess:
         """The process of the document before, whose lastResync and lastCompact are carried out."""
         return self.published.get(process.name, GoalProcess(process.name))
+
+    def _users(self) -> tuple[str, ...]:
+        """The users that are not as wanted: a server that runs has the users of the document before."""
+        is_there = any(process.name in self.reports.hosts for process in self.unit.processes)
+        different = self.change.users if is_there else None
+        return tuple(name for name in self.unit.users if different is None or name in different)
+
+    def _key_file(self, before: GoalProcess) -> KeyFile:
+        """The key file that the document before has left."""
+        if not before.key_file:
+            return KeyFile.MISSING
+        return KeyFile.SAME if self.change.is_key_same else KeyFile.DIFFERENT
 
     def _assumed_state(self, process: GoalProcess) -> MemberState:
         if process.is_router:
@@ -245,6 +281,10 @@ class _Scene:
         name = self.unit.replica_set
         if any(p.name in self.reports.hosts and not p.is_router for p in self.unit.processes):
             yield _hold(PlanReason.FEATURE_VERSION_ASSUMED, "", name, version=self._feature_version())
+        if self.unit.users:
+            is_new = self._users() == self.unit.users
+            source = "that all users are new" if is_new else "the users of the document before"
+            yield _hold(PlanReason.USERS_ASSUMED, "", name, source=source)
         if self._config():
             source = "the document before" if self.stated is not None else "this document, or one vote each"
             yield _hold(PlanReason.CONFIG_ASSUMED, "", name, source=source)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from automation.plan.auth import KeyUse
 from automation.plan.concerns import CONCERNS_SINCE, IMPLIED_SINCE, WRITE, implies_majority, needed_members
 from automation.plan.guards import (
     UnitState,
@@ -18,6 +19,7 @@ from automation.plan.guards import (
     primary,
     turn,
 )
+from automation.plan.key_files import joining_hold
 from automation.plan.process_moves import (
     SINGLE_ARBITER_SINCE,
     arbiters_hold,
@@ -191,6 +193,9 @@ def _joining(state: UnitState, wanted: MemberConfig) -> Move | PlanHold:
         return state.hold(PlanReason.DATA_UNKNOWN, name)
     if now is MemberState.UNINITIATED and seen.has_data:
         return state.hold(PlanReason.DATA_WOULD_GO, name)
+    separated = joining_hold(state, name)
+    if separated is not None:
+        return separated
     numbers = {member.number for member in state.config}
     number = wanted.number if wanted.number not in numbers else max(numbers) + 1
     member = replace(wanted, number=number)
@@ -367,6 +372,32 @@ def concern_move(state: UnitState) -> PlanStep:
         *majority_of(state, name, state.config),
     )
     move = Move(MoveKind.SET_DEFAULT_CONCERN, name, state.unit.replica_set, settings=names)
+    return PlanStep((), holds) if holds else PlanStep((move,))
+
+
+def users_move(state: UnitState) -> PlanStep:
+    """Create, change or delete the users that are not as the document wants.
+
+    A server gets passwords only after it has its key file, by which it proves to the agent that it is the
+    right one.
+    """
+    names = state.of_set.users
+    if not state.unit.users or names == ():
+        return PlanStep()
+    if state.unit.replica_set and len(state.primaries) != 1:
+        return PlanStep((), tuple(primary(state, "")) or (state.hold(PlanReason.NO_PRIMARY, ""),))
+    name = state.primaries[0] if state.unit.replica_set else state.unit.processes[0].name
+    goal = state.goals.get(name)
+    if goal is None or goal.is_manual:
+        hold = state.hold(PlanReason.MAKER_NOT_MANAGED, "", other=name, move=MoveKind.SET_USERS.value)
+        return PlanStep((), (hold,))
+    has_key = state.key_use(name) in {KeyUse.TRANSITION, KeyUse.FULL}
+    if state.state(name) is None or not has_key or goal.is_elsewhere:
+        return PlanStep()  # It starts or restarts first, or its agent knows.
+    if names is None:
+        return PlanStep((), (state.hold(PlanReason.USERS_UNKNOWN, ""),))
+    holds = (*turn(state, name), *(majority_of(state, name, state.config) if state.config else ()))
+    move = Move(MoveKind.SET_USERS, name, state.unit.replica_set, settings=names)
     return PlanStep((), holds) if holds else PlanStep((move,))
 
 

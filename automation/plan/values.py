@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
+from automation.plan.auth import KeyUse
 from automation.plan.reasons import PlanReason
 
 Settings = Mapping[str, str]
@@ -34,10 +35,21 @@ class MemberState(str, Enum):
     REMOVED = "REMOVED"
 
 
+class KeyFile(Enum):
+    """The file at the place of the key file."""
+
+    MISSING = "MISSING"
+    """There is none that a server would read."""
+    SAME = "SAME"
+    """It has the key of the document."""
+    DIFFERENT = "DIFFERENT"
+
+
 class MoveKind(str, Enum):
     """The action of an agent in a move; the values are the wire values."""
 
     DOWNLOAD = "DOWNLOAD"
+    WRITE_KEY_FILE = "WRITE_KEY_FILE"
     WRITE_FILE = "WRITE_FILE"
     START = "START"
     STOP = "STOP"
@@ -50,6 +62,7 @@ class MoveKind(str, Enum):
     STEP_DOWN = "STEP_DOWN"
     SET_FEATURE_VERSION = "SET_FEATURE_VERSION"
     SET_DEFAULT_CONCERN = "SET_DEFAULT_CONCERN"
+    SET_USERS = "SET_USERS"
     INITIATE = "INITIATE"
     ADD_MEMBER = "ADD_MEMBER"
     CHANGE_MEMBER = "CHANGE_MEMBER"
@@ -77,6 +90,7 @@ WITH_TURN = DISTURBING | {
     MoveKind.ADD_MEMBER,
     MoveKind.SET_FEATURE_VERSION,
     MoveKind.SET_DEFAULT_CONCERN,
+    MoveKind.SET_USERS,
     MoveKind.INITIATE,
 }
 """Moves of a replica set that need its turn: only one of them runs at a time."""
@@ -105,7 +119,7 @@ class MemberConfig:
 
 @dataclass(frozen=True)
 class Move:
-    """A move of the agent of a process. `settings`: names of changed settings, without their values."""
+    """A move of the agent of a process. `settings`: names of changed settings or users, without values."""
 
     kind: MoveKind
     process: str
@@ -140,7 +154,8 @@ class GoalProcess:
     """A process of the document. An empty text is a field that the document leaves out.
 
     `is_elsewhere`: whether it is on another machine than the agent that plans, so that its settings are not
-    known here. `concern`: the default read and write concern that it states for its replica set.
+    known here. `concern`: the default read and write concern that it states for its replica set. `key_file`:
+    the key file that the plan writes; empty if it writes none.
     """
 
     name: str
@@ -157,6 +172,7 @@ class GoalProcess:
     resync: datetime | None = None
     compact: datetime | None = None
     concern: Settings = field(default_factory=dict)
+    key_file: str = ""
 
     @property
     def times(self) -> tuple[datetime, ...]:
@@ -171,6 +187,7 @@ class GoalUnit:
     `members`: the members of the section replicaSets; None if the section does not have the set. `refused`:
     why the document has no plan for the unit. `notes`: fields that the plan leaves alone. `concern`: the
     default read and write concern of the replica set; `concern_hold`: why the stated one cannot be set.
+    `users`: the names of the users that the document wants or deletes.
     """
 
     processes: tuple[GoalProcess, ...]
@@ -180,6 +197,7 @@ class GoalUnit:
     notes: tuple[PlanHold, ...] = ()
     concern: Settings = field(default_factory=dict)
     concern_hold: PlanHold | None = None
+    users: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -228,7 +246,8 @@ class ObservedProcess:
     lastResync under which its data began; `compacted`: the lastCompact that is carried out. `data_since`:
     when its data began, by the clock of its machine. `has_old_data`: whether data that was set aside for an
     initial sync is still there. `builds`: the versions that are unpacked on its machine. `away`: how long it
-    was away the last time. `need`: of a process of another machine.
+    was away the last time. `key_file`: the key file on its machine. `need` and `key_use`: of a process of
+    another machine, whose settings are not known.
     """
 
     is_running: bool | None = None
@@ -250,17 +269,20 @@ class ObservedProcess:
     lag: timedelta | None = None
     away: timedelta = timedelta()
     failure: FailedMove | None = None
+    key_file: KeyFile | None = None
     need: OwnNeed | None = None
+    key_use: KeyUse | None = None
 
 
 @dataclass(frozen=True)
 class ObservedSet:
-    """The observed state of a replica set.
+    """The observed state of a replica set, or of a unit without one.
 
     `config`: its members; empty if it is not initiated. `oplog`: the time that the oplog of the primary
     covers; `oplog_lost`: whether the oplog has already dropped entries, so that the time is a limit.
     `turn`: the process that holds the turn. `alerts`: open alerts that the plan did not cause. `concern`: the
-    default read and write concern that somebody has set.
+    default read and write concern that somebody has set. `users`: the names of users that are not as the
+    document wants.
     """
 
     config: tuple[MemberConfig, ...] | None = None
@@ -269,6 +291,7 @@ class ObservedSet:
     turn: str = ""
     alerts: tuple[str, ...] | None = None
     concern: Settings | None = None
+    users: tuple[str, ...] | None = None
 
 
 NOTHING_OBSERVED = ObservedProcess()
@@ -277,7 +300,10 @@ NO_SET_OBSERVED = ObservedSet()
 
 @dataclass(frozen=True)
 class ObservedFleet:
-    """The observed state of all processes and of all replica sets, by name, at `now`."""
+    """The observed state of all processes and of all replica sets, by name, at `now`.
+
+    A unit without a replica set has the empty name.
+    """
 
     now: datetime
     processes: Mapping[str, ObservedProcess] = field(default_factory=dict)

@@ -8,6 +8,7 @@ _MOST_NAMES = 10
 _DETAILS = {
     MoveKind.DOWNLOAD: "downloads version {version}, and checks it",
     MoveKind.WRITE_FILE: "writes the configuration file",
+    MoveKind.WRITE_KEY_FILE: "writes the key file",
     MoveKind.START: "starts with version {version}",
     MoveKind.STOP: "stops",
     MoveKind.RESTART: "restarts{settings}",
@@ -19,6 +20,7 @@ _DETAILS = {
     MoveKind.STEP_DOWN: "steps down, so that another member becomes the primary",
     MoveKind.SET_FEATURE_VERSION: "sets the feature compatibility version {version}",
     MoveKind.SET_DEFAULT_CONCERN: "sets {names} of the replica set {set}",
+    MoveKind.SET_USERS: "creates, changes or deletes users: {names}",
     MoveKind.INITIATE: "initiates the replica set {set} with {members}",
     MoveKind.ADD_MEMBER: "adds {members} to the replica set {set}",
     MoveKind.CHANGE_MEMBER: "changes {members}: {member}",

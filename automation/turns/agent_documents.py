@@ -95,7 +95,7 @@ class MachineConfigDocument(Document):
     auth = serializers.DictField(
         required=False,
         help_text="The fields of the section of the configuration that the managed processes of the machine "
-        "need: the key file, and the users if a process is no arbiter.",
+        "need: the key file and the user of the agent, and the other users if a process is no arbiter.",
     )
     processes = _objects("The processes of the machine, as in the configuration.", _PROCESS)
     members = OtherMemberDocument(many=True)

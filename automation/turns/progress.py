@@ -14,6 +14,7 @@ from opsapi.console.widgets import Tone
 MOVE_WORDS = {
     MoveKind.DOWNLOAD: "downloads a version",
     MoveKind.WRITE_FILE: "writes the configuration file",
+    MoveKind.WRITE_KEY_FILE: "writes the key file",
     MoveKind.START: "starts",
     MoveKind.STOP: "stops",
     MoveKind.RESTART: "restarts",
@@ -25,6 +26,7 @@ MOVE_WORDS = {
     MoveKind.STEP_DOWN: "steps down",
     MoveKind.SET_FEATURE_VERSION: "sets the feature compatibility version",
     MoveKind.SET_DEFAULT_CONCERN: "sets the default read and write concern",
+    MoveKind.SET_USERS: "creates, changes or deletes users",
     MoveKind.INITIATE: "initiates the replica set",
     MoveKind.ADD_MEMBER: "adds a member",
     MoveKind.CHANGE_MEMBER: "changes a member",

@@ -8,6 +8,7 @@ from accesslist.models import Project
 from automation.models import AutomationRevision
 from events.models import Event
 from opsapi.api.links import AGENTS
+from opsapi.redaction import MASK
 from opsapi.roles import Grant, Role
 from tests.api import bodies
 from tests.api.automation import path, published, publisher, refusal
@@ -130,14 +131,25 @@ def test_machines_that_need_users_and_key_file_get_them(
     assert OWN not in reader.get(path).content.decode()
 
 
-def test_an_arbiter_has_the_key_file_and_no_user(
+def test_an_arbiter_has_the_key_file_and_the_user_of_the_agent_only(
     agent: ApiClient, publisher: ApiClient, path: str, project: Project
 ) -> None:
     sent = with_auth(0)
     sent["replicaSets"][0]["members"][1]["arbiterOnly"] = True
     published(publisher, path, sent)
-    assert fetch(agent, project, machine(1)).json()["auth"].keys() == {"key", "keyfile"}
+    of_arbiter = fetch(agent, project, machine(1)).json()["auth"]
+    assert of_arbiter.keys() == {"key", "keyfile", "autoUser", "autoPwd"}
     assert "usersWanted" in fetch(agent, project, machine(2)).json()["auth"]
+
+
+def test_of_a_new_key_agents_learn_only_that_it_is_stated(
+    agent: ApiClient, publisher: ApiClient, path: str, project: Project
+) -> None:
+    sent = with_auth(0)
+    published(publisher, path, {**sent, "auth": {**AUTH, "newKey": OTHER, "newAutoPwd": OTHER}})
+    answer = fetch(agent, project, machine(1))
+    assert (answer.json()["auth"]["newKey"], answer.json()["auth"]["newAutoPwd"]) == (MASK, MASK)
+    assert OTHER not in answer.content.decode()
 
 
 def test_a_machine_whose_processes_are_managed_by_hand_has_no_users(

@@ -167,6 +167,51 @@ def test_a_default_concern_is_set_by_the_primary(publisher: ApiClient, path: str
     assert moves(plan(publisher, path, replica_set(2, defaultRWConcern=concern))) == []
 
 
+SECRET = "c2VjcmV0IG9mIGEgc2V0"
+AUTH = {
+    "autoUser": "mms",
+    "autoPwd": SECRET,
+    "key": SECRET,
+    "keyfile": "/keys/file",
+    "usersWanted": [{"user": "app", "db": "shop", "roles": [], "pwd": SECRET}],
+}
+
+
+def test_users_and_key_files_are_planned_without_their_secrets(
+    publisher: ApiClient, path: str, project: Project
+) -> None:
+    answer = publisher.put(f"{path}?dryRun=true", {**replica_set(), "auth": AUTH})
+    drawn = answer.json()["plan"]
+    assert [kind for _, kind, _ in moves(drawn)].count("WRITE_KEY_FILE") == 3
+    (users,) = [move for p in drawn["processes"] for move in p["moves"] if move["move"] == "SET_USERS"]
+    assert (users["detail"], users["disturbs"]) == (
+        "creates, changes or deletes users: admin.mms, shop.app",
+        False,
+    )
+    assert drawn["refused"] == []
+    assert "USERS_ASSUMED" in reasons(drawn["assumed"])
+    assert SECRET not in str(drawn)
+
+
+def test_another_key_is_refused(publisher: ApiClient, path: str, project: Project) -> None:
+    published(publisher, path, {**replica_set(), "auth": AUTH})
+    report(project)
+    other = {**AUTH, "key": "b3RoZXI="}
+    assert reasons(plan(publisher, path, {**replica_set(1), "auth": other})["refused"]) == {"KEY_CHANGE"}
+    same = {**AUTH, "key": f" {SECRET[:4]}\n{SECRET[4:]} "}
+    drawn = plan(publisher, path, {**replica_set(1), "auth": same})
+    assert (moves(drawn), drawn["refused"]) == ([], [])
+
+
+def test_a_faulty_section_is_published_and_its_plan_refused(
+    publisher: ApiClient, path: str, project: Project
+) -> None:
+    published(publisher, path, {**replica_set(), "auth": {**AUTH, "key": 7, "usersWanted": "app"}})
+    drawn = plan(publisher, path, {**replica_set(1), "auth": {**AUTH, "key": 7}})
+    assert (moves(drawn), reasons(drawn["refused"])) == ([], {"SECTION_INVALID"})
+    assert "key must be" in drawn["refused"][0]["detail"]
+
+
 def test_what_agents_report_goes_before_the_document(
     publisher: ApiClient, path: str, project: Project
 ) -> None:

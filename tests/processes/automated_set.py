@@ -36,6 +36,9 @@ class AutomatedSet:
     def __init__(self, *machines: AutomatedMachine, data: Path | None = None, name: str = SET) -> None:
         self.machines, self.name = machines, name
         self._data = data
+        self.login: dict[str, str] = {}
+        """The credentials of clients."""
+        self.key_file = machines[0].directory / "keys" / "keyfile"
         self._ports: dict[str, int] = {}
 
     def machine(self, name: str) -> AutomatedMachine:
@@ -65,8 +68,16 @@ class AutomatedSet:
         """The directory of the data of a member."""
         return (self._data or self.machine(name).directory) / name
 
-    def process(self, name: str, *, release: str = VERSION, cache: float = 0.25, **fields: Any) -> Any:
-        """A member in the document."""
+    def process(
+        self,
+        name: str,
+        *,
+        release: str = VERSION,
+        cache: float = 0.25,
+        security: dict[str, Any] | None = None,
+        **fields: Any,
+    ) -> Any:
+        """A member in the document. `security`: the section of its settings."""
         machine = self.machine(name)
         data = self.directory(name)
         settings = {
@@ -74,6 +85,7 @@ class AutomatedSet:
             "storage": {"dbPath": str(data), "wiredTiger": {"engineConfig": {"cacheSizeGB": cache}}},
             "systemLog": {"destination": "file", "path": str(data / "mongod.log"), "logAppend": True},
             "replication": {"replSetName": self.name, "oplogSizeMB": 64},
+            **({"security": security} if security else {}),
         }
         return process(
             name=name,
@@ -84,10 +96,12 @@ class AutomatedSet:
             **fields,
         )
 
-    def publish(self, *processes: Any, members: Iterable[dict[str, Any]] = ()) -> int:
+    def publish(
+        self, *processes: Any, members: Iterable[dict[str, Any]] = (), auth: dict[str, Any] | None = None
+    ) -> int:
         """Publish a document with these processes, each a member, and return its version.
 
-        `members`: fields of the members, by their order.
+        `members`: fields of the members, by their order. `auth`: the section, with the key file of the set.
         """
         fields = [*members, *({} for _ in processes)]
         listed = [
@@ -100,6 +114,7 @@ class AutomatedSet:
             databaseVersions=self.machines[0].versions,
             processes=list(processes),
             replicaSets=[{"_id": self.name, "members": listed}],
+            **({"auth": {"disabled": False, "keyfile": str(self.key_file), **auth}} if auth else {}),
         )
         owner.put(path, {**sent, "version": owner.get(path)["version"]})
         found: int = owner.get(path)["version"]
@@ -153,6 +168,7 @@ class AutomatedSet:
     def client(self, **options: Any) -> Client:
         """A client of the replica set."""
         hosts = [self._address(name) for name in self._ports]
+        options = {**self.login, **options}
         return pymongo.MongoClient(hosts, replicaSet=self.name, serverSelectionTimeoutMS=30_000, **options)
 
     def member_states(self) -> dict[str, str]:
@@ -161,6 +177,19 @@ class AutomatedSet:
         with self.client() as client:
             members = client.admin.command("replSetGetStatus")["members"]
         return {names[member["name"]]: member["stateStr"] for member in members}
+
+    def measured(self) -> set[str]:
+        """The members whose connections the agents have measured."""
+        path = self.machines[0].scenario.path
+        names = {self._address(name): name for name in self._ports}
+        hosts = self._owner.get(f"{path}/hosts")["results"]
+        query = "granularity=PT1M&period=PT1H&m=CONNECTIONS"
+        return {
+            names[f"{host['hostname']}:{host['port']}"]
+            for host in hosts
+            for measured in self._owner.get(f"{path}/hosts/{host['id']}/measurements?{query}")["measurements"]
+            if any(point["value"] is not None for point in measured["dataPoints"])
+        }
 
     def is_serving(self, name: str) -> bool:
         """Whether a member says of itself that it is the primary or a secondary."""
@@ -265,6 +294,7 @@ def automated_set(
         replica_set = AutomatedSet(*machines, data=data, name=name)
         stack.callback(replica_set.end)
         for machine in machines:
+            machine.allow(replica_set.key_file.parent)
             machine.agent.start()
             stack.callback(machine.agent.stop, signal.SIGKILL)
         yield replica_set

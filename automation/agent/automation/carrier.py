@@ -27,12 +27,15 @@ from automation.agent.automation.part import MachinePart, ManagedProcess, read_p
 from automation.agent.automation.places import ProcessPlaces, only_agent
 from automation.agent.automation.progress import ProcessProgress, unready
 from automation.agent.automation.retries import PATIENCE_SECONDS, Retries
-from automation.agent.automation.servers import ManagedServers
+from automation.agent.automation.servers import ManagedServer, ManagedServers
 from automation.agent.automation.turns import HeldTurn, TurnAsker, TurnRefused
+from automation.agent.automation.users import watch_string
 from automation.agent.automation.work import MoveWork
 from automation.agent.client import Client, NoChallenge, Unreachable
+from automation.agent.engine import ServerAddress
 from automation.agent.faults import Problems, log_unexpected, shown
 from automation.agent.settings import Settings
+from automation.plan.auth import KeyUse, key_use
 from automation.plan.planner import EndlessPlanError, UnitPlan, own_need, unit_plan, unit_step
 from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.values import (
@@ -95,14 +98,15 @@ class AutomationCarrier:
         self._members: dict[str, Sequence[str]] = {}
         """The members of each replica set as last observed; of a single process, none."""
         self._sent, self._sent_at = b"", float("-inf")
-        self._watched: tuple[str, ...] = ()
+        self._watched: dict[ServerAddress, str] = {}
+        """The connection strings of managed servers that are watched."""
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="automation", daemon=True)
 
     @property
     def connection_strings(self) -> Sequence[str]:
         """The connection strings of managed servers that the settings do not name: they are watched, too."""
-        return self._watched
+        return tuple(self._watched.copy().values())
 
     def follow(self, settings: Settings) -> None:
         """Connect to managed servers as the connection strings of these settings say."""
@@ -298,13 +302,16 @@ class AutomationCarrier:
         failure = part.failures.get(name) or self._failures.get(name)
         return observe(
             managed,
-            self._servers.server(managed.address),
+            self._server(managed),
             places,
             self._builds(part),
             versions=part.goal.versions,
             failure=failure,
             now=self._clock(),
         )
+
+    def _server(self, managed: ManagedProcess) -> ManagedServer:
+        return self._servers.server(managed.address, managed.key)
 
     def _builds(self, part: MachinePart) -> DocumentBuilds:
         return DocumentBuilds(Builds(part.base, self._settings.automation_dirs), part.builds, this_kind())
@@ -340,12 +347,15 @@ class AutomationCarrier:
             self._problem(name, str(error))
 
     def _watch(self, managed: ManagedProcess, seen: SeenProcess) -> None:
-        """Watch a server as soon as it has run."""
-        text = f"mongodb://{managed.address}/"
+        """Watch a server as soon as it has run, as the user of the document unless it has no key file."""
+        address, settings = managed.address, seen.process.settings
         is_there = bool(seen.process.is_running or seen.process.has_data)
-        wanted = is_there and not managed.goal.is_disabled and not self._servers.is_watched(managed.address)
-        others = tuple(known for known in self._watched if known != text)
-        self._watched = (*others, text) if wanted else others
+        wanted = is_there and not managed.goal.is_disabled and not self._servers.is_watched(address)
+        if not wanted:
+            self._watched.pop(address, None)
+        elif settings is not None or address not in self._watched:
+            is_open = settings is not None and key_use(settings) is KeyUse.NONE
+            self._watched[address] = watch_string(address, {} if is_open else managed.auth)
 
     def _tend_logs(self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces) -> None:
         """Rotate, compress and delete logs, also of a plan that stopped or waits: it interrupts no client."""
@@ -354,7 +364,7 @@ class AutomationCarrier:
         work = LogWork()
         if stated and not part.is_paused:
             seen = self._seen(part, managed, places)
-            server = self._servers.server(managed.address)
+            server = self._server(managed)
             work = tend_process(seen, stated, server, self._settings.automation_dirs, self._clock())
         for done, paths in (
             ("rotated", work.rotated),
@@ -473,7 +483,7 @@ class AutomationCarrier:
     ) -> Mover:
         return Mover(
             managed,
-            self._servers.server(managed.address),
+            self._server(managed),
             places,
             self._builds(part),
             see=lambda: self._seen(part, managed, places),

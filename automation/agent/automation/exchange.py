@@ -15,6 +15,8 @@ from typing import Any, Callable
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.client import Client, NoChallenge, Unreachable
 from automation.agent.faults import Problems
+from automation.plan.auth import KeyUse
+from automation.plan.guards import observed_key_use
 from automation.plan.process_moves import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.setting_values import setting_value
 from automation.plan.values import (
@@ -123,6 +125,7 @@ def document(name: str, seen: SeenProcess, need: OwnNeed | None) -> Mapping[str,
         "featureCompatibilityVersion": process.feature_version,
         "hasData": process.has_data,
         "severalArbiters": None if process.settings is None else takes_arbiters(process.settings),
+        "keyFile": None if (use := observed_key_use(process)) is None else use.value,
         "nextMove": move,
         "nextVersion": (need.version if need is not None else "") or None,
         "memberName": seen.own_name or None,
@@ -154,6 +157,7 @@ def read(row: Section) -> SeenProcess:
     """A process of another machine, as its agent reports."""
     states = {state.value: state for state in MemberState}
     state = states.get(text(row, "state") or "")
+    uses = {use.value: use for use in KeyUse}
     takes = _flag(row, "severalArbiters")
     process = ObservedProcess(
         is_running=_flag(row, "running"),
@@ -163,6 +167,7 @@ def read(row: Section) -> SeenProcess:
         has_data=_flag(row, "hasData"),
         settings={SEVERAL_ARBITERS: setting_value(SEVERAL_ARBITERS, True)} if takes else None,
         need=_need(row),
+        key_use=uses.get(text(row, "keyFile") or ""),
     )
     config: Sequence[MemberConfig] | None = [
         MemberConfig(

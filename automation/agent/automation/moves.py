@@ -21,6 +21,7 @@ from automation.agent.automation import processes
 from automation.agent.automation.build_faults import BuildError
 from automation.agent.automation.builds import DocumentBuilds
 from automation.agent.automation.failures import MoveDelayed, MoveFailed
+from automation.agent.automation.key_files import write_key_file
 from automation.agent.automation.observe import SeenProcess, has_files
 from automation.agent.automation.old_data import (
     place_to_set_aside,
@@ -38,6 +39,7 @@ from automation.agent.automation.servers import (
 )
 from automation.agent.automation.turns import MOVE_SECONDS
 from automation.agent.automation.unpack import PROGRAM
+from automation.agent.automation.users import UserCommand, asked_users, user_commands
 from automation.agent.automation.work import MoveWork
 from automation.plan.concerns import set_concern
 from automation.plan.setting_values import PARAMETERS, setting_value
@@ -101,6 +103,7 @@ class Mover:
         self._makers: Mapping[MoveKind, Callable[[Move], None]] = {
             MoveKind.DOWNLOAD: lambda move: self._download(move.version),
             MoveKind.WRITE_FILE: lambda _: self._write_file(),
+            MoveKind.WRITE_KEY_FILE: lambda _: self._write_key_file(),
             MoveKind.START: lambda move: self._start(move.version),
             MoveKind.STOP: lambda _: self._stop(),
             MoveKind.RESTART: lambda _: self._restart(self._running_version()),
@@ -111,6 +114,7 @@ class Mover:
             MoveKind.SET_PARAMETER: self._set_parameters,
             MoveKind.SET_FEATURE_VERSION: lambda move: self._set_feature_version(move.version),
             MoveKind.SET_DEFAULT_CONCERN: self._set_default_concern,
+            MoveKind.SET_USERS: self._set_users,
             MoveKind.INITIATE: self._initiate,
             MoveKind.STEP_DOWN: lambda _: self._step_down(),
             MoveKind.ADD_MEMBER: self._change_members,
@@ -135,7 +139,7 @@ class Mover:
             raise MoveFailed(f"{what}{where}") from None
 
     def _without_secrets(self, text: str) -> str:
-        return processes.without_secrets(text, self._managed.settings)
+        return processes.without_secrets(text, {**self._managed.settings, "auth": self._managed.auth})
 
     def _ask(
         self, command: Mapping[str, Any], seconds: float = COMMAND_SECONDS, database: str = "admin"
@@ -156,6 +160,12 @@ class Mover:
 
     def _write_file(self) -> None:
         self._work.run(partial(self._places.write_config, self._managed.settings))
+
+    def _write_key_file(self) -> None:
+        place = self._managed.key_place
+        if place is None:
+            raise MoveFailed("the document states no key file")
+        self._work.run(partial(write_key_file, place, self._managed.key))
 
     # --- start and stop ---------------------------------------------------------------------------
 
@@ -402,6 +412,29 @@ class Mover:
         # Otherwise the plan would set it forever.
         if any(after.get(name) != self._managed.unit.concern[name] for name in wanted):
             raise MoveFailed("the server has another default concern after it took that of the document")
+
+    def _set_users(self, move: Move) -> None:
+        """Create, change and delete users; all commands carry secrets."""
+        for name in move.settings:
+            if self._see().pid is None:
+                raise MoveFailed("another server than the process of this machine answers at its address")
+            commands = self._user_commands()
+            if name in commands:
+                self._work.begin(f"user {name}"[:200])
+                command = {**commands[name].command, "writeConcern": {"w": "majority"}}
+                ask = partial(self._server.ask_proven, command, database=commands[name].database)
+                # A majority can be slow, and the turn is renewed meanwhile.
+                self._work.run(partial(ask, seconds=float(MOVE_SECONDS)))
+        # Otherwise the plan would set them forever.
+        left = sorted(self._user_commands().keys() & set(move.settings))
+        if left:
+            raise MoveFailed(f"the server has other values of users than it took: {', '.join(left)}")
+
+    def _user_commands(self) -> Mapping[str, UserCommand]:
+        auth = self._managed.auth
+        details = {"showCredentials": True, "showAuthenticationRestrictions": True}
+        answer = self._ask({"usersInfo": asked_users(auth), **details})
+        return user_commands(auth, answer["users"])
 
     # --- the replica set --------------------------------------------------------------------------
 

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from automation.agent.automation.builds import DocumentBuilds
+from automation.agent.automation.key_files import seen_key_file
 from automation.agent.automation.old_data import data_since, set_aside
 from automation.agent.automation.part import ManagedProcess
 from automation.agent.automation.places import ProcessPlaces, StartRecord
@@ -23,8 +24,10 @@ from automation.agent.automation.servers import (
     UNKNOWN_YET,
     ManagedServer,
 )
+from automation.agent.automation.users import asked_users, user_commands
 from automation.agent.mongodb.connection import is_router
 from automation.agent.mongodb.metrics import OPLOG_FULL, moment, oplog_span
+from automation.plan.auth import KeyUse, key_use
 from automation.plan.concerns import set_concern
 from automation.plan.reading import flat_settings
 from automation.plan.setting_values import PARAMETERS, setting_value
@@ -33,6 +36,7 @@ from automation.plan.values import (
     NOTHING_OBSERVED,
     FailedMove,
     GoalUnit,
+    KeyFile,
     MemberConfig,
     MemberState,
     ObservedFleet,
@@ -156,8 +160,9 @@ def seen_fleet(
     of_set = replace(_of_primary(seen, processes), config=config, turn=turn, alerts=())
     if of_set.concern is None:
         of_set = replace(of_set, concern=witness.of_set.concern)
-    sets = {unit.replica_set: of_set} if unit.replica_set else {}
-    return ObservedFleet(now, processes, sets, is_paused=is_paused)
+    if not unit.replica_set:
+        of_set = ObservedSet(users=witness.of_set.users)
+    return ObservedFleet(now, processes, {unit.replica_set: of_set}, is_paused=is_paused)
 
 
 def _of_primary(seen: Mapping[str, SeenProcess], processes: Mapping[str, ObservedProcess]) -> ObservedSet:
@@ -189,6 +194,7 @@ def observe(
     present = builds.present({*versions, managed.goal.version, record.version or ""})
     file = None if config is None else dict(flat_settings(config))
     since, has_old = data_since(managed.data), bool(set_aside(managed.data))
+    key_file = None if managed.key_place is None else seen_key_file(managed.key_place, managed.key)
     if hello is None and pid is None:
         stopped = ObservedProcess(
             is_running=False,
@@ -202,11 +208,13 @@ def observe(
             has_old_data=has_old,
             builds=present,
             failure=failure,
+            key_file=key_file,
         )
         return SeenProcess(stopped)
     if hello is None:  # It starts or ends, or it is busy, or the agent cannot connect to it.
-        return SeenProcess(ObservedProcess(is_running=True, file=file, builds=present, failure=failure), pid)
-    running = _RunningServer(managed, server, hello, record, file).seen(pid, present, failure, now)
+        busy = ObservedProcess(is_running=True, file=file, builds=present, failure=failure, key_file=key_file)
+        return SeenProcess(busy, pid)
+    running = _RunningServer(managed, server, hello, record, file).seen(pid, present, failure, now, key_file)
     return replace(running, process=replace(running.process, data_since=since, has_old_data=has_old))
 
 
@@ -228,7 +236,12 @@ class _RunningServer:
         self._members: Sequence[Mapping[str, Any]] = ()
 
     def seen(
-        self, pid: int | None, builds: frozenset[str], failure: FailedMove | None, now: datetime
+        self,
+        pid: int | None,
+        builds: frozenset[str],
+        failure: FailedMove | None,
+        now: datetime,
+        key_file: KeyFile | None,
     ) -> SeenProcess:
         state, version = self._state(), self._version()
         has_data = self._has_data(state)
@@ -250,8 +263,10 @@ class _RunningServer:
             compacted=self._record.compacted,
             builds=builds,
             failure=failure,
+            key_file=self._key_file(key_file, settings),
         )
-        of_set = ObservedSet(config=self._config(state), concern=self._concern(state))
+        users = self._users(state, settings)
+        of_set = ObservedSet(config=self._config(state), concern=self._concern(state), users=users)
         if state is MemberState.PRIMARY:
             of_set = replace(of_set, oplog=self._oplog(), oplog_lost=self._is_oplog_full())
         # Another server may answer at this address.
@@ -386,6 +401,24 @@ class _RunningServer:
         if answer is None:
             return {} if code == NO_COMMAND else None  # Before 4.4 there are none.
         return set_concern(answer)
+
+    def _key_file(self, key_file: KeyFile | None, settings: Settings | None) -> KeyFile | None:
+        """The key file on the disk. The running server may have another key than that file."""
+        has_key = settings is None or key_use(settings) in {KeyUse.TRANSITION, KeyUse.FULL}
+        is_asked = bool(self._managed.key) and has_key
+        return KeyFile.DIFFERENT if is_asked and self._server.refuses_key else key_file
+
+    def _users(self, state: MemberState | None, settings: Settings | None) -> tuple[str, ...] | None:
+        """The names of users that are not as the document wants, as a server that can change them says."""
+        is_right = state in {MemberState.PRIMARY, MemberState.STANDALONE} and settings is not None
+        if not is_right or key_use(settings or {}) not in {KeyUse.TRANSITION, KeyUse.FULL}:
+            return None
+        asked = asked_users(self._managed.auth)
+        if not asked:
+            return ()
+        details = {"showCredentials": True, "showAuthenticationRestrictions": True}
+        answer, _ = self._server.answer({"usersInfo": asked, **details})
+        return None if answer is None else tuple(sorted(user_commands(self._managed.auth, answer["users"])))
 
     def _states(self) -> Iterator[tuple[str, SeenState]]:
         """The states of the other members, as the heartbeats of this member say."""

@@ -6,13 +6,14 @@ A process that the agent must not carry out is left alone, and `faults` says why
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from automation.agent.automation.directories import real_place
 from automation.agent.engine import ServerAddress, address_of
 from automation.agent.settings import PREFIX
+from automation.plan.auth import carried_auth, key_of, with_auth
 from automation.plan.reading import read_goal
 from automation.plan.values import AutomationGoal, FailedMove, GoalProcess, GoalUnit, MoveKind
 from automation.sections import items, process_host, process_name, process_port, section, set_name, text
@@ -36,7 +37,8 @@ class ManagedProcess:
     """A process of this machine. `document` is its part of the configuration, with secrets.
 
     `addresses`: where the members of its replica set find each other, by the name of the process. `names`:
-    the names of these processes, by all their addresses.
+    the names of these processes, by all their addresses. `auth`: the section of its key file and users, empty
+    if the plan does not carry it out. `key_place`: of the key file, without symbolic links before its name.
     """
 
     goal: GoalProcess
@@ -46,6 +48,13 @@ class ManagedProcess:
     hostname: str
     addresses: Mapping[str, ServerAddress]
     names: Mapping[ServerAddress, str]
+    auth: Document = field(default_factory=dict, repr=False)
+    key_place: Path | None = None
+
+    @property
+    def key(self) -> str:
+        """The key of its key file; empty if the plan writes none."""
+        return key_of(self.auth)
 
     @property
     def settings(self) -> Document:
@@ -109,7 +118,11 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
         unit = units[name]
         goal_process = next(process for process in unit.processes if process.name == name)
         address = _address(process)
+        auth = carried_auth(document) if goal_process.key_file else {}
+        key_place = _key_place(goal_process.key_file, allowed)
         fault = _fault(process, unit, hostname, base, allowed)
+        if auth and key_place is None and not fault:
+            fault = f"auth.keyfile is not below {PREFIX}AUTOMATION_DIRS"
         if address is None or fault:
             faults[name] = fault or "its host name is not valid"
         else:
@@ -118,13 +131,15 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
             known[name] = ManagedProcess(
                 goal_process,
                 unit,
-                process,
+                with_auth(process, auth) if auth else process,
                 address,
                 process_host(process),
                 addresses={
                     process_name(other): place for other in of_unit if (place := _address(other)) is not None
                 },
                 names={place: process_name(other) for other in of_unit for place in _all_addresses(other)},
+                auth=auth,
+                key_place=key_place,
             )
     return MachinePart(
         version=goal.number,
@@ -184,6 +199,13 @@ def _fault(process: Document, unit: GoalUnit, hostname: str, base: Path, allowed
         if not isinstance(place, str) or real_place(Path(place), allowed) is None:
             return f"args2_6.{name} is not below {PREFIX}AUTOMATION_DIRS"
     return ""
+
+
+def _key_place(key_file: str, allowed: Sequence[Path]) -> Path | None:
+    """The place of the key file. A symbolic link there stays a link, which is no key file."""
+    place = Path(key_file)
+    directory = real_place(place.parent, allowed) if key_file and place.name else None
+    return directory and directory / place.name
 
 
 def _key(hostname: str) -> str:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from automation.agent.settings import PREFIX
-from automation.sections import section
+from automation.sections import items, section
 
-_SECRET = re.compile(r"(?i)passw|secret|token|credential|\bkeys?$|pem$|query")
+_SECRET = re.compile(r"(?i)passw|pwd|secret|token|credential|\bkeys?$|pem$|query")
 _MOST_LINES, _LONGEST_TAIL = 12, 1500
 _CHECK_SECONDS = 60.0
 
@@ -131,6 +131,8 @@ def _secrets(settings: Mapping[str, Any]) -> set[str]:
     for name, value in settings.items():
         if isinstance(value, Mapping):
             secrets |= _secrets(section(settings, name))
+        elif isinstance(value, list):
+            secrets |= {secret for _, item in items(settings, name) for secret in _secrets(item)}
         elif isinstance(value, str) and len(value) > 1 and _SECRET.search(name):
             secrets.add(value)
     return secrets

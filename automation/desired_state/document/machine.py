@@ -21,6 +21,7 @@ from automation.sections import (
     text,
 )
 from opsapi.hostnames import canonical_hostname
+from opsapi.redaction import MASK
 
 
 def machine_key(hostname: str) -> str:
@@ -89,10 +90,16 @@ _AUTH = (
     "autoAuthMechanisms",
     "key",
     "keyfile",
+    "autoUser",
+    "autoPwd",
+    "autoAuthRestrictions",
 )
-"""The fields of `auth` that every process needs which the agent manages, among them the key file."""
-_USERS = ("autoUser", "autoPwd", "autoAuthRestrictions", "usersWanted", "usersDeleted")
+"""The fields of `auth` that every process needs which the agent manages: the key file, and the user as which
+the agent measures. An agent that manages an arbiter measures other members, too."""
+_USERS = ("usersWanted", "usersDeleted")
 """The fields of `auth` that processes with users need: arbiters have none."""
+_REFUSED = ("newKey", "newAutoPwd")
+"""Secrets of which agents need to know only that they are stated."""
 
 
 def _auth(auth: Section, own: Sequence[Section], replica_sets: Sequence[Section]) -> dict[str, Any]:
@@ -106,7 +113,8 @@ def _auth(auth: Section, own: Sequence[Section], replica_sets: Sequence[Section]
     }
     has_users = any(process_name(process) not in arbiters for process in managed)
     wanted = (*(_AUTH if managed else ()), *(_USERS if has_users else ()))
-    return {name: auth[name] for name in wanted if auth.get(name) is not None}
+    refused = {name: MASK for name in (_REFUSED if managed else ()) if auth.get(name) is not None}
+    return {**{name: auth[name] for name in wanted if auth.get(name) is not None}, **refused}
 
 
 def _member(process: Section) -> dict[str, Any]:

@@ -100,7 +100,7 @@ def test_a_document_that_is_taken_back_in_the_middle_ends_at_the_earlier_state_a
 
 
 @only_in_faults
-def test_agents_that_are_killed_at_random_reach_the_same_end(
+def test_agents_that_are_killed_at_random_come_to_the_same_end(
     replica_set: AutomatedSet, record_property: Any
 ) -> None:
     numbers, size = random.Random(39), cache(replica_set)

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from automation.plan import concerns, guards, planner, process_moves, reading, set_moves
+from automation.plan import concerns, guards, key_files, planner, process_moves, reading, set_moves
+from automation.plan.auth import KeyUse
 from automation.plan.guards import HEALTHY, UnitState
-from automation.plan.values import MemberState, Move, MoveKind, PlanStep
+from automation.plan.values import KeyFile, MemberState, Move, MoveKind, PlanStep
 from automation.plan.versions import series
 from tests.simulation.automation.fleet import FleetPromise
 
@@ -230,10 +231,6 @@ def _a_field_is_left_alone_without_a_word(patch: Patch) -> None:
     patch.setattr(reading, "NOT_PLANNED", reading.NOT_PLANNED[1:])
 
 
-def _a_section_is_left_alone_without_a_word(patch: Patch) -> None:
-    patch.setattr(reading, "NOT_PLANNED_SECTIONS", reading.NOT_PLANNED_SECTIONS[1:])
-
-
 def _restarts_are_called_left_alone(patch: Patch) -> None:
     patch.setattr(reading, "NOT_PLANNED", (*reading.NOT_PLANNED, "lastRestart"))
 
@@ -359,9 +356,49 @@ def _manual_members_are_awaited_without_a_word(patch: Patch) -> None:
     patch.setattr(planner, "initiate", initiate)
 
 
+def _members_are_cut_off(patch: Patch) -> None:
+    patch.setattr(key_files, "_separated", _nothing)
+
+
+def _another_key_is_replaced(patch: Patch) -> None:
+    """The key file of the document takes the place of any other."""
+
+    def lacks_key(process: Any, seen: Any) -> bool:
+        return bool(process.key_file) and seen.key_file is not KeyFile.SAME
+
+    patch.setattr(process_moves, "lacks_key", lacks_key)
+    patch.setattr(process_moves, "key_hold", lambda *_: None)
+
+
+def _no_key_file_is_written(patch: Patch) -> None:
+    patch.setattr(process_moves, "lacks_key", lambda *_: False)
+
+
+def _members_join_with_any_key(patch: Patch) -> None:
+    patch.setattr(set_moves, "joining_hold", lambda *_: None)
+
+
+def _passwords_go_anywhere(patch: Patch) -> None:
+    """A server gets passwords before it has its key file."""
+    real = set_moves.users_move
+
+    def users_move(state: UnitState) -> PlanStep:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(UnitState, "key_use", lambda *_: KeyUse.FULL)
+            users = state.unit.users if state.of_set.users is None else state.of_set.users
+            return real(replace(state, of_set=replace(state.of_set, users=users)))
+
+    patch.setattr(planner, "users_move", users_move)
+
+
+def _users_are_forgotten(patch: Patch) -> None:
+    patch.setattr(planner, "users_move", lambda _: PlanStep())
+
+
 _P = FleetPromise
 _END, _VERSION, _SERVER = frozenset({_P.END}), frozenset({_P.VERSION}), frozenset({_P.SERVER})
 _MAJORITY, _ONE, _CALM = frozenset({_P.MAJORITY}), frozenset({_P.ONE_AT_A_TIME}), frozenset({_P.CALM})
+_KEY = frozenset({_P.KEY})
 _PRIMARY, _HANDS, _DATA = frozenset({_P.PRIMARY_LAST}), frozenset({_P.HANDS_OFF}), frozenset({_P.DATA})
 
 PLAN_BREAKS = (
@@ -403,7 +440,6 @@ PLAN_BREAKS = (
     PlanBreak("the file is forgotten", 18, _END, _file_is_forgotten),
     PlanBreak("a server can get another data directory", 34, _DATA, _data_can_move),
     PlanBreak("a field is left alone without a word", 0, _END, _a_field_is_left_alone_without_a_word),
-    PlanBreak("a section is left alone without a word", 2, _END, _a_section_is_left_alone_without_a_word),
     PlanBreak("restarts are called left alone", 8, _END, _restarts_are_called_left_alone),
     PlanBreak("failures are ignored", 8, _HANDS | _END, _failures_are_ignored),
     PlanBreak("failures under earlier documents stay", 8, _END, _failures_stay),
@@ -423,6 +459,12 @@ PLAN_BREAKS = (
     PlanBreak("the first process decides about the concern", 2, _SERVER | _END, _first_concern),
     PlanBreak("arbiters change the default write concern", 5, _SERVER, _any_arbiters),
     PlanBreak("any version takes several arbiters", 560, _SERVER, _any_version_with_arbiters),
+    PlanBreak("members are cut off by a key file", 29, _KEY, _members_are_cut_off),
+    PlanBreak("another key is replaced", 3, _KEY, _another_key_is_replaced),
+    PlanBreak("no key file is written", 0, _SERVER, _no_key_file_is_written),
+    PlanBreak("a member joins with any key", 32, _KEY, _members_join_with_any_key),
+    PlanBreak("a server gets passwords before its key file", 6, _KEY, _passwords_go_anywhere),
+    PlanBreak("users are forgotten", 0, _END, _users_are_forgotten),
     # Found while the simulator was built.
     PlanBreak("a member joins at any version", 713, _VERSION, _joining_at_any_version),
     PlanBreak("a replica set begins at any version", 62, _VERSION, _initiation_at_any_version),

@@ -18,8 +18,11 @@ FIELDS_LEFT_ALONE = (
     "lastKmipMasterKeyRotation",
 )
 """Fields of processes that change nothing on the simulated servers: the plan must say so."""
-SECTIONS_LEFT_ALONE = ("auth",)
-"""As `FIELDS_LEFT_ALONE`, of the document."""
+KEYS = ("a2V5IG9uZQ==", "a2V5IHR3bw==")
+OPEN, TRANSITION, FULL = "open", "transition", "full"
+"""How the members of a document take part: without a key file, with one in transition, and with one."""
+REACHABLE_AUTH = ((FULL, FULL), (OPEN, TRANSITION), (TRANSITION, FULL), (FULL, TRANSITION))
+"""Of the first document and of the others, so that each document can follow from the one before."""
 CONCERNS: Sequence[JsonDocument] = (
     {"defaultWriteConcern": {"w": "majority"}},
     {"defaultWriteConcern": {"w": 1, "j": True}},
@@ -72,6 +75,12 @@ def draw_fleet(seed: int) -> SimulatedFleetPlan:
     left_alone = Random(seed + 2 * 10**9)
     concerns = Random(seed + 3 * 10**9)
     documents = [_with_concern(concerns, document, is_odd=is_odd) for document in documents]
+    secured = Random(seed + 4 * 10**9)
+    steps = secured.choice(REACHABLE_AUTH) if secured.random() < 0.45 else (OPEN, OPEN)
+    documents = [
+        _with_auth(secured, document, steps[number > 0], is_odd=is_odd)
+        for number, document in enumerate(documents)
+    ]
     documents = [
         _with_arbiters(document, is_odd=is_odd and number > 0) for number, document in enumerate(documents)
     ]
@@ -89,7 +98,10 @@ def draw_fleet(seed: int) -> SimulatedFleetPlan:
         is_new=random.random() < 0.3,
         first_version=first["processes"][0]["version"],
         faults=random.choice((0.0, 0.05, 0.15, 0.3)),
-        is_benign=not is_odd and all(_voters(document) not in {2, 4} for document in documents),
+        is_benign=not is_odd
+        and all(_voters(document) not in {2, 4} for document in documents)
+        # All members restart, which new members and members that leave can make impossible.
+        and (steps[0] == steps[1] or all(_members(document) == _members(first) for document in documents)),
         strangers=strangers,
     )
 
@@ -99,7 +111,7 @@ def _with_fields_left_alone(random: Random, document: JsonDocument) -> JsonDocum
         return {name: {} for name in names if random.random() < 0.1}
 
     processes = [{**process, **added(FIELDS_LEFT_ALONE)} for process in document["processes"]]
-    return {**document, **added(SECTIONS_LEFT_ALONE), "processes": processes}
+    return {**document, "processes": processes}
 
 
 def _with_time(random: Random, document: JsonDocument, field: str, times: Sequence[str]) -> JsonDocument:
@@ -127,6 +139,27 @@ def _with_concern(random: Random, document: JsonDocument, *, is_odd: bool) -> Js
     return {**document, "processes": processes}
 
 
+def _with_auth(random: Random, document: JsonDocument, use: str, *, is_odd: bool) -> JsonDocument:
+    """The document with a key file and users, or without. An odd document can be anything."""
+    key = KEYS[0]
+    if is_odd and random.random() < 0.5:
+        use = random.choice((OPEN, TRANSITION, FULL))
+        key = random.choice((*KEYS[:1] * 3, *KEYS))
+    if use == OPEN:
+        return {**document, "auth": {"disabled": True, "key": key}} if random.random() < 0.1 else document
+    roles = [{"db": "shop", "role": "read"}]
+    users = [
+        {"user": name, "db": "admin", "roles": roles, "pwd": random.choice(("one", "two"))}
+        for name in random.sample(("ann", "ben", "cat"), random.choice((0, 1, 2)))
+    ]
+    processes = document["processes"]
+    if use == TRANSITION:
+        path = ["security", "transitionToAuth"]
+        processes = [{**process, "args2_6": _with(process["args2_6"], path, True)} for process in processes]
+    auth = {"key": key, "keyfile": "/keys/file", "usersWanted": users}
+    return {**document, "auth": auth, "processes": processes}
+
+
 def _with_arbiters(document: JsonDocument, *, is_odd: bool) -> JsonDocument:
     """The document, in which servers that refuse several arbiters take them."""
     members = [member for stated in document.get("replicaSets", []) for member in stated["members"]]
@@ -149,6 +182,10 @@ def _with_arbiters(document: JsonDocument, *, is_odd: bool) -> JsonDocument:
 def _voters(document: JsonDocument) -> int:
     sets = document.get("replicaSets", [])
     return sum(member.get("votes", 1) for stated in sets for member in stated["members"])
+
+
+def _members(document: JsonDocument) -> list[JsonDocument]:
+    return [member for stated in document.get("replicaSets", []) for member in stated["members"]]
 
 
 def _with_manual(document: JsonDocument) -> JsonDocument:

@@ -5,7 +5,7 @@ Time goes in ticks. Each move takes some ticks, and an agent can be killed betwe
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -28,6 +28,7 @@ class FleetPromise(StrEnum):
     OPLOG = "no member is disturbed longer than the oplog covers"
     VERSION = "no server starts with data, or in a replica set, that its version does not support"
     DATA = "no data is lost"
+    KEY = "no member is cut off from the others by its key file"
     HANDS_OFF = "nothing happens that is paused, in manual mode, unknown or of another's turn"
     SERVER = "the plan asks a server only for what it can do"
     END = "the plan reaches the goal, or says why not"
@@ -49,6 +50,10 @@ class SimulatedServer:
     file: Settings | None = None
     builds: set[str] = field(default_factory=set)
     started: int = 0
+    key: str = ""
+    """The key in its key file; empty if there is no file."""
+    running_key: str = ""
+    """The key with which it was started."""
     marker: datetime | None = None
     """The lastRestart under which it was started."""
     resync: datetime | None = None
@@ -78,6 +83,8 @@ class SimulatedSet:
         self.config: tuple[MemberConfig, ...] = ()
         self.feature: int | None = None
         self.concern: Settings = {}
+        self.users: dict[str, str] = {}
+        """The passwords of the users, by their names."""
         self.oplog = 0
         self.oplog_lost = False
         self.disturbed: set[str] = set()
@@ -288,9 +295,42 @@ class SimulatedSet:
             server.resync = resync or server.resync
         if marker is not None:
             server.marker = marker
+        self._take_key(server)
         if member is not None:
             self._check_several(server, self.config)
+            self._check_keys(server)
         return ""
+
+    def _take_key(self, server: SimulatedServer) -> None:
+        needs_key = KEY_SETTING in (server.settings or {})
+        if needs_key and not server.key:
+            self.violates(FleetPromise.SERVER, f"{server.name} starts without its key file")
+        server.running_key = server.key if needs_key else ""
+
+    def _check_keys(self, server: SimulatedServer) -> None:
+        """Check that the server can talk to each other member that runs."""
+        for member in self.config:
+            other = self.servers[member.process]
+            if other is not server and other.is_running and not _can_talk(server, other):
+                self.violates(FleetPromise.KEY, f"{server.name} cannot talk to {other.name}")
+
+    def write_key(self, name: str, key: str) -> None:
+        """Write a key file."""
+        server = self.servers[name]
+        if server.key not in {"", key}:
+            self.violates(FleetPromise.KEY, f"the key of {name} is replaced by another")
+        server.key = key
+
+    def set_users(self, name: str, users: Mapping[str, str]) -> None:
+        """Create or change users."""
+        server = self.servers[name]
+        if server.state not in {MemberState.PRIMARY, MemberState.STANDALONE}:
+            self.violates(FleetPromise.SERVER, f"{name} is no primary and changes users")
+        if not server.running_key:
+            self.violates(FleetPromise.KEY, f"{name} has not proven that it has the key, and gets passwords")
+        if self.config and self.healthy_voters() < self.majority():
+            self.violates(FleetPromise.MAJORITY, f"nobody acknowledges the users of {name}")
+        self.users |= users
 
     def _check_data(self, server: SimulatedServer, settings: Settings) -> None:
         before = server.settings
@@ -406,6 +446,7 @@ class SimulatedSet:
         self.config, self.feature = members, first.feature
         for member in members:
             server = self.servers[member.process]
+            self._check_keys(server)
             server.state = MemberState.ARBITER if member.is_arbiter else MemberState.SECONDARY
             if not member.is_arbiter:
                 server.is_copy = server.has_data = True
@@ -450,6 +491,7 @@ class SimulatedSet:
             )
 
     def _join(self, server: SimulatedServer, member: MemberConfig) -> None:
+        self._check_keys(server)
         if server.has_data and not server.is_copy:
             self.violates(FleetPromise.DATA, f"the data of {server.name} is deleted")
         if not server.is_running:
@@ -466,6 +508,14 @@ class SimulatedSet:
                 self.violates(FleetPromise.MAJORITY, f"{server.name} votes before it has the data")
 
 
+def _can_talk(server: SimulatedServer, other: SimulatedServer) -> bool:
+    """Whether members can talk to each other, as MongoDB documents key files and transitionToAuth."""
+    if server.running_key and other.running_key:
+        return server.running_key == other.running_key
+    with_key = [member for member in (server, other) if member.running_key]
+    return all((member.settings or {}).get(TRANSITION_SETTING) == "true" for member in with_key)
+
+
 def _implied(config: tuple[MemberConfig, ...]) -> str:
     """The default write concern that these members imply, as MongoDB documents it."""
     voters = [member for member in config if member.votes]
@@ -474,6 +524,7 @@ def _implied(config: tuple[MemberConfig, ...]) -> str:
     return "1" if arbiters > 0 and len(voters) - arbiters <= majority else "majority"
 
 
+KEY_SETTING, TRANSITION_SETTING = "security.keyFile", "security.transitionToAuth"
 SET_SETTING = "replication.replSetName"
 CONCERNS_SINCE = SERIES.index("4.4")
 _HEALTHY = frozenset({MemberState.PRIMARY, MemberState.SECONDARY, MemberState.ARBITER})

@@ -24,6 +24,8 @@ from automation.plan.values import (
     AutomationGoal,
     FailedMove,
     GoalProcess,
+    GoalUnit,
+    KeyFile,
     MemberConfig,
     MemberState,
     Move,
@@ -38,13 +40,13 @@ from automation.plan.versions import SERIES, series
 from tests.simulation.automation.documents import (
     FIELDS_LEFT_ALONE,
     ROUND_SETTINGS,
-    SECTIONS_LEFT_ALONE,
     SET_NAME,
     WITHOUT_ZONE,
+    JsonDocument,
     SimulatedFleetPlan,
     draw_fleet,
 )
-from tests.simulation.automation.fleet import FleetPromise, SimulatedServer, SimulatedSet
+from tests.simulation.automation.fleet import KEY_SETTING, FleetPromise, SimulatedServer, SimulatedSet
 
 BEGIN = datetime(2026, 11, 21, 8, tzinfo=UTC)
 MOST_TICKS = 400
@@ -138,6 +140,8 @@ class FleetRun:
         server.state, server.has_data = MemberState.STANDALONE, True
         server.feature = series(process.feature_version)
         server.settings = server.file = process.settings
+        if KEY_SETTING in process.settings:
+            server.key = server.running_key = self._stated_auth()["key"]
         server.builds = {process.version}
         server.data_since = _DATA_SINCE + server.clock
 
@@ -153,11 +157,13 @@ class FleetRun:
             turn=self.turn if self.turn_until > world.now else "",
             alerts=alerts,
             concern=self._observed_concern(),
+            users=self._observed_users(),
         )
+        alone = ObservedSet(users=self._observed_users())
         return ObservedFleet(
             now=BEGIN + timedelta(minutes=world.now),
             processes={name: self._observed(server) for name, server in world.servers.items()},
-            sets={SET_NAME: of_set},
+            sets={SET_NAME: of_set, "": alone},
             is_paused=self.paused_until > world.now,
         )
 
@@ -181,6 +187,37 @@ class FleetRun:
         )
         return self.world.concern if says else None
 
+    def _stated_auth(self) -> JsonDocument:
+        """The section of the document that is the goal now; empty if it is not carried out."""
+        number = min(self.goal.number, len(self.plan.documents))
+        auth: JsonDocument = self.plan.documents[number - 1].get("auth", {})
+        return {} if auth.get("disabled") else auth
+
+    def _wanted_users(self) -> dict[str, str]:
+        wanted = self._stated_auth().get("usersWanted", [])
+        return {f"{user['db']}.{user['user']}": user["pwd"] for user in wanted}
+
+    def _observed_users(self) -> tuple[str, ...] | None:
+        """The users that are not as the document wants, as a visible primary or single server says them."""
+        says = any(
+            server.is_running
+            and server.running_key
+            and server.state in {MemberState.PRIMARY, MemberState.STANDALONE}
+            and self.hidden.get(server.name, 0) <= self.world.now
+            for server in self.world.servers.values()
+        )
+        known = self.world.users
+        different = sorted(name for name, pwd in self._wanted_users().items() if known.get(name) != pwd)
+        return tuple(different) if says else None
+
+    def _observed_key_file(self, server: SimulatedServer) -> KeyFile | None:
+        key = self._stated_auth().get("key")
+        if key is None:
+            return None
+        if server.is_running and server.running_key not in {"", key}:
+            return KeyFile.DIFFERENT
+        return KeyFile.MISSING if not server.key else KeyFile.SAME if server.key == key else KeyFile.DIFFERENT
+
     def _observed(self, server: SimulatedServer) -> ObservedProcess:
         if self.hidden.get(server.name, 0) > self.world.now:
             return NOTHING_OBSERVED
@@ -202,6 +239,7 @@ class FleetRun:
             builds=frozenset(server.builds),
             lag=timedelta(seconds=server.lag),
             failure=self.failures.get(server.name),
+            key_file=self._observed_key_file(server),
         )
 
     def _data_since(self, server: SimulatedServer) -> datetime | None:
@@ -255,7 +293,7 @@ class FleetRun:
             return
         of_set = replace(observed.sets[SET_NAME], turn="")
         try:
-            plans = planner.plan(self.goal, replace(observed, sets={SET_NAME: of_set}))
+            plans = planner.plan(self.goal, replace(observed, sets={**observed.sets, SET_NAME: of_set}))
         except planner.EndlessPlanError:
             self.world.violates(FleetPromise.END, "the plan that is drawn has no end")
             return
@@ -433,8 +471,8 @@ class FleetRun:
         match move.kind:
             case MoveKind.DOWNLOAD:
                 server.builds.add(move.version)
-            case MoveKind.WRITE_FILE if process:
-                server.file = process.settings
+            case MoveKind.WRITE_FILE | MoveKind.WRITE_KEY_FILE if process:
+                self._write(server, process, move)
             case MoveKind.SET_PARAMETER if process:
                 self._set_parameter(server, process)
             case MoveKind.START:
@@ -443,17 +481,26 @@ class FleetRun:
                 self._disturb(server, move)
             case MoveKind.REMOVE_OLD_DATA | MoveKind.COMPACT:
                 self._work_on_data(server, move)
-            case MoveKind.SET_FEATURE_VERSION | MoveKind.SET_DEFAULT_CONCERN:
+            case MoveKind.SET_FEATURE_VERSION | MoveKind.SET_DEFAULT_CONCERN | MoveKind.SET_USERS:
                 self._set_value(server, move)
             case MoveKind.INITIATE:
                 self.world.initiate(server.name, move.members)
             case MoveKind.ADD_MEMBER | MoveKind.CHANGE_MEMBER | MoveKind.REMOVE_MEMBER:
                 self._change_members(server, move)
 
+    def _write(self, server: SimulatedServer, process: GoalProcess, move: Move) -> None:
+        if move.kind is MoveKind.WRITE_KEY_FILE:
+            self.world.write_key(server.name, self._stated_auth()["key"])
+        else:
+            server.file = process.settings
+
     def _set_value(self, server: SimulatedServer, move: Move) -> None:
         """Set the value that all members have."""
         if move.kind is MoveKind.SET_FEATURE_VERSION:
             self.world.set_feature(server.name, SERIES.index(move.version))
+        elif move.kind is MoveKind.SET_USERS:
+            wanted = self._wanted_users()
+            self.world.set_users(server.name, {name: wanted[name] for name in move.settings})
         else:
             concern = self.goal.units[0].concern
             self.world.set_concern(server.name, {name: concern[name] for name in move.settings})
@@ -596,9 +643,12 @@ class FleetRun:
     def _unsaid(self) -> list[tuple[str, str]]:
         """The fields that the plan leaves alone and does not name, or names although it carries them out."""
         document = self.plan.documents[-1]
-        left_alone = {("", name) for name in SECTIONS_LEFT_ALONE if name in document}
-        for process in document["processes"]:
-            left_alone |= {(process["name"], name) for name in FIELDS_LEFT_ALONE if name in process}
+        left_alone = {
+            (process["name"], name)
+            for process in document["processes"]
+            for name in FIELDS_LEFT_ALONE
+            if name in process
+        }
         notes = [*self.goal.notes, *(note for unit in self.goal.units for note in unit.notes)]
         said = {
             (note.process, name)
@@ -626,6 +676,7 @@ class FleetRun:
                     found.append(f"no member {member.process}")
                 elif now is not None and _values(now) != _values(member):
                     found.append(f"{now} instead of {member}")
+        found += self._missing_users(unit)
         if self.world.config and not self.world.shuts_down:
             found += [
                 f"no {name} {text}" for name, text in self._concern() if text != self.world.concern.get(name)
@@ -637,6 +688,11 @@ class FleetRun:
         if not self.world.shuts_down and any(feature != goal for feature in features):
             found.append(f"feature version {features}")
         return found
+
+    def _missing_users(self, unit: GoalUnit) -> list[str]:
+        has_server = not self.world.shuts_down and (self.world.config or not unit.replica_set)
+        wanted = self._wanted_users() if has_server else {}
+        return [f"no user {name}" for name, pwd in wanted.items() if self.world.users.get(name) != pwd]
 
     def _concern(self) -> list[tuple[str, str]]:
         """The default concerns that the managed processes of the last document state."""

@@ -182,7 +182,7 @@ class SeparateRun(FleetRun):
         ]
         process = replace(now.processes[name], failure=failures[0] if failures else None, lag=None)
         if process.state in {MemberState.UNINITIATED, MemberState.STANDALONE}:
-            return SeenProcess(process, of_set=ObservedSet(config=()))
+            return SeenProcess(process, of_set=ObservedSet(config=(), users=now.sets[""].users))
         if process.state is MemberState.REMOVED:  # It still has a configuration.
             return SeenProcess(process, of_set=ObservedSet(config=self.world.config))
         if process.state is None:
@@ -195,7 +195,8 @@ class SeparateRun(FleetRun):
             of_set = replace(of_set, concern=None)
         if process.state is MemberState.PRIMARY:
             oplog = timedelta(seconds=self.world.oplog)
-            of_set = replace(of_set, oplog=oplog, oplog_lost=self.world.oplog_lost)
+            users = now.sets[SET_NAME].users
+            of_set = replace(of_set, oplog=oplog, oplog_lost=self.world.oplog_lost, users=users)
         return SeenProcess(
             process,
             of_set=of_set,

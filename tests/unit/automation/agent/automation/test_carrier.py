@@ -226,11 +226,13 @@ def test_a_paused_plan_makes_no_move(rounds: Callable[..., Made], tmp_path: Path
     assert all(move["state"] == "PLANNED" for move in row["plan"]["moves"])
 
 
-def test_sections_that_are_not_carried_out_are_named(rounds: Callable[..., Made], tmp_path: Path) -> None:
-    answer = given(tmp_path, auth={"usersWanted": []})
+def test_a_version_of_agents_that_the_platform_does_not_hand_out_is_named(
+    rounds: Callable[..., Made], tmp_path: Path
+) -> None:
+    answer = given(tmp_path, agentVersion={"name": "1"})
     platform, carrier = rounds(replace(answer, document={**answer.document, "paused": True}))
     carrier.round()
-    assert "does not carry out auth yet" in only(platform.reports[-1])["errorString"]
+    assert "agentVersion.name is 1" in only(platform.reports[-1])["errorString"]
 
 
 def test_the_last_configuration_stays_while_the_platform_is_away(

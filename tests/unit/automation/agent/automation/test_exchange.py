@@ -8,6 +8,7 @@ from automation.agent.automation.exchange import Exchange, document, read
 from automation.agent.automation.observe import SeenProcess, SeenState
 from automation.agent.client import Client, Unreachable
 from automation.agent.faults import Problems
+from automation.plan.auth import KeyUse
 from automation.plan.process_moves import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.setting_values import setting_value
 from automation.plan.values import (
@@ -81,6 +82,7 @@ def test_a_process_is_reported_without_its_settings() -> None:
         feature_version="7.0",
         has_data=True,
         need=need,
+        key_use=KeyUse.NONE,
     )
     assert reported == SeenProcess(known, of_set=PRIMARY.of_set, own_name="db1:1")
 

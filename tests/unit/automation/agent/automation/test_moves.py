@@ -92,13 +92,14 @@ def mover(
     program: str = "",
     *,
     concern: Mapping[str, Any] | None = None,
+    auth: Mapping[str, Any] | None = None,
     resync: datetime | None = None,
     **fields: Any,
 ) -> Mover:
     """The moves of a process below the directory. `program`: the script that is the server, if any.
 
     `concern`: the default concern of the replica set of the process, and `resync`: the lastResync, if it has
-    one. `fields`: of the process.
+    one. `auth`: the section. `fields`: of the process.
     """
     settings: dict[str, Any] = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
     if concern or resync:
@@ -107,6 +108,7 @@ def mover(
     sent = document(
         options={"downloadBase": str(directory)},
         processes=[process(hostname="127.0.0.1", args2_6=settings, defaultRWConcern=concern, **fields)],
+        auth=auth,
     )
     (managed,) = read_part(sent, "127.0.0.1", [directory]).processes.values()
     builds: object = DocumentBuilds(Builds(directory, [directory]), {}, this_kind())
@@ -143,6 +145,7 @@ class _PresentBuild:
 COMMANDS = [
     Move(MoveKind.SET_FEATURE_VERSION, "db_1", version="6.0"),
     Move(MoveKind.SET_DEFAULT_CONCERN, "db_1", "orders"),
+    Move(MoveKind.SET_USERS, "db_1", "orders"),
     Move(MoveKind.STEP_DOWN, "db_1", "orders"),
     Move(MoveKind.COMPACT, "db_1", "orders"),
     *(
@@ -473,6 +476,75 @@ def test_a_compaction_that_fails_or_is_cut_off_is_not_done(tmp_path: Path) -> No
     with pytest.raises(TurnLost):
         compacting(tmp_path, server, _CountedTurn(lambda: "compact" in server.commands)).carry_out(COMPACT)
     assert ProcessPlaces(tmp_path, "db_1").read_record().compacted is None
+
+
+class _ServerWithUsers(_CommandedServer):
+    """A server that keeps users. `forgets`: it takes commands and changes nothing."""
+
+    def __init__(self, *, forgets: bool = False) -> None:
+        super().__init__(Event())
+        self.users, self.proven, self.forgets = list[Any](), list[Any](), forgets
+
+    def ask(self, command: Mapping[str, Any], **_: object) -> Mapping[str, Any]:
+        self.commands.append(next(iter(command)))
+        return {"users": self.users}
+
+    def ask_proven(self, command: Mapping[str, Any], *, seconds: float, database: str) -> Mapping[str, Any]:
+        self.proven.append((database, command))
+        if command.get("roles") == []:
+            raise OperationFailure(f"no role for the password {PASSWORD}", 31)
+        if not self.forgets:
+            roles = command["roles"]
+            self.users.append({"db": database, "user": command["createUser"], "roles": roles})
+        return {}
+
+
+PASSWORD = "p: @ss/word"
+SET_USERS = Move(MoveKind.SET_USERS, "db_1", settings=("shop.app",))
+
+
+def with_user(directory: Path, *roles: str) -> Mapping[str, Any]:
+    """A section with a user, whose password counts at its creation."""
+    stated = [{"db": "shop", "role": role} for role in roles]
+    user = {"user": "app", "db": "shop", "roles": stated, "initPwd": PASSWORD}
+    return {"key": "a2V5IG9uZQ==", "keyfile": str(directory / "key"), "usersWanted": [user]}
+
+
+def test_users_are_created_with_a_majority_at_a_server_that_has_proven_its_key(tmp_path: Path) -> None:
+    server = _ServerWithUsers()
+    moves = mover(tmp_path, SeenProcess(RUNS, 7), server=server, auth=with_user(tmp_path, "read"))
+    moves.carry_out(SET_USERS)
+    ((database, command),) = server.proven
+    assert (database, command["createUser"], command["pwd"]) == ("shop", "app", PASSWORD)
+    assert command["writeConcern"] == {"w": "majority"}
+    assert set(server.commands) == {"usersInfo"}
+
+
+def test_users_that_stay_as_they_were_fail_the_move(tmp_path: Path) -> None:
+    server = _ServerWithUsers(forgets=True)
+    moves = mover(tmp_path, SeenProcess(RUNS, 7), server=server, auth=with_user(tmp_path, "read"))
+    with pytest.raises(MoveFailed, match=r"shop\.app"):
+        moves.carry_out(SET_USERS)
+
+
+def test_another_server_at_the_address_gets_no_password(tmp_path: Path) -> None:
+    server = _ServerWithUsers()
+    moves = mover(tmp_path, SeenProcess(RUNS), server=server, auth=with_user(tmp_path, "read"))
+    with pytest.raises(MoveFailed, match="another server"):
+        moves.carry_out(SET_USERS)
+    assert server.proven == []
+
+
+def test_a_refused_user_is_said_without_its_password(tmp_path: Path) -> None:
+    moves = mover(tmp_path, SeenProcess(RUNS, 7), server=_ServerWithUsers(), auth=with_user(tmp_path))
+    with pytest.raises(MoveFailed, match=r"refuses it: no role for the password \*\*\*"):
+        moves.carry_out(SET_USERS)
+
+
+def test_the_key_file_is_written_where_the_document_says(tmp_path: Path) -> None:
+    moves = mover(tmp_path, SeenProcess(RUNS), auth=with_user(tmp_path))
+    moves.carry_out(Move(MoveKind.WRITE_KEY_FILE, "db_1"))
+    assert (tmp_path / "key").read_text() == "a2V5IG9uZQ==\n"
 
 
 def test_every_move_with_a_turn_is_tried_without_it() -> None:

@@ -16,7 +16,7 @@ from automation.agent.automation.observe import SeenProcess, SeenState, observe
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.servers import NO_COMMAND, NOT_INITIATED, ManagedServer
-from automation.plan.values import MemberState
+from automation.plan.values import KeyFile, MemberState
 from tests.each import each
 from tests.factories.documents import document, process
 
@@ -78,14 +78,26 @@ class _MemberServer(AnsweringServer):
         return answer, 0 if answer is not None else NO_COMMAND
 
 
+class _SecuredServer(AnsweringServer):
+    """A server with a key file, as its answers say."""
+
+    @property
+    def refuses_key(self) -> bool:
+        return bool((self.answers or {}).get("refuses"))
+
+
 def seen(
-    directory: Path, answers: Mapping[str, Any] | None, kind: type[AnsweringServer] = AnsweringServer
+    directory: Path,
+    answers: Mapping[str, Any] | None,
+    kind: type[AnsweringServer] = AnsweringServer,
+    auth: Mapping[str, Any] | None = None,
 ) -> SeenProcess:
-    """The process below the directory, at a server with these answers."""
+    """The process below the directory, at a server with these answers. `auth`: the section."""
     settings = {"net": {"port": 27017}, "storage": {"dbPath": str(directory / "data")}}
     sent = document(
         options={"downloadBase": str(directory)},
         processes=[process(hostname="127.0.0.1", args2_6=settings)],
+        auth=auth,
     )
     (managed,) = read_part(sent, "127.0.0.1", [directory]).processes.values()
     return observe(
@@ -240,3 +252,48 @@ def test_the_other_members_are_as_the_heartbeats_of_this_member_say(tmp_path: Pa
     assert not states["b:1"].is_old(NOON)
     assert states["b:1"].is_old(NOON + timedelta(seconds=1))
     assert states["e:1"].is_old(NOON)
+
+
+USERS: list[dict[str, Any]] = [
+    {"user": name, "db": "shop", "roles": [], "initPwd": "s3cret"} for name in ("app", "reader")
+]
+
+
+@each(
+    ("key_file", "answers", "expected"),
+    [
+        ("a2V5IG9uZQ==", {}, KeyFile.SAME),
+        ("b3RoZXI=", {}, KeyFile.DIFFERENT),
+        (None, {}, KeyFile.MISSING),
+        ("a2V5IG9uZQ==", {"refuses": True}, KeyFile.DIFFERENT),
+        ("a2V5IG9uZQ==", {"refuses": True, "getCmdLineOpts": None}, KeyFile.DIFFERENT),
+        ("a2V5IG9uZQ==", {"refuses": True, "getCmdLineOpts": {"parsed": {}}}, KeyFile.SAME),
+    ],
+)
+def test_a_key_file_and_the_key_of_a_running_server_are_seen(
+    key_file: str | None, answers: Mapping[str, Any], expected: KeyFile, tmp_path: Path, pid: int
+) -> None:
+    place = tmp_path / "key"
+    place.unlink(missing_ok=True)
+    if key_file:
+        place.touch(0o600)
+        place.write_text(key_file)
+    auth = {"key": "a2V5IG9uZQ==", "keyfile": str(place)}
+    with_key = {"getCmdLineOpts": {"parsed": {"security": {"keyFile": str(place)}}}}
+    found = seen(tmp_path, {**standalone(pid), **with_key, **answers}, _SecuredServer, auth)
+    assert found.process.key_file is expected
+
+
+def test_users_that_are_not_as_wanted_are_seen_by_name(tmp_path: Path, pid: int) -> None:
+    place = str(tmp_path / "key")
+    auth = {"key": "a2V5IG9uZQ==", "keyfile": place, "usersWanted": USERS}
+    known = {"users": [{"user": "app", "db": "shop", "roles": []}]}
+    with_key = {"getCmdLineOpts": {"parsed": {"security": {"keyFile": place}}}}
+
+    def users(**answers: Any) -> tuple[str, ...] | None:
+        return seen(tmp_path, {**standalone(pid), **with_key, **answers}, _SecuredServer, auth).of_set.users
+
+    assert users(usersInfo=known) == ("shop.reader",)
+    assert users() is None
+    assert users(usersInfo=known, getCmdLineOpts={"parsed": {}}) is None
+    assert "s3cret" not in repr(seen(tmp_path, standalone(pid), _SecuredServer, auth))

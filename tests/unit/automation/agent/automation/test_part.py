@@ -68,6 +68,33 @@ def test_a_server_writes_nothing_outside_the_allowed_directories(name: str, allo
     assert f"{name}.{key}" in part(allowed, process(args2_6=outside)).faults["db_1"]
 
 
+AUTH = {"key": "a2V5 IG9uZQ==\n", "usersWanted": []}
+
+
+def test_a_process_gets_its_key_file_below_an_allowed_directory(allowed: Path) -> None:
+    listed = process(args2_6=settings(allowed / "data", security={"redactClientLogData": True}))
+    managed = part(allowed, listed, auth={**AUTH, "keyfile": str(allowed / "key")}).processes["db_1"]
+    assert managed.settings["security"] == {
+        "keyFile": str(allowed / "key"),
+        "authorization": "enabled",
+        "redactClientLogData": True,
+    }
+    assert (managed.key, managed.key_place) == ("a2V5IG9uZQ==", allowed / "key")
+    found = part(allowed, listed, auth={**AUTH, "keyfile": "/etc/key"})
+    assert (found.processes, "auth.keyfile" in found.faults["db_1"]) == ({}, True)
+    (allowed / "link").symlink_to("/etc")
+    found = part(allowed, listed, auth={**AUTH, "keyfile": str(allowed / "link" / "key")})
+    assert "auth.keyfile" in found.faults["db_1"]
+
+
+@each("auth", [None, {**AUTH, "disabled": True}, {**AUTH, "key": "short"}])
+def test_a_section_that_is_not_carried_out_gives_no_key(auth: dict[str, Any] | None, allowed: Path) -> None:
+    stated = None if auth is None else {**auth, "keyfile": str(allowed / "key")}
+    managed = part(allowed, process(args2_6=settings(allowed / "data")), auth=stated).processes["db_1"]
+    assert (managed.key, managed.key_place, managed.auth) == ("", None, {})
+    assert "security" not in managed.settings
+
+
 def test_a_symbolic_link_does_not_lead_out(allowed: Path, tmp_path: Path) -> None:
     (allowed / "data").symlink_to(tmp_path)
     assert "storage.dbPath" in part(allowed, process(args2_6=settings(allowed / "data"))).faults["db_1"]

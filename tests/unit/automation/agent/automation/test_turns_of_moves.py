@@ -65,7 +65,7 @@ class _GrantingPlatform(AnsweringPlatform):
 class _OneServer(AnsweringServer):
     """The only server of a machine, at any address."""
 
-    def server(self, _: object) -> "_OneServer":
+    def server(self, _: object, key: str) -> "_OneServer":
         return self
 
     def is_watched(self, _: object) -> bool:

@@ -1,0 +1,63 @@
+"""Key files of servers: why a process must not get, lose or change its key file. Pure.
+
+Members with and without a key file cannot talk to each other, nor can members with different keys. A member
+in transition talks to all that have the same key or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from automation.plan.auth import KeyUse, key_use
+from automation.plan.guards import UnitState
+from automation.plan.reasons import PlanReason
+from automation.plan.values import GoalProcess, KeyFile, ObservedProcess, PlanHold
+
+
+def lacks_key(process: GoalProcess, seen: ObservedProcess) -> bool:
+    """Whether the plan writes the key file first."""
+    return bool(process.key_file) and seen.key_file is KeyFile.MISSING
+
+
+def key_hold(state: UnitState, process: GoalProcess, seen: ObservedProcess) -> PlanHold | None:
+    """Why the plan neither touches the key file nor lets the process start or restart with its settings."""
+    if process.key_file and seen.key_file is None:
+        return state.hold(PlanReason.KEY_UNKNOWN, process.name)
+    if process.key_file and seen.key_file is KeyFile.DIFFERENT:
+        return state.hold(PlanReason.KEY_CHANGE, process.name)
+    before = seen.settings if seen.is_running else seen.file
+    if before is None or (not before and seen.has_data is False):  # It starts for the first time.
+        return None
+    now, wanted = key_use(before), key_use(process.settings)
+    if now is KeyUse.FULL and wanted is KeyUse.NONE:
+        return state.hold(PlanReason.KEY_STAYS, process.name)
+    if now is wanted or not state.unit.replica_set:
+        return None
+    return min(_separated(state, process, wanted), key=_is_unknown, default=None)
+
+
+def joining_hold(state: UnitState, name: str) -> PlanHold | None:
+    """Why a process cannot join the replica set: it could not talk to a member."""
+    use = state.key_use(name)
+    for member in state.config:
+        other = state.key_use(member.process)
+        if use is not None and other is not None and not use.talks_to(other):
+            return state.hold(PlanReason.KEY_SPLIT, name, other=member.process)
+    return None
+
+
+def _separated(state: UnitState, process: GoalProcess, wanted: KeyUse) -> Iterator[PlanHold]:
+    """The other members to which the process could not talk any more, or of which this is not known.
+
+    A process that is down starts as the document says.
+    """
+    for name in sorted({*state.goals, *state.members} - {process.name}):
+        use = state.key_use(name)
+        if use is not None and not use.talks_to(wanted):
+            yield state.hold(PlanReason.KEY_SPLIT, process.name, other=name)
+        elif use is None and state.process(name).is_running is not False:
+            yield state.hold(PlanReason.KEY_USE_UNKNOWN, process.name, other=name)
+
+
+def _is_unknown(hold: PlanHold) -> bool:
+    return hold.reason is PlanReason.KEY_USE_UNKNOWN
