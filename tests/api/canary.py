@@ -76,6 +76,7 @@ SECRET_FIELDS = {
 
 HARMLESS_FIELDS = {
     "apiKeyId": "the id of a key",
+    "keyFile": "whether a server has a key file",
     "programmaticApiKey": "a key's document, whose fields are looked at by themselves",
     "publicKey": "the half of a key that everybody may know",
     "runbookUrl": "the address of a page that messages link to",

@@ -19,6 +19,7 @@ from urllib.parse import quote
 from pymongo.saslprep import saslprep
 
 from automation.agent.engine import ServerAddress
+from automation.agent.mongodb.connection import OptionalLogin
 from automation.plan.auth import AUTO_DATABASE, AUTO_ROLE, SCRAM, user_name
 from automation.sections import Section, items, text
 
@@ -114,7 +115,9 @@ def watch_string(address: ServerAddress, auth: Section) -> str:
         return f"mongodb://{address}/"
     mechanism = max(user.mechanisms or {SCRAM[-1]})
     login = f"{quote(user.name, safe='')}:{quote(user.password or '', safe='')}"
-    return f"mongodb://{login}@{address}/?authSource={AUTO_DATABASE}&authMechanism={mechanism}"
+    options = f"authSource={AUTO_DATABASE}&authMechanism={mechanism}"
+    # Until the primary has created the user, members in transition are measured without it.
+    return OptionalLogin(f"mongodb://{login}@{address}/?{options}")
 
 
 def _deleted(auth: Section) -> Iterator[tuple[str, str]]:

@@ -143,13 +143,23 @@ _HARMLESS = _EXTERNAL | {"SCRAM-SHA-1", "SCRAM-SHA-256", "PLAIN", "$external", "
 """Values of options that reveal nothing."""
 
 
+class OptionalLogin(str):
+    """A connection string whose user may not exist yet: a server that refuses it is asked without it."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True)
 class MongoAccess:
-    """Access to the servers of a deployment: pymongo options, including secrets."""
+    """Access to the servers of a deployment: pymongo options, including secrets.
+
+    `is_optional`: a server that refuses the credentials is asked without them.
+    """
 
     seeds: Sequence[ServerAddress]
     options: Mapping[str, Any] = field(repr=False)
     replica_set: str | None = None
+    is_optional: bool = False
     _options: dict[tuple[object, ...], PoolOptions] = field(default_factory=dict, repr=False, compare=False)
     _guard: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -344,7 +354,7 @@ def read(text: str) -> MongoAccess:
             and mechanism not in _EXTERNAL
         ):
             options["authSource"] = parsed["database"]
-    return MongoAccess(seeds, options, given.get("replicaSet"))
+    return MongoAccess(seeds, options, given.get("replicaSet"), isinstance(text, OptionalLogin))
 
 
 def without_secrets(message: str, connection_string: str) -> str:

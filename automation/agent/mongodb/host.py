@@ -214,22 +214,22 @@ class MongoHost:
             is_refused = isinstance(error, OperationFailure) and error.code in REFUSALS
             refusal = _Refusal(self._explain(error), Why.REFUSED if is_refused else Why.FAILED)
         self._reconnect(with_credentials=False)
-        is_arbiter = False
+        goes_on = False
         try:
             hello = ask_hello(self._command)
-            is_arbiter = bool(hello.get("arbiterOnly"))
+            goes_on = bool(hello.get("arbiterOnly")) or self._access.is_optional
         finally:
-            if not is_arbiter:
+            if not goes_on:
                 # Try the credentials again next time: somebody may create the user.
                 self._reconnect(with_credentials=True)
-        return hello, None if is_arbiter else refusal
+        return hello, None if goes_on else refusal
 
     def _ask_hello_with_credentials(self) -> Mapping[str, Any]:
         """The answer of an arbiter without credentials, or of another member with them."""
         hello = ask_hello(self._command)
         if self._with_credentials or hello.get("arbiterOnly"):
             return hello
-        self._reconnect(with_credentials=True)  # It is no longer an arbiter.
+        self._reconnect(with_credentials=True)  # It is no longer an arbiter, or the user may exist now.
         return ask_hello(self._command)
 
     def _reconnect(self, *, with_credentials: bool) -> None:
