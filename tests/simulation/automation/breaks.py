@@ -474,7 +474,7 @@ PLAN_BREAKS = (
     PlanBreak(
         "the primary does not wait for downloads", 590, _PRIMARY, _the_primary_does_not_wait_for_downloads
     ),
-    PlanBreak("newcomers change their version first", 2192, _END, _newcomers_go_ahead),
+    PlanBreak("newcomers change their version first", 40470, _END, _newcomers_go_ahead),
     PlanBreak("a manual newcomer is not awaited", 21445, _SERVER, _manual_newcomers_are_not_awaited),
     PlanBreak("a new replica set waits without a word", 62, _END, _manual_members_are_awaited_without_a_word),
 )

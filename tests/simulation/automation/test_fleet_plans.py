@@ -22,7 +22,20 @@ from tests.simulation.automation.separate import broken_separate_fleets
 FIRST, _, LAST = os.environ.get("OPSAPI_TEST_FLEET_SEEDS", "0-1000000" if LONG else "").partition("-")
 ORDINARY = 700
 """The seeds of about ten seconds."""
-MENDED = {105_056, 108_419, 111_510, 116_960, 155_697, 159_199, 173_779, 180_488, 300_676, 301_697}
+MENDED = {
+    678,
+    8_795,
+    105_056,
+    108_419,
+    111_510,
+    116_960,
+    155_697,
+    159_199,
+    173_779,
+    180_488,
+    300_676,
+    301_697,
+}
 """Seeds that long runs found."""
 SEEDS = (
     range(int(FIRST), int(LAST))
