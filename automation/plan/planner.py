@@ -297,7 +297,8 @@ def _of_new_set(state: UnitState, own: _OwnNeeds) -> PlanStep:
     """The next move of a replica set without a configuration: nothing is guarded before there are members."""
     if own.changes:
         return _rolling(state, own)
-    if own.holds:
+    # A member that still runs with its old version or settings may not be able to join.
+    if own.holds or own.preparing:
         return PlanStep()
     return membership(state, own.settled) if state.unit.members is None else initiate(state)
 

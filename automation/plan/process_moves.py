@@ -62,11 +62,21 @@ def start(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found
     return download or _start_with(state, process, seen, version)
 
 
+def _settings_at_start(process: GoalProcess, seen: ObservedProcess, version: str | None) -> Settings:
+    """The settings with which the process starts.
+
+    With its last version it starts as it ran, if the document has another version: the settings of the
+    document are for that version, which comes afterwards.
+    """
+    is_as_it_ran = seen.is_running is False and version == seen.version != process.version
+    return seen.file if is_as_it_ran and seen.file else process.settings
+
+
 def _start_with(state: UnitState, process: GoalProcess, seen: ObservedProcess, version: str) -> Move:
     """The files of the process come first, then the start."""
     if lacks_key(process, seen):
         return _move(state, process, MoveKind.WRITE_KEY_FILE)
-    if seen.file != process.settings:
+    if seen.file != _settings_at_start(process, seen, version):
         return _move(state, process, MoveKind.WRITE_FILE)
     return _move(state, process, MoveKind.START, version=version)
 
@@ -171,9 +181,10 @@ def arbiters_hold(
 
 
 def _arbiters_hold(state: UnitState, process: GoalProcess, version: str | None) -> PlanHold | None:
-    """Why the process would not start with the version, and with the settings of the document."""
+    """Why the process would not start with the version."""
+    settings = _settings_at_start(process, state.process(process.name), version)
     place = series(version)
-    if place is None or place < SINGLE_ARBITER_SINCE or takes_arbiters(process.settings):
+    if place is None or place < SINGLE_ARBITER_SINCE or takes_arbiters(settings):
         return None
     return arbiters_hold(state, process.name, version or "", state.config)
 

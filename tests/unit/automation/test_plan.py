@@ -256,6 +256,17 @@ class TestGuards:
         ]
         assert reasons(found) == {"PAUSED"}
 
+    def test_a_member_that_is_down_before_its_version_can_change_starts_with_the_settings_of_its_version(
+        self,
+    ) -> None:
+        """The set still has the feature version of the old version, and the document settings of the new."""
+        old = replica_set(version="6.0.20", featureCompatibilityVersion="6.0")
+        new = replica_set(args2_6={**SETTINGS, "setParameter": {"notablescan": True}})
+        found = step(goal_of(new), fleet(old, p1={"is_running": False, "state": None}))
+        assert [(move.kind, move.version) for move in found.moves if move.process == "p1"] == [
+            (MoveKind.START, "6.0.20")
+        ]
+
     @each(
         ("seen", "fields"),
         [
@@ -564,6 +575,14 @@ class TestNewDeployment:
         changes = {**{f"p{n}": UNINITIATED for n in range(3)}, **changes}
         found = step(goal_of(replica_set()), fleet(replica_set(), of_set={"config": ()}, **changes))
         assert (moves(found), reason in reasons(found)) == ([], True)
+
+    def test_a_member_that_prepares_its_version_is_awaited(self) -> None:
+        """With its old version or settings, it may not be able to join."""
+        sent = replica_set(version="6.0.20", featureCompatibilityVersion="6.0")
+        old = {**UNINITIATED, "version": "5.0.31", "feature_version": "5.0", "builds": frozenset({"5.0.31"})}
+        changes = {"p0": UNINITIATED, "p1": UNINITIATED, "p2": old}
+        found = step(goal_of(sent), fleet(sent, of_set={"config": ()}, **changes))
+        assert moves(found) == [("DOWNLOAD", "p2")]
 
     def test_without_the_section_nobody_knows_the_members(self) -> None:
         sent = {**replica_set(), "replicaSets": []}
