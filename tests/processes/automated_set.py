@@ -4,15 +4,18 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pymongo
+from bson import ObjectId
 from pymongo.errors import PyMongoError
+from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
 from tests.eventually import eventually
@@ -210,9 +213,9 @@ class AutomatedSet:
         return int((self.directory(name) / "mongod.lock").read_text())
 
     @contextmanager
-    def load(self) -> Iterator["MajorityWrites"]:
+    def load(self) -> Iterator["MajorityLoad"]:
         """Write to a majority all the time."""
-        writes = MajorityWrites()
+        writes = MajorityLoad()
         with self.client() as client:
             thread = threading.Thread(target=writes.run, args=(client,), daemon=True)
             thread.start()
@@ -243,8 +246,11 @@ def _number(name: str) -> int:
 
 
 @dataclass
-class MajorityWrites:
-    """Writes with a write concern of a majority: how many, which failed, and the longest in seconds."""
+class MajorityLoad:
+    """Writes to a majority, each followed by a read of it from a majority.
+
+    How many, which failed, and the longest write or read in seconds.
+    """
 
     count: int = 0
     failures: list[str] = field(default_factory=list)
@@ -253,19 +259,32 @@ class MajorityWrites:
 
     @property
     def summary(self) -> str:
-        """The number of writes, and the longest."""
-        return f"{self.count} writes to a majority, the longest took {self.longest:.2f} s"
+        """The number of writes, and the longest operation."""
+        return f"{self.count} writes to and reads from a majority, the longest took {self.longest:.2f} s"
 
     def run(self, client: Client) -> None:
-        """Write until it is over, with the retries of the driver."""
-        orders = client.shop.get_collection("orders", write_concern=WriteConcern("majority"))
-        while not self.is_over.wait(0.02):
-            began = time.monotonic()
-            try:
-                orders.insert_one({"number": self.count})
-            except PyMongoError as error:
-                self.failures.append(str(error))
-            self.count += 1
+        """Write and read until it is over, with the retries of the driver."""
+        orders = client.shop.get_collection(
+            "orders", write_concern=WriteConcern("majority"), read_concern=ReadConcern("majority")
+        )
+        # In a session, a read sees the writes before it, also from another primary.
+        with client.start_session(causal_consistency=True) as session:
+            while not self.is_over.wait(0.02):
+                order = {"_id": ObjectId()}
+                is_written = self._time(partial(orders.insert_one, order, session=session))
+                if is_written and not self._time(partial(orders.find_one, order, session=session)):
+                    self.failures.append(f"the write {self.count} is not read")
+                self.count += 1
+
+    def _time(self, operation: Callable[[], Any]) -> Any:
+        """The result of an operation; None if it fails."""
+        began = time.monotonic()
+        try:
+            return operation()
+        except PyMongoError as error:
+            self.failures.append(str(error))
+            return None
+        finally:
             self.longest = max(self.longest, time.monotonic() - began)
 
 
