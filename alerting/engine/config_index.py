@@ -44,12 +44,12 @@ class ConfigIndex:
         bounds: dict[tuple[ThresholdOperator, str], list[tuple[float, ConfigView]]] = {}
         for config in self.configs.values():
             self._metrics.add(config.metric)
-            threshold = config.threshold
-            limit = _limit(config, threshold) if isinstance(threshold, MetricThreshold) else None
-            if isinstance(threshold, MetricThreshold) and limit is not None:
-                bounds.setdefault((threshold.operator, threshold.metric.value), []).append((limit, config))
-            else:
+            threshold = config.metric_threshold
+            limit = None if threshold is None else _limit(config.event_type, threshold)
+            if threshold is None or limit is None:
                 self._always.append(config)
+            else:
+                bounds.setdefault((threshold.operator, threshold.metric.value), []).append((limit, config))
         self._bounds = {key: _Bounds.of(pairs) for key, pairs in bounds.items()}
 
     def alert_metrics(self, observation: Observation) -> list[Metric | None]:
@@ -79,9 +79,9 @@ class ConfigIndex:
 NO_CONFIGS = ConfigIndex(())
 
 
-def _limit(config: ConfigView, threshold: MetricThreshold) -> float | None:
+def _limit(event_type: EventType, threshold: MetricThreshold) -> float | None:
     """Return the limit of a threshold on a metric; None if `transition.step` has to evaluate it."""
-    if config.event_type is not EventType.OUTSIDE_METRIC_THRESHOLD:
+    if event_type is not EventType.OUTSIDE_METRIC_THRESHOLD:
         return None
     try:
         return threshold.limit

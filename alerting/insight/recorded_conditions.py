@@ -69,9 +69,10 @@ def recorded_matchers(matchers: Sequence[Matcher], subject: MatchSubject) -> lis
 def recorded_threshold(view: ConfigView, value: float | None) -> RecordedThreshold | None:
     """The threshold of a configuration with a value in the base unit of its metric; None without it."""
     threshold = view.threshold
-    if threshold is None or value is None or not isinstance(threshold, MetricThreshold):
-        # An alert does not keep the number of members.
-        return None if threshold is None else RecordedThreshold(threshold, None)
+    if threshold is None:
+        return None
+    if value is None or not isinstance(threshold, MetricThreshold):
+        return RecordedThreshold(threshold, None)  # An alert does not keep the number of members.
     return RecordedThreshold(threshold, convert(value, base_unit(threshold.metric), threshold.units))
 
 

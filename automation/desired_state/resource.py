@@ -7,7 +7,7 @@ from typing import Any, Final
 from django.db.models import Case, Q, When
 from rest_framework import serializers
 
-from automation.desired_state.document.changes import ProcessAction, effects
+from automation.desired_state.document.changes import RESYNC_WARNING, ProcessAction, effects
 from automation.desired_state.document.publish import NEW_PROJECT, Publication
 from automation.desired_state.document.schema import SCHEMA, resolved
 from automation.plan.planner import PlannedMove
@@ -43,7 +43,6 @@ _EXAMPLE: Final[Mapping[str, Any]] = {
     ],
 }
 _MOVED = {"old": "2026-11-21T07:26:14Z", "new": "2026-11-22T07:26:14Z"}
-_WARNING = "lastResync: an initial sync deletes all data of this node"
 _BY_USER = Q(actor_kind=ActorKind.USER.value)
 _OPEN: Final = {"additionalProperties": True}
 _LONGEST_DETAIL = 500
@@ -248,11 +247,11 @@ class AutomationPlanDocument(Document):
         example={
             "process": "orders_1",
             "action": ProcessAction.RESYNC.value,
-            "detail": "deletes its data and copies it again from another member",
-            "warning": _WARNING,
+            "detail": "copies all data again from another member",
+            "warning": RESYNC_WARNING,
         },
     )
-    warnings = WarningDocument(many=True, example={"process": "orders_1", "warning": _WARNING})
+    warnings = WarningDocument(many=True, example={"process": "orders_1", "warning": RESYNC_WARNING})
     plan = DrawnPlanDocument()
 
     @classmethod

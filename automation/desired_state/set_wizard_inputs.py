@@ -25,7 +25,7 @@ NAMES_ID: Final = "automation-machines"
 """The ID of the names that the inputs of machines offer."""
 _LONGEST_SET, _LONGEST_PATH, _LONGEST_URL = 60, 400, 1000
 _DEFAULT_BASE = "/srv/mongodb"
-_BELOW = "Below a directory of OPSAPI_AGENT_AUTOMATION_DIRS of each machine."
+_BELOW = "It must be below a directory of OPSAPI_AGENT_AUTOMATION_DIRS on each machine."
 _WRONG_PORT = "Enter a port from 1 to 65535."
 _SCHEMES = ("https", "http", "file")
 
@@ -74,9 +74,9 @@ def wizard_inputs(
     inputs["has_arbiter"] = forms.BooleanField(
         label="The last machine is an arbiter",
         required=False,
-        help_text=f"It votes and has no data. At least {FEWEST_WITH_ARBITER} machines.",
+        help_text=f"It votes and has no data. The set then needs {FEWEST_WITH_ARBITER} machines or more.",
     )
-    about_data = f"Each process has a directory with its name in it. {_BELOW}"
+    about_data = f"Each process gets its own directory in it. {_BELOW}"
     inputs["data_base"] = _directory("Data directory", about_data, next(iter(bases), _DEFAULT_BASE))
     if is_first:
         downloads = f"{_DEFAULT_BASE}/downloads"
@@ -86,8 +86,7 @@ def wizard_inputs(
         label="Rotate logs",
         required=False,
         initial=True,
-        help_text=f"At {size} MB or after {hours} hours. Five files stay uncompressed, and logs have at most "
-        "2 % of the disk.",
+        help_text=f"Logs are rotated at {size} MB or after {hours} hours.",
     )
     return inputs
 
@@ -97,7 +96,7 @@ def _name() -> forms.Field:
         r"\A[A-Za-z0-9][A-Za-z0-9_-]*\Z",
         label="Name of the replica set",
         max_length=_LONGEST_SET,
-        help_text="Such as orders. Its processes are orders_1, orders_2 …",
+        help_text="For example orders, with the processes orders_1, orders_2 …",
         error_messages={"invalid": "Use letters (a-z, A-Z), digits, and the characters _ and -."},
         widget=forms.TextInput({**VERBATIM, "autocomplete": "off"}),
     )
@@ -120,8 +119,7 @@ def _version(*, is_required: bool) -> dict[str, forms.Field]:
         50,
         label="Version",
         attrs={**VERBATIM, "placeholder": "6.0.5"},
-        help_text=f"Of a series from {SERIES[0]} to {SERIES[-1]}, which is also the feature compatibility "
-        "version.",
+        help_text=f"Its series, from {SERIES[0]} to {SERIES[-1]}, is also the feature compatibility version.",
     )
     url = line_field(
         _LONGEST_URL,

@@ -135,7 +135,7 @@ def disturbance_holds(state: UnitState, subject: str) -> list[PlanHold]:
 
 
 def resync_holds(state: UnitState, move: Move) -> Iterator[PlanHold]:
-    """Why a member must not lose its data now, if the move removes them."""
+    """Why a member must not lose its data now, if the move removes it."""
     if move.kind is MoveKind.RESYNC:
         yield from copies(state, move.process)
 
@@ -248,9 +248,14 @@ def copies(state: UnitState, subject: str) -> Iterator[PlanHold]:
     """
     names = copying(state)
     have = [name for name in names if name != subject and state.state(name) in WITH_ALL_DATA]
-    needed = len(names) // 2 + 1 if len(names) > 2 else 1
+    needed = needed_copies(len(names))
     if len(have) < needed:
         yield state.hold(PlanReason.COPIES, subject, copies=len(have), needed=needed)
+
+
+def needed_copies(members: int) -> int:
+    """How many other members need all data if one of so many voting members with data loses its data."""
+    return members // 2 + 1 if members > 2 else 1
 
 
 def copying(state: UnitState) -> list[str]:

@@ -90,7 +90,8 @@ class PlanReason(Enum):
     KEY_UNKNOWN = (ReasonKind.WAITS, "the file at auth.keyfile cannot be read")
     KEY_USE_UNKNOWN = (
         ReasonKind.WAITS,
-        "it is not known whether {other} has a key file, without which it could not talk to the process",
+        "it is not known whether {other} runs with the key file, and members with and without it cannot "
+        "talk to each other",
     )
     USERS_UNKNOWN = (ReasonKind.WAITS, "the users of the databases are not known")
     MOST_VOTERS = (ReasonKind.WAITS, "a replica set has at most {most} voting members")
@@ -109,8 +110,9 @@ class PlanReason(Enum):
     )
     KEY_STAYS = (
         ReasonKind.REFUSED,
-        "the server runs with a key file, and the document states none: the plan does not open it to clients "
-        "without credentials. Before, publish args2_6.security.transitionToAuth true with the key file first",
+        "the document states no key file, and the server runs with it. Without it, the server would accept "
+        "clients without credentials, so the plan keeps it. First publish the key file with "
+        "args2_6.security.transitionToAuth true",
     )
     MEMBERS_NOT_STATED = (
         ReasonKind.REFUSED,
@@ -189,11 +191,14 @@ class PlanReason(Enum):
         ReasonKind.REFUSED,
         "the process has data that is not of the replica set, and joining would delete it",
     )
-    RESYNC_REFUSED = (ReasonKind.REFUSED, "lastResync removes no data of the process: {what}")
-    COMPACT_REFUSED = (ReasonKind.REFUSED, "lastCompact does not compact the process: {what}")
+    RESYNC_REFUSED = (ReasonKind.REFUSED, "the process keeps its data, although lastResync is set: {what}")
+    COMPACT_REFUSED = (
+        ReasonKind.REFUSED,
+        "the process is not compacted, although lastCompact is set: {what}",
+    )
     AGENT_VERSION_REFUSED = (
         ReasonKind.REFUSED,
-        "agents stay as they are: the platform hands out only its own version {version}, and "
+        "the platform hands out only version {version} of the agent, so agents stay as they are: "
         "agentVersion.{what}",
     )
     NO_END = (

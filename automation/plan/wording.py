@@ -15,7 +15,7 @@ _DETAILS = {
     MoveKind.CHANGE_VERSION: "restarts with version {version}{settings}",
     MoveKind.RESYNC: "sets its data aside, and copies all data from another member{settings}",
     MoveKind.REMOVE_OLD_DATA: "removes the data that was set aside",
-    MoveKind.COMPACT: "compacts its collections, which blocks some operations on the collection meanwhile",
+    MoveKind.COMPACT: "compacts its collections: some operations on a collection wait until it is compacted",
     MoveKind.SET_PARAMETER: "changes without a restart: {names}",
     MoveKind.STEP_DOWN: "steps down, so that another member becomes the primary",
     MoveKind.SET_FEATURE_VERSION: "sets the feature compatibility version {version}",

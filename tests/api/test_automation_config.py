@@ -270,7 +270,7 @@ class TestDryRun:
         assert [(diff["id"], diff["status"]) for diff in plan["diffs"]] == [("db_1", "NEW")]
         assert [effect["action"] for effect in plan["effects"]] == ["START", "RESYNC"]
         assert [warning["process"] for warning in plan["warnings"]] == ["db_1"]
-        assert "deletes all data" in plan["warnings"][0]["warning"]
+        assert "copies all data again" in plan["warnings"][0]["warning"]
         assert publisher.get(path).json() == START
         assert nothing_changed(project)
 

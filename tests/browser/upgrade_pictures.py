@@ -36,13 +36,13 @@ _MINUTES = 600.0
 Statuses = Mapping[str, Mapping[str, Any]]
 
 
-def states(statuses: Statuses, *kinds: str) -> dict[str, str]:
-    """The state of the last move of one of these kinds, by process."""
+def states(statuses: Statuses, kind: str) -> dict[str, str]:
+    """The state of the last move of this kind, by process. Moves of the first publication do not count."""
     return {
         name: move["state"]
         for name, status in statuses.items()
         for move in status.get("plan", {}).get("moves", ())
-        if move["move"] in kinds and OLD not in move.get("detail", "")
+        if move["move"] == kind and OLD not in move.get("detail", "")
     }
 
 

@@ -227,12 +227,12 @@ class AutomatedSet:
 
     def data_since(self, name: str) -> datetime:
         """When the data of a member began."""
-        began = (self.machine(name).directory / name / "storage.bson").stat().st_mtime
+        began = (self.directory(name) / "storage.bson").stat().st_mtime
         return datetime.fromtimestamp(began, UTC)
 
     def set_aside(self) -> list[Path]:
         """The directories of data that was set aside."""
-        return [path for machine in self.machines for path in machine.directory.glob("rs_*.before-*")]
+        return [path for name in self._ports for path in self.directory(name).parent.glob(f"{name}.before-*")]
 
     def end(self) -> None:
         """Leave no server running."""

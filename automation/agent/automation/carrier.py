@@ -383,7 +383,7 @@ class AutomationCarrier:
         """Make the move, with its turn if it needs one. Returns whether the plan goes on."""
         name = managed.goal.name
         progress = self._progress[name]
-        if why := self._retries.wait(name):
+        if why := self._retries.why_not_yet(name):
             progress.wait(PlanReason.TRIES_AGAIN, why)
             return False
         mover = self._mover(part, managed, places, None)

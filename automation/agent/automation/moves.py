@@ -24,9 +24,9 @@ from automation.agent.automation.failures import MoveDelayed, MoveFailed
 from automation.agent.automation.key_files import write_key_file
 from automation.agent.automation.observe import SeenProcess, has_files
 from automation.agent.automation.old_data import (
+    old_directories,
     place_to_set_aside,
-    put_aside,
-    remove_set_aside,
+    remove_old,
     set_aside,
 )
 from automation.agent.automation.part import WRITTEN_PLACES, ManagedProcess, setting
@@ -42,13 +42,14 @@ from automation.agent.automation.unpack import PROGRAM
 from automation.agent.automation.users import UserCommand, asked_users, user_commands
 from automation.agent.automation.work import MoveWork
 from automation.plan.concerns import set_concern
+from automation.plan.guards import needed_copies
 from automation.plan.setting_values import PARAMETERS, setting_value
 from automation.plan.values import MemberConfig, Move, MoveKind
 from automation.plan.versions import SERIES, series
 
 LAUNCHED: list[subprocess.Popen[bytes]] = []
 """The servers that this process has started, so that they are reaped when they end."""
-_COMMAND_SECONDS = 60.0
+_SLOW_COMMAND_SECONDS = 60.0
 _FROZEN_SECONDS, _CATCH_UP_SECONDS = 120, 10
 """How long a primary that steps down is not elected again, and how long it waits for a successor before.
 
@@ -170,9 +171,9 @@ class Mover:
     # --- start and stop ---------------------------------------------------------------------------
 
     def _restart(self, version: str) -> None:
-        self._work.run(partial(self._check, version))
+        program = self._work.run(partial(self._check, version))
         self._stop()
-        self._start(version)
+        self._launch(program, version)
 
     def _running_version(self) -> str:
         version = self._see().process.version
@@ -187,7 +188,7 @@ class Mover:
         """
         if self._builds.find(version) is None:  # Nothing is downloaded while a turn is held.
             raise MoveFailed(f"version {version} is not on the machine")
-        program = self._program(version)
+        program = self._program(version)  # It may be another build by now.
         fault = processes.config_fault(program, self._places.config)
         if fault:
             raise MoveFailed(f"the server refuses its configuration: {self._without_secrets(fault)}")
@@ -210,11 +211,14 @@ class Mover:
         )
 
     def _start(self, version: str) -> None:
-        program = self._work.run(partial(self._check, version))
+        self._launch(self._work.run(partial(self._check, version)), version)
+
+    def _launch(self, program: Path, version: str) -> None:
+        """Start the program, which was checked, and wait until it answers."""
         self._work.begin("start")
         self._work.run(partial(self._prepare, version))
         marks = {path: processes.size_of(path) for path in (self._log(), self._places.output)}
-        child = self._work.run(partial(self._launch, program))
+        child = self._work.run(partial(self._run_program, program))
         self._work.wait(
             lambda: self._is_up(child, marks), f"the server did not answer within {MOVE_SECONDS} s"
         )
@@ -240,7 +244,7 @@ class Mover:
     def _is_due(self, time: datetime | None) -> bool:
         return time is not None and time <= self._now
 
-    def _launch(self, program: Path) -> subprocess.Popen[bytes]:
+    def _run_program(self, program: Path) -> subprocess.Popen[bytes]:
         child = processes.start(program, self._places.config, self._places.output)
         LAUNCHED.append(child)
         return child
@@ -289,18 +293,18 @@ class Mover:
 
     def _resync(self, version: str) -> None:
         """Start the server with an empty directory, so that it copies all data from another member."""
-        self._work.run(partial(self._check, version))
+        program = self._work.run(partial(self._check, version))
         self._work.begin("check the copies")
         place, aside = self._work.run(self._place_to_set_aside)
         self._wait_for_copies()
         self._stop()
         self._work.begin("set the data aside")
         try:
-            self._work.run(partial(put_aside, place, aside))
+            self._work.run(partial(set_aside, place, aside))
         except OSError as error:
-            self._start(version)
+            self._launch(program, version)
             raise MoveFailed(f"{place} cannot be renamed, and the server has its data: {error}") from None
-        self._start(version)
+        self._launch(program, version)
 
     def _place_to_set_aside(self) -> tuple[Path, Path]:
         own_files = (self._places.config, self._places.output)
@@ -319,7 +323,7 @@ class Mover:
         }
         status = self._ask({"replSetGetStatus": 1})
         newest = next(_written(member) for member in status["members"] if member.get("self"))
-        needed = len(copying) // 2 + 1 if len(copying) > 2 else 1
+        needed = needed_copies(len(copying))
         self._work.wait(
             lambda: self._has_copies(copying, newest, needed),
             f"{needed} other voting members did not have all data within {MOVE_SECONDS} s",
@@ -341,8 +345,8 @@ class Mover:
         names = (setting(self._managed.settings, name) for name in _LOGS)
         logs = [Path(name) for name in names if isinstance(name, str)]
         data = self._managed.data
-        for directory in self._work.run(partial(set_aside, data)):
-            self._work.run(partial(remove_set_aside, directory, data, self._allowed, logs))
+        for directory in self._work.run(partial(old_directories, data)):
+            self._work.run(partial(remove_old, directory, data, self._allowed, logs))
 
     def _compact(self) -> None:
         """Compact each collection. A secondary does not become the primary meanwhile."""
@@ -359,14 +363,14 @@ class Mover:
             self._work.run(partial(self._places.note_compacted, self._managed.goal.compact))
 
     def _databases(self) -> Sequence[str]:
-        answer = self._ask({"listDatabases": 1, "nameOnly": True}, _COMMAND_SECONDS)
+        answer = self._ask({"listDatabases": 1, "nameOnly": True}, _SLOW_COMMAND_SECONDS)
         return sorted({database["name"] for database in answer["databases"]} - _NOT_COMPACTED)
 
     def _collections(self, database: str) -> Sequence[str]:
         """The collections of a database that servers compact: no views, time series or system collections."""
         listed = {"listCollections": 1, "nameOnly": True, "filter": {"type": "collection"}}
         cursor = self._ask(
-            {**listed, "cursor": {"batchSize": _MOST_COLLECTIONS}}, _COMMAND_SECONDS, database
+            {**listed, "cursor": {"batchSize": _MOST_COLLECTIONS}}, _SLOW_COMMAND_SECONDS, database
         )["cursor"]
         if cursor["id"]:
             raise MoveFailed(f"the database {database} has too many collections to list them at once")
@@ -442,7 +446,7 @@ class Mover:
         delay = self._delay_name()
         members = [self._member(member, delay) for member in move.members]
         config = {"_id": move.replica_set, "members": members}
-        self._ask({"replSetInitiate": config}, _COMMAND_SECONDS)
+        self._ask({"replSetInitiate": config}, _SLOW_COMMAND_SECONDS)
         self._work.wait(self._has_primary, f"the replica set has no primary within {MOVE_SECONDS} s")
 
     def _has_primary(self) -> bool:
@@ -481,7 +485,7 @@ class Mover:
     def _is_accepted(self, command: Mapping[str, Any], passing: frozenset[int]) -> bool:
         """Send a command. Return False if the server refuses it with one of the codes, which pass."""
         try:
-            self._ask(command, _COMMAND_SECONDS)
+            self._ask(command, _SLOW_COMMAND_SECONDS)
         except OperationFailure as error:
             if error.code in passing:
                 return False

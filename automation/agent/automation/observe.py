@@ -12,7 +12,7 @@ from typing import Any
 
 from automation.agent.automation.builds import DocumentBuilds
 from automation.agent.automation.key_files import seen_key_file
-from automation.agent.automation.old_data import data_since, set_aside
+from automation.agent.automation.old_data import data_since, old_directories
 from automation.agent.automation.part import ManagedProcess
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.processes import running_pid
@@ -193,7 +193,7 @@ def observe(
     hello = server.hello()
     present = builds.present({*versions, managed.goal.version, record.version or ""})
     file = None if config is None else dict(flat_settings(config))
-    since, has_old = data_since(managed.data), bool(set_aside(managed.data))
+    since, has_old = data_since(managed.data), bool(old_directories(managed.data))
     key_file = None if managed.key_place is None else seen_key_file(managed.key_place, managed.key)
     if hello is None and pid is None:
         stopped = ObservedProcess(

@@ -37,7 +37,7 @@ def data_since(data: Path) -> datetime | None:
     return datetime.fromtimestamp(seconds, timezone.utc)
 
 
-def set_aside(data: Path) -> Sequence[Path]:
+def old_directories(data: Path) -> Sequence[Path]:
     """The directories next to the directory of the data that were set aside, the oldest first."""
     place = Path(os.path.realpath(data))
     try:
@@ -105,7 +105,7 @@ def _raise(error: OSError) -> None:
     raise error
 
 
-def put_aside(place: Path, aside: Path) -> None:
+def set_aside(place: Path, aside: Path) -> None:
     """Rename the directory, and create an empty one with its mode and its owner.
 
     Raises: OSError: nothing has changed.
@@ -125,7 +125,7 @@ def put_aside(place: Path, aside: Path) -> None:
         raise
 
 
-def remove_set_aside(directory: Path, data: Path, allowed: Sequence[Path], logs: Iterable[Path]) -> None:
+def remove_old(directory: Path, data: Path, allowed: Sequence[Path], logs: Iterable[Path]) -> None:
     """Remove a directory that was set aside. Its logs go back to the data: only logRotate deletes logs.
 
     `logs`: the files of the settings that the server writes logs to. Raises: MoveFailed, OSError.

@@ -25,7 +25,7 @@ class Retries:
         self._monotonic = monotonic
         self._tries: dict[str, _Tries] = {}
 
-    def wait(self, name: str) -> str:
+    def why_not_yet(self, name: str) -> str:
         """Why the last try failed, while the next try of the process is not due; empty if it is due."""
         tries = self._tries.get(name)
         return tries.why if tries and self._monotonic() - tries.last < PAUSE_SECONDS else ""
@@ -38,7 +38,7 @@ class Retries:
         return now - first < PATIENCE_SECONDS
 
     def forget(self, name: str) -> None:
-        """Forget the tries: the move was made, or has failed."""
+        """Forget the tries: the move is done, or has failed."""
         self._tries.pop(name, None)
 
     def forget_all(self) -> None:

@@ -7,11 +7,11 @@ from enum import StrEnum
 from itertools import chain
 from typing import Any, Final
 
-from automation.desired_state.document.schema import CANCEL, has_zone
+from automation.desired_state.document.schema import CANCEL
 from automation.desired_state.document.secrets import redacted
 from automation.desired_state.document.text import canonical, write
 from automation.hosts.rules import version_event
-from automation.moments import moment
+from automation.moments import has_zone, moment
 from automation.sections import (
     Section,
     first,
@@ -256,10 +256,10 @@ def restart(pair: Pair) -> Iterator[Effect]:
 
 
 def resync(pair: Pair) -> Iterator[Effect]:
-    """Changing lastResync deletes the data of the node and copies it again."""
+    """Changing lastResync lets a member copy all its data again."""
     if moved(pair.old, pair.new, "lastResync"):
-        detail = "deletes its data and copies it again from another member"
-        yield _at_moment(pair, "lastResync", ProcessAction.RESYNC, detail, _RESYNC_WARNING)
+        detail = "copies all data again from another member"
+        yield _at_moment(pair, "lastResync", ProcessAction.RESYNC, detail, RESYNC_WARNING)
 
 
 def rotation(pair: Pair) -> Iterator[Effect]:
@@ -311,7 +311,8 @@ _VERSION_ACTIONS: Final[Mapping[EventType | None, ProcessAction]] = {
     EventType.HOST_UPGRADED: ProcessAction.UPGRADE,
     EventType.HOST_DOWNGRADED: ProcessAction.DOWNGRADE,
 }
-_RESYNC_WARNING = "lastResync: an initial sync deletes all data of this node"
+RESYNC_WARNING = "lastResync: the member copies all data again, and then its old data is removed"
+"""The warning of a changed lastResync."""
 _RESTORE_WARNING = "backupRestoreUrl: a restore replaces the data of this node"
 _COMPACT_WARNING = "lastCompact: has no time zone, so it is stored and has no effect"
 _RULES: Final[Sequence[Callable[[Pair], Iterator[Effect]]]] = (

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -38,11 +37,6 @@ def is_time(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def has_zone(text: str) -> bool:
-    """Whether an ISO 8601 date-time has a time zone."""
-    return is_time(text) and datetime.fromisoformat(text.upper()).tzinfo is not None
 
 
 def is_host(text: str) -> bool:

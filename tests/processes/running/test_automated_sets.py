@@ -45,7 +45,7 @@ def _kill_an_agent_at(replica_set: AutomatedSet, move: str) -> None:
     machine.agent.start()
 
 
-def test_members_on_three_machines_are_initiated_restarted_and_changed_without_a_failed_write(
+def test_members_on_three_machines_restart_compact_copy_their_data_and_change_without_a_failed_write(
     three_machines: AutomatedSet, record_property: Any
 ) -> None:
     replica_set = three_machines

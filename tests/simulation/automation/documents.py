@@ -84,7 +84,7 @@ def draw_fleet(seed: int) -> SimulatedFleetPlan:
     documents = [
         _with_arbiters(document, is_odd=is_odd and number > 0) for number, document in enumerate(documents)
     ]
-    resyncs = Random(seed + 4 * 10**9)
+    resyncs = Random(seed + 7 * 10**9)
     documents = [_with_time(resyncs, document, "lastResync", RESTARTS) for document in documents]
     compacts = Random(seed + 6 * 10**9)
     times = (*RESTARTS, WITHOUT_ZONE)

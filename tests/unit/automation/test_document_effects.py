@@ -106,7 +106,7 @@ def test_a_process_that_is_gone_is_no_longer_managed() -> None:
 @each(
     ("new", "field"),
     [
-        ({"lastResync": AFTER}, "deletes all data"),
+        ({"lastResync": AFTER}, "copies all data again"),
         ({"backupRestoreUrl": URL}, "replaces the data"),
         ({"lastCompact": "2099-11-21T12:00:00"}, "no effect"),
     ],

@@ -36,7 +36,7 @@ def test_a_process_whose_moves_are_done_waits_for_nothing_of_its_own() -> None:
 def test_a_reason_is_listed_once_in_the_words_of_the_platform() -> None:
     again = f"409 AUTOMATION_TURN_REFUSED: The process p1 gets no turn: {BUSY}. It waits."
     waits = [
-        {"reason": "TURN_HELD", "detail": BUSY, "since": "2026-03-01T12:00:10Z"},
+        {"reason": "TURN", "detail": BUSY, "since": "2026-03-01T12:00:10Z"},
         {"reason": "AGENT_WAITS", "detail": again},
         {"reason": "LAG", "detail": "p3 is behind."},
     ]

@@ -409,7 +409,7 @@ def test_a_server_whose_data_cannot_be_set_aside_starts_with_it_again(
     def refuse(*_: object) -> None:
         raise OSError(18, "Invalid cross-device link")
 
-    monkeypatch.setattr(moves, "put_aside", refuse)
+    monkeypatch.setattr(moves, "set_aside", refuse)
     with resyncing(tmp_path, *COPIES) as sync:
         with pytest.raises(MoveFailed, match=r"cannot be renamed.*cross-device"):
             sync.carry_out()

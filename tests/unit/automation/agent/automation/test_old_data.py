@@ -13,9 +13,9 @@ from automation.agent.automation import old_data
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.old_data import (
     data_since,
+    old_directories,
     place_to_set_aside,
-    put_aside,
-    remove_set_aside,
+    remove_old,
     set_aside,
 )
 from tests.each import each
@@ -51,11 +51,11 @@ def test_data_is_set_aside_under_a_name_next_to_it_and_its_place_is_empty(data: 
     data.chmod(0o750)
     place, aside = place_to_set_aside(data, [data.parent], (), NOON)
     assert (place, aside) == (data, data.with_name(ASIDE))
-    put_aside(place, aside)
+    set_aside(place, aside)
     assert (aside / "storage.bson").read_bytes() == b"x"
     assert list(data.iterdir()) == []
     assert data.stat().st_mode & 0o777 == 0o750
-    assert set_aside(data) == [aside]
+    assert old_directories(data) == [aside]
 
 
 def test_data_behind_a_link_is_set_aside_where_it_is(data: Path) -> None:
@@ -63,7 +63,7 @@ def test_data_behind_a_link_is_set_aside_where_it_is(data: Path) -> None:
     link.symlink_to(data)
     assert place_to_set_aside(link, [data.parent], (), NOON) == (data, data.with_name(ASIDE))
     data.with_name(ASIDE).mkdir()
-    assert set_aside(link) == [data.with_name(ASIDE)]
+    assert old_directories(link) == [data.with_name(ASIDE)]
 
 
 def test_the_name_of_old_data_must_be_allowed_too(data: Path) -> None:
@@ -133,19 +133,19 @@ def test_data_that_cannot_be_set_aside_stays_in_its_place(
     data.mkdir()
     (data / "storage.bson").write_bytes(b"x")
     with refusing(monkeypatch, name), pytest.raises(OSError, match="cross-device"):
-        put_aside(data, data.with_name(ASIDE))
+        set_aside(data, data.with_name(ASIDE))
     assert (data / "storage.bson").read_bytes() == b"x"
-    assert set_aside(data) == []
+    assert old_directories(data) == []
 
 
 def test_other_directories_and_links_are_no_old_data(data: Path) -> None:
     for name in (f"{ASIDE}.old", "other.before-resync-20991121T120000Z", "db.before-resync-20991321T120000Z"):
         data.with_name(name).mkdir()
     data.with_name(ASIDE).symlink_to(data)
-    assert set_aside(data) == []
+    assert old_directories(data) == []
     data.with_name(ASIDE).unlink()
     data.with_name(ASIDE).write_bytes(b"a file")
-    assert set_aside(data) == []
+    assert old_directories(data) == []
 
 
 @each("name", ["db", f"{ASIDE}.old", "other.before-resync-20991121T120000Z"])
@@ -155,7 +155,7 @@ def test_only_old_data_is_removed(tmp_path_factory: pytest.TempPathFactory, name
     other = data.with_name(name)
     other.mkdir(exist_ok=True)
     with pytest.raises(MoveFailed):
-        remove_set_aside(other, data, [data.parent], ())
+        remove_old(other, data, [data.parent], ())
     assert other.is_dir()
 
 
@@ -163,7 +163,7 @@ def test_a_link_with_the_name_of_old_data_is_not_followed(data: Path, tmp_path: 
     (tmp_path / "kept").mkdir()
     data.with_name(ASIDE).symlink_to(tmp_path / "kept")
     with pytest.raises(MoveFailed):
-        remove_set_aside(data.with_name(ASIDE), data, [tmp_path], ())
+        remove_old(data.with_name(ASIDE), data, [tmp_path], ())
     assert (tmp_path / "kept").is_dir()
 
 
@@ -172,9 +172,9 @@ def test_logs_in_old_data_are_kept_for_log_rotation(data: Path) -> None:
     rotated = "mongod.log.2099-11-20T12-00-00"
     for name in ("mongod.log", rotated, "collection.wt"):
         (data / name).write_text(name)
-    put_aside(data, aside)
+    set_aside(data, aside)
     (data / "mongod.log").write_text("new")
-    remove_set_aside(aside, data, [data.parent], [data / "mongod.log", data.parent / "audit.json"])
+    remove_old(aside, data, [data.parent], [data / "mongod.log", data.parent / "audit.json"])
     assert not aside.exists()
     assert {path.name: path.read_text() for path in data.iterdir()} == {
         "mongod.log": "new",
