@@ -80,9 +80,9 @@ def with_auth(process: Section, auth: Section) -> Section:
 def process_fault(process: Section, auth: Section) -> str:
     """Why the settings of a process contradict the section; empty if they do not."""
     security = section(section(process, "args2_6"), "security")
-    if security.get("keyFile") not in {None, auth.get("keyfile")}:
+    if security.get("keyFile") not in (None, auth.get("keyfile")):
         return "keyfile and args2_6.security.keyFile are different files"
-    if security.get("clusterAuthMode") not in {None, "keyFile"}:
+    if security.get("clusterAuthMode") not in (None, "keyFile"):
         return "args2_6.security.clusterAuthMode must be keyFile"
     return ""
 
@@ -144,7 +144,7 @@ def _deleted(auth: Section) -> Iterator[str]:
 def refused_fields(auth: Section) -> Iterator[tuple[str, str]]:
     """Stated fields that the plan does not carry out, and why."""
     for name, why in _NOT_CARRIED_OUT.items():
-        if auth.get(name) not in {None, False, ""}:
+        if auth.get(name) not in (None, False, ""):
             yield name, why
 
 
@@ -217,9 +217,9 @@ def _user_faults(at: int, user: Section) -> Iterator[str]:
 
 
 def _mechanism_faults(name: str, listed: Any) -> Iterator[str]:
-    if listed is None:
+    if listed is None or listed == []:  # Nothing is stated.
         return
-    if not isinstance(listed, list) or not listed or not all(mechanism in SCRAM for mechanism in listed):
+    if not isinstance(listed, list) or not all(mechanism in SCRAM for mechanism in listed):
         yield f"{name} can be {' and '.join(SCRAM)} only"
 
 
@@ -231,10 +231,13 @@ def _restriction_faults(name: str, listed: Any) -> Iterator[str]:
 def _is_restriction(stated: Any) -> bool:
     return isinstance(stated, Mapping) and all(
         name in {"clientSource", "serverAddress"}
-        and isinstance(addresses, list)
-        and all(isinstance(address, str) for address in addresses)
+        and (addresses is None or (isinstance(addresses, list) and all(map(_is_text, addresses))))
         for name, addresses in stated.items()
     )
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _is_role(stated: Any) -> bool:

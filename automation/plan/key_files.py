@@ -25,15 +25,27 @@ def key_hold(state: UnitState, process: GoalProcess, seen: ObservedProcess) -> P
         return state.hold(PlanReason.KEY_UNKNOWN, process.name)
     if process.key_file and seen.key_file is KeyFile.DIFFERENT:
         return state.hold(PlanReason.KEY_CHANGE, process.name)
-    before = seen.settings if seen.is_running else seen.file
-    if before is None or (not before and seen.has_data is False):  # It starts for the first time.
-        return None
-    now, wanted = key_use(before), key_use(process.settings)
+    is_first = not seen.is_running and seen.has_data is False and not seen.file
+    return None if is_first else _change_hold(state, process, seen)
+
+
+def _change_hold(state: UnitState, process: GoalProcess, seen: ObservedProcess) -> PlanHold | None:
+    """Why a process that has run before does not get, or lose, its key file."""
+    now, wanted = _last_use(seen), key_use(process.settings)
+    if now is None and not seen.is_running and wanted is KeyUse.NONE:
+        return state.hold(PlanReason.KEY_USE_UNKNOWN, process.name, other=process.name)
     if now is KeyUse.FULL and wanted is KeyUse.NONE:
         return state.hold(PlanReason.KEY_STAYS, process.name)
-    if now is wanted or not state.unit.replica_set:
+    if now is None or not state.unit.replica_set or (now is wanted and seen.is_running):
         return None
     return min(_separated(state, process, wanted), key=_is_unknown, default=None)
+
+
+def _last_use(seen: ObservedProcess) -> KeyUse | None:
+    """How the process runs with a key file, or ran last; None if this is not known."""
+    if seen.is_running:
+        return None if seen.settings is None else key_use(seen.settings)
+    return seen.key_use or (key_use(seen.file) if seen.file else None)
 
 
 def joining_hold(state: UnitState, name: str) -> PlanHold | None:

@@ -119,9 +119,9 @@ def unit_step(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> 
     A paused plan only starts servers again as they ran: it may have stopped them for a restart that was cut
     off.
     """
-    if unit.refused:
-        return PlanStep((), unit.refused)
     state = unit_state(unit, observed)
+    if unit.refused:
+        return PlanStep(tuple(_returning(state, goal)), unit.refused)
     wanted = _wanted(state, goal)
     if not wanted.moves:
         return wanted

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Union
 
 from automation.plan.guards import WITH_ALL_DATA, UnitState, copying
@@ -44,12 +45,18 @@ SINGLE_ARBITER_SINCE = SERIES.index("6.0")
 COMPACTED_ENGINE = '"wiredTiger"'
 """The storage engine that has the command to compact."""
 SEVERAL_ARBITERS = "setParameter.allowMultipleArbiters"
+_OLDEST_RESYNC = timedelta(days=30)
+"""An older lastResync, such as of a document of another platform, no longer removes data."""
 
 
 def start(state: UnitState, goal: AutomationGoal, process: GoalProcess) -> Found:
     """The next move towards starting a process that does not run."""
     seen = state.process(process.name)
-    fixed = _fixed_settings(state, process, seen) or key_hold(state, process, seen)
+    key = key_hold(state, process, seen)
+    if key is not None and key.reason is not PlanReason.KEY_UNKNOWN and seen.version and seen.file:
+        # As it ran: with the key file that the other members know.
+        process, key = replace(process, version=seen.version, settings=seen.file, key_file=""), None
+    fixed = _fixed_settings(state, process, seen) or key
     if fixed is not None:
         return fixed
     version = _start_version(state, goal, process, seen)
@@ -470,6 +477,8 @@ def _resync_refusal(state: UnitState, process: GoalProcess) -> str:
         return "it is not a member of an initiated replica set, or leaves it"
     if member.is_arbiter:
         return "it is an arbiter"
+    if process.resync is not None and state.now - process.resync > _OLDEST_RESYNC:
+        return "it is more than 30 days old: publish the present time"
     if all(name == process.name for name in copying(state)):
         return "no other voting member has all data"
     return ""

@@ -42,11 +42,15 @@ _ROUTER = "mongos"
 _LARGEST = 2**31
 
 
-def read_goal(document: Section, elsewhere: Sequence[Section] = ()) -> AutomationGoal:
+def read_goal(
+    document: Section, elsewhere: Sequence[Section] = (), faults: Sequence[str] | None = None
+) -> AutomationGoal:
     """The goal of a document whose schema is valid, or of the part of a machine.
 
-    `elsewhere`: processes of other machines, as far as the agent of the machine may know them.
+    `elsewhere`: processes of other machines, as far as the agent of the machine may know them. `faults`: of
+    the section `auth`, if the document does not have the whole section.
     """
+    faults = auth_faults(document) if faults is None else faults
     names = [text(version, "name") for _, version in items(document, "databaseVersions")]
     sets: dict[str, Section] = {}
     for _, stated in items(document, "replicaSets"):
@@ -66,7 +70,7 @@ def read_goal(document: Section, elsewhere: Sequence[Section] = ()) -> Automatio
     units = []
     for group in _groups(listed_processes, clusters):
         listed = tuple(note for process in group for note in notes[process.name])
-        units.append(_with_auth(_unit(group, sets, listed), by_name, document))
+        units.append(_with_auth(_unit(group, sets, listed), by_name, carried_auth(document), faults))
     return AutomationGoal(
         number=int(document.get("version") or 0),
         versions=tuple(name for name in names if name),
@@ -208,9 +212,10 @@ def _data_notes(unit: GoalUnit) -> Iterator[PlanHold]:
             yield PlanHold(PlanReason.COMPACT_REFUSED, process.name, unit.replica_set, names)
 
 
-def _with_auth(unit: GoalUnit, stated: Mapping[str, Section], document: Section) -> GoalUnit:
+def _with_auth(
+    unit: GoalUnit, stated: Mapping[str, Section], auth: Section, faults: Sequence[str]
+) -> GoalUnit:
     """The unit with the settings and the users that follow from the section `auth`."""
-    auth, faults = carried_auth(document), auth_faults(document)
     managed = [process for process in unit.processes if not process.is_manual]
     if not managed or not (auth or faults):
         return unit
@@ -218,8 +223,9 @@ def _with_auth(unit: GoalUnit, stated: Mapping[str, Section], document: Section)
         note = PlanHold(PlanReason.NOT_PLANNED, "", unit.replica_set, (("fields", "auth"),))
         return replace(unit, notes=(*unit.notes, note))
     own = [process for process in managed if not process.is_elsewhere]
-    refused = [_auth_hold(unit, "", fault) for fault in faults]
-    refused += [
+    if faults:
+        return replace(unit, refused=(*unit.refused, *(_auth_hold(unit, "", fault) for fault in faults)))
+    refused = [
         PlanHold(PlanReason.AUTH_REFUSED, "", unit.replica_set, (("field", name), ("why", why)))
         for name, why in refused_fields(auth)
     ]

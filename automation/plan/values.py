@@ -246,8 +246,9 @@ class ObservedProcess:
     lastResync under which its data began; `compacted`: the lastCompact that is carried out. `data_since`:
     when its data began, by the clock of its machine. `has_old_data`: whether data that was set aside for an
     initial sync is still there. `builds`: the versions that are unpacked on its machine. `away`: how long it
-    was away the last time. `key_file`: the key file on its machine. `need` and `key_use`: of a process of
-    another machine, whose settings are not known.
+    was away the last time. `key_file`: the key file on its machine. `need`: of a process of
+    another machine. `key_use`: of a process of another machine, whose settings are not known, and of a
+    process that is down, when it ran last.
     """
 
     is_running: bool | None = None

@@ -97,6 +97,13 @@ class MachineConfigDocument(Document):
         help_text="The fields of the section of the configuration that the managed processes of the machine "
         "need: the key file and the user of the agent, and the other users if a process is no arbiter.",
     )
+    authFaults = ShownList(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Why the section `auth` of the configuration cannot be carried out. The machine then gets "
+        "no section, and its agent starts servers as they ran.",
+        example=["key must be 6 to 1024 characters of base64"],
+    )
     processes = _objects("The processes of the machine, as in the configuration.", _PROCESS)
     members = OtherMemberDocument(many=True)
     replicaSets = _objects(

@@ -36,6 +36,7 @@ from automation.agent.engine import ServerAddress
 from automation.agent.faults import Problems, log_unexpected, shown
 from automation.agent.settings import Settings
 from automation.plan.auth import KeyUse, key_use
+from automation.plan.guards import observed_key_use
 from automation.plan.planner import EndlessPlanError, UnitPlan, own_need, unit_plan, unit_step
 from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.values import (
@@ -191,7 +192,13 @@ class AutomationCarrier:
             self._problem("the platform", f"the platform does not give the configuration: {answer.detail}")
             return False
         self._problem("the platform", "")
-        part = read_part(answer.document, self._settings.hostname, self._settings.automation_dirs)
+        try:
+            part = read_part(answer.document, self._settings.hostname, self._settings.automation_dirs)
+        except Exception as error:  # noqa: BLE001 - an error in our code must not stop work on the last part.
+            log_unexpected("automation", error)
+            self._problem("the configuration", "the agent cannot read the configuration of the platform")
+            return False
+        self._problem("the configuration", "")
         self._part, self._etag = part, answer.etag
         self._retries.forget_all()
         self._progress = {
@@ -227,8 +234,10 @@ class AutomationCarrier:
             self._watch(managed, seen.own[name])
             if seen.own[name].process.state in HOLDS_DATA:
                 self._write(name, places.note_data)
-            if seen.own[name].process.is_running and (version := seen.own[name].process.version):
-                self._write(name, partial(places.note_version, version))
+            process = seen.own[name].process
+            if process.is_running and process.version:
+                use = observed_key_use(process)
+                self._write(name, partial(places.note_running, process.version, use))
             if move is None:
                 self._say_wait(part, name, step)
                 self._note_reached(part, managed, places, seen.own[name], step)

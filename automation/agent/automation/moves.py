@@ -21,7 +21,7 @@ from automation.agent.automation import processes
 from automation.agent.automation.build_faults import BuildError
 from automation.agent.automation.builds import DocumentBuilds
 from automation.agent.automation.failures import MoveDelayed, MoveFailed
-from automation.agent.automation.key_files import write_key_file
+from automation.agent.automation.key_files import seen_key_file, write_key_file
 from automation.agent.automation.observe import SeenProcess, has_files
 from automation.agent.automation.old_data import (
     old_directories,
@@ -44,7 +44,7 @@ from automation.agent.automation.work import MoveWork
 from automation.plan.concerns import set_concern
 from automation.plan.guards import needed_copies
 from automation.plan.setting_values import PARAMETERS, setting_value
-from automation.plan.values import MemberConfig, Move, MoveKind
+from automation.plan.values import KeyFile, MemberConfig, Move, MoveKind
 from automation.plan.versions import SERIES, series
 
 LAUNCHED: list[subprocess.Popen[bytes]] = []
@@ -167,6 +167,9 @@ class Mover:
         if place is None:
             raise MoveFailed("the document states no key file")
         self._work.run(partial(write_key_file, place, self._managed.key))
+        if self._work.run(partial(seen_key_file, place, self._managed.key)) is not KeyFile.SAME:
+            # Otherwise the plan would write it forever.
+            raise MoveFailed(f"others can read {place}, the key file: its file system ignores modes")
 
     # --- start and stop ---------------------------------------------------------------------------
 
@@ -419,20 +422,25 @@ class Mover:
 
     def _set_users(self, move: Move) -> None:
         """Create, change and delete users; all commands carry secrets."""
-        for name in move.settings:
+        left = set(move.settings)
+        while True:
+            commands = self._user_commands()
+            # In their order: no user is deleted before the others are as they should be.
+            name = next((name for name in commands if name in left), None)
+            if name is None:
+                break
             if self._see().pid is None:
                 raise MoveFailed("another server than the process of this machine answers at its address")
-            commands = self._user_commands()
-            if name in commands:
-                self._work.begin(f"user {name}"[:200])
-                command = {**commands[name].command, "writeConcern": {"w": "majority"}}
-                ask = partial(self._server.ask_proven, command, database=commands[name].database)
-                # A majority can be slow, and the turn is renewed meanwhile.
-                self._work.run(partial(ask, seconds=float(MOVE_SECONDS)))
+            left.remove(name)
+            self._work.begin(f"user {name}"[:200])
+            command = {**commands[name].command, "writeConcern": {"w": "majority"}}
+            ask = partial(self._server.ask_proven, command, database=commands[name].database)
+            # A majority can be slow, and the turn is renewed meanwhile.
+            self._work.run(partial(ask, seconds=float(MOVE_SECONDS)))
         # Otherwise the plan would set them forever.
-        left = sorted(self._user_commands().keys() & set(move.settings))
-        if left:
-            raise MoveFailed(f"the server has other values of users than it took: {', '.join(left)}")
+        unlike = sorted(commands.keys() & set(move.settings))
+        if unlike:
+            raise MoveFailed(f"the server has other values of users than it took: {', '.join(unlike)}")
 
     def _user_commands(self) -> Mapping[str, UserCommand]:
         auth = self._managed.auth

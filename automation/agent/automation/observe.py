@@ -209,6 +209,7 @@ def observe(
             builds=present,
             failure=failure,
             key_file=key_file,
+            key_use=record.key_use,
         )
         return SeenProcess(stopped)
     if hello is None:  # It starts or ends, or it is busy, or the agent cannot connect to it.

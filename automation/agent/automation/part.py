@@ -106,7 +106,7 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
         for _, member in items(document, "members")
         if text(member, "replicaSetName") in own_sets
     ]
-    goal = read_goal(document, elsewhere)
+    goal = read_goal(document, elsewhere, _auth_faults(document))
     base = Path(text(section(document, "options"), "downloadBase") or "")
     listed = {process_name(process): process for _, process in items(document, "processes")}
     units = {process.name: unit for unit in goal.units for process in unit.processes}
@@ -153,6 +153,12 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
         faults=faults,
         failures=dict(_failures(document, goal, processes)),
     )
+
+
+def _auth_faults(document: Document) -> Sequence[str] | None:
+    """Why the platform gives no section `auth`; None if the document has the section, or states none."""
+    faults = document.get("authFaults")
+    return [str(fault) for fault in faults] if isinstance(faults, list) and faults else None
 
 
 def _address(process: Document) -> ServerAddress | None:

@@ -19,11 +19,13 @@ from urllib.parse import quote
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.files import write_whole
 from automation.moments import moment
+from automation.plan.auth import KeyUse
 
 DIRECTORY = "opsapi-agent"
 """The directory of all processes, below the download directory."""
 _LOCK = "lock"
 _LARGEST = 16_000_000
+_KEY_USES = {use.value: use for use in KeyUse}
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,7 @@ class StartRecord:
     that the agent has set at run time. `was_empty`: whether the agent started it with an empty directory,
     always as a member, and it has had no data since. `resync`: the lastResync of the document under which the
     agent started it with an empty directory. `compacted`: the lastCompact that the agent has carried out.
+    `key_use`: how it took part with a key file when it ran last; None if this is not known.
     """
 
     version: str | None = None
@@ -42,6 +45,7 @@ class StartRecord:
     was_empty: bool = False
     resync: datetime | None = None
     compacted: datetime | None = None
+    key_use: KeyUse | None = None
 
 
 class ProcessPlaces:
@@ -90,6 +94,7 @@ class ProcessPlaces:
             stored.get("wasEmpty") is True,
             _stored_moment(stored, "resync"),
             _stored_moment(stored, "compacted"),
+            _KEY_USES.get(str(stored.get("keyUse"))),
         )
 
     def write_record(self, record: StartRecord) -> None:
@@ -102,6 +107,7 @@ class ProcessPlaces:
             "wasEmpty": record.was_empty,
             "resync": record.resync.isoformat() if record.resync else None,
             "compacted": record.compacted.isoformat() if record.compacted else None,
+            "keyUse": record.key_use.value if record.key_use else None,
         }
         write_whole(self._record, json.dumps(stored).encode())
 
@@ -110,11 +116,15 @@ class ProcessPlaces:
         record = self.read_record()
         self.write_record(replace(record, parameters=record.parameters | names))
 
-    def note_version(self, version: str) -> None:
-        """Write the version that runs, with which the server can start again. Raises: MoveFailed. OSError."""
+    def note_running(self, version: str, use: KeyUse | None) -> None:
+        """Write how the server runs, so that it can start again in the same way. Raises: MoveFailed. OSError.
+
+        `use`: of its key file; None if this is not known.
+        """
         record = self.read_record()
-        if record.version != version:
-            self.write_record(replace(record, version=version))
+        now = replace(record, version=version, key_use=use or record.key_use)
+        if now != record:
+            self.write_record(now)
 
     def note_compacted(self, time: datetime) -> None:
         """Write the lastCompact that is carried out. Raises: MoveFailed. OSError."""

@@ -26,7 +26,7 @@ from automation.sections import Section, items, text
 Roles = frozenset[tuple[str, str]]
 Restrictions = frozenset[tuple[tuple[str, ...], tuple[str, ...]]]
 _MOST_ITERATIONS = 1_000_000
-_REMEMBERED = 1024
+_REMEMBERED = 65_536
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class WantedUser:
     """A user as the document wants it.
 
     `is_lasting`: whether the password counts after the creation, too. `may_have_more`: whether roles of which
-    the document says nothing stay. None: the document says nothing.
+    the document says nothing stay. `keeps_mechanisms`: whether the mechanisms that it has stay. None: the
+    document says nothing.
     """
 
     database: str
@@ -43,6 +44,7 @@ class WantedUser:
     password: str | None = field(repr=False)
     is_lasting: bool = True
     may_have_more: bool = False
+    keeps_mechanisms: bool = False
     mechanisms: frozenset[str] | None = None
     restrictions: Restrictions | None = None
 
@@ -104,6 +106,7 @@ def wanted_users(auth: Section) -> Iterator[WantedUser]:
             text(user, "pwd") or text(user, "initPwd"),
             is_lasting=text(user, "pwd") is not None,
             mechanisms=_mechanisms(user.get("mechanisms")) or usual,
+            keeps_mechanisms=not user.get("mechanisms"),
             restrictions=_restrictions(user.get("authenticationRestrictions")),
         )
 
@@ -150,7 +153,7 @@ def _update(user: WantedUser, now: Mapping[str, Any]) -> Mapping[str, Any]:
     if user.password is not None and user.is_lasting:
         mechanisms = _mechanisms(now.get("mechanisms")) or frozenset()
         all_wanted = user.mechanisms or mechanisms
-        if user.may_have_more:
+        if user.may_have_more or user.keeps_mechanisms:
             all_wanted |= mechanisms
         is_known = _is_password(user.name, user.password, now.get("credentials"))
         if not is_known or mechanisms != all_wanted:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from automation.desired_state.document.secrets import Surroundings, redacted_value
+from automation.plan.auth import auth_faults, refused_fields
 from automation.plan.versions import series
 from automation.sections import (
     Section,
@@ -56,13 +57,15 @@ def machine_part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     ]
     replica_sets = [stated for _, stated in items(document, "replicaSets") if text(stated, "_id") in sets]
     agent = {"agentVersion": document["agentVersion"]} if own and document.get("agentVersion") else {}
-    auth = _auth(section(document, "auth"), own, replica_sets)
+    faults = auth_faults(document) if own else []
+    auth = {} if faults else _auth(section(document, "auth"), own, replica_sets)
     return {
         "version": document["version"],
         "options": section(document, "options") if own else {},
         "databaseVersions": list(_versions(document, own)) if own else [],
         **agent,
         **({"auth": auth} if auth else {}),
+        **({"authFaults": faults} if faults else {}),
         "processes": own,
         "members": [_member(process) for process in others],
         "replicaSets": replica_sets,
@@ -113,7 +116,8 @@ def _auth(auth: Section, own: Sequence[Section], replica_sets: Sequence[Section]
     }
     has_users = any(process_name(process) not in arbiters for process in managed)
     wanted = (*(_AUTH if managed else ()), *(_USERS if has_users else ()))
-    refused = {name: MASK for name in (_REFUSED if managed else ()) if auth.get(name) is not None}
+    stated = {name for name, _ in refused_fields(auth)} if managed else set()
+    refused = {name: MASK for name in _REFUSED if name in stated}
     return {**{name: auth[name] for name in wanted if auth.get(name) is not None}, **refused}
 
 

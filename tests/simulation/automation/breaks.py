@@ -266,6 +266,10 @@ def _manual_mode_is_ignored(patch: Patch) -> None:
     patch.setattr(planner, "_own_needs", own_needs)
 
 
+def _with_nothing_awaited(own: Any) -> Any:
+    return replace(own, holds=(), preparing=frozenset())
+
+
 def _initiated_with_what_is_known(patch: Patch) -> None:
     """The unknown state of a process does not stop the initiation."""
     patch.setattr(set_moves, "_unknown", _nothing)
@@ -278,7 +282,7 @@ def _initiated_with_what_is_known(patch: Patch) -> None:
 
     patch.setattr(planner, "initiate", initiate)
     real_new_set = planner._of_new_set
-    patch.setattr(planner, "_of_new_set", lambda state, own: real_new_set(state, replace(own, holds=())))
+    patch.setattr(planner, "_of_new_set", lambda state, own: real_new_set(state, _with_nothing_awaited(own)))
 
 
 def _new_members_vote(patch: Patch) -> None:
@@ -444,10 +448,10 @@ PLAN_BREAKS = (
     PlanBreak("failures are ignored", 8, _HANDS | _END, _failures_are_ignored),
     PlanBreak("failures under earlier documents stay", 8, _END, _failures_stay),
     PlanBreak("pauses are ignored", 17, _HANDS, _pauses_are_ignored),
-    PlanBreak("manual mode is ignored", 179, _HANDS, _manual_mode_is_ignored),
+    PlanBreak("manual mode is ignored", 1515, _HANDS, _manual_mode_is_ignored),
     PlanBreak(
         "a replica set is initiated by the known processes",
-        110,
+        129,
         _HANDS | _DATA,
         _initiated_with_what_is_known,
     ),

@@ -1,7 +1,13 @@
 """The section `auth`: key files and users that the plan sets, and when it waits or refuses."""
 
+from pathlib import Path
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
+from automation.agent.automation.part import read_part
+from automation.desired_state.document.machine import machine_key, machine_part
 from automation.plan.auth import KeyUse, auth_change, auth_faults, key_use
 from automation.plan.expected import expected
 from automation.plan.planner import step
@@ -19,6 +25,7 @@ from automation.plan.values import (
 )
 from automation.plan.wording import detail
 from tests.each import each
+from tests.hostile.budget import tries
 from tests.unit.automation.test_plan import (
     NOW,
     SETTINGS,
@@ -202,6 +209,85 @@ def test_another_key_and_an_unreadable_key_file_are_left_alone(key_file: KeyFile
     assert (moves(found), reasons(found)) == ([], {reason})
 
 
+DOWN: dict[str, Any] = {"is_running": False, "state": None}
+
+
+def starts(found: PlanStep) -> list[tuple[str, str]]:
+    """The moves of p1."""
+    return [(move.kind.value, move.version) for move in found.moves if move.process == "p1"]
+
+
+def test_a_server_that_ran_with_a_key_file_does_not_start_without_it() -> None:
+    """The agent has found it running, and has written no configuration file."""
+    sent = replica_set()
+    for use, reason in ((KeyUse.FULL, "KEY_STAYS"), (None, "KEY_USE_UNKNOWN")):
+        found = step_of(sent, fleet(sent, p1={**DOWN, "file": {}, "key_use": use}))
+        assert starts(found) == []
+        assert reason in reasons(found)
+    found = step_of(sent, fleet(sent, p1={**DOWN, "file": {}, "key_use": KeyUse.NONE}))
+    assert starts(found) == [("WRITE_FILE", "")]
+
+
+def test_a_member_that_is_down_starts_as_it_ran_while_its_key_file_may_not_change() -> None:
+    before, without = secured(), replica_set()
+    version = before["processes"][1]["version"]
+    as_it_ran = {**DOWN, "file": goal_of(before).units[0].processes[1].settings}
+    running = {f"p{number}": {"settings": as_it_ran["file"], **SAME} for number in (0, 2)}
+    assert starts(step_of(without, fleet(without, p1=as_it_ran, **running))) == [("START", version)]
+    # Another key, which the other members do not have.
+    others = {name: {**seen, "key_file": KeyFile.DIFFERENT} for name, seen in running.items()}
+    found = step_of(before, reached(before, p1={**as_it_ran, **MISSING}, **others))
+    assert starts(found) == [("START", version)]
+
+
+def test_a_member_that_is_down_starts_as_it_ran_while_the_section_is_refused() -> None:
+    sent = secured(stated=auth(key="short"))
+    found = step_of(sent, reached(replica_set(), p1=DOWN))
+    assert [kind for kind, _ in starts(found)] == ["START"]
+    assert reasons(found) == {"SECTION_INVALID"}
+
+
+def test_a_machine_gets_the_faults_of_the_section_instead_of_the_section() -> None:
+    sent = {**secured(stated={"keyFile": FILE, "Key": SECRET}), "version": 1}
+    sent["processes"] = [{**each, "hostname": "db1.example.com"} for each in sent["processes"]]
+    part = machine_part(sent, machine_key("db1.example.com"))
+    assert "auth" not in part
+    assert part["authFaults"] == auth_faults(sent) != []
+    carried = read_part({**part, "paused": False}, "db1.example.com", [Path("/")])
+    assert {hold.reason.name for hold in carried.goal.units[0].refused} == {"SECTION_INVALID"}
+    assert "authFaults" not in machine_part(sent, machine_key("db2.example.com"))
+
+
+def test_empty_values_of_fields_that_are_not_carried_out_are_not_stated() -> None:
+    sent = {**secured(stated=auth(newKey="", newAutoPwd="", authoritativeSet=False)), "version": 1}
+    sent["processes"] = [{**each, "hostname": "db1.example.com"} for each in sent["processes"]]
+    assert not goal_of(sent).units[0].refused
+    assert not {"newKey", "newAutoPwd"} & machine_part(sent, machine_key("db1.example.com"))["auth"].keys()
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@tries(60)
+@given(
+    name=st.sampled_from(
+        [*auth(), "authoritativeSet", "newKey", "newAutoPwd", "autoAuthMechanisms", "usersDeleted"]
+    ),
+    value=JSON,
+    security=st.dictionaries(st.sampled_from(["keyFile", "clusterAuthMode", "authorization"]), JSON),
+)
+def test_any_value_in_the_section_is_carried_out_or_refused(name: str, value: Any, security: Any) -> None:
+    sent = {**secured(stated={**auth(), name: value}, security=security), "version": 1}
+    goal_of(sent)
+    sent["processes"] = [{**each, "hostname": "db1.example.com"} for each in sent["processes"]]
+    part = machine_part(sent, machine_key("db1.example.com"))
+    read_part({**part, "paused": False}, "db1.example.com", [Path("/")])
+
+
 def test_a_single_server_gets_its_key_file_and_its_users() -> None:
     sent = {**secured(1), "replicaSets": []}
     sent["processes"][0]["args2_6"] = {"net": {"port": 27017}, "storage": {"dbPath": "/data"}}
@@ -246,7 +332,7 @@ def test_without_the_section_nothing_changes(stated: dict[str, Any] | None) -> N
         ({"usersWanted": [{**USER, "roles": ["read"]}]}, "usersWanted[0].roles must be"),
         ({"usersWanted": [{**USER, "pwd": None}]}, "usersWanted[0] must have pwd"),
         ({"usersWanted": [{**USER, "pwd": 7}]}, "usersWanted[0].pwd must be"),
-        ({"usersWanted": [{**USER, "mechanisms": []}]}, "usersWanted[0].mechanisms can be"),
+        ({"usersWanted": [{**USER, "mechanisms": ["PLAIN"]}]}, "usersWanted[0].mechanisms can be"),
         (
             {"usersWanted": [{**USER, "authenticationRestrictions": [{"clientSource": "10.0.0.1"}]}]},
             "usersWanted[0].authenticationRestrictions must be",

@@ -520,6 +520,16 @@ def test_users_are_created_with_a_majority_at_a_server_that_has_proven_its_key(t
     assert set(server.commands) == {"usersInfo"}
 
 
+def test_no_user_is_deleted_before_the_others_are_as_they_should_be(tmp_path: Path) -> None:
+    server = _ServerWithUsers()
+    server.users.append({"db": "admin", "user": "admin", "roles": []})
+    section = {**with_user(tmp_path), "usersDeleted": [{"user": "admin", "dbs": ["admin"]}]}
+    moves = mover(tmp_path, SeenProcess(RUNS, 7), server=server, auth=section)
+    with pytest.raises(MoveFailed, match="no role"):
+        moves.carry_out(Move(MoveKind.SET_USERS, "db_1", settings=("admin.admin", "shop.app")))
+    assert [next(iter(command)) for _, command in server.proven] == ["createUser"]
+
+
 def test_users_that_stay_as_they_were_fail_the_move(tmp_path: Path) -> None:
     server = _ServerWithUsers(forgets=True)
     moves = mover(tmp_path, SeenProcess(RUNS, 7), server=server, auth=with_user(tmp_path, "read"))

@@ -66,5 +66,5 @@ def test_two_agents_do_not_carry_out_plans_in_the_same_directory(tmp_path: Path)
 def test_the_version_of_a_server_that_the_agent_found_running_is_kept(tmp_path: Path) -> None:
     places = ProcessPlaces(tmp_path, "orders_1")
     places.add_parameters(frozenset({"notablescan"}))
-    places.note_version("6.0.5")
+    places.note_running("6.0.5", None)
     assert places.read_record() == StartRecord("6.0.5", parameters=frozenset({"notablescan"}))

@@ -160,3 +160,12 @@ def test_a_server_is_watched_as_the_user_of_the_agent() -> None:
     assert str(options["authSource"]) == "admin"
     assert watch_string(address, {}) == "mongodb://db1.example.com:27017/"
     assert watch_string(address, {"usersWanted": [APP]}) == "mongodb://db1.example.com:27017/"
+
+
+def test_a_user_without_stated_mechanisms_keeps_the_mechanisms_that_it_has() -> None:
+    both = ["SCRAM-SHA-1", "SCRAM-SHA-256"]
+    usual = {"deploymentAuthMechanisms": ["SCRAM-SHA-256"]}
+    assert command(APP, has(mechanisms=both), **usual) is None
+    stated = command({**APP, "mechanisms": ["SCRAM-SHA-256"]}, has(mechanisms=both), **usual)
+    assert stated is not None
+    assert stated["mechanisms"] == ["SCRAM-SHA-256"]
