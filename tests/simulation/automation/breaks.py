@@ -428,7 +428,7 @@ PLAN_BREAKS = (
     PlanBreak("the feature version comes only at the end", 1, _END, _feature_version_only_at_the_end),
     PlanBreak("the clock decides about restarts", 118, _END, _clock_decides_about_restarts),
     PlanBreak("restarts are forgotten", 26, _END, _restarts_are_forgotten),
-    PlanBreak("an initial sync needs no copies", 1609, _DATA, _copies_are_not_counted),
+    PlanBreak("an initial sync needs no copies", 32_241, _DATA, _copies_are_not_counted),
     PlanBreak("the only copy of the data goes", 36, _DATA, _the_only_copy_goes),
     PlanBreak("data of an unknown age is old", 5, _HANDS, _unknown_data_is_old),
     PlanBreak("the clock decides about initial syncs", 7, _DATA, _clock_decides_about_resyncs),
