@@ -78,8 +78,7 @@ def place_to_set_aside(
             f"the user of the agent cannot rename {place}: it must be able to write {place.parent}"
         )
     size = 0
-    for path in _all_below(place):
-        status = path.lstat()
+    for path, status in _all_below(place):
         if stat.S_ISLNK(status.st_mode) or (stat.S_ISDIR(status.st_mode) and os.path.ismount(path)):
             raise MoveFailed(f"{path} is a symbolic link or a mount point, which an initial sync would lose")
         if path.name == _LOCK and path.parent != place and status.st_size:
@@ -96,13 +95,17 @@ def place_to_set_aside(
     return place, aside
 
 
-def _all_below(place: Path) -> Iterator[Path]:
-    for directory, names, files in os.walk(place, onerror=_raise):
-        yield from (Path(directory, name) for name in (*names, *files))
+def _all_below(place: Path) -> Iterator[tuple[Path, os.stat_result]]:
+    """All entries below a directory. A server that runs removes some of them meanwhile. Raises: OSError."""
+    for directory, names, files in os.walk(place, onerror=_raise_unless_gone):
+        for path in (Path(directory, name) for name in (*names, *files)):
+            with suppress(FileNotFoundError):
+                yield path, path.lstat()
 
 
-def _raise(error: OSError) -> None:
-    raise error
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def set_aside(place: Path, aside: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +105,25 @@ def test_a_mount_point_is_left_alone(data: Path, monkeypatch: pytest.MonkeyPatch
     assert "mount point" in fault(data)
     monkeypatch.setattr(os.path, "ismount", lambda path: Path(path) == data)
     assert "mount point" in fault(data)
+
+
+@each("name", ["journal", "gone.wt"])
+def test_entries_that_a_running_server_removes_meanwhile_do_not_matter(
+    data: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    (data / "gone.wt").write_bytes(b"x")
+    walk = os.walk
+
+    def remove_and_walk(top: Path, **options: Any) -> Iterator[tuple[str, list[str], list[str]]]:
+        for step in walk(top, **options):
+            gone = data / name
+            if gone.is_dir():
+                gone.rmdir()
+            gone.unlink(missing_ok=True)
+            yield step
+
+    monkeypatch.setattr(os, "walk", remove_and_walk)
+    assert place_to_set_aside(data, [data.parent], (), NOON) == (data, data.with_name(ASIDE))
 
 
 def test_old_data_needs_as_much_space_as_it_has(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
