@@ -31,6 +31,7 @@ from automation.agent.automation.old_data import (
 )
 from automation.agent.automation.part import WRITTEN_PLACES, ManagedProcess, setting
 from automation.agent.automation.places import ProcessPlaces
+from automation.agent.automation.read_files import read_files
 from automation.agent.automation.servers import (
     COMMAND_SECONDS,
     NO_COLLECTION,
@@ -310,8 +311,9 @@ class Mover:
         self._launch(program, version)
 
     def _place_to_set_aside(self) -> tuple[Path, Path]:
-        own_files = (self._places.config, self._places.output)
-        return place_to_set_aside(self._managed.data, self._allowed, own_files, self._now)
+        own = {"the configuration file": self._places.config, "the output": self._places.output}
+        others = {**own, **read_files(self._managed)}
+        return place_to_set_aside(self._managed.data, self._allowed, others, self._now)
 
     def _wait_for_copies(self) -> None:
         """Wait until enough other members have all writes that this member has now.

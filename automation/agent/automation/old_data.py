@@ -10,7 +10,7 @@ import os
 import re
 import shutil
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
@@ -58,21 +58,19 @@ def _time_of(place: Path, name: str) -> datetime | None:
 
 
 def place_to_set_aside(
-    data: Path, allowed: Sequence[Path], others: Iterable[Path], now: datetime
+    data: Path, allowed: Sequence[Path], others: Mapping[str, Path], now: datetime
 ) -> tuple[Path, Path]:
     """Return the directory of the data without symbolic links, and its name after it is set aside.
 
-    `others`: directories that the rename must not move. Nothing is changed. Raises: MoveFailed with the
-    reason: it cannot be set aside. OSError.
+    `others`: files that the rename must not move, by what they are. Nothing is changed. Raises: MoveFailed
+    with the reason: it cannot be set aside. OSError.
     """
     place = real_place(data, allowed)
     if place is None or real_place(place.parent, allowed) is None:
         raise MoveFailed(f"{data} has no place next to it below {PREFIX}AUTOMATION_DIRS for the old data")
     if not place.is_dir() or os.path.ismount(place):
         raise MoveFailed(f"{place} is a mount point, or no directory: it cannot be renamed")
-    inside = [other for other in others if place in Path(os.path.realpath(other)).parents]
-    if inside:
-        raise MoveFailed(f"{inside[0]} is inside {place}, and would be moved, too")
+    _check_outside(place, others)
     if not os.access(place.parent, os.W_OK | os.X_OK):
         raise MoveFailed(
             f"the user of the agent cannot rename {place}: it must be able to write {place.parent}"
@@ -93,6 +91,12 @@ def place_to_set_aside(
     if os.path.lexists(aside):
         raise MoveFailed(f"{aside} is already there")
     return place, aside
+
+
+def _check_outside(place: Path, others: Mapping[str, Path]) -> None:
+    for name, other in others.items():
+        if place in Path(os.path.realpath(other)).parents:
+            raise MoveFailed(f"{name} ({other}) is inside {place}, and would be moved, too")
 
 
 def _all_below(place: Path) -> Iterator[tuple[Path, os.stat_result]]:

@@ -1,6 +1,7 @@
 """Moves that end early, and texts without secrets. Real servers make the moves in tests/processes."""
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -94,20 +95,22 @@ def mover(
     concern: Mapping[str, Any] | None = None,
     auth: Mapping[str, Any] | None = None,
     resync: datetime | None = None,
+    settings: Mapping[str, Any] | None = None,
     **fields: Any,
 ) -> Mover:
     """The moves of a process below the directory. `program`: the script that is the server, if any.
 
     `concern`: the default concern of the replica set of the process, and `resync`: the lastResync, if it has
-    one. `auth`: the section. `fields`: of the process.
+    one. `auth`: the section. `settings`: more settings. `fields`: of the process.
     """
-    settings: dict[str, Any] = {"net": {"port": 1}, "storage": {"dbPath": str(directory / "data")}}
+    data = {"storage": {"dbPath": str(directory / "data")}}
+    stated: dict[str, Any] = {"net": {"port": 1}, **data, **(settings or {})}
     if concern or resync:
-        settings["replication"] = {"replSetName": "orders"}
+        stated["replication"] = {"replSetName": "orders"}
     fields |= {"lastResync": resync.isoformat()} if resync else {}
     sent = document(
         options={"downloadBase": str(directory)},
-        processes=[process(hostname="127.0.0.1", args2_6=settings, defaultRWConcern=concern, **fields)],
+        processes=[process(hostname="127.0.0.1", args2_6=stated, defaultRWConcern=concern, **fields)],
         auth=auth,
     )
     (managed,) = read_part(sent, "127.0.0.1", [directory]).processes.values()
@@ -332,10 +335,11 @@ class _Resync:
     server: _Member
     process: subprocess.Popen[bytes]
 
-    def carry_out(self, turn: _CountedTurn | None = None) -> None:
+    def carry_out(self, turn: _CountedTurn | None = None, **stated: Any) -> None:
+        """`stated`: as `mover` takes it."""
         self.server.syncs = lambda: not is_server(self.process.pid)
         seen = SeenProcess(replace(RUNS, settings={}, file={}), self.process.pid)
-        mover(self.directory, seen, turn, self.server, SERVER, resync=NOON).carry_out(RESYNC)
+        mover(self.directory, seen, turn, self.server, SERVER, resync=NOON, **stated).carry_out(RESYNC)
 
     @property
     def has_ended(self) -> bool:
@@ -401,6 +405,31 @@ def test_an_agent_that_is_killed_in_an_initial_sync_leaves_all_data_or_an_empty_
         assert len(sync.old) == 1
         is_aside = step in {"start", "check"}
         assert (list((directory / "data").iterdir()) == []) is is_aside
+
+
+@each(
+    ("place", "settings", "auth"),
+    [
+        ("security.keyFile", lambda file: {"security": {"keyFile": file}}, None),
+        ("net.tls.CAFile", lambda file: {"net": {"port": 1, "tls": {"CAFile": file}}}, None),
+        ("auth.keyfile", lambda _: {}, lambda file: {"key": "a2V5IG9uZQ==", "keyfile": file}),
+    ],
+)
+def test_a_server_whose_key_would_go_away_with_its_data_is_not_stopped(
+    tmp_path_factory: pytest.TempPathFactory,
+    place: str,
+    settings: Callable[[str], Mapping[str, Any]],
+    auth: Callable[[str], Mapping[str, Any]] | None,
+) -> None:
+    directory = tmp_path_factory.mktemp("key")
+    file = directory / "data" / "key.pem"
+    with resyncing(directory, *COPIES) as sync:
+        file.write_text("hidden-word")
+        stated = auth(str(file)) if auth else None
+        with pytest.raises(MoveFailed, match=rf"{re.escape(place)} .*is inside") as raised:
+            sync.carry_out(settings=settings(str(file)), auth=stated)
+        assert not sync.has_ended
+    assert "hidden-word" not in str(raised.value)
 
 
 def test_a_server_whose_data_cannot_be_set_aside_starts_with_it_again(

@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> Path:
 def fault(data: Path, *others: Path) -> str:
     """Why the data cannot be set aside."""
     with pytest.raises(MoveFailed) as raised:
-        place_to_set_aside(data, [data.parent], others, NOON)
+        place_to_set_aside(data, [data.parent], {other.name: other for other in others}, NOON)
     return str(raised.value)
 
 
@@ -50,7 +50,7 @@ def test_data_began_when_the_server_wrote_its_first_file(data: Path) -> None:
 
 def test_data_is_set_aside_under_a_name_next_to_it_and_its_place_is_empty(data: Path) -> None:
     data.chmod(0o750)
-    place, aside = place_to_set_aside(data, [data.parent], (), NOON)
+    place, aside = place_to_set_aside(data, [data.parent], {}, NOON)
     assert (place, aside) == (data, data.with_name(ASIDE))
     set_aside(place, aside)
     assert (aside / "storage.bson").read_bytes() == b"x"
@@ -62,14 +62,14 @@ def test_data_is_set_aside_under_a_name_next_to_it_and_its_place_is_empty(data: 
 def test_data_behind_a_link_is_set_aside_where_it_is(data: Path) -> None:
     link = data.with_name("link")
     link.symlink_to(data)
-    assert place_to_set_aside(link, [data.parent], (), NOON) == (data, data.with_name(ASIDE))
+    assert place_to_set_aside(link, [data.parent], {}, NOON) == (data, data.with_name(ASIDE))
     data.with_name(ASIDE).mkdir()
     assert old_directories(link) == [data.with_name(ASIDE)]
 
 
 def test_the_name_of_old_data_must_be_allowed_too(data: Path) -> None:
     with pytest.raises(MoveFailed, match="AUTOMATION_DIRS"):
-        place_to_set_aside(data, [data], (), NOON)
+        place_to_set_aside(data, [data], {}, NOON)
 
 
 def _lock(data: Path) -> None:
@@ -123,7 +123,7 @@ def test_entries_that_a_running_server_removes_meanwhile_do_not_matter(
             yield step
 
     monkeypatch.setattr(os, "walk", remove_and_walk)
-    assert place_to_set_aside(data, [data.parent], (), NOON) == (data, data.with_name(ASIDE))
+    assert place_to_set_aside(data, [data.parent], {}, NOON) == (data, data.with_name(ASIDE))
 
 
 def test_old_data_needs_as_much_space_as_it_has(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
