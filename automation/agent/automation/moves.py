@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import datetime
@@ -312,8 +312,13 @@ class Mover:
 
     def _place_to_set_aside(self) -> tuple[Path, Path]:
         own = {"the configuration file": self._places.config, "the output": self._places.output}
-        others = {**own, **read_files(self._managed)}
-        return place_to_set_aside(self._managed.data, self._allowed, others, self._now)
+        data, others = self._managed.data, {**own, **read_files(self._managed)}
+        return place_to_set_aside(data, self._allowed, others, self._written(), self._now)
+
+    def _written(self, names: Iterable[str] = WRITTEN_PLACES) -> list[Path]:
+        """The files and directories of these settings, which the server writes."""
+        places = (setting(self._managed.settings, name) for name in names)
+        return [Path(place) for place in places if isinstance(place, str)]
 
     def _wait_for_copies(self) -> None:
         """Wait until enough other members have all writes that this member has now.
@@ -347,9 +352,7 @@ class Mover:
 
     def _remove_old_data(self) -> None:
         self._work.begin("remove the old data")
-        names = (setting(self._managed.settings, name) for name in _LOGS)
-        logs = [Path(name) for name in names if isinstance(name, str)]
-        data = self._managed.data
+        data, logs = self._managed.data, self._written(_LOGS)
         for directory in self._work.run(partial(old_directories, data)):
             self._work.run(partial(remove_old, directory, data, self._allowed, logs))
 

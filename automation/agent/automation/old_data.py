@@ -15,15 +15,13 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
+from automation.agent.automation.data_files import BEGINNING, checked_size
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.rotated_logs import STAMP_FORMAT, rotated_logs
 from automation.agent.files import sync_directory
 from automation.agent.settings import PREFIX
 
-_BEGINNING = "storage.bson"
-"""A server writes this file once, when it creates its data: observed with versions 4.4, 5.0 and 6.0."""
-_LOCK = "mongod.lock"
 _NAME_FORMAT = "%Y%m%dT%H%M%SZ"
 _ASIDE = re.compile(r"(.+)\.before-resync-(\d{8}T\d{6}Z)", re.DOTALL)
 
@@ -31,7 +29,7 @@ _ASIDE = re.compile(r"(.+)\.before-resync-(\d{8}T\d{6}Z)", re.DOTALL)
 def data_since(data: Path) -> datetime | None:
     """When the data in the directory began, by the clock of this machine; None if this is not known."""
     try:
-        seconds = (data / _BEGINNING).stat().st_mtime
+        seconds = (data / BEGINNING).stat().st_mtime
     except OSError:
         return None
     return datetime.fromtimestamp(seconds, timezone.utc)
@@ -58,12 +56,17 @@ def _time_of(place: Path, name: str) -> datetime | None:
 
 
 def place_to_set_aside(
-    data: Path, allowed: Sequence[Path], others: Mapping[str, Path], now: datetime
+    data: Path,
+    allowed: Sequence[Path],
+    others: Mapping[str, Path],
+    written: Iterable[Path],
+    now: datetime,
 ) -> tuple[Path, Path]:
     """Return the directory of the data without symbolic links, and its name after it is set aside.
 
-    `others`: files that the rename must not move, by what they are. Nothing is changed. Raises: MoveFailed
-    with the reason: it cannot be set aside. OSError.
+    `others`: files that the rename must not move, by what they are. `written`: the files and
+    directories of the settings that the server writes. Nothing is changed. Raises: MoveFailed with the
+    reason: it cannot be set aside. OSError.
     """
     place = real_place(data, allowed)
     if place is None or real_place(place.parent, allowed) is None:
@@ -75,13 +78,7 @@ def place_to_set_aside(
         raise MoveFailed(
             f"the user of the agent cannot rename {place}: it must be able to write {place.parent}"
         )
-    size = 0
-    for path, status in _all_below(place):
-        if stat.S_ISLNK(status.st_mode) or (stat.S_ISDIR(status.st_mode) and os.path.ismount(path)):
-            raise MoveFailed(f"{path} is a symbolic link or a mount point, which an initial sync would lose")
-        if path.name == _LOCK and path.parent != place and status.st_size:
-            raise MoveFailed(f"{path} is of another server, whose data would be moved, too")
-        size += status.st_blocks * 512
+    size = checked_size(place, _inside(place, written))
     free = shutil.disk_usage(place).free
     if free < size:
         raise MoveFailed(
@@ -99,17 +96,12 @@ def _check_outside(place: Path, others: Mapping[str, Path]) -> None:
             raise MoveFailed(f"{name} ({other}) is inside {place}, and would be moved, too")
 
 
-def _all_below(place: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """All entries below a directory. A server that runs removes some of them meanwhile. Raises: OSError."""
-    for directory, names, files in os.walk(place, onerror=_raise_unless_gone):
-        for path in (Path(directory, name) for name in (*names, *files)):
-            with suppress(FileNotFoundError):
-                yield path, path.lstat()
-
-
-def _raise_unless_gone(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
-        raise error
+def _inside(place: Path, paths: Iterable[Path]) -> Iterator[Path]:
+    """The paths that are inside a directory, relative to it."""
+    for path in paths:
+        real = Path(os.path.realpath(path))
+        if place in real.parents:
+            yield real.relative_to(place)
 
 
 def set_aside(place: Path, aside: Path) -> None:

@@ -37,7 +37,7 @@ def data(tmp_path: Path) -> Path:
 def fault(data: Path, *others: Path) -> str:
     """Why the data cannot be set aside."""
     with pytest.raises(MoveFailed) as raised:
-        place_to_set_aside(data, [data.parent], {other.name: other for other in others}, NOON)
+        place_to_set_aside(data, [data.parent], {other.name: other for other in others}, (), NOON)
     return str(raised.value)
 
 
@@ -50,7 +50,7 @@ def test_data_began_when_the_server_wrote_its_first_file(data: Path) -> None:
 
 def test_data_is_set_aside_under_a_name_next_to_it_and_its_place_is_empty(data: Path) -> None:
     data.chmod(0o750)
-    place, aside = place_to_set_aside(data, [data.parent], {}, NOON)
+    place, aside = place_to_set_aside(data, [data.parent], {}, (), NOON)
     assert (place, aside) == (data, data.with_name(ASIDE))
     set_aside(place, aside)
     assert (aside / "storage.bson").read_bytes() == b"x"
@@ -62,26 +62,35 @@ def test_data_is_set_aside_under_a_name_next_to_it_and_its_place_is_empty(data: 
 def test_data_behind_a_link_is_set_aside_where_it_is(data: Path) -> None:
     link = data.with_name("link")
     link.symlink_to(data)
-    assert place_to_set_aside(link, [data.parent], {}, NOON) == (data, data.with_name(ASIDE))
+    assert place_to_set_aside(link, [data.parent], {}, (), NOON) == (data, data.with_name(ASIDE))
     data.with_name(ASIDE).mkdir()
     assert old_directories(link) == [data.with_name(ASIDE)]
 
 
 def test_the_name_of_old_data_must_be_allowed_too(data: Path) -> None:
     with pytest.raises(MoveFailed, match="AUTOMATION_DIRS"):
-        place_to_set_aside(data, [data], {}, NOON)
+        place_to_set_aside(data, [data], {}, (), NOON)
 
 
-def _lock(data: Path) -> None:
-    (data / "other").mkdir()
-    (data / "other" / "mongod.lock").write_text("7\n")
+def _put(name: str) -> Callable[[Path], object]:
+    """Write an empty file into the data."""
+
+    def put(data: Path) -> None:
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).touch()
+
+    return put
 
 
 @each(
     ("change", "why"),
     [
         (lambda data: (data / "link").symlink_to("/"), "symbolic link"),
-        (_lock, "another server"),
+        (_put("other/mongod.lock"), "another server"),
+        (_put("journal/other/storage.bson"), "another server"),
+        (_put("notes.txt"), "notes.txt is not of the server: move it out of"),
+        (_put("backup/monday.tgz"), "monday.tgz is not of the server"),
+        (_put("shop/index/dump.bson"), "dump.bson is not of the server"),
         (lambda data: data.with_name(ASIDE).mkdir(), "already there"),
     ],
 )
@@ -94,6 +103,20 @@ def test_a_directory_whose_rename_would_move_more_is_left_alone(
     before = sorted(data.iterdir())
     assert why in fault(data)
     assert sorted(data.iterdir()) == before
+
+
+def test_all_files_that_a_server_writes_are_set_aside(data: Path) -> None:
+    for name in (
+        *("WiredTiger", "WiredTiger.turtle.set", "_mdb_catalog.wt", "mongod.lock", "mongodb-27017.sock"),
+        *("journal/WiredTigerLog.0000000001", "diagnostic.data/metrics.interim", "_tmp/extsort-1"),
+        *("local/collection-1.wt", "shop/index/1.wt", "rollback/shop.orders/removed.1.bson"),
+        *("key.store/local/WiredTiger", "former.log", "former.log.2099-11-20T12-00-00", "audit.json"),
+        *("audit.json.2099-11-20T12-00-00.gz", "logs/server", "server.pid", "metrics/metrics.1"),
+    ):
+        _put(name)(data)
+    written = [data / name for name in ("audit.json", "logs/server", "server.pid", "metrics")]
+    aside = data.with_name(ASIDE)
+    assert place_to_set_aside(data, [data.parent], {}, [data, *written], NOON) == (data, aside)
 
 
 def test_the_files_of_the_agent_are_not_moved_with_the_data(data: Path) -> None:
@@ -123,7 +146,7 @@ def test_entries_that_a_running_server_removes_meanwhile_do_not_matter(
             yield step
 
     monkeypatch.setattr(os, "walk", remove_and_walk)
-    assert place_to_set_aside(data, [data.parent], {}, NOON) == (data, data.with_name(ASIDE))
+    assert place_to_set_aside(data, [data.parent], {}, (), NOON) == (data, data.with_name(ASIDE))
 
 
 def test_old_data_needs_as_much_space_as_it_has(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
