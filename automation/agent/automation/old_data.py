@@ -6,6 +6,7 @@ other names are left alone, and so are symbolic links.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import shutil
@@ -15,9 +16,10 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
-from automation.agent.automation.data_files import BEGINNING, checked_size
+from automation.agent.automation.data_files import BEGINNING, LOCK, checked_size
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.processes import running_pid
 from automation.agent.automation.rotated_logs import STAMP_FORMAT, rotated_logs
 from automation.agent.files import sync_directory
 from automation.agent.settings import PREFIX
@@ -107,8 +109,9 @@ def _inside(place: Path, paths: Iterable[Path]) -> Iterator[Path]:
 def set_aside(place: Path, aside: Path) -> None:
     """Rename the directory, and create an empty one with its mode and its owner.
 
-    Raises: OSError: nothing has changed.
+    Raises: OSError: nothing has changed. MoveFailed: a server uses the data again.
     """
+    _check_unused(place)
     status = place.stat()
     place.rename(aside)
     try:
@@ -124,6 +127,28 @@ def set_aside(place: Path, aside: Path) -> None:
         raise
 
 
+def _check_unused(directory: Path) -> None:
+    """Raises: MoveFailed: a server runs with the data. OSError."""
+    if running_pid(directory) is not None or _is_locked(directory / LOCK):
+        raise MoveFailed(f"a server runs with the data in {directory}: {LOCK} there is locked, or names it")
+
+
+def _is_locked(file: Path) -> bool:
+    """Whether another process holds a lock of either kind of a file. Raises: OSError."""
+    try:
+        descriptor = os.open(file, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
 def remove_old(directory: Path, data: Path, allowed: Sequence[Path], logs: Iterable[Path]) -> None:
     """Remove a directory that was set aside. Its logs go back to the data: only logRotate deletes logs.
 
@@ -133,6 +158,7 @@ def remove_old(directory: Path, data: Path, allowed: Sequence[Path], logs: Itera
     time = _time_of(place, directory.name)
     if time is None or directory.parent != place.parent or real_place(directory, allowed) != directory:
         raise MoveFailed(f"{directory} is not data that was set aside below {PREFIX}AUTOMATION_DIRS")
+    _check_unused(directory)
     for log in logs:
         _keep_log(log, place, directory, time)
     shutil.rmtree(directory)

@@ -2,6 +2,8 @@
 
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -200,6 +202,41 @@ def test_only_old_data_is_removed(tmp_path_factory: pytest.TempPathFactory, name
     with pytest.raises(MoveFailed):
         remove_old(other, data, [data.parent], ())
     assert other.is_dir()
+
+
+@contextmanager
+def used(lock: Path, how: str) -> Iterator[None]:
+    """A process that runs with data. `how`: the function that locks its file, or `number` for its content."""
+    code = "import fcntl, sys; file = open(sys.argv[1], 'r+'); how = sys.argv[2]\n"
+    code += "if how != 'number': getattr(fcntl, how)(file, fcntl.LOCK_EX)\nprint(flush=True); input()"
+    command = ["mongod", "-c", code, str(lock), how]
+    lock.touch()
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, executable=sys.executable, stdin=pipe, stdout=pipe) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        if how == "number":
+            lock.write_text(f"{server.pid}\n")
+        yield
+        server.kill()
+
+
+@each("how", ["flock", "lockf", "number"])
+def test_data_with_which_a_server_runs_is_neither_moved_nor_removed(
+    tmp_path_factory: pytest.TempPathFactory, how: str
+) -> None:
+    data = tmp_path_factory.mktemp("allowed") / "db"
+    aside = data.with_name(ASIDE)
+    data.mkdir()
+    aside.mkdir()
+    with used(data / "mongod.lock", how), pytest.raises(MoveFailed, match="a server runs"):
+        set_aside(data, data.with_name("elsewhere"))
+    with used(aside / "mongod.lock", how), pytest.raises(MoveFailed, match="a server runs"):
+        remove_old(aside, data, [data.parent], ())
+    assert sorted(data.parent.glob("*/mongod.lock")) == [data / "mongod.lock", aside / "mongod.lock"]
+    (aside / "mongod.lock").write_text("1\n")
+    remove_old(aside, data, [data.parent], ())
+    assert not aside.exists()
 
 
 def test_a_link_with_the_name_of_old_data_is_not_followed(data: Path, tmp_path: Path) -> None:
