@@ -352,9 +352,9 @@ class Mover:
 
     def _remove_old_data(self) -> None:
         self._work.begin("remove the old data")
-        data, logs = self._managed.data, self._written(_LOGS)
+        data, written, logs = self._managed.data, self._written(), self._written(_LOGS)
         for directory in self._work.run(partial(old_directories, data)):
-            self._work.run(partial(remove_old, directory, data, self._allowed, logs))
+            self._work.run(partial(remove_old, directory, data, self._allowed, written, logs))
 
     def _compact(self) -> None:
         """Compact each collection. A secondary does not become the primary meanwhile."""

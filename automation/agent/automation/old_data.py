@@ -16,7 +16,7 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
 
-from automation.agent.automation.data_files import BEGINNING, LOCK, checked_size
+from automation.agent.automation.data_files import BEGINNING, LOCK, LOGS, ROLLBACKS, checked_size, matches
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.processes import running_pid
@@ -149,34 +149,50 @@ def _is_locked(file: Path) -> bool:
     return False
 
 
-def remove_old(directory: Path, data: Path, allowed: Sequence[Path], logs: Iterable[Path]) -> None:
-    """Remove a directory that was set aside. Its logs go back to the data: only logRotate deletes logs.
+def remove_old(
+    directory: Path, data: Path, allowed: Sequence[Path], written: Iterable[Path], logs: Iterable[Path]
+) -> None:
+    """Remove a directory that was set aside.
 
-    `logs`: the files of the settings that the server writes logs to. Raises: MoveFailed, OSError.
+    Its logs go back to the data, because only logRotate deletes logs, and so do writes that were rolled back.
+
+    `written`: as for `place_to_set_aside`; `logs`: the logs among these files. Raises: MoveFailed, OSError.
     """
     place = Path(os.path.realpath(data))
     time = _time_of(place, directory.name)
     if time is None or directory.parent != place.parent or real_place(directory, allowed) != directory:
         raise MoveFailed(f"{directory} is not data that was set aside below {PREFIX}AUTOMATION_DIRS")
     _check_unused(directory)
-    for log in logs:
-        _keep_log(log, place, directory, time)
+    checked_size(directory, _inside(place, written))
+    stamp = time.strftime(STAMP_FORMAT)
+    for log in _inside(place, logs):
+        _keep_log(log, place, directory, stamp)
+    for path in sorted(directory.iterdir()):
+        if matches(path.name, ROLLBACKS if path.is_dir() else LOGS):
+            _keep(path, place / path.name, stamp)
+    sync_directory(place)
     shutil.rmtree(directory)
 
 
-def _keep_log(log: Path, place: Path, directory: Path, time: datetime) -> None:
-    """Move a log with its rotated files from the directory back to its place."""
-    real = Path(os.path.realpath(log))
-    if place not in real.parents:
+def _keep_log(log: Path, place: Path, directory: Path, stamp: str) -> None:
+    """Move a log with its rotated files from the directory back to its place, where it is a rotated log."""
+    old = directory / log
+    if not old.parent.is_dir():
         return
-    old = directory / real.relative_to(place)
-    if not old.parent.is_dir() or real_place(old, [directory]) != old:
-        return
-    kept = [path for rotated in rotated_logs(old) for path in rotated.parts.values()]
-    targets = [(path, real.with_name(path.name)) for path in kept]
+    for rotated in rotated_logs(old):
+        for path in rotated.parts.values():
+            _move(path, (place / log).with_name(path.name))
     if old.is_file():
-        targets.append((old, real.with_name(f"{real.name}.{time.strftime(STAMP_FORMAT)}")))
-    for source, target in targets:
-        if os.path.lexists(target):
-            raise MoveFailed(f"{source} cannot be kept: {target} is already there")
-        source.rename(target)
+        _move(old, (place / log).with_name(f"{log.name}.{stamp}"))
+
+
+def _keep(source: Path, target: Path, stamp: str) -> None:
+    """Move a file or a directory, with the stamp if its name is there already."""
+    is_there = os.path.lexists(target)
+    _move(source, target.with_name(f"{target.name}.{stamp}") if is_there else target)
+
+
+def _move(source: Path, target: Path) -> None:
+    if os.path.lexists(target):
+        raise MoveFailed(f"{source} cannot be kept: {target} is already there")
+    source.rename(target)

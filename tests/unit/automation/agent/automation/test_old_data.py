@@ -200,7 +200,7 @@ def test_only_old_data_is_removed(tmp_path_factory: pytest.TempPathFactory, name
     other = data.with_name(name)
     other.mkdir(exist_ok=True)
     with pytest.raises(MoveFailed):
-        remove_old(other, data, [data.parent], ())
+        remove_old(other, data, [data.parent], (), ())
     assert other.is_dir()
 
 
@@ -232,10 +232,10 @@ def test_data_with_which_a_server_runs_is_neither_moved_nor_removed(
     with used(data / "mongod.lock", how), pytest.raises(MoveFailed, match="a server runs"):
         set_aside(data, data.with_name("elsewhere"))
     with used(aside / "mongod.lock", how), pytest.raises(MoveFailed, match="a server runs"):
-        remove_old(aside, data, [data.parent], ())
+        remove_old(aside, data, [data.parent], (), ())
     assert sorted(data.parent.glob("*/mongod.lock")) == [data / "mongod.lock", aside / "mongod.lock"]
     (aside / "mongod.lock").write_text("1\n")
-    remove_old(aside, data, [data.parent], ())
+    remove_old(aside, data, [data.parent], (), ())
     assert not aside.exists()
 
 
@@ -243,7 +243,7 @@ def test_a_link_with_the_name_of_old_data_is_not_followed(data: Path, tmp_path: 
     (tmp_path / "kept").mkdir()
     data.with_name(ASIDE).symlink_to(tmp_path / "kept")
     with pytest.raises(MoveFailed):
-        remove_old(data.with_name(ASIDE), data, [tmp_path], ())
+        remove_old(data.with_name(ASIDE), data, [tmp_path], (), ())
     assert (tmp_path / "kept").is_dir()
 
 
@@ -254,10 +254,44 @@ def test_logs_in_old_data_are_kept_for_log_rotation(data: Path) -> None:
         (data / name).write_text(name)
     set_aside(data, aside)
     (data / "mongod.log").write_text("new")
-    remove_old(aside, data, [data.parent], [data / "mongod.log", data.parent / "audit.json"])
+    logs = [data / "mongod.log", data.parent / "audit.json"]
+    remove_old(aside, data, [data.parent], logs, logs)
     assert not aside.exists()
     assert {path.name: path.read_text() for path in data.iterdir()} == {
         "mongod.log": "new",
         rotated: rotated,
         "mongod.log.2099-11-21T12-00-00": "mongod.log",
     }
+
+
+def test_writes_that_were_rolled_back_and_logs_of_former_settings_are_kept(data: Path) -> None:
+    aside = data.with_name(ASIDE)
+    for name in ("rollback/shop.orders/removed.1.bson", "former.log", "former.log.1", "server.pid"):
+        _put(name)(data)
+    set_aside(data, aside)
+    remove_old(aside, data, [data.parent], [data / "server.pid"], ())
+    assert not aside.exists()
+    files = ["former.log", "former.log.1", "rollback/shop.orders/removed.1.bson"]
+    assert _files(data) == files
+    # A second initial sync: the names are in use.
+    set_aside(data, aside)
+    for name in files:
+        _put(name)(data)
+    remove_old(aside, data, [data.parent], (), ())
+    stamp = "2099-11-21T12-00-00"
+    old = [f"former.log.{stamp}", f"former.log.1.{stamp}", f"rollback.{stamp}/shop.orders/removed.1.bson"]
+    assert _files(data) == sorted([*files, *old])
+    place_to_set_aside(data, [data.parent], {}, (), NOON)
+
+
+def _files(data: Path) -> list[str]:
+    return sorted(str(path.relative_to(data)) for path in data.rglob("*") if path.is_file())
+
+
+def test_old_data_with_a_foreign_file_is_not_removed(data: Path) -> None:
+    aside = data.with_name(ASIDE)
+    set_aside(data, aside)
+    _put("notes.txt")(aside)
+    with pytest.raises(MoveFailed, match=r"notes\.txt is not of the server"):
+        remove_old(aside, data, [data.parent], (), ())
+    assert (aside / "storage.bson").exists()
