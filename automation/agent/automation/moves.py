@@ -63,9 +63,10 @@ _DELAYS = ("secondaryDelaySecs", "slaveDelay")
 _DELAY_NAMED_SINCE = SERIES.index("5.0")
 _PRIMARY, _SECONDARY, _SYNCING = 1, 2, 5
 """States of members."""
-_COMPACT_FROZEN_SECONDS = 3600
-"""How long a secondary that compacts a collection is not elected. It ends with the move."""
 _COMPACT_SECONDS = 24 * 3600.0
+"""How long the compaction of a collection can take."""
+_COMPACT_FROZEN_SECONDS = int(_COMPACT_SECONDS) + 60
+"""How long a secondary that compacts a collection is not elected: longer. It ends with the move."""
 _MOST_COLLECTIONS = 1_000_000
 _NOT_COMPACTED = frozenset({"local", "config"})
 """Databases of the server itself."""
@@ -359,14 +360,16 @@ class Mover:
     def _compact(self) -> None:
         """Compact each collection. A secondary does not become the primary meanwhile."""
         self._work.begin("compact")
-        is_member = bool(self._managed.goal.replica_set)
-        for database in self._databases():
-            for name in self._collections(database):
-                if is_member:
+        names = [(database, name) for database in self._databases() for name in self._collections(database)]
+        try:
+            for database, name in names:
+                if self._managed.goal.replica_set:
                     self._ask({"replSetFreeze": _COMPACT_FROZEN_SECONDS})
                 self._compact_collection(database, name)
-        if is_member:
-            self._ask({"replSetFreeze": 0})
+        finally:
+            if self._managed.goal.replica_set:
+                # Without the turn, too: otherwise nobody elects it for a day. Without an answer, it stays so.
+                self._server.answer({"replSetFreeze": 0})
         if self._managed.goal.compact is not None:
             self._work.run(partial(self._places.note_compacted, self._managed.goal.compact))
 

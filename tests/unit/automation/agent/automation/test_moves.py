@@ -476,6 +476,9 @@ class _Collections(_CommandedServer):
             raise OperationFailure("it fails", 26 if value == "gone" else 1)
         return {}
 
+    def answer(self, command: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, int]:
+        return self.ask(command, database="admin"), 0
+
 
 COMPACT = Move(MoveKind.COMPACT, "db_1", "orders")
 
@@ -487,7 +490,7 @@ def compacting(directory: Path, server: _CommandedServer, turn: _CountedTurn | N
 def test_each_collection_is_compacted_while_the_member_is_not_elected(tmp_path: Path) -> None:
     server = _Collections("orders", "gone", "system.views", "system.buckets.ts")
     compacting(tmp_path, server).carry_out(COMPACT)
-    freeze, thaw = ("replSetFreeze", 3600, "admin"), ("replSetFreeze", 0, "admin")
+    freeze, thaw = ("replSetFreeze", 86460, "admin"), ("replSetFreeze", 0, "admin")
     assert server.sent == [freeze, ("compact", "gone", "shop"), freeze, ("compact", "orders", "shop"), thaw]
     assert ProcessPlaces(tmp_path, "db_1").read_record().compacted == NOON
 
@@ -499,11 +502,15 @@ def test_a_single_server_is_compacted_without_a_freeze(tmp_path: Path) -> None:
 
 
 def test_a_compaction_that_fails_or_is_cut_off_is_not_done(tmp_path: Path) -> None:
+    server = _Collections("broken", "orders")
     with pytest.raises(MoveFailed, match="it fails"):
-        compacting(tmp_path, _Collections("broken")).carry_out(COMPACT)
+        compacting(tmp_path, server).carry_out(COMPACT)
+    # The member can be elected again.
+    assert server.sent[1:] == [("compact", "broken", "shop"), ("replSetFreeze", 0, "admin")]
     server = _Collections("orders")
     with pytest.raises(TurnLost):
         compacting(tmp_path, server, _CountedTurn(lambda: "compact" in server.commands)).carry_out(COMPACT)
+    assert server.sent[-1] == ("replSetFreeze", 0, "admin")
     assert ProcessPlaces(tmp_path, "db_1").read_record().compacted is None
 
 
