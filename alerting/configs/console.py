@@ -67,7 +67,9 @@ from opsapi.console.actions import Action, ActionCall, ActionOutcome, operator_o
 from opsapi.console.admin_urls import action_url, list_url, page_url
 from opsapi.console.changelist import containing
 from opsapi.console.display import EMPTY, Context, badge, json_field, link, named, project
+from opsapi.console.document_forms import ADD
 from opsapi.console.filters import ChoiceFilter, RelatedFilter
+from opsapi.console.forms import the_only
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.sparkline import sparkline
 from opsapi.first_rows import first_rows, more_words
@@ -92,8 +94,9 @@ def _tests_next(values: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
     return rest, rest.pop(ConfigForm.then_test)
 
 
-def _test_url(config: AlertConfig) -> str:
-    return action_url(AlertConfig, config.pk, "test")
+def _test_url(config: AlertConfig, added: Sequence[str] = ()) -> str:
+    """The test of the notifications, which preselects the added notification if it is the only one."""
+    return action_url(AlertConfig, config.pk, "test", notification=the_only(added) or "")
 
 
 def _add_presets(call: ActionCall) -> ActionOutcome:
@@ -118,8 +121,14 @@ def _dismiss_checklist(call: ActionCall) -> ActionOutcome:
 
 def _change(call: ActionCall) -> ActionOutcome:
     values, tests = _tests_next(call.values)
+    before = _notification_ids(call.row)
     alert_config_replace(config=call.row, **values, actor=call.actor, now=call.now)
-    return ActionOutcome(warnings=_warnings(call.row), url=_test_url(call.row) if tests else "")
+    added = sorted(_notification_ids(call.row) - before)
+    return ActionOutcome(warnings=_warnings(call.row), url=_test_url(call.row, added) if tests else "")
+
+
+def _notification_ids(config: AlertConfig) -> set[str]:
+    return set(NotificationSetting.objects.filter(config=config).values_list("id", flat=True))
 
 
 def _switch(call: ActionCall, *, enabled: bool) -> ActionOutcome:
@@ -428,14 +437,20 @@ class AlertConfigAdmin(ConsoleAdmin):
         return super().page_url(row) if is_there else self.list_url()
 
     def page_context(self, request: HttpRequest, row: Any) -> Context:
-        """Add its notifications, with links to test each if the operator may."""
+        """Add its notifications, with links to test each and to add another if the operator may."""
         operator = operator_of(request)
         may_test = OF_ROW["test"].is_allowed(operator, row, self.scope_of(row))
         destinations = [
             (choice, action_url(AlertConfig, row.pk, "test", notification=choice.id) if may_test else "")
             for choice in destinations_of(row)
         ]
-        context = {"destinations": destinations, "tests": may_test, **_explained(request, row)}
+        may_change = OF_ROW["change"].is_allowed(operator, row, self.scope_of(row))
+        context = {
+            "destinations": destinations,
+            "tests": may_test,
+            "add_notification_url": _add_notification_url(row) if may_change else "",
+            **_explained(request, row),
+        }
         return {**super().page_context(request, row), **context}
 
     def look_up(self, request: HttpRequest, rows: Sequence[Any]) -> None:
@@ -580,6 +595,11 @@ class NotificationSettingAdmin(ConsoleAdmin):
     empty_text = "No alert configuration has notifications."
 
     fields_json = staticmethod(json_field("fields"))
+
+
+def _add_notification_url(config: AlertConfig) -> str:
+    """The form of the configuration, with an empty notification below the others."""
+    return f"{action_url(AlertConfig, config.pk, 'change', **{ADD: 'notifications'})}#rows-notifications"
 
 
 def _explained(request: HttpRequest, config: AlertConfig) -> Context:

@@ -48,7 +48,7 @@ from opsapi.api.documents import Document, InvalidField
 from opsapi.api.errors import ApiError
 from opsapi.api.fields import ListOf, OneOf
 from opsapi.api.resources import Facts
-from opsapi.console.document_forms import DocumentForm, Inputs, RowInput, RowPart
+from opsapi.console.document_forms import ADD, DocumentForm, Inputs, RowInput, RowPart
 from opsapi.console.document_inputs import NONE_CHOSEN, ApiField, label_of
 from opsapi.console.earlier import EVENT
 from opsapi.console.forms import ConsoleForm, fault_sentence, the_only
@@ -100,7 +100,7 @@ class ConfigForm(DocumentForm):
     """Change a configuration: all fields of the API's PUT."""
 
     document = GlobalAlertConfigDocument
-    from_address = frozenset({EVENT})
+    from_address = frozenset({EVENT, ADD})
     fields_template = "console/alert_config_form.html"
     teams_id = TEAMS
     parts = ("metricThreshold", "threshold")
@@ -123,7 +123,7 @@ class ConfigForm(DocumentForm):
     }
 
     then_test = "then_test"
-    """The button that saves, and then leads to the test of the notifications."""
+    """The button that saves, and then leads to the test of the notifications, or of the only added one."""
     second_button = (then_test, "Save and test")
 
     class Media:

@@ -12,6 +12,7 @@ from django.db.models import CharField, Value
 from django.db.models.functions import Cast, Concat, Lower
 from django.http import QueryDict
 from django.utils.functional import cached_property
+from django.utils.http import urlencode
 
 from accesslist.forms import InProjectForm, lines
 from accesslist.models import Project
@@ -53,6 +54,7 @@ _SELDOM = frozenset(
 _PERIOD = ("Period", ["startDate", "endDate", "timeZone", "repeat", "weekdays", "rrule"])
 _TARGETS = ("Alerts", ["alertTypeNames", "hosts"])
 _DATES = ("startDate", "endDate")
+_TIMES = frozenset({*_DATES, "timeZone"})
 _MATCHER = re.compile(r"matchers\[([0-9]+)\](.*)")
 
 
@@ -248,18 +250,28 @@ class NewWindowForm(WindowFields, InProjectForm):
     )
     of_sets: Mapping[str, Any] | None = None
     """The second window, which mutes the replica sets of the hosts."""
-    presets = tuple((preset.value, words) for preset, words in PRESET_WORDS.items())
-    """The links above the form."""
 
     def __init__(self, *args: Any, operator: Operator, **options: Any) -> None:
         initial = dict(options.get("initial") or {})
         self.preset = initial.pop("preset", "")
+        self._given = {name: text for name, text in initial.items() if name not in _TIMES}
         if self.preset in {preset.value for preset in WindowPreset}:
-            initial |= preset_inputs(WindowPreset(self.preset), clock.now(), operator.time_zone)
+            initial = preset_inputs(WindowPreset(self.preset), clock.now(), operator.time_zone) | initial
         super().__init__(*args, operator=operator, **{**options, "initial": initial})
         # The URL lists several as `HOST,REPLICA_SET`.
         names = self.initial.get("alertTypeNames", [])
         self.initial["alertTypeNames"] = names.split(",") if isinstance(names, str) else names
+
+    @property
+    def presets(self) -> list[tuple[str, str, bool]]:
+        """The links above the form, which keep what the URL of the page says besides the time.
+
+        Each is its URL, its words, and whether it filled in the form.
+        """
+        return [
+            (f"?{urlencode({**self._given, 'preset': preset.value})}", words, preset.value == self.preset)
+            for preset, words in PRESET_WORDS.items()
+        ]
 
     def muted_project(self) -> Project | None:
         """The selected project, if the operator may select it."""

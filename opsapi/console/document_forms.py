@@ -21,7 +21,7 @@ from opsapi.console.earlier import RevertingForm, RowInEvents
 from opsapi.console.forms import CLEAR, DocumentInput, SecretInput, themed
 
 ADD = "add"
-"""The button that adds a row without JavaScript; its value is the array."""
+"""The button that adds a row without JavaScript, and the parameter of a URL; its value is the array."""
 REMOVED = "removed"
 """The checkbox that removes a row, for browsers without JavaScript."""
 _TICKED = "on"
@@ -190,7 +190,7 @@ class DocumentForm(RevertingForm):
         stored = [] if self.is_bound else list(self.initial.get(part) or ())
         blank = self.row_inputs(part, "")
         sent = self._number_rows(part, blank) if self.is_bound else len(stored)
-        asks_for_row = self.is_bound and self.data.get(ADD) == part and sent < self._most_rows(part)
+        asks_for_row = self.input_text(ADD) == part and sent < self._most_rows(part)
         count = max(sent + asks_for_row, int(self._written[part].required))
         names = [f"{part}[{place}]" for place in range(count)]
         self._shown_rows[part], self._sent_rows[part] = names, names[:sent]

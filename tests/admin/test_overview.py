@@ -385,3 +385,8 @@ def test_an_outgoing_proxy_that_fails_is_named_to_global_readers(
     reader = start_page(browser_with(Role.GROUP_READ_ONLY, project=project))
     assert error in panel(reader, "destinations")
     assert "proxy.example" not in reader
+
+
+def test_it_leads_to_the_report_of_the_shift(project: Project) -> None:
+    page = start_page(browser_with(Role.GROUP_READ_ONLY, project=project))
+    assert f'href="{reverse("shift_report")}">Shift report' in page

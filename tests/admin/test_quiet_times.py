@@ -1,7 +1,10 @@
 """The Quiet times page: a week of all windows, in a zone, limited, and what leads to new windows."""
 
+import re
 from datetime import UTC, datetime, timedelta
+from html import unescape
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 import time_machine
@@ -166,6 +169,17 @@ def test_a_preset_fills_in_the_form(console: Client, operator: User, project: Pr
     assert (form["timeZone"], form["repeat"], form["weekdays"]) == (["Europe/Berlin"], ["WEEKLY"], ["SU"])
     assert form["group"] == [project.id]
     assert shown(console, f"{ADD}?preset=unknown")
+
+
+def test_a_preset_keeps_the_hosts_that_were_selected(console: Client, project: Project) -> None:
+    given = {"group": project.id, "alertTypeNames": "HOST", "hosts": "db1:27017\ndb2:27017"}
+    times = {"startDate": "2026-11-29 10:00", "endDate": "2026-11-29 11:00", "timeZone": "UTC"}
+    page = shown(console, f"{ADD}?{urlencode(given | times)}")
+    [url] = re.findall(r'href="([^"]*preset=sundays[^"]*)"', page)
+    form = typed_in(shown(console, f"{ADD}{unescape(url)}"))
+    assert form["hosts"] == [given["hosts"]]
+    assert form["alertTypeNames"] == ["HOST"]
+    assert (form["startDate"], form["repeat"]) == (["2026-11-29 02:00"], ["WEEKLY"])
 
 
 def test_a_window_that_occurs_once_is_changed_in_the_zone_of_the_operator(

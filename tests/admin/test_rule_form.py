@@ -15,7 +15,7 @@ from automation.models import Host
 from opsapi import clock
 from opsapi.roles import Role
 from tests.admin.configs import ADD, CONFIGS, do, send, typed_config
-from tests.admin.operators import browser_with
+from tests.admin.operators import browser_with, page_of
 from tests.admin.reading import shown
 from tests.admin.typed import typed_in
 from tests.factories.accesslist import ProjectFactory
@@ -113,6 +113,34 @@ def test_save_and_test_leads_to_the_test(console: Client, project: Project) -> N
         config, "test"
     )
     assert do(config, "test") not in send(console, do(config, "change"), typed).headers["Location"]
+
+
+def test_a_rule_leads_to_its_form_with_another_notification(console: Client, project: Project) -> None:
+    config = make_config(project)
+    url = f"{do(config, 'change')}?add=notifications"
+    assert f'href="{url}#rows-notifications"' in shown(console, page_of(config))
+    typed = typed_in(shown(console, url))
+    assert typed["notifications[1].typeName"] == [""]
+    assert "notifications[1].typeName" not in typed_in(shown(console, do(config, "change")))
+    send(console, url, typed)
+    assert config.settings.count() == 1
+    reader = browser_with(Role.GROUP_READ_ONLY, project=project)
+    assert "?add=notifications" not in shown(reader, page_of(config))
+
+
+def test_the_test_after_a_save_preselects_the_only_added_notification(
+    console: Client, project: Project
+) -> None:
+    config = make_config(project)
+    url = do(config, "change")
+    typed = typed_in(shown(console, url)) | {"then_test": "yes"}
+    mail = {"typeName": "EMAIL", "emailAddress": "oncall@example.com", "delayMin": "0"}
+    one, two, three = ({f"notifications[{row}].{name}": mail[name] for name in mail} for row in (1, 2, 3))
+    saved = send(console, url, typed | one)
+    added = config.settings.latest("position")
+    assert saved.headers["Location"] == f"{do(config, 'test')}?notification={added.id}"
+    typed = typed_in(shown(console, url)) | {"then_test": "yes"}
+    assert send(console, url, typed | two | three).headers["Location"] == do(config, "test")
 
 
 def test_the_condition_is_typed_in_words(console: Client, project: Project) -> None:
