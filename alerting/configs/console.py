@@ -448,7 +448,9 @@ class AlertConfigAdmin(ConsoleAdmin):
         context = {
             "destinations": destinations,
             "tests": may_test,
-            "add_notification_url": _add_notification_url(row) if may_change else "",
+            "add_notification_url": action_url(AlertConfig, row.pk, "change", **{ADD: "notifications"})
+            if may_change
+            else "",
             **_explained(request, row),
         }
         return {**super().page_context(request, row), **context}
@@ -595,11 +597,6 @@ class NotificationSettingAdmin(ConsoleAdmin):
     empty_text = "No alert configuration has notifications."
 
     fields_json = staticmethod(json_field("fields"))
-
-
-def _add_notification_url(config: AlertConfig) -> str:
-    """The form of the configuration, with an empty notification below the others."""
-    return f"{action_url(AlertConfig, config.pk, 'change', **{ADD: 'notifications'})}#rows-notifications"
 
 
 def _explained(request: HttpRequest, config: AlertConfig) -> Context:

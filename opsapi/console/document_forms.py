@@ -191,6 +191,8 @@ class DocumentForm(RevertingForm):
         blank = self.row_inputs(part, "")
         sent = self._number_rows(part, blank) if self.is_bound else len(stored)
         asks_for_row = self.input_text(ADD) == part and sent < self._most_rows(part)
+        if asks_for_row and not self.is_bound:
+            next(iter(blank.values())).widget.attrs["autofocus"] = True
         count = max(sent + asks_for_row, int(self._written[part].required))
         names = [f"{part}[{place}]" for place in range(count)]
         self._shown_rows[part], self._sent_rows[part] = names, names[:sent]

@@ -189,6 +189,8 @@ def test_task_5_add_slack_to_a_rule_and_test_it(
     hand.click(page.get_by_role("link", name="Busy"))
     hand.click(page.get_by_role("link", name="Add a notification"))
     row = page.get_by_role("group", name="Notification 2")
+    expect(row.get_by_label("Type")).to_be_focused()
+    expect(row.get_by_label("Type")).to_be_in_viewport()
     hand.choose(row.get_by_label("Type"), "Slack")
     hand.fill(row.get_by_label("API token").locator("visible=true"), TOKEN)
     hand.fill(row.get_by_label("Channel").locator("visible=true"), "oncall")

@@ -44,4 +44,6 @@
       if (removes) remove(removes.closest("[data-row]"));
     });
   }
+  // A row that the address asks for has the focus.
+  document.querySelector("[data-row] [autofocus]")?.focus();
 })();
