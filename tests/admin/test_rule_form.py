@@ -135,12 +135,14 @@ def test_the_test_after_a_save_preselects_the_only_added_notification(
     url = do(config, "change")
     typed = typed_in(shown(console, url)) | {"then_test": "yes"}
     mail = {"typeName": "EMAIL", "emailAddress": "oncall@example.com", "delayMin": "0"}
-    one, two, three = ({f"notifications[{row}].{name}": mail[name] for name in mail} for row in (1, 2, 3))
-    saved = send(console, url, typed | one)
+    second, third, fourth = (
+        {f"notifications[{row}].{name}": mail[name] for name in mail} for row in (1, 2, 3)
+    )
+    saved = send(console, url, typed | second)
     added = config.settings.latest("position")
     assert saved.headers["Location"] == f"{do(config, 'test')}?notification={added.id}"
     typed = typed_in(shown(console, url)) | {"then_test": "yes"}
-    assert send(console, url, typed | two | three).headers["Location"] == do(config, "test")
+    assert send(console, url, typed | third | fourth).headers["Location"] == do(config, "test")
 
 
 def test_the_condition_is_typed_in_words(console: Client, project: Project) -> None:

@@ -54,10 +54,8 @@ class Hand:
 
     def has_done(self, task: Task) -> None:
         """Record the numbers of the task, and check its clicks."""
-        numbers = (
-            f"{self.clicks:>2} clicks (most {task.most:>2}), {self.loads} loads; before {task.before:<7}"
-        )
-        self.record(SUMMARY, f"task {task.number:>2}: {numbers} {task.what}")
+        numbers = f"clicks {self.clicks:>2} of {task.most:>2}, loads {self.loads}"
+        self.record(SUMMARY, f"task {task.number:>2}: {numbers}: {task.what} (before: {task.before})")
         assert self.clicks <= task.most
 
     def _see(self, request: Request) -> None:
