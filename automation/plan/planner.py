@@ -116,16 +116,16 @@ def step(goal: AutomationGoal, observed: ObservedFleet) -> PlanStep:
 def unit_step(goal: AutomationGoal, unit: GoalUnit, observed: ObservedFleet) -> PlanStep:
     """As `step`, of one unit. A unit in which a move failed makes no moves.
 
-    A paused plan only starts servers again as they ran: it may have stopped them for a restart that was cut
-    off.
+    A paused plan, and a unit whose document is refused, only start servers again as they ran: a restart may
+    have been cut off.
     """
     state = unit_state(unit, observed)
+    failures, pause = tuple(_failures(state, goal)), tuple(_pause(state, observed))
     if unit.refused:
-        return PlanStep(tuple(_returning(state, goal)), unit.refused)
+        return PlanStep(() if failures else tuple(_returning(state, goal)), (*unit.refused, *failures))
     wanted = _wanted(state, goal)
     if not wanted.moves:
         return wanted
-    failures, pause = tuple(_failures(state, goal)), tuple(_pause(state, observed))
     if failures:
         return PlanStep((), (*failures, *pause))
     returning = tuple(_returning(state, goal)) if pause else wanted.moves
