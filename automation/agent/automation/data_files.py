@@ -1,7 +1,7 @@
 """The entries of a directory with data: a server writes them, or somebody else does.
 
-A name decides. The names are of the storage engine WiredTiger, observed with versions 4.4, 5.0 and 6.0, and
-of encryption at rest as documented.
+A name decides. The names are of the storage engine WiredTiger, observed with versions 4.4.2 and 6.0.5. The
+name of the directory with keys of encryption at rest was not observed.
 """
 
 from __future__ import annotations
