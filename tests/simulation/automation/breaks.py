@@ -378,10 +378,6 @@ def _no_key_file_is_written(patch: Patch) -> None:
     patch.setattr(process_moves, "lacks_key", lambda *_: False)
 
 
-def _members_join_with_any_key(patch: Patch) -> None:
-    patch.setattr(set_moves, "joining_hold", lambda *_: None)
-
-
 def _passwords_go_anywhere(patch: Patch) -> None:
     """A server gets passwords before it has its key file."""
     real = set_moves.users_move
@@ -466,7 +462,6 @@ PLAN_BREAKS = (
     PlanBreak("members are cut off by a key file", 29, _KEY, _members_are_cut_off),
     PlanBreak("another key is replaced", 3, _KEY, _another_key_is_replaced),
     PlanBreak("no key file is written", 0, _SERVER, _no_key_file_is_written),
-    PlanBreak("a member joins with any key", 32, _KEY, _members_join_with_any_key),
     PlanBreak("a server gets passwords before its key file", 6, _KEY, _passwords_go_anywhere),
     PlanBreak("users are forgotten", 0, _END, _users_are_forgotten),
     # Found while the simulator was built.
