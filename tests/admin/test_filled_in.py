@@ -28,6 +28,7 @@ HARMLESS = {
     "hosts",
     "description",
     "notification",
+    "add",
     "timeZone",
     "event",
     "preset",
