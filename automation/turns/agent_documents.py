@@ -100,8 +100,8 @@ class MachineConfigDocument(Document):
     authFaults = ShownList(
         child=serializers.CharField(),
         required=False,
-        help_text="Why the section `auth` of the configuration cannot be carried out. The machine then gets "
-        "no section, and its agent starts servers as they ran.",
+        help_text="Why the section `auth` of the configuration cannot be carried out. The agent then starts "
+        "servers only as they ran.",
         example=["key must be 6 to 1024 characters of base64"],
     )
     processes = _objects("The processes of the machine, as in the configuration.", _PROCESS)

@@ -156,7 +156,7 @@ def read_part(document: Document, hostname: str, allowed: Sequence[Path]) -> Mac
 
 
 def _auth_faults(document: Document) -> Sequence[str] | None:
-    """Why the platform gives no section `auth`; None if the document has the section, or states none."""
+    """Why the section `auth` cannot be carried out, as the platform says; None if it says nothing."""
     faults = document.get("authFaults")
     return [str(fault) for fault in faults] if isinstance(faults, list) and faults else None
 

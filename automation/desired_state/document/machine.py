@@ -58,7 +58,7 @@ def machine_part(document: Mapping[str, Any], key: str) -> dict[str, Any]:
     replica_sets = [stated for _, stated in items(document, "replicaSets") if text(stated, "_id") in sets]
     agent = {"agentVersion": document["agentVersion"]} if own and document.get("agentVersion") else {}
     faults = auth_faults(document) if own else []
-    auth = {} if faults else _auth(section(document, "auth"), own, replica_sets)
+    auth = _auth(section(document, "auth"), own, replica_sets)
     return {
         "version": document["version"],
         "options": section(document, "options") if own else {},

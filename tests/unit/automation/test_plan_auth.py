@@ -247,7 +247,7 @@ def test_a_member_that_is_down_starts_as_it_ran_while_the_section_is_refused() -
     assert reasons(found) == {"SECTION_INVALID"}
 
 
-def test_a_machine_gets_the_faults_of_the_section_instead_of_the_section() -> None:
+def test_a_machine_gets_the_faults_of_the_section() -> None:
     sent = {**secured(stated={"keyFile": FILE, "Key": SECRET}), "version": 1}
     sent["processes"] = [{**each, "hostname": "db1.example.com"} for each in sent["processes"]]
     part = machine_part(sent, machine_key("db1.example.com"))
