@@ -392,7 +392,7 @@ class AutomationCarrier:
         """Make the move, with its turn if it needs one. Returns whether the plan goes on."""
         name = managed.goal.name
         progress = self._progress[name]
-        if why := self._retries.why_not_yet(name):
+        if why := self._retries.why_not_yet(move):
             progress.wait(PlanReason.TRIES_AGAIN, why)
             return False
         mover = self._mover(part, managed, places, None)
@@ -526,7 +526,7 @@ class AutomationCarrier:
         except MoveFailed as error:
             failure = str(error)
         except MoveDelayed as error:
-            if self._retries.note(move.process, str(error)):
+            if self._retries.note(move, str(error)):
                 self._delay(move, turn, str(error))
                 return False
             failure = f"{error}; the agent has tried for {PATIENCE_SECONDS / 60:.0f} minutes"
@@ -542,7 +542,8 @@ class AutomationCarrier:
             self._failures[move.process] = FailedMove(part.version, move.kind, failure)
         else:
             log.info("automation: %s: %s is done", move.process, move.kind.value)
-        self._retries.forget(move.process)
+        self._retries.forget(move)
+        self._problem(_retried(move), "")
         progress.end(self._clock(), failure)
         if turn is not None and (failure or move.kind is not MoveKind.STEP_DOWN):
             self._turns.give_back(turn, failure=failure)
@@ -553,7 +554,7 @@ class AutomationCarrier:
 
     def _delay(self, move: Move, turn: HeldTurn | None, why: str) -> None:
         """The move changed nothing, and is tried again later."""
-        self._problem(move.process, f"{move.process}: {move.kind.value} is tried again: {why}")
+        self._problem(_retried(move), f"{_retried(move)} is tried again: {why}")
         progress = self._progress[move.process]
         progress.cut_off()
         progress.wait(PlanReason.TRIES_AGAIN, why)
@@ -585,3 +586,8 @@ class AutomationCarrier:
             return
         self._problem("report", "")
         self._sent, self._sent_at = body, self._monotonic()
+
+
+def _retried(move: Move) -> str:
+    """The subject of a problem with a move that is tried again."""
+    return f"{move.process}: {move.kind.value}"

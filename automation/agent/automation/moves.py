@@ -40,7 +40,7 @@ from automation.agent.automation.servers import (
 )
 from automation.agent.automation.turns import MOVE_SECONDS
 from automation.agent.automation.unpack import PROGRAM
-from automation.agent.automation.users import UserCommand, asked_users, user_commands
+from automation.agent.automation.users import UserCommand, user_commands, users_question
 from automation.agent.automation.work import MoveWork
 from automation.plan.concerns import set_concern
 from automation.plan.guards import needed_copies
@@ -333,7 +333,7 @@ class Mover:
             if member["votes"] and not member["arbiterOnly"] and not any(member.get(d) for d in _DELAYS)
         }
         status = self._ask({"replSetGetStatus": 1})
-        newest = next(_written(member) for member in status["members"] if member.get("self"))
+        newest = next(_newest_write(member) for member in status["members"] if member.get("self"))
         needed = needed_copies(len(copying))
         self._work.wait(
             lambda: self._has_copies(copying, newest, needed),
@@ -348,7 +348,7 @@ class Mover:
         others = [
             member for member in status["members"] if not member.get("self") and member["state"] in states
         ]
-        copies = [member for member in others if member["_id"] in copying and _written(member) >= newest]
+        copies = [member for member in others if member["_id"] in copying and _newest_write(member) >= newest]
         return len(copies) >= needed and any(member["state"] == _PRIMARY for member in copies)
 
     def _remove_old_data(self) -> None:
@@ -368,7 +368,7 @@ class Mover:
                 self._compact_collection(database, name)
         finally:
             if self._managed.goal.replica_set:
-                # Without the turn, too: otherwise nobody elects it for a day. Without an answer, it stays so.
+                # Also after the turn is lost: the member could not become the primary for a day.
                 self._server.answer({"replSetFreeze": 0})
         if self._managed.goal.compact is not None:
             self._work.run(partial(self._places.note_compacted, self._managed.goal.compact))
@@ -451,10 +451,8 @@ class Mover:
             raise MoveFailed(f"the server has other values of users than it took: {', '.join(unlike)}")
 
     def _user_commands(self) -> Mapping[str, UserCommand]:
-        auth = self._managed.auth
-        details = {"showCredentials": True, "showAuthenticationRestrictions": True}
-        answer = self._ask({"usersInfo": asked_users(auth), **details})
-        return user_commands(auth, answer["users"])
+        answer = self._ask(users_question(self._managed.auth))
+        return user_commands(self._managed.auth, answer["users"])
 
     # --- the replica set --------------------------------------------------------------------------
 
@@ -542,7 +540,7 @@ class Mover:
         }
 
 
-def _written(member: Mapping[str, Any]) -> Any:
+def _newest_write(member: Mapping[str, Any]) -> Any:
     """The time of the newest write that a member of a status has."""
     return member["optime"]["ts"]
 

@@ -24,7 +24,7 @@ from automation.agent.automation.servers import (
     UNKNOWN_YET,
     ManagedServer,
 )
-from automation.agent.automation.users import asked_users, user_commands
+from automation.agent.automation.users import user_commands, users_question
 from automation.agent.mongodb.connection import is_router
 from automation.agent.mongodb.metrics import OPLOG_FULL, moment, oplog_span
 from automation.plan.auth import KeyUse, key_use
@@ -414,11 +414,10 @@ class _RunningServer:
         is_right = state in {MemberState.PRIMARY, MemberState.STANDALONE} and settings is not None
         if not is_right or key_use(settings or {}) not in {KeyUse.TRANSITION, KeyUse.FULL}:
             return None
-        asked = asked_users(self._managed.auth)
-        if not asked:
+        question = users_question(self._managed.auth)
+        if not question["usersInfo"]:
             return ()
-        details = {"showCredentials": True, "showAuthenticationRestrictions": True}
-        answer, _ = self._server.answer({"usersInfo": asked, **details})
+        answer, _ = self._server.answer(question)
         return None if answer is None else tuple(sorted(user_commands(self._managed.auth, answer["users"])))
 
     def _states(self) -> Iterator[tuple[str, SeenState]]:

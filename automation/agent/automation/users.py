@@ -57,10 +57,14 @@ class UserCommand:
     command: Mapping[str, Any] = field(repr=False)
 
 
-def asked_users(auth: Section) -> Sequence[Mapping[str, str]]:
-    """The users of the document, as servers are asked for them."""
+def users_question(auth: Section) -> Mapping[str, Any]:
+    """The command that asks a server for the users of the document, with credentials and restrictions."""
     names = {(user.database, user.name) for user in wanted_users(auth)} | set(_deleted(auth))
-    return [{"db": database, "user": name} for database, name in sorted(names)]
+    return {
+        "usersInfo": [{"db": database, "user": name} for database, name in sorted(names)],
+        "showCredentials": True,
+        "showAuthenticationRestrictions": True,
+    }
 
 
 def user_commands(auth: Section, known: Sequence[Mapping[str, Any]]) -> Mapping[str, UserCommand]:

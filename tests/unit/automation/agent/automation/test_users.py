@@ -5,7 +5,7 @@ import hmac
 from base64 import b64encode
 from typing import Any
 
-from automation.agent.automation.users import UserCommand, asked_users, user_commands, watch_string
+from automation.agent.automation.users import UserCommand, user_commands, users_question, watch_string
 from automation.agent.engine import ServerAddress
 from automation.agent.mongodb.connection import read
 from tests.each import each
@@ -142,7 +142,7 @@ def test_users_are_deleted_last_and_only_if_they_are_there() -> None:
     commands = user_commands(section, [has("old"), has("stranger")])
     assert [*commands] == ["admin.mms", "shop.app", "shop.old"]
     assert commands["shop.old"] == UserCommand("shop", {"dropUser": "old"})
-    names = {(asked["db"], asked["user"]) for asked in asked_users(section)}
+    names = {(asked["db"], asked["user"]) for asked in users_question(section)["usersInfo"]}
     assert names == {("admin", "mms"), ("shop", "app"), ("shop", "old"), ("stock", "old")}
 
 
