@@ -57,8 +57,8 @@ def wizard_inputs(
 ) -> dict[str, forms.Field]:
     """Return the inputs by name.
 
-    `versions`: of the configuration. `machines`: to begin with. `bases`: the directories of data that the
-    configuration has. `is_first`: nobody has published a configuration yet.
+    `versions`: the versions of the configuration. `machines`: the initial names. `bases`: the directories of
+    data in the configuration. `is_first`: whether no configuration is published yet.
     """
     inputs: dict[str, forms.Field] = {"name": _name(), "port": _port()}
     if versions:

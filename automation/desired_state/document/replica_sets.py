@@ -1,7 +1,7 @@
 """Adds a new replica set to a document: its processes, its members, and their version. Pure.
 
-Nothing that the document has is changed, except the directory of downloads of a document that nobody has
-published yet.
+The content of the document stays. Only before the first publication, the new replica set also decides about
+the directory of downloads.
 """
 
 from collections import Counter
@@ -42,8 +42,8 @@ class WantedReplicaSet:
     """A new replica set with a member on each machine.
 
     `version`: the name of an entry of the document, or a new entry. `data_base`: the absolute directory below
-    which each process has a directory with its own name. `download_base`: the directory of downloads, of a
-    document that nobody has published yet. `has_arbiter`: the last machine has no data and only votes.
+    which each process has a directory with its own name. `download_base`: the directory of downloads,
+    before the first publication. `has_arbiter`: whether the last member votes and has no data.
     """
 
     name: str
