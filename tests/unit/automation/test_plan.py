@@ -450,6 +450,14 @@ class TestResyncs:
         found = step(goal_of(replica_set()), with_old_data(p1={"has_old_data": True}))
         assert found == PlanStep()
 
+    @each(("days", "is_refused"), [(30, False), (31, True)])
+    def test_an_old_time_removes_no_data(self, days: int, is_refused: bool) -> None:
+        """It can be of a document of another platform."""
+        sent = replica_set(lastResync=(NOW - timedelta(days=days)).isoformat())
+        old = {f"p{number}": {"data_since": NOW - timedelta(days=99)} for number in range(3)}
+        found = step(goal_of(sent), with_old_data(**old))
+        assert (moves(found) == [], "RESYNC_REFUSED" in reasons(found)) == (is_refused, is_refused)
+
     def test_a_member_whose_data_was_set_aside_starts_empty(self) -> None:
         gone: dict[str, Any] = {"is_running": False, "state": None, "has_data": False, "data_since": None}
         found = step(goal_of(replica_set(**RESYNCED)), with_old_data(p1=gone))
