@@ -18,9 +18,10 @@ SELECT array_agg(restart.process)
 FROM automation_planturn down
 JOIN automation_planturn restart
   ON restart.process = down.process AND restart.granted = down.ended AND restart.fence = down.fence + 1
-WHERE down.move = 'STEP_DOWN' AND restart.move = 'RESTART'
+WHERE down.move = 'STEP_DOWN' AND restart.move = 'RESTART' AND down.group_id = restart.group_id
+  AND down.group_id = '{group}'
 """
-"""The processes whose restart had the turn directly after their step-down."""
+"""The processes of a project whose restart had the turn directly after their step-down."""
 
 
 def _kill_an_agent_at(replica_set: AutomatedSet, move: str) -> None:
@@ -49,7 +50,8 @@ def test_members_on_three_machines_restart_compact_copy_their_data_and_change_wi
         restarts = [name for name, move, _ in moves if move == "RESTART"]
         assert sorted(restarts) == list(NAMES)
         assert (restarts[-1], "STEP_DOWN", "DONE") in moves
-        assert replica_set.machines[0].scenario.site.ask(FOLLOWING) == restarts[-1:]
+        scenario = replica_set.machines[0].scenario
+        assert restarts[-1] in scenario.site.ask(FOLLOWING.format(group=scenario.group))
         # All members are compacted, and then copy their data again.
         compacted = [{**sent, "lastCompact": datetime.now(UTC).isoformat()} for sent in larger]
         replica_set.reaches(replica_set.publish(*compacted), *NAMES)
