@@ -2,9 +2,10 @@
 
 import os
 import signal
+import socket
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -225,6 +226,19 @@ class AutomatedSet:
                 writes.is_over.set()
                 thread.join()
 
+    @contextmanager
+    def looked_at(self, *names: str) -> Iterator["Away"]:
+        """Look all the time whether these members accept connections."""
+        away, is_over = Away(), threading.Event()
+        addresses = {name: (self.machine(name).host, self.port(name)) for name in names}
+        thread = threading.Thread(target=away.look, args=(addresses, is_over), daemon=True)
+        thread.start()
+        try:
+            yield away
+        finally:
+            is_over.set()
+            thread.join()
+
     def data_since(self, name: str) -> datetime:
         """When the data of a member began."""
         began = (self.directory(name) / "storage.bson").stat().st_mtime
@@ -243,6 +257,27 @@ class AutomatedSet:
 
 def _number(name: str) -> int:
     return int(name.rpartition("_")[2])
+
+
+@dataclass
+class Away:
+    """The members that accepted no connections: at any time, and together with another."""
+
+    ever: set[str] = field(default_factory=set)
+    together: set[str] = field(default_factory=set)
+
+    def look(self, addresses: Mapping[str, tuple[str, int]], is_over: threading.Event) -> None:
+        """Look until it is over."""
+        while not is_over.wait(0.01):
+            away = {name for name, address in addresses.items() if not _accepts(address)}
+            self.ever |= away
+            if len(away) > 1:
+                self.together |= away
+
+
+def _accepts(address: tuple[str, int]) -> bool:
+    with socket.socket() as connection:
+        return connection.connect_ex(address) == 0
 
 
 @dataclass

@@ -16,13 +16,13 @@ MEGABYTES = 256
 class Disk:
     """A small file system at `path`, which can be filled."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, megabytes: int = MEGABYTES) -> None:
+        self.path, self._megabytes = path, megabytes
         self._filler = path / "filler"
 
     def mount(self) -> None:
         """Skips the test, saying why, where the system does not allow it."""
-        options = f"size={MEGABYTES}m,mode=711"
+        options = f"size={self._megabytes}m,mode=711"
         if not shutil.which("mount"):
             pytest.skip("a small file system needs mount(8)")
         command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(self.path)]
@@ -49,10 +49,10 @@ class Disk:
 
 
 @contextmanager
-def small_disk(path: Path) -> Iterator[Disk]:
+def small_disk(path: Path, megabytes: int = MEGABYTES) -> Iterator[Disk]:
     """A mounted disk at `path`, a new directory."""
     path.mkdir(mode=0o711)
-    disk = Disk(path)
+    disk = Disk(path, megabytes)
     disk.mount()
     try:
         yield disk

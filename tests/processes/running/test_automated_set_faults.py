@@ -3,8 +3,9 @@
 import os
 import random
 import signal
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +13,11 @@ import pytest
 from tests.eventually import eventually
 from tests.hostile.budget import COUNTED, LONG
 from tests.plugin import SUMMARY
+from tests.processes.automated import AutomatedMachine
 from tests.processes.automated_set import MACHINES, AutomatedSet, automated_set
+from tests.processes.cable import Cable
+from tests.processes.clock import SteppedClock
+from tests.processes.disk import small_disk
 from tests.processes.mongod import VERSION
 from tests.processes.scenario import RunningSite, Scenario
 from tests.receivers import HttpReceiver
@@ -23,7 +28,9 @@ NAMES = ("rs_0", "rs_1", "rs_2")
 SMALL, LARGE = 0.25, 0.5
 """Sizes of the cache in GB. Another size needs a restart."""
 KILLS = 200
-
+HOUR = 3600
+DISK_MEGABYTES = 512
+"""Of the data of `rs_1`."""
 
 only_in_faults = pytest.mark.skipif(not LONG, reason="it takes long: `make faults` runs it")
 
@@ -36,6 +43,18 @@ def replica_set(site: RunningSite) -> Iterator[AutomatedSet]:
         with automated_set(scenario, *MACHINES, versions=[VERSION]) as made:
             made.reaches(publish(made, SMALL), *NAMES)
             yield made
+
+
+@pytest.fixture
+def cables(site: RunningSite, replica_set: AutomatedSet) -> Iterator[Mapping[str, Cable]]:
+    """The cable between the agent of each member and the platform."""
+    with ExitStack() as stack:
+        laid = {}
+        for name in NAMES:
+            laid[name] = stack.enter_context(Cable(site.platform.port).laid())
+            url = {"OPSAPI_AGENT_URL": f"http://127.0.0.1:{laid[name].port}"}
+            stack.enter_context(agent_with(replica_set.machine(name), url))
+        yield laid
 
 
 def publish(replica_set: AutomatedSet, cache: float) -> int:
@@ -81,11 +100,38 @@ def begun_after(replica_set: AutomatedSet, before: Sequence[str], number: int = 
     return names[-1]
 
 
-def kill(replica_set: AutomatedSet, name: str) -> None:
-    """Kill the agent of a member, and start it again."""
-    agent = replica_set.machine(name).agent
-    agent.stop(signal.SIGKILL)
-    agent.start()
+def kill(machine: AutomatedMachine) -> None:
+    """Kill the agent of a machine, and start it again."""
+    machine.agent.stop(signal.SIGKILL)
+    machine.agent.start()
+
+
+@contextmanager
+def agent_with(machine: AutomatedMachine, environment: Mapping[str, str]) -> Iterator[None]:
+    """The agent of a machine runs with other values in its environment."""
+    before = machine.agent.environment
+    machine.agent.environment = {**before, **environment}
+    kill(machine)
+    try:
+        yield
+    finally:
+        machine.agent.environment = before
+        kill(machine)
+
+
+@contextmanager
+def one_at_a_time(replica_set: AutomatedSet) -> Iterator[None]:
+    """Look at all members meanwhile. No two of them are away together."""
+    with replica_set.looked_at(*NAMES) as away:
+        yield
+    assert away.ever == {*NAMES}
+    assert away.together == set()
+
+
+def has_move(replica_set: AutomatedSet, name: str, state: str) -> bool:
+    """Whether a move of the member is in this state, as the platform says."""
+    moves = replica_set.statuses()[name].get("plan", {}).get("moves", [])
+    return state in {move["state"] for move in moves}
 
 
 def test_a_document_that_is_taken_back_in_the_middle_ends_at_the_earlier_state_although_an_agent_is_killed(
@@ -94,7 +140,7 @@ def test_a_document_that_is_taken_back_in_the_middle_ends_at_the_earlier_state_a
     size, before = cache(replica_set), begun(replica_set)
     with no_failed_write(replica_set, record_property):
         publish(replica_set, other(size))
-        kill(replica_set, begun_after(replica_set, before, 2))  # The first member has changed.
+        kill(replica_set.machine(begun_after(replica_set, before, 2)))  # The first member has changed.
         replica_set.reaches(publish(replica_set, size), *NAMES)
     assert cache(replica_set) == size
 
@@ -110,7 +156,7 @@ def test_agents_that_are_killed_at_random_come_to_the_same_end(
             size = other(size)
             goal = publish(replica_set, size)
             begun_after(replica_set, before)
-            kill(replica_set, numbers.choice(NAMES))
+            kill(replica_set.machine(numbers.choice(NAMES)))
         replica_set.reaches(goal, *NAMES)
     record_property(COUNTED, KILLS)
     assert cache(replica_set) == size
@@ -159,3 +205,75 @@ def test_a_primary_that_is_killed_while_a_secondary_restarts_starts_again_and_th
     # Without a majority, a write can fail. Each write that was acknowledged is there.
     with replica_set.client() as client:
         assert client.shop.orders.count_documents({}) >= writes.count - len(writes.failures)
+
+
+@only_in_faults
+def test_an_agent_that_is_cut_off_while_it_holds_the_turn_disturbs_no_member_together_with_another(
+    replica_set: AutomatedSet, cables: Mapping[str, Cable], record_property: Any
+) -> None:
+    size, before = other(cache(replica_set)), begun(replica_set)
+    with no_failed_write(replica_set, record_property), one_at_a_time(replica_set):
+        goal = publish(replica_set, size)
+        holder = begun_after(replica_set, before)
+        cables[holder].cut()
+        eventually(lambda: has_move(replica_set, holder, "LOST"), 120, message="the turn expires")
+        cables[holder].mend()
+        replica_set.reaches(goal, *NAMES)
+    assert cache(replica_set) == size
+
+
+@only_in_faults
+def test_an_agent_that_stands_still_while_it_holds_the_turn_disturbs_no_member_together_with_another(
+    replica_set: AutomatedSet, record_property: Any
+) -> None:
+    size, before = other(cache(replica_set)), begun(replica_set)
+    with no_failed_write(replica_set, record_property), one_at_a_time(replica_set):
+        goal = publish(replica_set, size)
+        holder = begun_after(replica_set, before)
+        agent = replica_set.machine(holder).agent.process
+        assert agent is not None
+        agent.send_signal(signal.SIGSTOP)
+        try:
+            eventually(lambda: has_move(replica_set, holder, "LOST"), 120, message="the turn expires")
+        finally:
+            agent.send_signal(signal.SIGCONT)
+        replica_set.reaches(goal, *NAMES)
+    assert cache(replica_set) == size
+
+
+@only_in_faults
+def test_a_machine_whose_clock_is_an_hour_ahead_or_behind_changes_with_the_others(
+    replica_set: AutomatedSet, tmp_path: Path, record_property: Any
+) -> None:
+    size, clock = cache(replica_set), SteppedClock(tmp_path)
+    with (
+        agent_with(replica_set.machine("rs_1"), clock.environment),
+        no_failed_write(replica_set, record_property),
+        one_at_a_time(replica_set),
+    ):
+        for step in (0, HOUR, -HOUR, 0):  # The server starts with this clock at the first step.
+            size = other(size)
+            clock.step(step)
+            replica_set.reaches(publish(replica_set, size), *NAMES)
+    assert cache(replica_set) == size
+
+
+@only_in_faults
+def test_a_member_whose_disk_is_full_stops_the_plan_and_no_other_member_is_disturbed(
+    scenario: Scenario, record_property: Any
+) -> None:
+    with automated_set(scenario, *MACHINES, versions=[VERSION]) as made, ExitStack() as stack:
+        disk = stack.enter_context(small_disk(made.directory("rs_1"), DISK_MEGABYTES))
+        stack.callback(made.end)
+        made.reaches(publish(made, SMALL), *NAMES)
+        with no_failed_write(made, record_property):
+            disk.fill()
+            with suppress(ProcessLookupError):  # It may have ended by itself.
+                os.kill(made.pid("rs_1"), signal.SIGKILL)
+            goal = publish(made, LARGE)
+            eventually(lambda: has_move(made, "rs_1", "FAILED"), 300, message="the plan stops")
+            assert begun(made) == []
+            disk.free()
+            made.machines[0].resume()
+            made.reaches(goal, *NAMES)
+        assert cache(made) == LARGE
