@@ -21,10 +21,12 @@ from automation.agent.automation.directories import real_place
 from automation.agent.automation.exchange import Exchange
 from automation.agent.automation.failures import MoveDelayed, MoveFailed, TurnLost
 from automation.agent.automation.logs import LogWork, tend_process
-from automation.agent.automation.moves import LAUNCHED, Mover
+from automation.agent.automation.moved_process import MovedProcess
+from automation.agent.automation.moves import Mover
 from automation.agent.automation.observe import HOLDS_DATA, SeenProcess, SeenUnit, observe, seen_fleet
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
 from automation.agent.automation.places import ProcessPlaces, only_agent
+from automation.agent.automation.process_moves import LAUNCHED
 from automation.agent.automation.progress import ProcessProgress, unready
 from automation.agent.automation.retries import PATIENCE_SECONDS, Retries
 from automation.agent.automation.servers import ManagedServer, ManagedServers
@@ -490,16 +492,14 @@ class AutomationCarrier:
     def _mover(
         self, part: MachinePart, managed: ManagedProcess, places: ProcessPlaces, turn: HeldTurn | None
     ) -> Mover:
-        return Mover(
+        moved = MovedProcess(
             managed,
             self._server(managed),
             places,
-            self._builds(part),
             see=lambda: self._seen(part, managed, places),
             work=self._move_work(managed.goal.name, turn),
-            now=self._clock(),
-            allowed=self._settings.automation_dirs,
         )
+        return Mover(moved, self._builds(part), now=self._clock(), allowed=self._settings.automation_dirs)
 
     def _move_work(self, name: str, turn: HeldTurn | None) -> MoveWork:
         """The work of a move of the process, which renews the turn and reports progress."""

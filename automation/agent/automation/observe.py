@@ -12,6 +12,7 @@ from typing import Any
 
 from automation.agent.automation.builds import DocumentBuilds
 from automation.agent.automation.key_files import seen_key_file
+from automation.agent.automation.members import DOWN, STATES, delay_of, state_of
 from automation.agent.automation.old_data import data_since, old_directories
 from automation.agent.automation.part import ManagedProcess
 from automation.agent.automation.places import ProcessPlaces, StartRecord
@@ -46,18 +47,7 @@ from automation.plan.values import (
 )
 from automation.plan.versions import SERIES, series
 
-_STATES = {
-    0: MemberState.STARTING,
-    1: MemberState.PRIMARY,
-    2: MemberState.SECONDARY,
-    3: MemberState.RECOVERING,
-    5: MemberState.SYNCING,
-    7: MemberState.ARBITER,
-    9: MemberState.ROLLBACK,
-    10: MemberState.REMOVED,
-}
-_PRIMARY, _DOWN = 1, 8
-HOLDS_DATA = frozenset(_STATES.values()) - {MemberState.STARTING, MemberState.ARBITER}
+HOLDS_DATA = frozenset(STATES.values()) - {MemberState.STARTING, MemberState.ARBITER}
 """The states of a member that has got data, or gets it."""
 _FEATURE_VERSION = "featureCompatibilityVersion"
 _MASKED = '"<password>"'
@@ -289,7 +279,7 @@ class _RunningServer:
         status, code = self._server.answer({"replSetGetStatus": 1})
         if status is not None:
             self._members = status.get("members", ())
-            return _STATES.get(status.get("myState", -1))
+            return state_of(status.get("myState"))
         known = {
             NO_REPLICATION: MemberState.STANDALONE,
             NOT_INITIATED: MemberState.UNINITIATED,
@@ -390,7 +380,7 @@ class _RunningServer:
             float(member["priority"]),
             int(member["votes"]),
             bool(member["hidden"]),
-            int(member.get("secondaryDelaySecs", member.get("slaveDelay", 0))),
+            delay_of(member),
             bool(member["arbiterOnly"]),
         )
 
@@ -424,8 +414,8 @@ class _RunningServer:
         """The states of the other members, as the heartbeats of this member say."""
         for member in self._members:
             number = member.get("state")
-            is_down = number == _DOWN or member.get("health") == 0
-            state = None if is_down else _STATES.get(number if isinstance(number, int) else -1)
+            is_down = number == DOWN or member.get("health") == 0
+            state = None if is_down else state_of(number)
             if not member.get("self"):
                 is_running = False if is_down else True if state is not None else None
                 heard = moment(member.get("lastHeartbeat"))
@@ -439,7 +429,9 @@ class _RunningServer:
     def _lags(self) -> Mapping[str, timedelta]:
         """How far the members are behind the primary; empty without a primary."""
         times = {str(member.get("name")): moment(member.get("optimeDate")) for member in self._members}
-        primaries = [member for member in self._members if member.get("state") == _PRIMARY]
+        primaries = [
+            member for member in self._members if state_of(member.get("state")) is MemberState.PRIMARY
+        ]
         ahead = moment(primaries[0].get("optimeDate")) if len(primaries) == 1 else None
         return {
             self._managed.process_at(name): max(timedelta(), ahead - time)

@@ -11,8 +11,8 @@ import pytest
 
 from automation.agent.automation.builds import DocumentBuilds, this_kind
 from automation.agent.automation.carrier import AutomationCarrier
-from automation.agent.automation.moves import Mover
 from automation.agent.automation.places import DIRECTORY, ProcessPlaces, only_agent
+from automation.agent.automation.process_moves import ProcessMoves
 from automation.agent.automation.turns import HeldTurn
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
@@ -324,10 +324,10 @@ def test_why_a_log_is_left_alone_is_reported(
 def test_an_error_of_the_agent_fails_the_move_and_stops_the_plan(
     rounds: Callable[..., Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def break_down(_: Mover, __: str) -> None:
+    def break_down(_: ProcessMoves, __: str) -> None:
         raise KeyError("a fault of the agent")
 
-    monkeypatch.setattr(Mover, "_download", break_down)
+    monkeypatch.setattr(ProcessMoves, "download", break_down)
     platform, carrier = rounds(given(tmp_path), UNCHANGED)
     carrier.round()
     row = only(platform.reports[-1])

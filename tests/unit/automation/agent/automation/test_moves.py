@@ -16,13 +16,15 @@ from typing import Any, cast
 import pytest
 from pymongo.errors import OperationFailure
 
-from automation.agent.automation import moves
+from automation.agent.automation import data_moves
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
 from automation.agent.automation.failures import MoveFailed, TurnLost
-from automation.agent.automation.moves import LAUNCHED, Mover
+from automation.agent.automation.moved_process import MovedProcess
+from automation.agent.automation.moves import Mover
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces
+from automation.agent.automation.process_moves import LAUNCHED
 from automation.agent.automation.processes import is_server, running_pid, without_secrets
 from automation.agent.automation.servers import ManagedServer, ManagedServers
 from automation.agent.automation.work import MoveWork
@@ -120,16 +122,14 @@ def mover(
         (directory / "bin" / "mongod").write_text(program)
         (directory / "bin" / "mongod").chmod(0o700)
         builds = _PresentBuild(directory)
-    return Mover(
+    moved = MovedProcess(
         managed,
         cast("ManagedServer", server) if server else ManagedServers(()).server(managed.address),
         ProcessPlaces(directory, "db_1"),
-        cast("DocumentBuilds", builds),
         see=lambda: seen,
         work=MoveWork((turn or _CountedTurn()).keep, pause=0.01),
-        now=NOON,
-        allowed=[directory],
     )
+    return Mover(moved, cast("DocumentBuilds", builds), now=NOON, allowed=[directory])
 
 
 class _PresentBuild:
@@ -438,7 +438,7 @@ def test_a_server_whose_data_cannot_be_set_aside_starts_with_it_again(
     def refuse(*_: object) -> None:
         raise OSError(18, "Invalid cross-device link")
 
-    monkeypatch.setattr(moves, "set_aside", refuse)
+    monkeypatch.setattr(data_moves, "set_aside", refuse)
     with resyncing(tmp_path, *COPIES) as sync:
         with pytest.raises(MoveFailed, match=r"cannot be renamed.*cross-device"):
             sync.carry_out()

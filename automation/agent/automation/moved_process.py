@@ -1,0 +1,55 @@
+"""The process that a move changes, and the access of the move to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Callable
+
+from automation.agent.automation import processes
+from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.observe import SeenProcess
+from automation.agent.automation.part import ManagedProcess
+from automation.agent.automation.places import ProcessPlaces
+from automation.agent.automation.servers import COMMAND_SECONDS, ManagedServer
+from automation.agent.automation.work import MoveWork
+
+SLOW_COMMAND_SECONDS = 60.0
+"""Of a command that a server may carry out slowly."""
+
+
+class MovedProcess:
+    """A process with its server and its files. `see` and `ask` are work of the move, which keeps its turn."""
+
+    def __init__(
+        self,
+        managed: ManagedProcess,
+        server: ManagedServer,
+        places: ProcessPlaces,
+        see: Callable[[], SeenProcess],
+        work: MoveWork,
+    ) -> None:
+        """`see` observes the process. `work` raises TurnLost, which ends the move."""
+        self.managed, self.server, self.places, self.work = managed, server, places, work
+        self._see = see
+
+    def see(self) -> SeenProcess:
+        """Observe the process. Raises: TurnLost."""
+        return self.work.run(self._see)
+
+    def ask(
+        self, command: Mapping[str, Any], seconds: float = COMMAND_SECONDS, database: str = "admin"
+    ) -> Mapping[str, Any]:
+        """The answer of a database of the server. Raises: errors of NOT_ANSWERED. TurnLost."""
+        return self.work.run(partial(self.server.ask, command, seconds=seconds, database=database))
+
+    def running_version(self) -> str:
+        """The version that runs. Raises: MoveFailed: it is not known. TurnLost."""
+        version = self.see().process.version
+        if version is None:
+            raise MoveFailed("the version of the server is not known")
+        return version
+
+    def without_secrets(self, text: str) -> str:
+        """The last lines of a text, without secrets of the process and of the section `auth`."""
+        return processes.without_secrets(text, {**self.managed.settings, "auth": self.managed.auth})
