@@ -498,6 +498,7 @@ class AutomationCarrier:
             places,
             see=lambda: self._seen(part, managed, places),
             work=self._move_work(managed.goal.name, turn),
+            member=lambda other: self._servers.member(managed.address, managed.key, other),
         )
         return Mover(moved, self._builds(part), now=self._clock(), allowed=self._settings.automation_dirs)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from pymongo.errors import OperationFailure
 
-from automation.agent.automation.failures import MoveFailed
+from automation.agent.automation.failures import MoveDelayed, MoveFailed
 from automation.agent.automation.members import delay_of, state_of
 from automation.agent.automation.moved_process import SLOW_COMMAND_SECONDS, MovedProcess
 from automation.agent.automation.old_data import (
@@ -25,9 +25,13 @@ from automation.agent.automation.process_moves import ProcessMoves
 from automation.agent.automation.read_files import read_files
 from automation.agent.automation.servers import NO_COLLECTION
 from automation.agent.automation.turns import MOVE_SECONDS
+from automation.agent.engine import ServerAddress, read_address
+from automation.agent.mongodb.topology import DEFAULT_PORT
 from automation.plan.guards import WITH_ALL_DATA, needed_copies
 from automation.plan.values import MemberState
 
+_LAST_CHECK_SECONDS = 60
+"""How long a server stays down while others copy its newest writes: usually they have them."""
 _COMPACT_SECONDS = 24 * 3600.0
 """How long the compaction of a collection can take."""
 _COMPACT_FROZEN_SECONDS = int(_COMPACT_SECONDS) + 60
@@ -36,6 +40,21 @@ _MOST_COLLECTIONS = 1_000_000
 _NOT_COMPACTED = frozenset({"local", "config"})
 """Databases of the server itself."""
 _LOGS = ("systemLog.path", "auditLog.path")
+
+
+@dataclass(frozen=True)
+class _Copies:
+    """What has to be copied before a server loses its data.
+
+    `others`: the numbers of the other voting members that copy all data; so many of them as `needed` need it.
+    `addresses`: of all other members. `term` and `newest`: the newest term and write that the server knows.
+    """
+
+    others: frozenset[int]
+    needed: int
+    addresses: tuple[ServerAddress, ...]
+    term: int
+    newest: Any
 
 
 class DataMoves:
@@ -54,11 +73,18 @@ class DataMoves:
         program = self._work.run(partial(self._processes.check, version))
         self._work.begin("check the copies")
         place, aside = self._work.run(self._place_to_set_aside)
-        self._wait_for_copies()
+        copies = self._needed_copies()
+        self._wait_for_copies(copies, MOVE_SECONDS)
         self._processes.stop()
-        self._work.begin("set the data aside")
         try:
+            # A majority can have acknowledged writes with this member since then. Now no write needs it.
+            self._work.begin("check the copies again")
+            self._wait_for_copies(copies, _LAST_CHECK_SECONDS)
+            self._work.begin("set the data aside")
             self._work.run(partial(set_aside, place, aside))
+        except MoveFailed:
+            self._processes.launch(program, version)
+            raise
         except OSError as error:
             self._processes.launch(program, version)
             raise MoveFailed(f"{place} cannot be renamed, and the server has its data: {error}") from None
@@ -74,38 +100,70 @@ class DataMoves:
         places = (setting(self._managed.settings, name) for name in names)
         return [Path(place) for place in places if isinstance(place, str)]
 
-    def _wait_for_copies(self) -> None:
-        """Wait until enough other members have all writes that this member has now.
-
-        The guards of the plan allow a lag of seconds. Raises: MoveFailed.
-        """
+    def _needed_copies(self) -> _Copies:
         members = self._moved.ask({"replSetGetConfig": 1})["config"]["members"]
-        copying = {
+        status = self._moved.ask({"replSetGetStatus": 1})
+        own = _own(status)
+        if state_of(own["state"]) is MemberState.PRIMARY:
+            raise MoveDelayed("the server has become the primary")
+        copying = frozenset(
             member["_id"]
             for member in members
             if member["votes"] and not member["arbiterOnly"] and not delay_of(member)
-        }
-        status = self._moved.ask({"replSetGetStatus": 1})
-        newest = next(_newest_write(member) for member in status["members"] if member.get("self"))
-        needed = needed_copies(len(copying))
-        self._work.wait(
-            lambda: self._has_copies(copying, newest, needed),
-            f"{needed} other voting members did not have all data within {MOVE_SECONDS} s",
+        )
+        hosts = [str(member["host"]) for member in members if member["_id"] != own["_id"]]
+        places = [read_address(host, DEFAULT_PORT) for host in hosts]
+        return _Copies(
+            others=copying - {own["_id"]},
+            needed=needed_copies(len(copying)),
+            addresses=tuple(place for place in places if place is not None),
+            term=status["term"],
+            newest=_newest_write(own),
         )
 
-    def _has_copies(self, copying: AbstractSet[int], newest: Any, needed: int) -> bool:
-        status, _ = self._server.answer({"replSetGetStatus": 1})
-        if status is None or state_of(status.get("myState")) is MemberState.PRIMARY:
-            return False
-        others = [
-            member
+    def _wait_for_copies(self, copies: _Copies, seconds: int) -> None:
+        """Wait until enough other members have all writes that the primary has now. Raises: MoveFailed.
+
+        The guards of the plan allow a lag of seconds. The primary has all writes that this member has.
+        """
+        newest = None
+
+        def is_copied() -> bool:
+            nonlocal newest
+            status = self._primary_status(copies)
+            if status is None:
+                return False
+            newest = newest or max(copies.newest, _newest_write(_own(status)))
+            return self._has_copies(copies, newest, status)
+
+        why = f"{copies.needed} other voting members did not have all data of the primary within {seconds} s"
+        self._work.wait(is_copied, why, seconds)
+
+    def _has_copies(self, copies: _Copies, newest: Any, status: Mapping[str, Any]) -> bool:
+        have = [
+            member["_id"]
             for member in status["members"]
-            if not member.get("self") and state_of(member["state"]) in WITH_ALL_DATA
+            if member["_id"] in copies.others
+            and state_of(member["state"]) in WITH_ALL_DATA
+            and _newest_write(member) >= newest
         ]
-        copies = [member for member in others if member["_id"] in copying and _newest_write(member) >= newest]
-        return len(copies) >= needed and any(
-            state_of(member["state"]) is MemberState.PRIMARY for member in copies
-        )
+        return len(have) >= copies.needed
+
+    def _primary_status(self, copies: _Copies) -> Mapping[str, Any] | None:
+        """The state of the replica set as its primary says, if it is another member; None without an answer.
+
+        A primary of an earlier term may be a primary no more.
+        """
+        for address in copies.addresses:
+            status, _ = self._moved.member(address).answer({"replSetGetStatus": 1})
+            if (
+                status is not None
+                and status["set"] == self._managed.goal.replica_set
+                and state_of(status["myState"]) is MemberState.PRIMARY
+                and status["term"] >= copies.term
+            ):
+                return status
+        return None
 
     def remove_old_data(self) -> None:
         """Remove the data that was set aside."""
@@ -151,6 +209,12 @@ class DataMoves:
         except OperationFailure as error:
             if error.code != NO_COLLECTION:
                 raise
+
+
+def _own(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The member that says this status."""
+    found: Mapping[str, Any] = next(member for member in status["members"] if member.get("self"))
+    return found
 
 
 def _newest_write(member: Mapping[str, Any]) -> Any:

@@ -13,6 +13,7 @@ from automation.agent.automation.part import ManagedProcess
 from automation.agent.automation.places import ProcessPlaces
 from automation.agent.automation.servers import COMMAND_SECONDS, ManagedServer
 from automation.agent.automation.work import MoveWork
+from automation.agent.engine import ServerAddress
 
 SLOW_COMMAND_SECONDS = 60.0
 """Of a command that a server may carry out slowly."""
@@ -26,11 +27,17 @@ class MovedProcess:
         managed: ManagedProcess,
         server: ManagedServer,
         places: ProcessPlaces,
+        *,
         see: Callable[[], SeenProcess],
         work: MoveWork,
+        member: Callable[[ServerAddress], ManagedServer],
     ) -> None:
-        """`see` observes the process. `work` raises TurnLost, which ends the move."""
+        """`see` observes the process. `work` raises TurnLost, which ends the move.
+
+        `member`: another member of its replica set.
+        """
         self.managed, self.server, self.places, self.work = managed, server, places, work
+        self.member = member
         self._see = see
 
     def see(self) -> SeenProcess:

@@ -21,6 +21,9 @@ NO_COLLECTION = 26
 """Error code: NamespaceNotFound."""
 COMMAND_SECONDS = 10.0
 
+_SENDS_NO_SECRET = frozenset({"DEFAULT", "SCRAM-SHA-1", "SCRAM-SHA-256", "MONGODB-X509"})
+"""Mechanisms of authentication by which a server does not learn a secret."""
+
 NOT_ANSWERED = (PyMongoError, InvalidBSON, SettingsFault, OSError)
 """The errors of a conversation."""
 
@@ -49,20 +52,32 @@ class ManagedServers:
 
     def server(self, address: ServerAddress, key: str = "") -> ManagedServer:
         """The server at this address. `key`: of its key file; empty if the document states none."""
-        stated = self._accesses.get(address) or MongoAccess((address,), {})
+        return self._of(address, self._accesses.get(address) or MongoAccess((address,), {}), key)
+
+    def _of(self, address: ServerAddress, stated: MongoAccess, key: str) -> ManagedServer:
         if not key:
             return ManagedServer(stated, address)
         return ManagedServer(stated, address, self._with_key(address, stated, key), self._open)
 
+    def member(self, address: ServerAddress, key: str, other: ServerAddress) -> ManagedServer:
+        """Another member of the replica set of the server at this address.
+
+        Without a connection string of its own, it is asked as this server is. An access that sends a secret
+        is used without its user: only servers of the settings get secrets.
+        """
+        if other in self._accesses or address not in self._accesses:
+            return self.server(other, key)
+        options = self._accesses[address].options
+        if options.get("authMechanism", "DEFAULT") not in _SENDS_NO_SECRET:
+            options = _without_user(options)
+        return self._of(other, MongoAccess((other,), options), key)
+
     def _with_key(self, address: ServerAddress, stated: MongoAccess, key: str) -> MongoAccess:
         known, access = self._by_key.get(address, ("", stated))
         if known != key:
-            kept = {
-                name: value for name, value in stated.options.items() if not name.lower().startswith("auth")
-            }
             # Members log in as this user. SCRAM proves that both sides have the key, and does not send it.
             member = {"username": "__system", "password": key, "authSource": "local"}
-            options = {**kept, **member, "authMechanism": "SCRAM-SHA-256"}
+            options = {**_without_user(stated.options), **member, "authMechanism": "SCRAM-SHA-256"}
             access = MongoAccess((address,), options)
             self._by_key[address] = key, access
             self._open.discard(address)
@@ -157,6 +172,15 @@ class ManagedServer:
             return None, error.code or 0
         except NOT_ANSWERED:
             return None, 0
+
+
+def _without_user(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The options of an access without its user and mechanism."""
+    return {
+        name: value
+        for name, value in options.items()
+        if name not in {"username", "password"} and not name.lower().startswith("auth")
+    }
 
 
 def plain(document: Mapping[str, Any]) -> dict[str, Any]:

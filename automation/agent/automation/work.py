@@ -49,13 +49,13 @@ class MoveWork:
             wait([ended])
         return ended.result()
 
-    def wait(self, condition: Callable[[], bool], failure: str) -> None:
-        """Wait until the condition is true. Raises: MoveFailed with the text: it does not become true."""
-        self.repeat(lambda: self.run(condition), failure)
+    def wait(self, condition: Callable[[], bool], failure: str, seconds: float = MOVE_SECONDS) -> None:
+        """Wait until the condition is true. Raises: MoveFailed with the text: it is not true in this time."""
+        self.repeat(lambda: self.run(condition), failure, seconds)
 
-    def repeat(self, attempt: Callable[[], bool], failure: str) -> None:
+    def repeat(self, attempt: Callable[[], bool], failure: str, seconds: float = MOVE_SECONDS) -> None:
         """Repeat an attempt, which does its own pieces of work, until it succeeds. Raises: as `wait`."""
-        end = self._monotonic() + MOVE_SECONDS
+        end = self._monotonic() + seconds
         while not attempt():
             if self._monotonic() > end:
                 raise MoveFailed(failure)

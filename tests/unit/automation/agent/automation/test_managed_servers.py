@@ -109,5 +109,27 @@ def test_a_connection_string_with_a_user_counts_first(text: str, user: str) -> N
     assert [name for name, _ in accesses] == [user, user]
 
 
+OTHER = ServerAddress("127.0.0.2", 27018)
+
+
+@each(
+    ("text", "key", "user"),
+    [
+        (f"mongodb://ada:secret@{ADDRESS}/", "", "ada"),
+        (f"mongodb://ada:secret@{ADDRESS}/", KEY, "ada"),
+        (f"mongodb://ada:secret@{ADDRESS}/?authMechanism=PLAIN&authSource=$external&tls=true", "", None),
+        (f"mongodb://ada:secret@{ADDRESS}/ mongodb://eve:secret@{OTHER}/", "", "eve"),
+        (f"mongodb://{ADDRESS}/", KEY, "__system"),
+        (f"mongodb://{ADDRESS}/", "", None),
+    ],
+)
+def test_another_member_is_asked_as_the_own_server_unless_it_would_get_a_password(
+    asked: Callable[..., Accesses], text: str, key: str, user: str | None
+) -> None:
+    accesses = asked("any")
+    ManagedServers(text.split()).member(ADDRESS, key, OTHER).ask({"ping": 1})
+    assert accesses == [(user, "ping")]
+
+
 def test_the_key_is_in_no_text_of_the_access() -> None:
     assert KEY not in repr(ManagedServers(()).server(ADDRESS, KEY).__dict__)

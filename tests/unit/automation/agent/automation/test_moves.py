@@ -1,9 +1,11 @@
 """Moves that end early, and texts without secrets. Real servers make the moves in tests/processes."""
 
+import itertools
 import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +20,7 @@ from pymongo.errors import OperationFailure
 
 from automation.agent.automation import data_moves
 from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
-from automation.agent.automation.failures import MoveFailed, TurnLost
+from automation.agent.automation.failures import MoveDelayed, MoveFailed, TurnLost
 from automation.agent.automation.moved_process import MovedProcess
 from automation.agent.automation.moves import Mover
 from automation.agent.automation.observe import SeenProcess
@@ -28,6 +30,7 @@ from automation.agent.automation.process_moves import LAUNCHED
 from automation.agent.automation.processes import is_server, running_pid, without_secrets
 from automation.agent.automation.servers import ManagedServer, ManagedServers
 from automation.agent.automation.work import MoveWork
+from automation.agent.engine import ServerAddress
 from automation.plan.values import DISTURBING, WITH_TURN, MemberConfig, Move, MoveKind, ObservedProcess
 from tests.each import each
 from tests.factories.documents import document, process
@@ -36,6 +39,8 @@ NOON = datetime(2099, 11, 21, 12, tzinfo=UTC)
 RUNS = ObservedProcess(is_running=True, version="6.0.5")
 
 
+DOWN = 8
+"""The number of the state of a member that does not answer."""
 LONGEST = 600.0
 """Seconds; only a test that fails waits as long."""
 MANY = 6
@@ -94,6 +99,7 @@ def mover(
     server: _CommandedServer | None = None,
     program: str = "",
     *,
+    monotonic: Callable[[], float] = time.monotonic,
     concern: Mapping[str, Any] | None = None,
     auth: Mapping[str, Any] | None = None,
     resync: datetime | None = None,
@@ -127,7 +133,8 @@ def mover(
         cast("ManagedServer", server) if server else ManagedServers(()).server(managed.address),
         ProcessPlaces(directory, "db_1"),
         see=lambda: seen,
-        work=MoveWork((turn or _CountedTurn()).keep, pause=0.01),
+        work=MoveWork((turn or _CountedTurn()).keep, monotonic, pause=0.01),
+        member=lambda address: cast("ManagedServer", cast("_Member", server).member(address)),
     )
     return Mover(moved, cast("DocumentBuilds", builds), now=NOON, allowed=[directory])
 
@@ -278,16 +285,24 @@ def test_a_server_that_keeps_another_default_concern_fails_the_move(tmp_path: Pa
 
 
 class _Member(_CommandedServer):
-    """A member of three, whose other members have these states and writes. `syncs`: it copies all data."""
+    """A member of three, whose other members have these states and writes.
+
+    `late`: their writes when the member has ended, if they are others. `set_name` and `term`: as they say.
+    """
 
     def __init__(self, *others: tuple[int, int], state: int = 2) -> None:
         super().__init__(Event())
         self.others, self.state, self.looks = list(others), state, 0
-        self.syncs: Callable[[], bool] = lambda: False
+        self.late = list(others)
+        self.set_name, self.term = "orders", 3
+        self.has_ended: Callable[[], bool] = lambda: False
 
     def ask(self, command: Mapping[str, Any], *, seconds: float = 0, database: str = "") -> Mapping[str, Any]:
         if "replSetGetConfig" in command:
-            members = [{"_id": number, "votes": 1, "arbiterOnly": False} for number in range(3)]
+            members = [
+                {"_id": number, "votes": 1, "arbiterOnly": False, "host": f"127.0.0.1:{number + 1}"}
+                for number in range(3)
+            ]
             return {"config": {"members": members}}
         return self.status()
 
@@ -296,17 +311,40 @@ class _Member(_CommandedServer):
         mine = {"_id": 0, "self": True, "state": self.state, "optime": {"ts": 7}}
         others = [
             {"_id": number, "state": state, "optime": {"ts": written}}
-            for number, (state, written) in enumerate(self.others, 1)
+            for number, (state, written) in enumerate(self.late if self.has_ended() else self.others, 1)
         ]
-        return {"myState": self.state, "members": [mine, *others]}
+        return {"myState": self.state, "term": 3, "members": [mine, *others]}
+
+    def member(self, address: ServerAddress) -> "_OtherMember":
+        """Another member."""
+        return _OtherMember(self, address.port - 1)
 
     def answer(self, _: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, int]:
-        if self.syncs():
+        if self.has_ended():
             return {"myState": 5, "initialSyncStatus": {}}, 0
         return self.status(), 0
 
     def hello(self) -> Mapping[str, Any]:
-        return {"setName": "orders", "secondary": not self.syncs()}
+        return {"setName": "orders", "secondary": not self.has_ended()}
+
+
+@dataclass
+class _OtherMember:
+    """Another member of the replica set, as it sees the members."""
+
+    of: _Member
+    number: int
+
+    def answer(self, _: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, int]:
+        state = self.of.others[self.number - 1][0]
+        if state == DOWN:
+            return None, 0
+        members = [
+            {name: value for name, value in member.items() if name != "self"}
+            | ({"self": True} if member["_id"] == self.number else {})
+            for member in self.of.status()["members"]
+        ]
+        return {"set": self.of.set_name, "myState": state, "term": self.of.term, "members": members}, 0
 
 
 SERVER = '#!/bin/sh\ncase "$*" in *--outputConfig*) exit 0;; esac\nexec sleep 1000\n'
@@ -337,7 +375,7 @@ class _Resync:
 
     def carry_out(self, turn: _CountedTurn | None = None, **stated: Any) -> None:
         """`stated`: as `mover` takes it."""
-        self.server.syncs = lambda: not is_server(self.process.pid)
+        self.server.has_ended = lambda: self.has_ended
         seen = SeenProcess(replace(RUNS, settings={}, file={}), self.process.pid)
         mover(self.directory, seen, turn, self.server, SERVER, resync=NOON, **stated).carry_out(RESYNC)
 
@@ -380,20 +418,50 @@ def test_an_initial_sync_sets_the_data_aside_and_is_done_when_the_server_copies(
 
 
 @each(
-    ("others", "state"),
-    [(((1, 7), (2, 6)), 2), (((1, 6), (2, 7)), 2), (((2, 7), (2, 7)), 2), (((1, 7), (8, 7)), 2), (COPIES, 1)],
+    ("others", "said"),
+    [
+        (((1, 7), (2, 6)), {}),
+        (((1, 6), (2, 7)), {}),
+        (((1, 8), (2, 7)), {}),
+        (((2, 7), (2, 7)), {}),
+        (((1, 7), (8, 7)), {}),
+        (COPIES, {"term": 2}),
+        (COPIES, {"set_name": "returns"}),
+    ],
 )
-def test_data_stays_until_the_others_have_all_of_it(
-    tmp_path_factory: pytest.TempPathFactory, others: tuple[tuple[int, int], ...], state: int
+def test_data_stays_until_the_primary_says_that_the_others_have_all_of_it(
+    tmp_path_factory: pytest.TempPathFactory, others: tuple[tuple[int, int], ...], said: Mapping[str, Any]
 ) -> None:
-    with resyncing(tmp_path_factory.mktemp("set"), *others, state=state) as sync:
+    with resyncing(tmp_path_factory.mktemp("set"), *others) as sync:
+        vars(sync.server).update(said)
         with pytest.raises(TurnLost):
             sync.carry_out(_CountedTurn(lambda: sync.server.looks > MANY))
         assert not sync.has_ended
         assert [path.parent.name for path in sync.old] == ["data"]
 
 
-@each("step", ["check the copies", "stop", "set the data aside", "start", "check"])
+def test_a_server_that_has_become_the_primary_keeps_its_data(tmp_path: Path) -> None:
+    with resyncing(tmp_path, *COPIES, state=1) as sync:
+        with pytest.raises(MoveDelayed):
+            sync.carry_out()
+        assert not sync.has_ended
+
+
+@each("late", [((1, 9), (2, 8)), ((8, 9), (2, 8)), ((8, 9), (1, 6))])
+def test_a_server_starts_with_its_data_if_others_do_not_have_the_writes_of_its_last_seconds(
+    tmp_path_factory: pytest.TempPathFactory, late: tuple[tuple[int, int], ...]
+) -> None:
+    seconds = itertools.count(step=10.0)
+    with resyncing(tmp_path_factory.mktemp("set"), *COPIES) as sync:
+        sync.server.late = list(late)
+        with pytest.raises(MoveFailed, match="did not have all data"):
+            sync.carry_out(monotonic=lambda: next(seconds))
+        assert sync.started_again()
+    assert [path.parent.name for path in sync.old] == ["data"]
+    assert ProcessPlaces(sync.directory, "db_1").read_record().resync is None
+
+
+@each("step", ["check the copies", "stop", "check the copies again", "set the data aside", "start", "check"])
 def test_an_agent_that_is_killed_in_an_initial_sync_leaves_all_data_or_an_empty_directory(
     tmp_path_factory: pytest.TempPathFactory, step: str
 ) -> None:
@@ -401,7 +469,7 @@ def test_an_agent_that_is_killed_in_an_initial_sync_leaves_all_data_or_an_empty_
     with resyncing(directory, *COPIES) as sync:
         with pytest.raises(TurnLost):
             sync.carry_out(_StepLost(step))
-        assert sync.has_ended is (step in {"set the data aside", "start", "check"})
+        assert sync.has_ended is (step not in {"check the copies", "stop"})
         assert len(sync.old) == 1
         is_aside = step in {"start", "check"}
         assert (list((directory / "data").iterdir()) == []) is is_aside
