@@ -168,6 +168,11 @@ class AutomatedMachine:
         moves: list[dict[str, Any]] = self.status().get("plan", {}).get("moves", [])
         return moves
 
+    def kill_agent(self) -> None:
+        """Kill the agent, and start it again."""
+        self.agent.stop(signal.SIGKILL)
+        self.agent.start()
+
     def end(self) -> None:
         """Leave nothing running."""
         if self.agent.process is not None and self.agent.process.poll() is None:

@@ -159,6 +159,15 @@ class AutomatedSet:
             logs = "\n".join(machine.agent.log for machine in self.machines)
             raise AssertionError(f"{error}\n{self.statuses()}\n{logs}") from None
 
+    def kill_agent_at(self, move: str) -> None:
+        """Kill the agent that first begins a move, and start it again."""
+        machine = eventually(
+            lambda: next((each for each in self.machines if f": {move} begins" in each.agent.log), None),
+            message=move,
+            longest_pause=0.02,
+        )
+        machine.kill_agent()
+
     def moves(self, *names: str) -> list[tuple[str, str, str]]:
         """The finished moves of these processes in the order of their end: process, move and state."""
         found = [

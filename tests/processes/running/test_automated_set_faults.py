@@ -100,23 +100,17 @@ def begun_after(replica_set: AutomatedSet, before: Sequence[str], number: int = 
     return names[-1]
 
 
-def kill(machine: AutomatedMachine) -> None:
-    """Kill the agent of a machine, and start it again."""
-    machine.agent.stop(signal.SIGKILL)
-    machine.agent.start()
-
-
 @contextmanager
 def agent_with(machine: AutomatedMachine, environment: Mapping[str, str]) -> Iterator[None]:
     """The agent of a machine runs with other values in its environment."""
     before = machine.agent.environment
     machine.agent.environment = {**before, **environment}
-    kill(machine)
+    machine.kill_agent()
     try:
         yield
     finally:
         machine.agent.environment = before
-        kill(machine)
+        machine.kill_agent()
 
 
 @contextmanager
@@ -140,7 +134,7 @@ def test_a_document_that_is_taken_back_in_the_middle_ends_at_the_earlier_state_a
     size, before = cache(replica_set), begun(replica_set)
     with no_failed_write(replica_set, record_property):
         publish(replica_set, other(size))
-        kill(replica_set.machine(begun_after(replica_set, before, 2)))  # The first member has changed.
+        replica_set.machine(begun_after(replica_set, before, 2)).kill_agent()  # The first member has changed.
         replica_set.reaches(publish(replica_set, size), *NAMES)
     assert cache(replica_set) == size
 
@@ -156,7 +150,7 @@ def test_agents_that_are_killed_at_random_come_to_the_same_end(
             size = other(size)
             goal = publish(replica_set, size)
             begun_after(replica_set, before)
-            kill(replica_set.machine(numbers.choice(NAMES)))
+            replica_set.machine(numbers.choice(NAMES)).kill_agent()
         replica_set.reaches(goal, *NAMES)
     record_property(COUNTED, KILLS)
     assert cache(replica_set) == size

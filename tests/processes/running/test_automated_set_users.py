@@ -1,6 +1,7 @@
 """The agents of three machines carry out the section `auth` of a replica set: real servers under a load."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -57,20 +58,24 @@ def test_a_replica_set_has_its_users_and_its_key_file_after_one_publication(
 ) -> None:
     replica_set = three_machines
     first = auth(APP["password"], "readWrite")
-    replica_set.reaches(replica_set.publish(*map(replica_set.process, NAMES), auth=first), *NAMES)
+    goal = replica_set.publish(*map(replica_set.process, NAMES), auth=first)
+    replica_set.kill_agent_at("SET_USERS")
+    replica_set.reaches(goal, *NAMES)
     assert replica_set.key_file.stat().st_mode & 0o777 == 0o600
     with replica_set.client() as stranger, replica_set.client(**APP) as app:
         assert (refusal(stranger), refusal(app)) == (UNAUTHORIZED, None)
     replica_set.login = dict(WRITER)
     with replica_set.load() as writes:
-        # Another password and another role, and a restart.
+        # Another password and another role, and a restart. A member copies all data, too.
         other, changed = auth("second: p@ss", "read"), {**APP, "password": "second: p@ss"}
         concern: dict[str, Any] = {"defaultRWConcern": {"defaultWriteConcern": {"w": "majority"}}}
-        larger = [replica_set.process(name, cache=0.5, **concern) for name in NAMES]
+        resync: dict[str, Any] = {"rs_0": {"lastResync": datetime.now(UTC).isoformat()}}
+        larger = [replica_set.process(name, cache=0.5, **concern, **resync.get(name, {})) for name in NAMES]
         replica_set.reaches(replica_set.publish(*larger, auth=other), *NAMES)
         with replica_set.client(**APP) as app, replica_set.client(**changed) as new:
             assert refusal(app) == WRONG_PASSWORD
             assert (refusal(new), refusal(new, writes=False)) == (UNAUTHORIZED, None)
+        assert ("rs_0", "RESYNC", "DONE") in replica_set.moves("rs_0")
     # An arbiter has no users, and its agent knows its state.
     kinds, arbiter = [{}, {}, {}, {"arbiterOnly": True}], replica_set.process("rs_3", **concern)
     replica_set.reaches(replica_set.publish(*larger, arbiter, members=kinds, auth=other), *NAMES, "rs_3")

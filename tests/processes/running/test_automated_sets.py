@@ -1,6 +1,5 @@
 """The agents of three machines carry out a replica set: real servers under a load."""
 
-import signal
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,17 +21,6 @@ WHERE down.move = 'STEP_DOWN' AND restart.move = 'RESTART' AND down.group_id = r
   AND down.group_id = '{group}'
 """
 """The processes of a project whose restart had the turn directly after their step-down."""
-
-
-def _kill_an_agent_at(replica_set: AutomatedSet, move: str) -> None:
-    """Kill the agent that first begins the move, and start it again."""
-    machine = eventually(
-        lambda: next((each for each in replica_set.machines if f": {move} begins" in each.agent.log), None),
-        message=move,
-        longest_pause=0.02,
-    )
-    machine.agent.stop(signal.SIGKILL)
-    machine.agent.start()
 
 
 def test_members_on_three_machines_restart_compact_copy_their_data_and_change_without_a_failed_write(
@@ -60,7 +48,7 @@ def test_members_on_three_machines_restart_compact_copy_their_data_and_change_wi
         resync = datetime.now(UTC).isoformat()
         larger = [{**sent, "lastResync": resync} for sent in larger]
         goal = replica_set.publish(*larger)
-        _kill_an_agent_at(replica_set, "RESYNC")
+        replica_set.kill_agent_at("RESYNC")
         replica_set.reaches(goal, *NAMES)
         moves = replica_set.moves(*NAMES)
         resyncs = [name for name, move, state in moves if (move, state) == ("RESYNC", "DONE")]
