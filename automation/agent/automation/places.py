@@ -36,7 +36,8 @@ class StartRecord:
     that the agent has set at run time. `was_empty`: whether the agent started it with an empty directory,
     always as a member, and it has had no data since. `resync`: the lastResync of the document under which the
     agent started it with an empty directory. `compacted`: the lastCompact that the agent has carried out.
-    `key_use`: how it took part with a key file when it ran last; None if this is not known.
+    `key_use`: how it took part with a key file when it ran last; None if this is not known. `starts`: its
+    last starts since the agent stopped it.
     """
 
     version: str | None = None
@@ -46,6 +47,7 @@ class StartRecord:
     resync: datetime | None = None
     compacted: datetime | None = None
     key_use: KeyUse | None = None
+    starts: tuple[datetime, ...] = ()
 
 
 class ProcessPlaces:
@@ -95,6 +97,7 @@ class ProcessPlaces:
             _stored_moment(stored, "resync"),
             _stored_moment(stored, "compacted"),
             _KEY_USES.get(str(stored.get("keyUse"))),
+            tuple(_stored_moments(stored, "starts")),
         )
 
     def write_record(self, record: StartRecord) -> None:
@@ -108,6 +111,7 @@ class ProcessPlaces:
             "resync": record.resync.isoformat() if record.resync else None,
             "compacted": record.compacted.isoformat() if record.compacted else None,
             "keyUse": record.key_use.value if record.key_use else None,
+            "starts": [time.isoformat() for time in record.starts],
         }
         write_whole(self._record, json.dumps(stored).encode())
 
@@ -129,6 +133,10 @@ class ProcessPlaces:
     def note_compacted(self, time: datetime) -> None:
         """Write the lastCompact that is carried out. Raises: MoveFailed. OSError."""
         self.write_record(replace(self.read_record(), compacted=time))
+
+    def note_starts(self, *times: datetime) -> None:
+        """Write the times of the last starts. Raises: MoveFailed. OSError."""
+        self.write_record(replace(self.read_record(), starts=times))
 
     def note_data(self) -> None:
         """Write that the process has data, if it began without. Raises: MoveFailed. OSError."""
@@ -163,6 +171,12 @@ class ProcessPlaces:
 def _stored_moment(stored: Mapping[str, Any], name: str) -> datetime | None:
     text = stored.get(name)
     return moment(text) if isinstance(text, str) else None
+
+
+def _stored_moments(stored: Mapping[str, Any], name: str) -> Iterator[datetime]:
+    texts = stored.get(name)
+    times = (moment(text) for text in (texts if isinstance(texts, list) else ()) if isinstance(text, str))
+    return (time for time in times if time is not None)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -24,6 +24,8 @@ from automation.plan.values import KeyFile, MemberState
 
 LAUNCHED: list[subprocess.Popen[bytes]] = []
 """The servers that this process has started, so that they are reaped when they end."""
+MOST_STARTS, _SOON = 5, timedelta(minutes=10)
+"""So many starts within this time are enough: a server that ends again and again needs a person."""
 _OF_DIRECTORY = frozenset(
     {
         "storage.dbPath",
@@ -99,14 +101,26 @@ class ProcessMoves:
                 f"the agent does not find the process of the server: {self._managed.data / 'mongod.lock'} "
                 "does not name it"
             )
+        self._work.run(self._places.note_starts)
         self._work.run(partial(processes.end, pid))
         self._work.wait(
             lambda: not processes.is_server(pid), f"the server did not end within {MOVE_SECONDS} s"
         )
 
     def start(self, version: str) -> None:
-        """Start the server with this version, and wait until it answers."""
+        """Start the server with this version, and wait until it answers.
+
+        Raises: MoveFailed: it has ended soon after each of its last starts. Its next start counts anew.
+        """
+        now, before = self._now, self._places.read_record().starts
+        recent = [time for time in before if timedelta(0) <= now - time < _SOON]
+        if len(recent) >= MOST_STARTS:
+            self._work.run(self._places.note_starts)
+            said = processes.tail(self._log(), 0, self._managed.settings)
+            minutes = _SOON.total_seconds() / 60
+            raise MoveFailed(f"the server has ended {len(recent)} times within {minutes:.0f} minutes: {said}")
         self.launch(self._work.run(partial(self.check, version)), version)
+        self._work.run(partial(self._places.note_starts, *recent, now))
 
     def launch(self, program: Path, version: str) -> None:
         """Start the program, which was checked, and wait until it answers."""

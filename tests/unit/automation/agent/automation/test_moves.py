@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any, cast
@@ -25,7 +25,7 @@ from automation.agent.automation.moved_process import MovedProcess
 from automation.agent.automation.moves import Mover
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.automation.part import read_part
-from automation.agent.automation.places import ProcessPlaces
+from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.process_moves import LAUNCHED
 from automation.agent.automation.processes import is_server, running_pid, without_secrets
 from automation.agent.automation.servers import ManagedServer, ManagedServers
@@ -99,6 +99,7 @@ def mover(
     server: _CommandedServer | None = None,
     program: str = "",
     *,
+    now: datetime = NOON,
     monotonic: Callable[[], float] = time.monotonic,
     concern: Mapping[str, Any] | None = None,
     auth: Mapping[str, Any] | None = None,
@@ -124,7 +125,7 @@ def mover(
     (managed,) = read_part(sent, "127.0.0.1", [directory]).processes.values()
     builds: object = DocumentBuilds(Builds(directory, [directory]), {}, this_kind())
     if program:
-        (directory / "bin").mkdir()
+        (directory / "bin").mkdir(exist_ok=True)
         (directory / "bin" / "mongod").write_text(program)
         (directory / "bin" / "mongod").chmod(0o700)
         builds = _PresentBuild(directory)
@@ -136,7 +137,7 @@ def mover(
         work=MoveWork((turn or _CountedTurn()).keep, monotonic, pause=0.01),
         member=lambda address: cast("ManagedServer", cast("_Member", server).member(address)),
     )
-    return Mover(moved, cast("DocumentBuilds", builds), now=NOON, allowed=[directory])
+    return Mover(moved, cast("DocumentBuilds", builds), now=now, allowed=[directory])
 
 
 class _PresentBuild:
@@ -514,6 +515,39 @@ def test_a_server_whose_data_cannot_be_set_aside_starts_with_it_again(
         assert sync.started_again()
     assert [path.parent.name for path in sync.old] == ["data"]
     assert ProcessPlaces(tmp_path, "db_1").read_record().resync is None
+
+
+def test_a_server_that_ends_again_and_again_fails_its_start(tmp_path: Path) -> None:
+    log = tmp_path / "mongod.log"
+    log.write_text("the disk is full")
+    settings = {"systemLog": {"destination": "file", "path": str(log)}}
+
+    def start(minute: int) -> None:
+        seen = SeenProcess(replace(RUNS, settings={}, file={}))
+        at = NOON + timedelta(minutes=minute)
+        mover(tmp_path, seen, None, _Member(*COPIES), SERVER, now=at, settings=settings).carry_out(
+            Move(MoveKind.START, "db_1", version="6.0.5")
+        )
+        LAUNCHED[-1].kill()
+
+    try:
+        for minute in (0, 11, 12, 13, 14, 15):
+            start(minute)
+        with pytest.raises(MoveFailed, match="5 times within 10 minutes: the disk is full"):
+            start(16)
+        start(17)  # Somebody has resumed the plan.
+    finally:
+        for child in LAUNCHED:
+            child.wait()
+        LAUNCHED.clear()
+
+
+def test_a_start_after_the_agent_has_stopped_the_server_counts_anew(tmp_path: Path) -> None:
+    places = ProcessPlaces(tmp_path, "db_1")
+    places.write_record(StartRecord("6.0.5", starts=(NOON, NOON)))
+    with running("mongod") as process:
+        mover(tmp_path, SeenProcess(RUNS, process.pid)).carry_out(Move(MoveKind.STOP, "db_1"))
+    assert places.read_record() == StartRecord("6.0.5")
 
 
 def test_old_data_is_removed(tmp_path: Path) -> None:

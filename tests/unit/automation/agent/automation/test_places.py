@@ -46,9 +46,11 @@ def test_a_directory_that_others_can_write_is_refused(tmp_path: Path) -> None:
 def test_it_reads_how_a_process_was_started(tmp_path: Path) -> None:
     places = ProcessPlaces(tmp_path, "orders_1")
     assert places.read_record() == StartRecord()
-    places.write_record(StartRecord("6.0.5", NOON, was_empty=True, resync=NOON))
+    places.write_record(StartRecord("6.0.5", NOON, was_empty=True, resync=NOON, starts=(NOON, NOON)))
     places.add_parameters(frozenset({"notablescan"}))
-    expected = StartRecord("6.0.5", NOON, frozenset({"notablescan"}), was_empty=True, resync=NOON)
+    expected = StartRecord(
+        "6.0.5", NOON, frozenset({"notablescan"}), was_empty=True, resync=NOON, starts=(NOON, NOON)
+    )
     assert places.read_record() == expected
     places.note_data()
     assert places.read_record() == replace(expected, was_empty=False)
