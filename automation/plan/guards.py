@@ -88,6 +88,23 @@ class UnitState:
         goal = self.goals.get(name)
         return goal is not None and not goal.is_disabled and not goal.is_manual
 
+    @property
+    def only_primary(self) -> str:
+        """The primary; empty if there is none, or if there are several."""
+        return self.primaries[0] if len(self.primaries) == 1 else ""
+
+    def move(
+        self,
+        kind: MoveKind,
+        process: str,
+        *,
+        version: str = "",
+        settings: tuple[str, ...] = (),
+        members: tuple[MemberConfig, ...] = (),
+    ) -> Move:
+        """A move of a process of the unit."""
+        return Move(kind, process, self.unit.replica_set, version, settings, members)
+
     def hold(self, reason: PlanReason, process: str, **names: object) -> PlanHold:
         """A reason with its names."""
         texts = tuple((name, str(value)) for name, value in names.items())

@@ -20,16 +20,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from automation.plan.data_moves import compact_hold, removal, resync_hold
 from automation.plan.expected import expected
 from automation.plan.guards import UnitState, disturbance_holds, resync_holds, turn, unit_state
 from automation.plan.process_moves import (
     change,
-    compact_hold,
     need_elsewhere,
-    outsider_hold,
     preparation,
-    removal,
-    resync_hold,
     start,
     state_holds,
     without_restart,
@@ -55,6 +52,7 @@ from automation.plan.values import (
     PlanHold,
     PlanStep,
 )
+from automation.plan.version_choice import outsider_hold
 
 _MOST_ROUNDS = 60
 """Far more rounds than the longest plan has for each of its processes."""
@@ -349,7 +347,7 @@ def _primary_last(state: UnitState, move: Move) -> PlanStep:
         holds = [*disturbance_holds(state, move.process), *resync_holds(state, move)]
         return PlanStep((), tuple(holds)) if holds else _after_file(state, move)
     holds = [*step_down_holds(state, move.process), *resync_holds(state, move)]
-    down = Move(MoveKind.STEP_DOWN, move.process, state.unit.replica_set)
+    down = state.move(MoveKind.STEP_DOWN, move.process)
     return PlanStep((), tuple(holds)) if holds else PlanStep((down,))
 
 
@@ -358,7 +356,7 @@ def _after_file(state: UnitState, move: Move) -> PlanStep:
     process = state.goals[move.process]
     is_written = process.is_elsewhere or state.process(process.name).file == process.settings
     if move.kind is not MoveKind.STOP and not is_written:
-        return PlanStep((Move(MoveKind.WRITE_FILE, process.name, state.unit.replica_set),))
+        return PlanStep((state.move(MoveKind.WRITE_FILE, process.name),))
     return PlanStep((move,))
 
 

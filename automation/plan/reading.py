@@ -13,6 +13,7 @@ from decimal import Decimal
 from typing import Any
 
 from automation.moments import has_zone, moment
+from automation.plan.arbiters import SINGLE_ARBITER_SINCE, takes_arbiters
 from automation.plan.auth import (
     auth_faults,
     carried_auth,
@@ -22,7 +23,7 @@ from automation.plan.auth import (
     with_auth,
 )
 from automation.plan.concerns import stated_concern, united_concern
-from automation.plan.process_moves import COMPACTED_ENGINE, SINGLE_ARBITER_SINCE, takes_arbiters
+from automation.plan.data_moves import COMPACTED_ENGINE
 from automation.plan.reasons import PlanReason
 from automation.plan.set_moves import MOST_VOTERS
 from automation.plan.setting_values import setting_value

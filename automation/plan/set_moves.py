@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from automation.plan.arbiters import SINGLE_ARBITER_SINCE, arbiters_hold, takes_arbiters
 from automation.plan.auth import KeyUse
 from automation.plan.concerns import CONCERNS_SINCE, IMPLIED_SINCE, WRITE, implies_majority, needed_members
 from automation.plan.guards import (
@@ -20,13 +21,6 @@ from automation.plan.guards import (
     turn,
 )
 from automation.plan.key_files import joining_hold
-from automation.plan.process_moves import (
-    SINGLE_ARBITER_SINCE,
-    arbiters_hold,
-    feature_version_of,
-    outsider_hold,
-    takes_arbiters,
-)
 from automation.plan.reasons import PlanReason
 from automation.plan.values import (
     GoalProcess,
@@ -38,6 +32,7 @@ from automation.plan.values import (
     PlanStep,
     Settings,
 )
+from automation.plan.version_choice import feature_version_of, feature_version_of_set, outsider_hold
 from automation.plan.versions import SERIES, series, supports
 
 MOST_VOTERS = 7
@@ -82,7 +77,7 @@ def _initiation(state: UnitState, members: list[MemberConfig]) -> PlanStep:
             *turn(state, name),
         ]
         if not unfit:
-            move = Move(MoveKind.INITIATE, name, state.unit.replica_set, members=tuple(members))
+            move = state.move(MoveKind.INITIATE, name, members=tuple(members))
             return PlanStep((move,))
         held = held or unfit
     return PlanStep((), tuple(held))
@@ -158,7 +153,7 @@ def _removal(state: UnitState, member: MemberConfig) -> Move | PlanHold:
 
 def _step_down_before(state: UnitState, move: Move) -> Move | PlanHold:
     """Let the primary step down, if a server accepts its change afterwards."""
-    down = Move(MoveKind.STEP_DOWN, move.members[0].process, state.unit.replica_set)
+    down = state.move(MoveKind.STEP_DOWN, move.members[0].process)
     return next(_refusals(state, move), down)
 
 
@@ -246,9 +241,7 @@ def _voters(members: Iterable[MemberConfig]) -> int:
 
 
 def _by_primary(state: UnitState, kind: MoveKind, member: MemberConfig) -> Move:
-    primaries = state.primaries
-    name = primaries[0] if len(primaries) == 1 else ""
-    return Move(kind, name, state.unit.replica_set, members=(member,))
+    return state.move(kind, state.only_primary, members=(member,))
 
 
 def _change_holds(state: UnitState, move: Move) -> list[PlanHold]:
@@ -277,7 +270,7 @@ def _refusals(state: UnitState, move: Move) -> Iterator[PlanHold]:
         yield from _several_arbiters(state, after)
     if implies_majority(state.config) == implies_majority(after) or WRITE in (known or {}):
         return
-    place = _feature_place(state)
+    place = series(feature_version_of_set(state))
     if place is not None and place < IMPLIED_SINCE:
         return
     if known is None:
@@ -299,12 +292,6 @@ def _several_arbiters(state: UnitState, members: tuple[MemberConfig, ...]) -> It
             if hold is not None:
                 yield hold
                 return
-
-
-def _feature_place(state: UnitState) -> int | None:
-    """The feature compatibility version of the replica set, as its primary says."""
-    names = state.primaries
-    return series(state.process(names[0]).feature_version) if len(names) == 1 else None
 
 
 def members_after(config: tuple[MemberConfig, ...], move: Move) -> tuple[MemberConfig, ...]:
@@ -333,9 +320,9 @@ def feature_move(state: UnitState) -> PlanStep:
         for process in state.unit.processes
         if _counts(state, process) and state.process(process.name).is_running
     ]
-    if not running or (state.unit.replica_set and len(state.primaries) != 1):
+    if not running or (state.unit.replica_set and not state.only_primary):
         return PlanStep((), tuple(primary(state, "")) if running else ())
-    name = state.primaries[0] if state.unit.replica_set else running[0].name
+    name = state.only_primary or running[0].name
     # A change that was interrupted is repeated: MongoDB finishes it before it changes in the other direction.
     begun = series(state.process(name).feature_target)
     unknown = _feature_holds(state, running, begun)
@@ -345,7 +332,7 @@ def feature_move(state: UnitState) -> PlanStep:
     if target is None:
         return PlanStep()
     holds = (*turn(state, name), *others_present(state, name), *_unsupported(state, target, state.config))
-    move = Move(MoveKind.SET_FEATURE_VERSION, name, state.unit.replica_set, version=SERIES[target])
+    move = state.move(MoveKind.SET_FEATURE_VERSION, name, version=SERIES[target])
     return PlanStep((), holds) if holds else PlanStep((move,))
 
 
@@ -360,9 +347,9 @@ def concern_move(state: UnitState) -> PlanStep:
     names = tuple(name for name in sorted(wanted) if known is None or known.get(name) != wanted[name])
     if not names:
         return PlanStep()
-    if len(state.primaries) != 1:
+    name = state.only_primary
+    if not name:
         return PlanStep((), tuple(primary(state, "")) or (state.hold(PlanReason.NO_PRIMARY, ""),))
-    name = state.primaries[0]
     if known is None and name in state.goals and state.goals[name].is_elsewhere:
         return PlanStep()  # Its agent knows.
     holds = (
@@ -371,7 +358,7 @@ def concern_move(state: UnitState) -> PlanStep:
         *turn(state, name),
         *majority_of(state, name, state.config),
     )
-    move = Move(MoveKind.SET_DEFAULT_CONCERN, name, state.unit.replica_set, settings=names)
+    move = state.move(MoveKind.SET_DEFAULT_CONCERN, name, settings=names)
     return PlanStep((), holds) if holds else PlanStep((move,))
 
 
@@ -384,9 +371,9 @@ def users_move(state: UnitState) -> PlanStep:
     names = state.of_set.users
     if not state.unit.users or names == ():
         return PlanStep()
-    if state.unit.replica_set and len(state.primaries) != 1:
+    if state.unit.replica_set and not state.only_primary:
         return PlanStep((), tuple(primary(state, "")) or (state.hold(PlanReason.NO_PRIMARY, ""),))
-    name = state.primaries[0] if state.unit.replica_set else state.unit.processes[0].name
+    name = state.only_primary or state.unit.processes[0].name
     goal = state.goals.get(name)
     if goal is None or goal.is_manual:
         hold = state.hold(PlanReason.MAKER_NOT_MANAGED, "", other=name, move=MoveKind.SET_USERS.value)
@@ -397,7 +384,7 @@ def users_move(state: UnitState) -> PlanStep:
     if names is None:
         return PlanStep((), (state.hold(PlanReason.USERS_UNKNOWN, ""),))
     holds = (*turn(state, name), *(majority_of(state, name, state.config) if state.config else ()))
-    move = Move(MoveKind.SET_USERS, name, state.unit.replica_set, settings=names)
+    move = state.move(MoveKind.SET_USERS, name, settings=names)
     return PlanStep((), holds) if holds else PlanStep((move,))
 
 

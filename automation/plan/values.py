@@ -199,6 +199,14 @@ class GoalUnit:
     concern_hold: PlanHold | None = None
     users: tuple[str, ...] = ()
 
+    def stated_member(self, process: str) -> MemberConfig | None:
+        """The member of that process in the section replicaSets."""
+        return next((member for member in self.members or () if member.process == process), None)
+
+    def keeps_member(self, process: str) -> bool:
+        """Whether the document lets the process be a member: it does not state the members without it."""
+        return self.members is None or self.stated_member(process) is not None
+
 
 @dataclass(frozen=True)
 class AutomationGoal:

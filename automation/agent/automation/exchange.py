@@ -15,9 +15,9 @@ from typing import Any, Callable
 from automation.agent.automation.observe import SeenProcess
 from automation.agent.client import Client, NoChallenge, Unreachable
 from automation.agent.faults import Problems
+from automation.plan.arbiters import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.auth import KeyUse
 from automation.plan.guards import observed_key_use
-from automation.plan.process_moves import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.setting_values import setting_value
 from automation.plan.values import (
     NO_MOVE,

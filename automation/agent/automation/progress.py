@@ -123,10 +123,7 @@ def unready(unit: GoalUnit, name: str, seen: ObservedProcess) -> PlanHold | None
 
     A member has reached it when it serves again; a process that is no member, when it is in a lasting state.
     """
-    stated = unit.members
-    is_member = bool(unit.replica_set) and (
-        stated is None or any(member.process == name for member in stated)
-    )
+    is_member = bool(unit.replica_set) and unit.keeps_member(name)
     if seen.state in (HEALTHY if is_member else HEALTHY | _WITHOUT_MEMBERSHIP):
         return None
     if seen.state is None:

@@ -9,7 +9,17 @@ from typing import Any
 
 import pytest
 
-from automation.plan import concerns, guards, key_files, planner, process_moves, reading, set_moves
+from automation.plan import (
+    concerns,
+    data_moves,
+    guards,
+    key_files,
+    planner,
+    process_moves,
+    reading,
+    set_moves,
+    version_choice,
+)
 from automation.plan.auth import KeyUse
 from automation.plan.guards import HEALTHY, UnitState
 from automation.plan.values import KeyFile, MemberState, Move, MoveKind, PlanStep
@@ -94,23 +104,23 @@ def _any_arbiters(patch: Patch) -> None:
 
 
 def _any_version_with_arbiters(patch: Patch) -> None:
-    patch.setattr(process_moves, "_arbiters_hold", lambda *_: None)
+    patch.setattr(version_choice, "arbiters_hold", lambda *_: None)
     patch.setattr(reading, "_several_arbiters", _nothing)
 
 
 def _two_series_at_once(patch: Patch) -> None:
-    real = process_moves._version_of_neighbour
+    real = version_choice._version_of_neighbour
 
     def version_of_neighbour(state: UnitState, goal: Any, process: Any, place: int) -> Any:
         found = real(state, goal, process, place)
         return process.version if isinstance(found, str) else found
 
-    patch.setattr(process_moves, "_version_of_neighbour", version_of_neighbour)
+    patch.setattr(version_choice, "_version_of_neighbour", version_of_neighbour)
 
 
 def _feature_version_is_ignored(patch: Patch) -> None:
     """A server changes its version whatever the feature compatibility version is."""
-    patch.setattr(process_moves, "supports", lambda *_: True)
+    patch.setattr(version_choice, "supports", lambda *_: True)
 
 
 def _feature_version_before_the_members(patch: Patch) -> None:
@@ -119,7 +129,7 @@ def _feature_version_before_the_members(patch: Patch) -> None:
 
     def feature_target(state: UnitState, running: Any) -> int | None:
         goal = series(running[0].feature_version)
-        now = series(process_moves.feature_version_of(state, running[0]))
+        now = series(version_choice.feature_version_of(state, running[0]))
         return goal if goal != now and goal is not None else real(state, running)
 
     patch.setattr(set_moves, "_feature_target", feature_target)
@@ -151,42 +161,42 @@ def _copies_are_not_counted(patch: Patch) -> None:
 
 def _the_only_copy_goes(patch: Patch) -> None:
     _copies_are_not_counted(patch)
-    patch.setattr(process_moves, "_resync_refusal", lambda *_: "")
+    patch.setattr(data_moves, "_resync_refusal", lambda *_: "")
 
 
 def _unknown_data_is_old(patch: Patch) -> None:
-    real = process_moves.is_resync_due
-    patch.setattr(process_moves, "is_resync_due", lambda *given: real(*given) is not False)
+    real = data_moves._is_resync_due
+    patch.setattr(data_moves, "_is_resync_due", lambda *given: real(*given) is not False)
 
 
 def _clock_decides_about_resyncs(patch: Patch) -> None:
-    real = process_moves.is_resync_due
+    real = data_moves._is_resync_due
 
     def is_resync_due(process: Any, seen: Any, now: Any) -> Any:
         return real(process, replace(seen, resync=None), now)
 
-    patch.setattr(process_moves, "is_resync_due", is_resync_due)
+    patch.setattr(data_moves, "_is_resync_due", is_resync_due)
 
 
 def _resyncs_are_forgotten(patch: Patch) -> None:
-    patch.setattr(process_moves, "is_resync_due", lambda *_: False)
+    patch.setattr(data_moves, "_is_resync_due", lambda *_: False)
 
 
 def _old_data_goes_before_the_sync(patch: Patch) -> None:
-    patch.setattr(process_moves, "WITH_ALL_DATA", frozenset({*MemberState, None}))
+    patch.setattr(data_moves, "WITH_ALL_DATA", frozenset({*MemberState, None}))
 
 
 def _compactions_are_forgotten(patch: Patch) -> None:
-    patch.setattr(process_moves, "_is_compact_due", lambda *_: False)
+    patch.setattr(data_moves, "_is_uncompacted", lambda *_: False)
 
 
 def _primaries_are_compacted(patch: Patch) -> None:
     _primary_is_interrupted(patch)
-    patch.setattr(process_moves, "_compact_refusal", lambda *_: "")
+    patch.setattr(data_moves, "_compact_refusal", lambda *_: "")
 
 
 def _the_only_voter_is_compacted(patch: Patch) -> None:
-    patch.setattr(process_moves, "_compact_refusal", lambda *_: "")
+    patch.setattr(data_moves, "_compact_refusal", lambda *_: "")
 
 
 def _times_without_a_zone_compact(patch: Patch) -> None:
@@ -325,12 +335,12 @@ def _initiation_at_any_version(patch: Patch) -> None:
 
 
 def _files_of_an_empty_server_are_ignored(patch: Patch) -> None:
-    real = process_moves._version_without_data
+    real = version_choice._version_without_data
 
     def version_without_data(state: UnitState, goal: Any, process: Any, *, is_member: bool) -> Any:
         return real(state, goal, process, is_member=True) if is_member else process.version
 
-    patch.setattr(process_moves, "_version_without_data", version_without_data)
+    patch.setattr(version_choice, "_version_without_data", version_without_data)
 
 
 def _the_primary_does_not_wait_for_downloads(patch: Patch) -> None:
@@ -343,7 +353,7 @@ def _the_primary_does_not_wait_for_downloads(patch: Patch) -> None:
 
 
 def _newcomers_go_ahead(patch: Patch) -> None:
-    patch.setattr(process_moves, "is_newcomer", lambda *_: False)
+    patch.setattr(version_choice, "_is_newcomer", lambda *_: False)
 
 
 def _manual_newcomers_are_not_awaited(patch: Patch) -> None:

@@ -8,8 +8,8 @@ from automation.agent.automation.exchange import Exchange, document, read
 from automation.agent.automation.observe import SeenProcess, SeenState
 from automation.agent.client import Client, Unreachable
 from automation.agent.faults import Problems
+from automation.plan.arbiters import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.auth import KeyUse
-from automation.plan.process_moves import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.setting_values import setting_value
 from automation.plan.values import (
     GoalProcess,
