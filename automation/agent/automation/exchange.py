@@ -13,8 +13,8 @@ from datetime import timedelta
 from typing import Any, Callable
 
 from automation.agent.automation.observe import SeenProcess
+from automation.agent.automation.problems import AutomationProblems
 from automation.agent.client import Client, NoChallenge, Unreachable
-from automation.agent.faults import Problems
 from automation.plan.arbiters import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.auth import KeyUse
 from automation.plan.guards import observed_key_use
@@ -45,7 +45,7 @@ class Exchange:
         self,
         client: Client,
         hostname: str,
-        problems: Problems,
+        problems: AutomationProblems,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._client, self._hostname, self._problems = client, hostname, problems
@@ -92,7 +92,7 @@ class Exchange:
             rows = items(answer.document, "processes") if not fault else ()
             reported = {name: read(row) for _, row in rows if (name := text(row, "name")) in elsewhere}
         why = fault and f"other members of {unit.replica_set} are not known: {fault}"
-        self._problems.report(f"automation: exchange {unit.replica_set}", why, f"automation: {why}")
+        self._problems.report(f"exchange {unit.replica_set}", why)
         return reported
 
 

@@ -343,8 +343,8 @@ def test_a_turn_is_renewed_after_the_report_directly_before_the_work(
     _, carrier = rounds(given(tmp_path), UNCHANGED)
     carrier.round()
     order: list[str] = []
-    monkeypatch.setattr(carrier, "_report", lambda: order.append("report"))
+    monkeypatch.setattr(carrier._reports, "send", lambda: order.append("report"))
     monkeypatch.setattr(carrier._turns, "keep", lambda *_: order.append("renewal"))
-    carrier._progress["db_1"].begin(Move(MoveKind.STOP, "db_1"), carrier._clock())
-    carrier._move_work("db_1", HeldTurn("t", 1, 0.0)).begin("stop")
+    carrier._reports.progress["db_1"].begin(Move(MoveKind.STOP, "db_1"), carrier._clock())
+    carrier._runner._work("db_1", HeldTurn("t", 1, 0.0)).begin("stop")
     assert order == ["report", "renewal"]

@@ -6,8 +6,8 @@ from typing import Any, cast
 
 from automation.agent.automation.exchange import Exchange, document, read
 from automation.agent.automation.observe import SeenProcess, SeenState
+from automation.agent.automation.problems import AutomationProblems
 from automation.agent.client import Client, Unreachable
-from automation.agent.faults import Problems
 from automation.plan.arbiters import SEVERAL_ARBITERS, takes_arbiters
 from automation.plan.auth import KeyUse
 from automation.plan.setting_values import setting_value
@@ -63,7 +63,7 @@ class ExchangingPlatform:
 
 
 def renewed(platform: Any, **needs: OwnNeed) -> Any:
-    exchange = Exchange(platform, "db1.example.com", Problems())
+    exchange = Exchange(platform, "db1.example.com", AutomationProblems())
     reported = exchange.renew(UNIT, 4, {"rs_0": PRIMARY}, needs)
     assert exchange.reported(UNIT, 4) == reported
     assert exchange.reported(UNIT, 5) == {}
@@ -142,7 +142,7 @@ class Calm:
         self.now = 0.0
         self.platform = ExchangingPlatform(200, {"name": "rs_1", "running": True, "nextMove": need})
         self.exchange = Exchange(
-            cast("Client", self.platform), "db1.example.com", Problems(), lambda: self.now
+            cast("Client", self.platform), "db1.example.com", AutomationProblems(), lambda: self.now
         )
 
     def asks(self, need: OwnNeed, version: int = 4) -> bool:

@@ -9,7 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from automation.agent.automation import carrier as carrier_module
+from automation.agent.automation import unit_planner
+from automation.agent.automation.carried_process import CarriedProcess
 from automation.agent.automation.carrier import AutomationCarrier
 from automation.agent.automation.failures import MoveFailed
 from automation.agent.automation.moves import Mover
@@ -95,7 +96,7 @@ def restarting(tmp_path: Path) -> Callable[..., Made]:
         allowed = {"OPSAPI_AGENT_AUTOMATION_DIRS": str(tmp_path)}
         agent = replace(read_settings({**ENVIRONMENT, **allowed}), mongodb=())
         carrier = AutomationCarrier(agent, cast("Client", platform), "1.0")
-        carrier._servers = cast("Any", server)
+        carrier._planner.servers = cast("Any", server)
         return platform, carrier, server
 
     return make
@@ -190,10 +191,10 @@ class _PlannedPrimary:
         self.seconds = 0.0
         down = PlanStep((DOWN,))
         plans = iter([down, down, *steps])
-        self.carrier._members["rs"] = ["db_1", "db_2"]
-        monkeypatch.setattr(self.carrier, "_planned", lambda *_, **__: next(plans, WAITS))
-        monkeypatch.setattr(self.carrier, "_monotonic", lambda: self.seconds)
-        monkeypatch.setattr(self.carrier, "_stop", self)
+        self.carrier._planner.members["rs"] = ["db_1", "db_2"]
+        monkeypatch.setattr(self.carrier._planner, "step", lambda *_, **__: next(plans, WAITS))
+        monkeypatch.setattr(self.carrier._runner, "_monotonic", lambda: self.seconds)
+        monkeypatch.setattr(self.carrier._runner, "_stop", self)
         monkeypatch.setattr(Mover, "carry_out", lambda _, move: self.made.append(move.kind.value))
 
     def is_set(self) -> bool:
@@ -283,15 +284,16 @@ def test_a_move_begins_only_after_heartbeats_since_its_turn(
         is_known = since is None or seen[-1].is_heard(since)
         return PlanStep((RESTART,)) if is_known else UNHEARD
 
-    monkeypatch.setattr(carrier, "_seen_unit", look)
-    monkeypatch.setattr(carrier, "_planned", plan)
-    monkeypatch.setattr(carrier, "_stop", _EndlessPatience())
+    monkeypatch.setattr(carrier._planner, "see_unit", look)
+    monkeypatch.setattr(carrier._planner, "step", plan)
+    monkeypatch.setattr(carrier._runner, "_stop", _EndlessPatience())
     monkeypatch.setattr(Mover, "carry_out", lambda *_: None)
-    carrier._members["rs"] = ["db_1", "db_2"]
+    carrier._planner.members["rs"] = ["db_1", "db_2"]
     carrier._fetch()
     part = carrier._part
     assert part is not None
-    carrier._make(part, part.processes["db_1"], ProcessPlaces(part.base, "db_1"), RESTART)
+    process = CarriedProcess(part, part.processes["db_1"], ProcessPlaces(part.base, "db_1"))
+    carrier._runner.make(process, RESTART)
     assert [sent.get("outcome") or sent["move"] for sent in platform.requests] == requests
 
 
@@ -301,7 +303,7 @@ def test_an_agent_says_once_a_minute_why_its_next_move_waits(
     platform, carrier, _ = restarting(REFUSED, REFUSED)
     seconds = 0.0
     monkeypatch.setattr(carrier, "_monotonic", lambda: seconds)
-    monkeypatch.setattr(carrier_module, "unit_step", lambda *_: WAITS)
+    monkeypatch.setattr(unit_planner, "unit_step", lambda *_: WAITS)
     carrier.round()
     carrier.round()
     assert [(sent["move"], sent["waits"]) for sent in platform.requests] == [
@@ -320,7 +322,7 @@ def test_a_paused_plan_and_a_plan_without_waits_say_nothing(
     platform.parts[0] = replace(
         platform.parts[0], document={**platform.parts[0].document, "paused": is_paused}
     )
-    monkeypatch.setattr(carrier_module, "unit_step", lambda *_: WAITS if is_paused else PlanStep())
+    monkeypatch.setattr(unit_planner, "unit_step", lambda *_: WAITS if is_paused else PlanStep())
     carrier.round()
     assert platform.requests == []
 
@@ -340,9 +342,9 @@ def test_a_member_that_recovers_has_not_reached_the_version(
 ) -> None:
     platform, carrier, _ = restarting()
     state = MemberState.RECOVERING
-    monkeypatch.setattr(carrier, "_planned", lambda *_, **__: PlanStep())
+    monkeypatch.setattr(carrier._planner, "step", lambda *_, **__: PlanStep())
     monkeypatch.setattr(
-        carrier, "_seen", lambda *_: SeenProcess(ObservedProcess(is_running=True, state=state))
+        carrier._planner, "see", lambda *_: SeenProcess(ObservedProcess(is_running=True, state=state))
     )
     carrier.round()
     assert platform.waits() == [("MEMBER_BUSY", "the member itself is in state RECOVERING")]

@@ -1,0 +1,101 @@
+"""Observes and plans the units of this machine: a replica set, or a single process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Callable
+
+from automation.agent.automation.builds import Builds, DocumentBuilds, this_kind
+from automation.agent.automation.carried_process import CarriedProcess
+from automation.agent.automation.exchange import Exchange
+from automation.agent.automation.observe import SeenProcess, SeenUnit, observe, seen_fleet
+from automation.agent.automation.part import MachinePart
+from automation.agent.automation.progress_reports import ProgressReports
+from automation.agent.automation.servers import ManagedServer, ManagedServers
+from automation.agent.automation.work import MoveWork
+from automation.agent.engine import ServerAddress
+from automation.agent.faults import log_unexpected
+from automation.agent.settings import Settings
+from automation.plan.planner import EndlessPlanError, UnitPlan, own_need, unit_plan, unit_step
+from automation.plan.values import FailedMove, OwnNeed, PlanHold, PlanStep
+
+
+class UnitPlanner:
+    """Observes units, plans their next moves, and draws the plans into the progress. Not thread-safe."""
+
+    def __init__(
+        self, settings: Settings, exchange: Exchange, reports: ProgressReports, clock: Callable[[], datetime]
+    ) -> None:
+        self._settings, self._exchange, self._reports, self._clock = settings, exchange, reports, clock
+        self.servers = ManagedServers(settings.mongodb)
+        self.failures: dict[str, FailedMove] = {}
+        """The moves that failed here, until the platform says which moves stopped plans."""
+        self.needs: dict[str, OwnNeed] = {}
+        """The needs of each process as last planned."""
+        self.members: dict[str, Sequence[str]] = {}
+        """The members of each replica set as last observed; of a single process, none."""
+
+    def step(
+        self, process: CarriedProcess, seen: SeenUnit, *, turn: str = "", since: datetime | None = None
+    ) -> PlanStep:
+        """Plan the unit of a process, as it was observed. `turn`: its holder, `since` when."""
+        part, unit, name = process.part, process.unit, process.name
+        now = self._clock()
+        fleet = seen_fleet(seen, unit, now, is_paused=part.is_paused, turn=turn, since=since)
+        step = unit_step(part.goal, unit, fleet)
+        plan: UnitPlan | None = None
+        try:
+            plan = unit_plan(part.goal, unit, fleet)
+        except EndlessPlanError as error:
+            log_unexpected("automation", error)
+        notes: Sequence[PlanHold] = (*unit.notes, *part.goal.notes)
+        self._reports.progress[name].draw(plan, [*step.holds, *notes], name)
+        self.needs[name] = own_need(part.goal, unit, fleet, name)
+        config = fleet.sets[unit.replica_set].config if unit.replica_set else ()
+        self.members[unit.replica_set] = [member.process for member in config or ()]
+        return step
+
+    def see_unit(self, process: CarriedProcess, work: MoveWork | None = None) -> SeenUnit:
+        """Observe all processes of the unit of a process. `work`: of a move that holds a turn.
+
+        Raises: TurnLost.
+        """
+
+        def look() -> Mapping[str, SeenProcess]:
+            return {member.name: self.see(member) for member in process.of_unit()}
+
+        part, unit = process.part, process.unit
+        own = look() if work is None else work.run(look)
+        if not any(member.is_elsewhere for member in unit.processes):
+            return SeenUnit(own)
+        # Not as work: the client belongs to this thread, which renews the turn.
+        before = SeenUnit(own, self._exchange.reported(unit, part.version))
+        known = seen_fleet(before, unit, self._clock())
+        needs = {name: own_need(part.goal, unit, known, name) for name in own if name in part.processes}
+        return SeenUnit(own, self._exchange.renew(unit, part.version, own, needs))
+
+    def see(self, process: CarriedProcess) -> SeenProcess:
+        """Observe a process."""
+        part = process.part
+        return observe(
+            process.managed,
+            self.server(process),
+            process.places,
+            self.builds(part),
+            versions=part.goal.versions,
+            failure=part.failures.get(process.name) or self.failures.get(process.name),
+            now=self._clock(),
+        )
+
+    def server(self, process: CarriedProcess) -> ManagedServer:
+        """The server of a process."""
+        return self.servers.server(process.managed.address, process.managed.key)
+
+    def member(self, process: CarriedProcess, address: ServerAddress) -> ManagedServer:
+        """Another member of the replica set of a process."""
+        return self.servers.member(process.managed.address, process.managed.key, address)
+
+    def builds(self, part: MachinePart) -> DocumentBuilds:
+        """The builds of the document for this machine."""
+        return DocumentBuilds(Builds(part.base, self._settings.automation_dirs), part.builds, this_kind())
