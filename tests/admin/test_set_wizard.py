@@ -15,7 +15,8 @@ from accesslist.models import Project, User
 from automation.choices import AgentType
 from automation.desired_state import set_wizard
 from automation.desired_state.editor import NOT_SEEN
-from automation.desired_state.set_wizard import NEW_REPLICA_SET, PREPARE_URL
+from automation.desired_state.set_wizard import NEW_REPLICA_SET
+from automation.desired_state.set_wizard_page import PREPARE_URL
 from automation.desired_state.store import revision_text
 from automation.models import AutomationRevision
 from automation.turns.console import SET_WIZARD, plan_url
@@ -245,7 +246,7 @@ def test_the_form_says_which_machines_have_an_agent_that_reports(console: Client
     assert "agent: reporting" in page
     assert "The plan waits for" not in page
     answer = fill_in(console, project)
-    assert answer.context["form"].waits_for == ["db2.example.com", "db3.example.com"]
+    assert answer.context["form"].page.waits_for == ["db2.example.com", "db3.example.com"]
     page = words(answer)
     for text in ("agent: reporting", "agent: no report · 20 min", "no automation agent"):
         assert text in page
@@ -259,7 +260,7 @@ def test_machines_with_a_free_agent_that_reports_are_filled_in(console: Client, 
         automation_agent(project, f"db{number}.example.com")
     automation_agent(project, "a.example.com", last_report=clock.now() - timedelta(minutes=20))
     form = console.get(URL).context["form"]
-    names = [machine.field.value() for machine in (*form.machines, *form.more_machines)]
+    names = [machine.field.value() for machine in (*form.page.machines, *form.page.more_machines)]
     assert names == ["db2.example.com", "db3.example.com", "db4.example.com", *[None] * 4]
 
 
