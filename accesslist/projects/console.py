@@ -20,9 +20,8 @@ from accesslist.access import (
     PROJECT_CREATORS,
     WRITE_ORG,
     WRITE_PROJECT,
-    WRITE_PROJECT_ACCESS,
 )
-from accesslist.forms import RolesField, ScopedForm, ScopeField
+from accesslist.forms import ScopedForm, ScopeField
 from accesslist.invitations.console import INVITE, invite_action
 from accesslist.projects.changes import (
     organization_create,
@@ -34,9 +33,9 @@ from accesslist.projects.changes import (
 )
 from accesslist.projects.models import Organization, Project
 from accesslist.projects.resource import OrganizationDocument, ProjectChange, ProjectDocument
-from accesslist.teams.changes import group_team_update, group_teams_add
+from accesslist.projects.team_roles import ADD, OF_A_TEAM, TEAM_ACTIONS, teams_context
 from accesslist.teams.models import Team
-from accesslist.teams.resource import AskedTeam
+from events.choices import DiffType
 from events.models import Event
 from opsapi.api.catalogue import ErrorCode
 from opsapi.api.permissions import Access, Where
@@ -50,7 +49,7 @@ from opsapi.console.filters import RelatedFilter
 from opsapi.console.forms import ConsoleForm
 from opsapi.console.model_admin import ConsoleAdmin
 from opsapi.console.sitemap import place_of_model
-from opsapi.roles import INSTALLATION, Role, Scope, role_names
+from opsapi.roles import INSTALLATION, Scope
 
 
 class OrganizationForm(DocumentForm):
@@ -105,6 +104,7 @@ class ProjectChangeForm(_TaggedForm):
 
     document = ProjectChange
     from_address = frozenset({EVENT})
+    kinds_in_events = frozenset({DiffType.GROUP})
 
     def as_stored(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Events have the tags as JSON, and the form has a comma between them."""
@@ -135,23 +135,6 @@ class DeletionForm(ConsoleForm):
         if name != self.row.name:
             raise ValidationError(f"Type the name of the project to confirm: {self.row.name}")
         return name
-
-
-class TeamRolesForm(ScopedForm):
-    """The roles of a team in the project (the row); an empty selection revokes all of them."""
-
-    refusal_fields: ClassVar[Mapping[ErrorCode, str]] = {
-        ErrorCode.ROLE_NOT_HELD: "roles",
-        ErrorCode.TEAM_NOT_FOUND: "team",
-    }
-
-    team = ScopeField("team", help_text="A team of the project's organization.")
-    roles = RolesField(
-        (role for role in Role if role.is_group),
-        required=False,
-        help_text="These roles replace the team's current roles in the project. Select none to remove "
-        "the team from the project.",
-    )
 
 
 def _make_org(call: ActionCall) -> ActionOutcome:
@@ -244,18 +227,6 @@ def _create(call: ActionCall) -> ActionOutcome:
     return ActionOutcome(row=project)
 
 
-def _set_team_roles(call: ActionCall) -> ActionOutcome:
-    group = call.operator.authorise_group(WRITE_PROJECT_ACCESS.roles, call.row.id)
-    team, roles = call.values["team"], call.values["roles"]
-    if not roles:
-        group_team_update(group=group, team_id=team.id, roles=(), actor=call.actor, now=call.now)
-        return ActionOutcome(message=f"Team {team.name} no longer has roles in the project.")
-    asked = [AskedTeam("team", team.id, roles)]
-    group_teams_add(group=group, asked=asked, by=call.operator.grants, actor=call.actor, now=call.now)
-    held = role_names(roles, conjunction="and")
-    return ActionOutcome(message=f"In the project, the team {team.name} is now: {held}.")
-
-
 @admin.register(Project)
 class ProjectAdmin(ConsoleAdmin):
     """Projects."""
@@ -284,13 +255,7 @@ class ProjectAdmin(ConsoleAdmin):
             form=ProjectChangeForm,
         ),
         INVITE: invite_action(INVITE_TO_PROJECT),
-        "team-roles": Action(
-            label="Team roles",
-            icon="groups",
-            run=_set_team_roles,
-            access=WRITE_PROJECT_ACCESS,
-            form=TeamRolesForm,
-        ),
+        **TEAM_ACTIONS,
         "delete": Action(
             label="Delete",
             done="Deleted",
@@ -312,13 +277,22 @@ class ProjectAdmin(ConsoleAdmin):
     empty_text = "No projects yet."
 
     def row_actions(self, request: HttpRequest, row: Any) -> list[Context]:
-        """Adds a link to the page that adds an agent, the first step in a new project."""
+        """Adds a link to the page that adds an agent, the first step in a new project.
+
+        The list of teams has the actions on a team.
+        """
+        actions = [link for link in super().row_actions(request, row) if link["name"] not in OF_A_TEAM]
         pages: Any = self.admin_site.get_model_admin(apps.get_model(_AGENT))
         operator, add = operator_of(request), pages.add_action
         if not add.is_allowed(operator, None, self.scope_of(row)):
-            return super().row_actions(request, row)
-        way = {"action": add, "url": add_url(_AGENT, group=row.id)}
-        return [way, *super().row_actions(request, row)]
+            return actions
+        return [{"action": add, "url": add_url(_AGENT, group=row.id)}, *actions]
+
+    def page_context(self, request: HttpRequest, row: Any) -> Context:
+        """Adds the teams of the project."""
+        may_change = TEAM_ACTIONS[ADD].is_allowed(operator_of(request), row, self.scope_of(row))
+        teams = teams_context(row, may_change=may_change)
+        return {**super().page_context(request, row), "teams": teams}
 
     @admin.display(description="contents")
     def collections(self, project: Project) -> SafeString:

@@ -165,7 +165,8 @@ class TeamAdmin(WithRoles):
     add_action = Action(
         label="New team",
         done="Created",
-        text="A team gives its members roles in projects and can receive alert notifications.",
+        text="A team gives its members roles in projects and can receive alert notifications. Roles are "
+        "given on the page of each project.",
         icon="group_add",
         run=_create,
         access=WRITE_ORG,

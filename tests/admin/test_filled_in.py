@@ -34,6 +34,7 @@ HARMLESS = {
     "preset",
     "org",
     "project",
+    "team",
 }
 
 
