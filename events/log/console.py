@@ -132,10 +132,15 @@ def group_names(operator: Operator, ids: Iterable[str]) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class _RevertedModel:
-    """The model of a changed row, and the field that names the row in diffs."""
+    """The model of the row whose form reverts a change, and the field by which it is found.
+
+    `holder`: for a diff of another row, such as a team with roles in a project, the model of that row. The
+    form takes its ID from the parameter with the name of this model.
+    """
 
     label: str
     name: str = "id"
+    holder: str = ""
 
 
 _CHANGED: Mapping[str, _RevertedModel] = {
@@ -146,6 +151,7 @@ _CHANGED: Mapping[str, _RevertedModel] = {
 }
 _PROJECT, _ORGANIZATION = _RevertedModel("accesslist.project"), _RevertedModel("accesslist.organization")
 _USER, _KEY, _TEAM = (_RevertedModel(f"accesslist.{name}") for name in ("user", "apikey", "team"))
+_TEAM_IN_PROJECT = _RevertedModel("accesslist.project", holder="accesslist.team")
 _NO_PASSWORDS = "An earlier password cannot be restored: passwords are not in events."
 _NOT_STORED: Mapping[str, str] = {
     EventType.USER_PASSWORD_CHANGED_AUDIT: _NO_PASSWORDS,
@@ -196,20 +202,31 @@ _MOST_DIFFS = 2
 def _reverting(site: AdminSite, request: HttpRequest, event: Event, diff: Mapping[str, Any]) -> Reverting:
     model, name = _model_of(event, diff)
     if model is None:
-        return Reverting(refusal=_why_not(event, diff))
+        return Reverting(refusal=_why_not(event))
     if not is_change(diff) and name == diff["id"]:
         return Reverting(refusal=_REMOVED if diff["status"] == DiffStatus.REMOVED.value else _ADDED)
     pages: Any = site.get_model_admin(apps.get_model(model.label))
     rows = pages.get_queryset(request).filter(**{model.name: name})
     row = (rows.filter(group_id=event.group_id) if pages.is_of_projects else rows).first()
-    if row is None:
+    if row is None or _is_holder_deleted(model, diff):
         return Reverting(refusal="What was changed is deleted, or you cannot see it.")
     action_name, action = _reverting_action(pages, diff["type"])
     if not action.is_allowed(operator_of(request), row, pages.scope_of(row)):
         return Reverting()
-    url = action_url(pages.model, row.pk, action_name, **{EVENT: event.id})
+    url = action_url(pages.model, row.pk, action_name, **{EVENT: event.id}, **_holder(model, diff))
     words = "Revert this change" if len(event.diffs) == 1 else f"Revert: {action.label.lower()}"
     return Reverting([RevertLink(words, url)])
+
+
+def _is_holder_deleted(model: _RevertedModel, diff: Mapping[str, Any]) -> bool:
+    if not model.holder:
+        return False
+    return not apps.get_model(model.holder)._default_manager.filter(pk=diff["id"]).exists()
+
+
+def _holder(model: _RevertedModel, diff: Mapping[str, Any]) -> Mapping[str, str]:
+    """The parameter of the form that names the row of the diff, if the form is of another row."""
+    return {model.holder.partition(".")[2]: diff["id"]} if model.holder else {}
 
 
 def _model_of(event: Event, diff: Mapping[str, Any]) -> tuple[_RevertedModel | None, str]:
@@ -224,15 +241,14 @@ def _model_of(event: Event, diff: Mapping[str, Any]) -> tuple[_RevertedModel | N
         return _TEAM, team_id
     if "targetPublicKey" in details and kind in {DiffType.AUTH, DiffType.ROLES}:
         return _KEY, name
-    if "targetUsername" in details and kind == DiffType.ROLES:
-        return _USER, name
-    return None, name
+    if kind == DiffType.ROLES and event.group_id and team_id:
+        return _TEAM_IN_PROJECT, event.group_id
+    is_of_user = "targetUsername" in details and kind == DiffType.ROLES
+    return (_USER if is_of_user else None), name
 
 
-def _why_not(event: Event, diff: Mapping[str, Any]) -> str:
+def _why_not(event: Event) -> str:
     """The reason why no form reverts such a change, if there is one to say."""
-    if diff["type"] == DiffType.ROLES and "teamId" in event.details:
-        return "The page of the project changes the roles of teams."
     if event.event_type == EventType.USER_CHANGED_AUDIT:
         return "Only the user can change this, under Your account."
     return ""

@@ -7,9 +7,11 @@ import pytest
 from django.test import Client
 
 from accesslist.keys.changes import api_key_update
-from accesslist.models import ApiKey, Organization, Project, RoleGrant, User
+from accesslist.models import ApiKey, Organization, Project, RoleGrant, Team, User
 from accesslist.projects.changes import project_delete
 from accesslist.roles.rules import AskedRole
+from accesslist.teams.changes import group_team_update, group_teams_add
+from accesslist.teams.resource import AskedTeam
 from alerting.models import AlertConfig
 from alerting.windows.resource import WindowDocument
 from automation.models import Host
@@ -17,11 +19,11 @@ from events.models import Event
 from events.types import EventType
 from integrations.credentials.store import integration_values
 from opsapi import clock
-from opsapi.api.principal import SYSTEM
+from opsapi.api.principal import SYSTEM, Group
 from opsapi.roles import Grant, Role, Scope
 from tests.admin.configs import do, facts, send
 from tests.admin.operators import action_url, browser_with, no_ticks, ticks
-from tests.admin.reading import shown
+from tests.admin.reading import shown, text_of
 from tests.admin.test_windows import make_window, matcher_rows
 from tests.admin.typed import typed_in
 from tests.admin.writing import leaves_events
@@ -340,6 +342,136 @@ def test_a_role_in_a_deleted_project_is_named_and_not_given(console: Client, pro
 def change_of_roles(console: Client, url: str, typed: dict[str, Any]) -> Event:
     send(console, url, typed)
     return Event.objects.filter(event_type="USER_ROLES_CHANGED_AUDIT").latest("id")
+
+
+TEAM_ROLES = {
+    "addition": ([], ["GROUP_READ_ONLY"], "revokes Reader"),
+    "change": (
+        ["GROUP_READ_ONLY", "GROUP_USER_ADMIN"],
+        ["GROUP_OWNER", "GROUP_USER_ADMIN"],
+        "grants Reader, revokes Project owner",
+    ),
+    "removal": (["GROUP_READ_ONLY", "GROUP_OWNER"], [], "grants Reader, grants Project owner"),
+}
+"""The roles before and after, and what reverting does."""
+
+
+@pytest.fixture
+def team(project: Project) -> Team:
+    """Without a role, but a member of the organization."""
+    team = make_team(project, UserFactory.create())
+    team.grants.all().delete()
+    return team
+
+
+def set_roles(team: Team, project: Project, names: list[str]) -> Event | None:
+    """The event of a change by somebody else, if it changes something."""
+    before = set(Event.objects.values_list("id", flat=True))
+    group = Group(id=project.id, name=project.name, org_id=project.org_id or "")
+    roles = [Role(name) for name in names]
+    by = [Grant(Role.GLOBAL_OWNER)]
+    if roles:
+        asked = [AskedTeam("[0]", team.id, roles)]
+        group_teams_add(group=group, asked=asked, by=by, actor=SYSTEM, now=clock.now())
+    elif team.grants.filter(project=project).exists():
+        group_team_update(group=group, team_id=team.id, roles=(), actor=SYSTEM, now=clock.now())
+    return Event.objects.exclude(id__in=before).first()
+
+
+def team_event(team: Team, project: Project, before: list[str], after: list[str]) -> tuple[Event, str]:
+    """The event of a change of the team's roles, and the address of the form that reverts it."""
+    set_roles(team, project, before)
+    event = set_roles(team, project, after)
+    assert event is not None
+    return event, f"{action_url(project, 'team-roles')}?event={event.id}&team={team.id}"
+
+
+def team_roles(team: Team, project: Project) -> set[str]:
+    return set(team.grants.filter(project=project).values_list("role", flat=True))
+
+
+@pytest.mark.parametrize("kind", TEAM_ROLES)
+def test_a_change_of_the_roles_of_a_team_is_reverted(
+    kind: str, console: Client, project: Project, team: Team
+) -> None:
+    before, after, words = TEAM_ROLES[kind]
+    event, url = team_event(team, project, before, after)
+    assert f'href="{url.replace("&", "&amp;")}"' in shown(console, page_of(event))
+    page = shown(console, url)
+    assert f"Earlier values: Roles ({words})." in page
+    assert CHANGED_SINCE not in page
+    assert send(console, url, typed_in(page)).status_code == 302
+    assert team_roles(team, project) == set(before)
+    assert f"{CHANGED_SINCE}</strong> Roles." in shown(console, url)
+
+
+def test_a_revert_keeps_the_roles_that_a_team_got_since(
+    console: Client, project: Project, team: Team
+) -> None:
+    before, after, _ = TEAM_ROLES["change"]
+    _, url = team_event(team, project, before, after)
+    set_roles(team, project, [*after, "GROUP_BACKUP_ADMIN"])
+    page = shown(console, url)
+    assert f"{CHANGED_SINCE}</strong> Roles." in page
+    set_roles(team, project, [*after, "GROUP_BACKUP_ADMIN", "GROUP_AUTOMATION_ADMIN"])
+    send(console, url, typed_in(page))
+    assert team_roles(team, project) == {*before, "GROUP_BACKUP_ADMIN", "GROUP_AUTOMATION_ADMIN"}
+
+
+def test_an_addition_that_was_reverted_already_is_refused(
+    console: Client, project: Project, team: Team
+) -> None:
+    before, after, _ = TEAM_ROLES["addition"]
+    _, url = team_event(team, project, before, after)
+    page = shown(console, url)
+    set_roles(team, project, [])
+    answer = send(console, url, typed_in(page))
+    assert f"No team {team.id} exists here." in str(answer.context["form"].errors["roles"])
+    assert f"{CHANGED_SINCE}</strong> Roles." in shown(console, url)
+
+
+def test_the_roles_of_a_deleted_team_say_why_they_are_not_reverted(
+    console: Client, project: Project, team: Team
+) -> None:
+    event, url = team_event(team, project, *TEAM_ROLES["removal"][:2])
+    team.delete()
+    page = shown(console, page_of(event))
+    assert "What was changed is deleted" in page
+    assert REVERT not in page
+    assert "has no such team" in shown(console, url)
+
+
+def test_a_change_in_another_project_or_of_another_team_is_not_reverted(
+    console: Client, project: Project, team: Team
+) -> None:
+    event, _ = team_event(team, project, *TEAM_ROLES["change"][:2])
+    other = ProjectFactory.create(org=project.org)
+    for place, named in ((other, team), (project, make_team(project))):
+        form = shown(console, f"{action_url(place, 'team-roles')}?event={event.id}&team={named.id}")
+        assert "The change cannot be found." in form
+
+
+@each(("role", "may"), [(Role.GROUP_USER_ADMIN, True), (Role.GROUP_READ_ONLY, False)])
+def test_who_may_change_the_roles_of_teams_reverts_a_removal(
+    role: Role, may: bool, project: Project, team: Team
+) -> None:
+    """Without a role in the project, the team is not in the list of teams of these operators."""
+    event, url = team_event(team, project, ["GROUP_READ_ONLY"], [])
+    browser = browser_with(role, project=project)
+    assert (REVERT in shown(browser, page_of(event))) is may
+    answer = browser.get(url)
+    assert answer.status_code == (200 if may else 403)
+    if may:
+        assert send(browser, url, typed_in(text_of(answer))).status_code == 302
+    assert team_roles(team, project) == ({"GROUP_READ_ONLY"} if may else set())
+
+
+def test_a_revert_grants_no_role_that_the_operator_does_not_have(project: Project, team: Team) -> None:
+    _, url = team_event(team, project, ["GROUP_OWNER"], [])
+    browser = browser_with(Role.GROUP_USER_ADMIN, project=project)
+    answer = send(browser, url, typed_in(shown(browser, url)))
+    assert "cannot grant the role GROUP_OWNER" in str(answer.context["form"].errors["roles"])
+    assert team_roles(team, project) == set()
 
 
 def test_the_description_of_a_key_is_reverted(console: Client, project: Project) -> None:
