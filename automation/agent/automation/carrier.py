@@ -18,7 +18,7 @@ from automation.agent.automation.carried_process import CarriedProcess
 from automation.agent.automation.directories import real_place
 from automation.agent.automation.exchange import Exchange
 from automation.agent.automation.failures import MoveFailed
-from automation.agent.automation.logs import LogWork, tend_process
+from automation.agent.automation.log_keeper import LogKeeper
 from automation.agent.automation.move_runner import MoveRunner
 from automation.agent.automation.observe import HOLDS_DATA
 from automation.agent.automation.part import MachinePart, ManagedProcess, read_part
@@ -33,13 +33,12 @@ from automation.agent.automation.unit_planner import UnitPlanner
 from automation.agent.automation.users import watch_string
 from automation.agent.client import Client, NoChallenge, Unreachable
 from automation.agent.engine import ServerAddress
-from automation.agent.faults import log_unexpected, shown
+from automation.agent.faults import log_unexpected
 from automation.agent.settings import Settings
 from automation.plan.auth import KeyUse, key_use
 from automation.plan.guards import observed_key_use
 from automation.plan.reasons import PlanReason, ReasonKind
 from automation.plan.values import WITH_TURN, Move, ObservedProcess, OwnNeed, PlanStep
-from automation.sections import section
 
 log = logging.getLogger("opsapi.agent")
 
@@ -82,6 +81,8 @@ class AutomationCarrier:
             clock=clock,
             monotonic=monotonic,
         )
+        dirs = settings.automation_dirs
+        self._logs = LogKeeper(self._planner, self._reports, self._problems, dirs, clock)
         self._part: MachinePart | None = None
         self._etag = ""
         self._said: dict[str, float] = {}
@@ -150,7 +151,7 @@ class AutomationCarrier:
                     if not self._stop.is_set():
                         self._work(process)
                     if not self._stop.is_set():
-                        self._tend_logs(process)
+                        self._logs.tend(process)
                 return is_alone
         except OSError as error:
             fault = f"{error.filename or base} cannot be used: {error.strerror}"
@@ -272,22 +273,3 @@ class AutomationCarrier:
         elif settings is not None or address not in self._watched:
             is_open = settings is not None and key_use(settings) is KeyUse.NONE
             self._watched[address] = watch_string(address, {} if is_open else managed.auth)
-
-    def _tend_logs(self, process: CarriedProcess) -> None:
-        """Rotate, compress and delete logs, also of a plan that stopped or waits: it interrupts no client."""
-        name = process.name
-        stated = section(process.managed.document, "logRotate")
-        work = LogWork()
-        if stated and not process.part.is_paused:
-            seen, server = self._planner.see(process), self._planner.server(process)
-            work = tend_process(seen, stated, server, self._settings.automation_dirs, self._clock())
-        for done, paths in (
-            ("rotated", work.rotated),
-            ("compressed", work.compressed),
-            ("deleted", work.deleted),
-        ):
-            for path in paths:
-                log.info("automation: %s: log %s: %s", name, done, shown(path))
-        self._reports.progress[name].log_problems = work.problems
-        why = "; ".join(work.problems)
-        self._problems.report(f"{name}: logRotate", why and f"{name}: logRotate: {why}")

@@ -40,8 +40,7 @@ class MoveWork:
         Raises: errors of the work. TurnLost: the work does not begin, or it has ended without the turn.
         """
         self._keep("")
-        ended: Future[Result] = Future()
-        threading.Thread(target=_settle, args=(work, ended), name="automation move", daemon=True).start()
+        ended = in_thread(work, "automation move")
         try:
             while not wait([ended], self._pause).done:
                 self._keep("")
@@ -60,6 +59,13 @@ class MoveWork:
             if self._monotonic() > end:
                 raise MoveFailed(failure)
             time.sleep(self._pause)
+
+
+def in_thread(work: Callable[[], Result], name: str) -> Future[Result]:
+    """Begin the work in a thread with this name. An agent that ends does not wait for it."""
+    ended: Future[Result] = Future()
+    threading.Thread(target=_settle, args=(work, ended), name=name, daemon=True).start()
+    return ended
 
 
 def _settle(work: Callable[[], Result], ended: Future[Result]) -> None:

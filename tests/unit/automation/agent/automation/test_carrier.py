@@ -1,6 +1,7 @@
 """Rounds of the automation without a server. Real servers are in tests/processes."""
 
 import json
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -9,14 +10,17 @@ from typing import Any, cast
 
 import pytest
 
+from automation.agent.automation import log_keeper
 from automation.agent.automation.builds import DocumentBuilds, this_kind
 from automation.agent.automation.carrier import AutomationCarrier
+from automation.agent.automation.logs import LogWork
 from automation.agent.automation.places import DIRECTORY, ProcessPlaces, only_agent
 from automation.agent.automation.process_moves import ProcessMoves
 from automation.agent.automation.turns import HeldTurn
 from automation.agent.client import Client, PlatformAnswer, Unreachable
 from automation.agent.settings import read_settings
 from automation.plan.values import Move, MoveKind
+from tests.eventually import eventually
 from tests.factories.documents import document, process, rotation
 
 HOST = "127.0.0.1"
@@ -33,7 +37,7 @@ ENVIRONMENT = {
 
 
 class _ReportedPlatform:
-    """A platform that gives these answers to the agent, and keeps its reports and its requests for turns.
+    """A platform that gives these answers to the agent, the last for good. It keeps its reports and requests.
 
     `turns`: its answers to these requests; without any, it is away.
     """
@@ -43,7 +47,7 @@ class _ReportedPlatform:
         self.turns, self.requests = list[PlatformAnswer](), list[Mapping[str, Any]]()
 
     def automation(self, _: str, __: str) -> PlatformAnswer:
-        answer = self.answers.pop(0)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Unreachable):
             raise answer
         return answer
@@ -296,8 +300,33 @@ def test_logs_are_deleted_as_the_document_says_although_the_plan_has_stopped(
     without.round()
     assert rotated.exists()
     carrier.round()
-    assert not rotated.exists()
+    eventually(lambda: not rotated.exists(), message="the log is deleted")
+    carrier.round()
     assert "logRotate" not in only(platform.reports[-1])["errorString"]
+
+
+def test_moves_do_not_wait_for_logs_that_are_compressed_for_long(
+    rounds: Callable[..., Made], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_end, begun, work = threading.Event(), list[object](), LogWork(problems=["the disk is full"])
+
+    def tend(*_: object) -> LogWork:
+        begun.append(None)
+        assert may_end.wait(60)
+        return work
+
+    monkeypatch.setattr(log_keeper, "tend_process", tend)
+    platform, carrier = rounds(given(tmp_path, {"logRotate": rotation(numTotal=1)}))
+    for _ in range(3):
+        carrier.round()
+    assert len(begun) == 1
+    may_end.set()
+
+    def is_noted() -> bool:
+        carrier.round()
+        return "the disk is full" in only(platform.reports[-1])["errorString"]
+
+    eventually(is_noted, message="the problem is reported")
 
 
 def test_a_paused_plan_deletes_no_log(rounds: Callable[..., Made], tmp_path: Path) -> None:
@@ -314,11 +343,14 @@ def test_why_a_log_is_left_alone_is_reported(
     outside = tmp_path_factory.mktemp("outside") / "mongod.log"
     rotated = write_logs(tmp_path, outside)
     platform, carrier = rounds(given(tmp_path, {"logRotate": rotation(numTotal=1)}))
-    carrier.round()
+
+    def is_reported() -> bool:
+        carrier.round()
+        return "logRotate: server log" in only(platform.reports[-1])["errorString"]
+
+    eventually(is_reported, message="the problem is reported")
     assert rotated.exists()
-    error = only(platform.reports[-1])["errorString"]
-    assert "logRotate: server log" in error
-    assert "version 7.0.2 has no build" in error
+    assert "version 7.0.2 has no build" in only(platform.reports[-1])["errorString"]
 
 
 def test_an_error_of_the_agent_fails_the_move_and_stops_the_plan(
