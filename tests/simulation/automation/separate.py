@@ -28,9 +28,12 @@ from automation.plan.values import (
     ObservedSet,
     PlanStep,
 )
-from tests.simulation.automation.documents import SET_NAME, draw_fleet
+from tests.simulation.automation.agent_moves import land
+from tests.simulation.automation.documents import SET_NAME, SimulatedFleetPlan, draw_fleet
 from tests.simulation.automation.fleet import SimulatedServer
-from tests.simulation.automation.runs import FleetOutcome, FleetRun
+from tests.simulation.automation.observation import observed_fleet
+from tests.simulation.automation.runs import FleetRun
+from tests.simulation.automation.verdict import FleetOutcome
 
 _SHARED = 0.25
 """The part of processes that are on the machine of the process before."""
@@ -39,8 +42,8 @@ _SHARED = 0.25
 class SeparateRun(FleetRun):
     """A run of a seed with an agent for each machine."""
 
-    def _begin(self) -> None:
-        super()._begin()
+    def __init__(self, plan: SimulatedFleetPlan, goals: Sequence[AutomationGoal]) -> None:
+        super().__init__(plan, goals)
         self.machines: dict[str, int] = {}
         """The machine of each process: each process that has none yet gets the next or an earlier machine."""
         self.heard: dict[str, SeenState] = {}
@@ -48,53 +51,52 @@ class SeparateRun(FleetRun):
         self.reported: dict[str, tuple[int, int, Mapping[str, object]]] = {}
         """What each agent reported last: when, under which version, and the observation as it is sent."""
         self.reported_before: object = None
-        self.has_faults = bool(self.plan.faults)
+        self.has_faults = bool(plan.faults)
 
     def _has_a_way(self) -> bool:
         """Nobody reports a primary that is not in the document."""
-        primary = self.world.primary()
-        return super()._has_a_way() and (primary is None or self._process(primary.name) is not None)
+        primary = self.state.world.primary()
+        return super()._has_a_way() and (primary is None or self.state.process(primary.name) is not None)
 
     def _calm(self) -> None:
         super()._calm()
         self.has_faults = False
 
     def _show(self) -> None:
-        self.shown = None  # No agent draws the plan of the others to its end.
+        self.state.shown = None  # No agent draws the plan of the others to its end.
 
     def _act(self) -> bool:
-        self._land()
-        names = [process.name for unit in self.goal.units for process in unit.processes]
-        self.random.shuffle(names)
+        land(self.state)
+        names = [process.name for unit in self.state.goal.units for process in unit.processes]
+        self.state.random.shuffle(names)
         steps: list[PlanStep] = []
         acted = False
         for name in names:
-            is_busy = any(self._machine(other) == self._machine(name) for other in self.flights)
-            is_away = is_busy or self.hidden.get(name, 0) > self.world.now
-            if is_away or (self.has_faults and self.random.random() < 0.05):
+            is_busy = any(self._machine(other) == self._machine(name) for other in self.state.flights)
+            is_away = is_busy or self.state.hidden.get(name, 0) > self.state.world.now
+            if is_away or (self.has_faults and self.state.random.random() < 0.05):
                 continue
-            step = self._step_of(name, is_late=self.has_faults and self.random.random() < 0.5)
+            step = self._step_of(name, is_late=self.has_faults and self.state.random.random() < 0.5)
             steps.append(step)
             for move in step.moves:
                 if move.process != name or not self._is_granted(move):
                     continue
                 acted = True
                 if move.kind not in WITH_TURN or move in self._step_of(name).moves:
-                    self._check(move, self.observed())
-                    self._make(move)
-        self.heard = {name: _state_of(server) for name, server in self.world.servers.items()}
+                    self._carry_out(move, observed_fleet(self.state))
+        self.heard = {name: _state_of(server) for name, server in self.state.world.servers.items()}
         moves = tuple(move for step in steps for move in step.moves)
         # The agent of the process says why it waits.
         holds = [hold for step in steps for hold in step.holds if hold.reason is not PlanReason.NEED_WAITS]
-        self.last = PlanStep(moves, tuple(holds))
-        return acted or bool(self.flights) or self._news()
+        self.state.last = PlanStep(moves, tuple(holds))
+        return acted or bool(self.state.flights) or self._news()
 
     def _machine(self, name: str) -> int:
         known = self.machines
         if name not in known:
             count = len(set(known.values()))
             # Not of the random numbers of the run, so that faults stay the same.
-            shares = count > 0 and Random(f"{self.plan.seed} {name}").random() < _SHARED
+            shares = count > 0 and Random(f"{self.state.plan.seed} {name}").random() < _SHARED
             known[name] = count - 1 if shares else count
         return known[name]
 
@@ -110,17 +112,23 @@ class SeparateRun(FleetRun):
         """The platform gives no turn while another holds it, during an alert, or with a short oplog."""
         if move.kind not in WITH_TURN or not move.replica_set:
             return True
-        is_held = self.turn_until > self.world.now and self.turn != move.process
-        is_short = self.world.oplog_lost and self.world.oplog < 3600
-        is_guarded = is_short and move.kind in DISTURBING and self.world.member(move.process) is not None
-        return not is_held and not is_guarded and self.alert_until <= self.world.now
+        is_held = self.state.turn_until > self.state.world.now and self.state.turn != move.process
+        is_short = self.state.world.oplog_lost and self.state.world.oplog < 3600
+        is_guarded = (
+            is_short and move.kind in DISTURBING and self.state.world.member(move.process) is not None
+        )
+        return not is_held and not is_guarded and self.state.alert_until <= self.state.world.now
 
     def _make(self, move: Move) -> None:
         """A server does not accept a member that has ended since its agent reported it."""
         joining = move.members if move.kind in {MoveKind.INITIATE, MoveKind.ADD_MEMBER} else ()
-        gone = [member.process for member in joining if not self.world.servers[member.process].is_running]
+        gone = [
+            member.process for member in joining if not self.state.world.servers[member.process].is_running
+        ]
         if gone:
-            self.failures[move.process] = FailedMove(self.goal.number, move.kind, f"{gone} do not answer")
+            self.state.failures[move.process] = FailedMove(
+                self.state.goal.number, move.kind, f"{gone} do not answer"
+            )
         else:
             super()._make(move)
 
@@ -134,14 +142,14 @@ class SeparateRun(FleetRun):
             other: read(sent)
             for other, (tick, version, sent) in self.reported.items()
             if (not name or self._machine(other) != self._machine(name))
-            and tick >= self.world.now - 1
-            and version == self.goal.number
+            and tick >= self.state.world.now - 1
+            and version == self.state.goal.number
         }
 
     def _step_of(self, name: str, *, is_late: bool = False) -> PlanStep:
         """The step of the agent of a process. `is_late`: its heartbeats are of the round before."""
         goal, unit = self._goal_of(name)
-        now = self.observed()
+        now = observed_fleet(self.state)
         own = {
             process.name: self._seen(process.name, now, is_late=is_late)
             for process in unit.processes
@@ -152,7 +160,7 @@ class SeparateRun(FleetRun):
             if process.name in own:
                 need = None if process.is_manual else own_need(goal, unit, known, process.name)
                 sent = document(process.name, own[process.name], need)
-                self.reported[process.name] = self.world.now, goal.number, sent
+                self.reported[process.name] = self.state.world.now, goal.number, sent
         return unit_step(goal, unit, known)
 
     def _fleet(self, seen: SeenUnit, unit: GoalUnit, now: ObservedFleet) -> ObservedFleet:
@@ -162,7 +170,7 @@ class SeparateRun(FleetRun):
     def _goal_of(self, name: str) -> tuple[AutomationGoal, GoalUnit]:
         """The goal as the agent of the machine of a process knows it."""
         unit = next(
-            unit for unit in self.goal.units if any(process.name == name for process in unit.processes)
+            unit for unit in self.state.goal.units if any(process.name == name for process in unit.processes)
         )
         processes = tuple(
             process
@@ -171,32 +179,32 @@ class SeparateRun(FleetRun):
             for process in sorted(unit.processes, key=lambda process: process.name)
         )
         unit = replace(unit, processes=processes)
-        return replace(self.goal, units=(unit,)), unit
+        return replace(self.state.goal, units=(unit,)), unit
 
     def _seen(self, name: str, now: ObservedFleet, *, is_late: bool) -> SeenProcess:
         """A process as its agent sees it. A failed move stops the plan of all agents."""
         failures = [
             seen.failure
             for seen in now.processes.values()
-            if seen.failure is not None and seen.failure.goal_number == self.goal.number
+            if seen.failure is not None and seen.failure.goal_number == self.state.goal.number
         ]
         process = replace(now.processes[name], failure=failures[0] if failures else None, lag=None)
         if process.state in {MemberState.UNINITIATED, MemberState.STANDALONE}:
             return SeenProcess(process, of_set=ObservedSet(config=(), users=now.sets[""].users))
         if process.state is MemberState.REMOVED:  # It still has a configuration.
-            return SeenProcess(process, of_set=ObservedSet(config=self.world.config))
+            return SeenProcess(process, of_set=ObservedSet(config=self.state.world.config))
         if process.state is None:
             return SeenProcess(process)
-        primary = self.world.primary()
-        members = [self.world.servers[member.process] for member in self.world.config]
+        primary = self.state.world.primary()
+        members = [self.state.world.servers[member.process] for member in self.state.world.config]
         others = [server for server in members if server.name != name]
-        of_set = ObservedSet(config=self.world.config, concern=now.sets[SET_NAME].concern)
+        of_set = ObservedSet(config=self.state.world.config, concern=now.sets[SET_NAME].concern)
         if process.state is MemberState.ARBITER:
             of_set = replace(of_set, concern=None)
         if process.state is MemberState.PRIMARY:
-            oplog = timedelta(seconds=self.world.oplog)
+            oplog = timedelta(seconds=self.state.world.oplog)
             users = now.sets[SET_NAME].users
-            of_set = replace(of_set, oplog=oplog, oplog_lost=self.world.oplog_lost, users=users)
+            of_set = replace(of_set, oplog=oplog, oplog_lost=self.state.world.oplog_lost, users=users)
         return SeenProcess(
             process,
             of_set=of_set,
