@@ -181,32 +181,24 @@ def observe(
     config, record = places.read_config(), places.read_record()
     pid = running_pid(managed.data)
     hello = server.hello()
-    present = builds.present({*versions, managed.goal.version, record.version or ""})
-    file = None if config is None else dict(flat_settings(config))
-    since, has_old = data_since(managed.data), bool(old_directories(managed.data))
-    key_file = None if managed.key_place is None else seen_key_file(managed.key_place, managed.key)
-    if hello is None and pid is None:
-        stopped = ObservedProcess(
-            is_running=False,
-            version=record.version,
-            has_data=has_files(managed),
-            file=file,
-            restart=record.restart,
-            resync=record.resync,
-            compacted=record.compacted,
-            data_since=since,
-            has_old_data=has_old,
-            builds=present,
-            failure=failure,
-            key_file=key_file,
-            key_use=record.key_use,
-        )
-        return SeenProcess(stopped)
-    if hello is None:  # It starts or ends, or it is busy, or the agent cannot connect to it.
-        busy = ObservedProcess(is_running=True, file=file, builds=present, failure=failure, key_file=key_file)
-        return SeenProcess(busy, pid)
-    running = _RunningServer(managed, server, hello, record, file).seen(pid, present, failure, now, key_file)
-    return replace(running, process=replace(running.process, data_since=since, has_old_data=has_old))
+    process = ObservedProcess(
+        is_running=hello is not None or pid is not None,
+        file=None if config is None else dict(flat_settings(config)),
+        restart=record.restart,
+        resync=record.resync,
+        compacted=record.compacted,
+        data_since=data_since(managed.data),
+        has_old_data=bool(old_directories(managed.data)),
+        builds=builds.present({*versions, managed.goal.version, record.version or ""}),
+        failure=failure,
+        key_file=None if managed.key_place is None else seen_key_file(managed.key_place, managed.key),
+    )
+    if hello is not None:
+        return _RunningServer(managed, server, hello, record, process).seen(pid, now)
+    if pid is not None:  # It starts or ends, or it is busy, or the agent cannot connect to it.
+        return SeenProcess(process, pid)
+    has_data = has_files(managed)
+    return SeenProcess(replace(process, version=record.version, has_data=has_data, key_use=record.key_use))
 
 
 class _RunningServer:
@@ -218,43 +210,31 @@ class _RunningServer:
         server: ManagedServer,
         hello: Mapping[str, Any],
         record: StartRecord,
-        file: Mapping[str, str] | None,
+        process: ObservedProcess,
     ) -> None:
+        """`process`: as its files show it."""
         self._managed, self._server, self._hello = managed, server, hello
-        self._record, self._file = record, file
+        self._record, self._process = record, process
         asked = {"serverStatus": 1, "oplog": 1, "metrics": 0, "wiredTiger": 0, "locks": 0}
         self._status, _ = server.answer(asked)
         self._members: Sequence[Mapping[str, Any]] = ()
 
-    def seen(
-        self,
-        pid: int | None,
-        builds: frozenset[str],
-        failure: FailedMove | None,
-        now: datetime,
-        key_file: KeyFile | None,
-    ) -> SeenProcess:
+    def seen(self, pid: int | None, now: datetime) -> SeenProcess:
         state, version = self._state(), self._version()
         has_data = self._has_data(state)
         feature_version, feature_target = self._feature_version(state, version, has_data=has_data)
         settings, settable = self._settings()
-        process = ObservedProcess(
-            is_running=True,
+        process = replace(
+            self._process,
             state=state,
             version=version,
             feature_version=feature_version,
             feature_target=feature_target,
             has_data=has_data,
             settings=settings,
-            file=self._file,
             settable=settable,
             started=self._started(now),
-            restart=self._record.restart,
-            resync=self._record.resync,
-            compacted=self._record.compacted,
-            builds=builds,
-            failure=failure,
-            key_file=self._key_file(key_file, settings),
+            key_file=self._key_file(settings),
         )
         users = self._users(state, settings)
         of_set = ObservedSet(config=self._config(state), concern=self._concern(state), users=users)
@@ -338,8 +318,8 @@ class _RunningServer:
         parsed = {name: value for name, value in answer.get("parsed", {}).items() if name != "config"}
         settings = dict(flat_settings(parsed))
         for name, value in settings.items():
-            if value == _MASKED and self._file is not None:
-                settings[name] = self._file.get(name, value)
+            if value == _MASKED and self._process.file is not None:
+                settings[name] = self._process.file.get(name, value)
         names = {
             *(name for name in settings if name.startswith(PARAMETERS)),
             *(name for name in self._managed.goal.settings if name.startswith(PARAMETERS)),
@@ -393,11 +373,11 @@ class _RunningServer:
             return {} if code == NO_COMMAND else None  # Before 4.4 there are none.
         return set_concern(answer)
 
-    def _key_file(self, key_file: KeyFile | None, settings: Settings | None) -> KeyFile | None:
+    def _key_file(self, settings: Settings | None) -> KeyFile | None:
         """The key file on the disk. The running server may have another key than that file."""
         has_key = settings is None or key_use(settings) in {KeyUse.TRANSITION, KeyUse.FULL}
         is_asked = bool(self._managed.key) and has_key
-        return KeyFile.DIFFERENT if is_asked and self._server.refuses_key else key_file
+        return KeyFile.DIFFERENT if is_asked and self._server.refuses_key else self._process.key_file
 
     def _users(self, state: MemberState | None, settings: Settings | None) -> tuple[str, ...] | None:
         """The names of users that are not as the document wants, as a server that can change them says."""

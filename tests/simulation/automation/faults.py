@@ -1,8 +1,6 @@
 """The faults of a run: servers, agents and the platform fail."""
 
-from automation.plan.values import (
-    MemberState,
-)
+from automation.plan.values import MemberState
 from tests.simulation.automation.fleet import SimulatedServer
 from tests.simulation.automation.run_state import RunState
 

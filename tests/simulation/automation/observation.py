@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
-from automation.plan.guards import WITH_ALL_DATA
 from automation.plan.values import (
     NOTHING_OBSERVED,
     KeyFile,
@@ -58,7 +57,7 @@ def _observed_config(state: RunState) -> tuple[MemberConfig, ...]:
 
 def _observed_concern(state: RunState) -> Settings | None:
     """The default concern as a visible member with data says it."""
-    says = any(server.state in WITH_ALL_DATA for server in _visible(state))
+    says = any(server.state in {MemberState.PRIMARY, MemberState.SECONDARY} for server in _visible(state))
     return state.world.concern if says else None
 
 

@@ -16,7 +16,17 @@ from automation.agent.automation.observe import SeenProcess, SeenState, observe
 from automation.agent.automation.part import read_part
 from automation.agent.automation.places import ProcessPlaces, StartRecord
 from automation.agent.automation.servers import NO_COMMAND, NOT_INITIATED, ManagedServer
-from automation.plan.values import KeyFile, MemberState
+from automation.plan.data_moves import resync_hold
+from automation.plan.guards import unit_state
+from automation.plan.values import (
+    GoalProcess,
+    GoalUnit,
+    KeyFile,
+    MemberConfig,
+    MemberState,
+    ObservedFleet,
+    ObservedSet,
+)
 from tests.each import each
 from tests.factories.documents import document, process
 
@@ -155,6 +165,23 @@ def test_the_age_of_data_and_old_data_are_seen_of_servers_that_run_and_of_stoppe
     assert {(each_time.data_since, each_time.resync, each_time.has_old_data) for each_time in found} == {
         (NOON, NOON, True)
     }
+
+
+def test_a_busy_server_keeps_the_age_of_its_data_so_that_its_initial_sync_counts_as_done(
+    tmp_path: Path, pid: int
+) -> None:
+    ProcessPlaces(tmp_path, "db_1").write_record(StartRecord("7.0.2", NOON, resync=NOON, compacted=NOON))
+    (tmp_path / "data" / "storage.bson").touch()
+    os.utime(tmp_path / "data" / "storage.bson", (NOON.timestamp(), NOON.timestamp()))
+    (tmp_path / "data.before-resync-20991121T120000Z").mkdir()
+    busy = seen(tmp_path, None).process
+    assert (busy.is_running, busy.state, busy.version) == (True, None, None)
+    assert (busy.restart, busy.resync, busy.compacted, busy.data_since) == (NOON, NOON, NOON, NOON)
+    assert busy.has_old_data
+    goal = GoalProcess("db_1", replica_set="rs", resync=NOON)
+    of_set = ObservedSet(config=(MemberConfig("db_1"), MemberConfig("db_2", 1)))
+    state = unit_state(GoalUnit((goal,), "rs"), ObservedFleet(NOON, {"db_1": busy}, {"rs": of_set}))
+    assert resync_hold(state, goal) is None
 
 
 def test_a_server_that_refuses_questions_leaves_facts_unknown(tmp_path: Path) -> None:
