@@ -1,4 +1,4 @@
-"""Decides which due notifications maintenance windows mute, in slices of time.
+"""Decides which due notifications maintenance windows mute, and which plans hold back, in slices of time.
 
 The windows, matchers and labels of a project decide how long this takes. So each step of a worker spends
 MUTE_SECONDS on it, projects that took least time first, and keeps what it found for the next step. A
@@ -7,6 +7,8 @@ search is unfinished, the worker claims no notifications of its project.
 
 Nothing is locked meanwhile. `delivery` locks the windows before it writes decisions, and leaves out the
 notifications of projects whose windows have changed since.
+
+Notifications about the planned effects of a move are held back for the time of the move (`planned_messages`).
 """
 
 import logging
@@ -19,13 +21,17 @@ from datetime import datetime
 
 from accesslist.models import Project
 from alerting.engine.models import Notification
-from alerting.engine.planned import planned_messages
 from alerting.engine.rules import Clock, Costs, Mute, TimeSlice
 from alerting.engine.share_counts import usage_add
 from alerting.engine.usage_rules import LEAST_COUNTED_SECONDS
+from alerting.incidents.models import Alert
 from alerting.incidents.store import targets_of_messages
 from alerting.windows.mute_search import MuteSearch
 from alerting.windows.store import Versions, mute_searches
+from automation.turns.store import PlannedTime, planned_times
+from events.models import Event
+from events.types import EventType
+from opsapi.fields import Among
 from opsapi.sql import fetch_rows
 
 logger = logging.getLogger("opsapi.delivery")
@@ -46,9 +52,9 @@ class Muting:
 
     `mutes`: the muted notifications. `undecided`: notifications without a decision yet. `faults`:
     notifications whose windows cannot be evaluated. `planned`: until when notifications are about the
-    effects of a plan (`alerting.engine.planned`). `versions`: the windows of each project that the
-    decisions depend on; a project without windows that have begun is left out. `held_up`: notifications
-    whose alerts or windows another transaction has locked or changed in the meantime.
+    effects of a plan (`planned_messages`). `versions`: the windows of each project that the decisions depend
+    on; a project without windows that have begun is left out. `held_up`: notifications whose alerts or
+    windows another transaction has locked or changed in the meantime.
     """
 
     mutes: dict[str, Mute] = field(default_factory=dict)
@@ -246,3 +252,56 @@ def begun_versions(
         set(Project.objects.filter(id__in=by_project).values_list("id", flat=True)) if by_project else set()
     )
     return {group_id: versions for group_id, versions in by_project.items() if group_id in live}
+
+
+# --- plans ----------------------------------------------------------------------------------------
+
+PLANNED_TYPES = frozenset(
+    event_type.value
+    for event_type in EventType
+    if event_type in {EventType.HOST_DOWN, EventType.HOST_RESTARTED}
+    or event_type.value.startswith(("HOST_NOW_", "VERSION_"))
+)
+
+
+def planned_messages(notifications: Sequence[Notification], now: datetime) -> dict[str, datetime]:
+    """Return until when a plan holds each notification back, by its id; the others are left out.
+
+    A plan changes one member of a replica set at a time, and the agent holds the turn meanwhile. Alerts of
+    types that are not in PLANNED_TYPES, such as NO_PRIMARY, are always notified. A message about several
+    alerts is held back only if all of them are planned.
+    """
+    times: dict[tuple[str, str], list[PlannedTime]] = {}
+    for planned in planned_times({row.group_id for row in notifications if row.group_id}, now):
+        times.setdefault((planned.group_id, planned.host_id), []).append(planned)
+    groups = {group_id for group_id, _ in times}
+    rows = [row for row in notifications if row.group_id in groups]
+    if not rows:
+        return {}
+    targets = targets_of_messages(rows)
+    ends = _planned_ends({target for row in rows for target in targets[row.id]}, times)
+    return {
+        row.id: min(ends[target] for target in targets[row.id])
+        for row in rows
+        if targets[row.id] and all(target in ends for target in targets[row.id])
+    }
+
+
+def _planned_ends(targets: set[str], times: dict[tuple[str, str], list[PlannedTime]]) -> dict[str, datetime]:
+    """The end of the planned time of each alert and event, by its id."""
+    alerts = Alert.objects.filter(Among("id", targets), event_type__in=PLANNED_TYPES)
+    events = Event.objects.filter(Among("id", targets), event_type__in=PLANNED_TYPES)
+    began = [
+        *alerts.values_list("id", "group_id", "facts__hostId", "created"),
+        *events.values_list("id", "group_id", "details__hostId", "created"),
+    ]
+    ends = {}
+    for target, group_id, host_id, created in began:
+        until = [
+            planned.until
+            for planned in times.get((group_id or "", host_id), ())
+            if planned.begin <= created <= planned.until
+        ]
+        if until:
+            ends[target] = max(until)
+    return ends
