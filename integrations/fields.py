@@ -1,7 +1,7 @@
 """Fields of an integration, a channel or a notification: validation, names and redaction."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any
 
 from rest_framework import serializers
@@ -48,6 +48,7 @@ class FieldSet:
     """A configurable type: its wire name, its full name and its fields.
 
     `faults` are the faults between fields of values that are valid alone, by the names of the fields.
+    `secret_fields` are the fields that are shown redacted, by name.
     """
 
     type: str
@@ -55,6 +56,12 @@ class FieldSet:
     fields: tuple[Field, ...]
     _: KW_ONLY
     faults: Callable[[Mapping[str, Any]], Iterable[BadField]] = _no_faults
+    secret_fields: Mapping[str, Field] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Deliveries read it for each message, and the fields never change.
+        secret = {field.name: field for field in self.fields if field.secret is not SecretKind.PLAIN}
+        object.__setattr__(self, "secret_fields", secret)
 
     @property
     def full_name(self) -> str:
@@ -65,11 +72,6 @@ class FieldSet:
     def example(self) -> Mapping[str, Any]:
         """The values of an example, as sent."""
         return {field.name: field.example for field in self.fields if field.example is not None}
-
-    @property
-    def secret_fields(self) -> Mapping[str, Field]:
-        """The fields that are shown redacted, by name."""
-        return {field.name: field for field in self.fields if field.secret is not SecretKind.PLAIN}
 
     def shown(self, values: Mapping[str, Any]) -> JsonObject:
         """The values as answers show them, secrets redacted."""
